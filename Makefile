@@ -17,7 +17,7 @@ VECTORS ?= $(or $(TRAINC_VECTORS),../shared/vectors)
 SEEDS ?= $(or $(TRAINC_SEEDS),../shared/seeds)
 PROCESSES ?= 2
 # Every use of a runtime dependency: reading, schemas, templates, overlays, goldens, recorded cases.
-BOUNDED ?= tests/api tests/reading tests/overlays tests/migration tests/pipeline tests/testing tests/emit tests/admission tests/test_conformance.py tests/test_golden.py tests/test_golden_errors.py tests/diagnostics/test_rules.py
+BOUNDED ?= tests/kube tests/schema tests/pods tests/reading tests/project tests/features/migrate tests/pipeline tests/testing tests/emit tests/admission tests/test_conformance.py tests/test_golden.py tests/test_golden_errors.py tests/findings/test_rules.py
 SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting
 

@@ -1,4 +1,4 @@
-"""Measure `trainc.fits` and how its time grows: python -m benchmarks.fits.
+"""Measure `trainc.features.fits` and how its time grows: python -m benchmarks.fits.
 
 Uses 1,000 jobs, 50 ClusterQueues (half of them StrictFIFO) in ten cohorts, and 500 nodes with three topology levels;
 then a half and a quarter of each. Half of the jobs are placed on racks, and one in ten can never be admitted.
@@ -90,7 +90,7 @@ def main() -> None:
         size, queues, nodes = 1_000 // part, 50 // part, 500 // part
         snapshot, submitted = cluster(queues, nodes), jobs(size, queues)
         before = time.process_time()
-        trainc.fits(submitted, snapshot)
+        trainc.features.fits(submitted, snapshot)
         print(f"{size:4}  {queues:6}  {nodes:5}  {time.process_time() - before:7.2f}")
 
 

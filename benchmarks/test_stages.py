@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks.jobs import RELEASE, RUNTIME, parsed, trainjob
 from trainc import Options, compile_trainjob
-from trainc.api.schema import check
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
+from trainc.schema import check
 
 Benchmark: TypeAlias = Callable[..., Any]
 OPTIONS = Options(release=RELEASE)

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from trainc.api.releases import RELEASES
-from trainc.api.schema.shapes import definition, definition_names
+from trainc.kube.releases import RELEASES
+from trainc.schema.shapes import definition, definition_names
 
 _VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, 2, -1, 7, 2**31 - 1, 2**31, 2**63, 1.5, "", "a", "node", "launcher", "trainer", "auto"),

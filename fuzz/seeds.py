@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fuzz.targets.pipeline import OPTIONS
-from trainc.api.releases import RELEASES
+from trainc.kube.releases import RELEASES
 
 CASES = Path(__file__).parents[1] / "tests" / "cases"
 OVERLAYS = Path(__file__).parents[1] / "overlays"

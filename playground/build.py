@@ -146,7 +146,7 @@ def _requirements_of(wheel: Path) -> list[str]:
 
 def _bundle(work: Path, target: Path, python: Mapping[str, Any], wheel: Path) -> dict[str, str]:
     """Bundle scripts and styles into one file each, with the details of this build; return their names in `target`."""
-    from trainc.api.releases import RELEASES
+    from trainc.kube.releases import RELEASES
 
     known = {
         "RELEASES": list(RELEASES),

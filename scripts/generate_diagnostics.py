@@ -2,14 +2,14 @@
 
     python scripts/generate_diagnostics.py
 
-The pages are compiler/trainc/diagnostics/rules/*.md.
+The pages are compiler/trainc/findings/rules/*.md.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from trainc.diagnostics.rulebook import codes, page, summary_of
+from trainc.findings.codes import codes, page, summary_of
 
 OUTPUT = Path(__file__).parents[1] / "build" / "diagnostics.md"
 HEAD = """# Diagnostics

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from trainc.api.schema.editor_schema import DIALECT
 from trainc.cli.schema import OWN_FILES
+from trainc.schema.editor_schema import DIALECT
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "reference.md"
 _HEAD = """# Reference

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from trainc.api.field_path import format_field
-from trainc.explain.explanation import explanation
 from trainc.explain.model import ExplainedField, Explanation, Origin
+from trainc.explain.replay import explanation
 from trainc.explain.select_job import compile_one
+from trainc.kube.documents import format_field
 from trainc.options import Options
 from trainc.pipeline.inputs import Inputs
 from trainc.reading.document import Document

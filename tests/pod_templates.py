@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainc.api.pods import validate_job
-from trainc.diagnostics import format_path
+from trainc.findings import format_path
+from trainc.pods import validate_job
 
 Json = dict[str, Any]
 VOLUMES: list[Json] = [{"name": "data", "emptyDir": {}}, {"name": "claim", "persistentVolumeClaim": {"claimName": "c"}}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainc.diagnostics import Diagnostic
+from trainc.findings import Diagnostic
 from trainc.options import Limits
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from trainc.api.schema.constraints import limits
-from trainc.api.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Shape, Struct, definition
+from trainc.schema.rules import limits
+from trainc.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Shape, Struct, definition
 
 Json = dict[str, Any]
 Steps = tuple[str | int, ...]

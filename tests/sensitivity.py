@@ -10,9 +10,9 @@ from explained import Explained
 from perturb import Json, changed, others, renamed
 
 from trainc import CompileError, Options, compile_trainjob
-from trainc.api.field_path import FieldPath, format_field, is_item_name, leaves, path_exists, value_at_index
-from trainc.api.names import ANCESTOR_LABEL
 from trainc.explain.model import ExplainedField, Input
+from trainc.kube.documents import FieldPath, format_field, is_item_name, leaves, path_exists, value_at_index
+from trainc.kube.names import ANCESTOR_LABEL
 
 Leaf = tuple[str, str, FieldPath]
 GONE = object()

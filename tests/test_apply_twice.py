@@ -19,7 +19,7 @@ import pytest
 from builders import container, job, one, runtime, trainjob
 
 from trainc import CompileError, Options, admit, compile_trainjob, refusals
-from trainc.api.releases import RELEASES
+from trainc.kube.releases import RELEASES
 
 Json = dict[str, Any]
 CASES_PER_RELEASE = 40

@@ -9,7 +9,7 @@ import pytest
 from builders import compiled, container, diagnostics_of, job, one, pod, runtime, trainjob
 
 from trainc import CompileError, Options, admit, refusals
-from trainc.api.releases import RELEASES
+from trainc.kube.releases import RELEASES
 
 Json = dict[str, Any]
 NEVER = {"restartPolicy": "Never"}

@@ -6,7 +6,7 @@ import re
 import runpy
 from pathlib import Path
 
-from trainc.diagnostics.rulebook import codes
+from trainc.findings.codes import codes
 
 ROOT = Path(__file__).parents[1]
 PAGE = runpy.run_path(str(ROOT / "scripts" / "generate_diagnostics.py"))["document"]()

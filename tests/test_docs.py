@@ -13,10 +13,10 @@ from shown import PAGES, ROOT, Shown, agrees, anchors, follow, links, steps, tra
 from trainc.cli.command import COMMANDS, build_parser, parse_arguments
 from trainc.cli.version import read_port
 from trainc.options import Delivery, SecretsMode
-from trainc.overlays.overlay import FIELDS
+from trainc.project.overlays.overlay import FIELDS
 
 DOCS = ROOT / "docs"
-RULES = {path.stem for path in (ROOT / "compiler" / "trainc" / "diagnostics" / "rules").glob("*.md")}
+RULES = {path.stem for path in (ROOT / "compiler" / "trainc" / "findings" / "rules").glob("*.md")}
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
 WITH_COMMANDS = [name for name, text in TEXTS.items() if any(isinstance(step, Shown) for step in steps(text))]
 

@@ -15,7 +15,7 @@ from fuzz.seeds import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainc.reading.scalars import NotFiniteError, plain
+from trainc.reading.block_lines import NotFiniteError, plain
 
 pytestmark = pytest.mark.slow
 

@@ -47,15 +47,17 @@ BEHIND = ("passes", "explain", "lints")
 CONCERNED = {("torch", "passes"), ("jobset", "passes")}
 # What does not concern a job of torch without gang, initializer, Secret or dialect.
 UNCONCERNED = {
-    *(f"trainc.{name}" for name in ("batch", "explain.explanation", "integrations", "migration", "overlays", "report")),
+    *(f"trainc.{name}" for name in ("batch", "features", "project.overlays")),
+    *(f"trainc.explain.{name}" for name in ("history", "model", "replay", "text")),
     *(f"trainc.admission.{name}" for name in ("rendered", "updates")),
     # The record of each, in its `__init__`, is light: others read it for every job.
     *(f"trainc.plugins.{folder}.{name}" for folder in FOLDERS for name in BEHIND if (folder, name) not in CONCERNED),
-    *(f"trainc.plugins.{name}" for name in ("rows", "readings", "counting", "gangs", "entry_points")),
-    *(f"trainc.reading.{name}" for name in ("strict", "construct", "flattened", "json_text", "nodes", "syntax_errors")),
+    *(f"trainc.plugins.{name}" for name in ("rows", "gangs")),
+    *(f"trainc.reading.{name}" for name in ("libyaml", "json_text", "syntax_errors")),
     *(f"trainc.lints.{name}" for name in ("controller_defects", "gang_scheduler")),
-    *(f"trainc.emit.{name}" for name in ("name_hash", "secrets.mode")),
-    *("trainc.api.re2", "trainc.diagnostics.near_names", "trainc.dialects.ome", "trainc.dialects.v2alpha1"),
+    *(f"trainc.emit.{name}" for name in ("name_hash", "secrets")),
+    *("trainc.kube.re2", "trainc.project.dialects.ome", "trainc.project.dialects.v2alpha1"),
+    *("trainc.schema.explanation", "trainc.schema.unknown_fields"),
 }
 
 

@@ -15,7 +15,7 @@ RECORD = '''\
 
 from __future__ import annotations
 
-from trainc.api.releases import Span
+from trainc.kube.releases import Span
 from trainc.plugins.plugin import RANK_DEFECTS, Address, Lint, Plugin
 
 PLUGIN = Plugin(
@@ -39,12 +39,9 @@ PASSES = '''\
 
 from __future__ import annotations
 
-from trainc.api import names
-from trainc.ir.env import completion_index, literal, trainer_env
+from trainc.kube import names
 from trainc.ir.info import Info
-from trainc.ir.env import master_host
-from trainc.ir.env import with_rendezvous
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import TrainJob, completion_index, literal, master_host, trainer_env, with_rendezvous
 from trainc.plugins.plugin import Passes
 
 
@@ -67,8 +64,7 @@ EXPLAIN = '''\
 
 from __future__ import annotations
 
-from trainc.plugins.readings import COUNTS, master, ml_policy, trainer_env
-from trainc.plugins.rows import Row, Rows
+from trainc.plugins.rows import COUNTS, Row, Rows, master, ml_policy, trainer_env
 
 ROWS: Rows = {
     "enforce_ml_policy": (
@@ -87,7 +83,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.diagnostics import Finding
+from trainc.findings import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 
@@ -100,7 +96,7 @@ def one_node(job: TrainJob, info: Info) -> Iterator[Finding]:
 '''
 FOLDER = "compiler/trainc/plugins/ray"
 REGISTRY = "compiler/trainc/plugins/registry.py"
-API = "compiler/trainc/api/schema"
+API = "compiler/trainc/schema"
 COMMIT: Edits = {
     f"{FOLDER}/__init__.py": RECORD,
     f"{FOLDER}/passes.py": PASSES,
@@ -113,7 +109,7 @@ COMMIT: Edits = {
             '        "trainer.MLPolicy": {"ray": "object", "torch": "trainer.TorchMLPolicySource"},\n',
         )
     ],
-    f"{API}/descriptions.py": [
+    f"{API}/editor_schema.py": [
         (
             '        "flux": "Flux Framework: a resource manager inside the job.",\n',
             '        "flux": "Flux Framework: a resource manager inside the job.",\n        "ray": "Ray: a head and workers.",\n',
@@ -252,6 +248,6 @@ def test_editors_and_the_version_know_it(results: dict[str, str]) -> None:
 def test_the_commit_is_its_folder_a_line_of_the_registry_and_the_api() -> None:
     """The words of CONTRIBUTING, held."""
     outside = {name: edit for name, edit in COMMIT.items() if not name.startswith(FOLDER)}
-    assert set(outside) == {REGISTRY, f"{API}/definitions.py", f"{API}/descriptions.py"}
+    assert set(outside) == {REGISTRY, f"{API}/definitions.py", f"{API}/editor_schema.py"}
     pieces = [piece for edit in outside.values() if not isinstance(edit, str) for piece in edit]
     assert all(len(new.splitlines()) - len(old.splitlines()) <= 1 for old, new in pieces)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from made_up import REPOSITORY, Edits, committed, run_all
 
-from trainc.api.releases import JOBSETS, NEWEST_RELEASE, RELEASES, Columns, Since, Span
 from trainc.ir.release import release_facts
+from trainc.kube.releases import JOBSETS, NEWEST_RELEASE, RELEASES, Columns, Since, Span
 
 NEXT = "2.4"
 PINS = """\
@@ -23,7 +23,7 @@ PINS = """\
 """
 # Everything that a release which changes nothing takes, beside a version in scripts/generate_schemas.py.
 COMMIT: Edits = {
-    "compiler/trainc/api/releases.py": [
+    "compiler/trainc/kube/releases.py": [
         ('"2.2", "2.3")', '"2.2", "2.3", "2.4")'),
         ('"0.11", "0.12")', '"0.11", "0.12", "0.13")'),
     ],

@@ -15,8 +15,8 @@ from builders import container, job, runtime, trainjob
 from schema_leaves import Json, Leaf, edges, leaves, values, with_value
 
 from trainc import CompileError, Diagnostic, Options, compile_trainjob
-from trainc.api.releases import RELEASES
-from trainc.api.schema.defaults import defaults_of
+from trainc.kube.releases import RELEASES
+from trainc.schema.defaults import defaults_of
 
 POLICIES: dict[str, Json | None] = {
     "none": None,

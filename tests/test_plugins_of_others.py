@@ -13,7 +13,8 @@ import pytest
 from builders import runtime, trainjob
 
 from trainc import Options, compile_trainjob
-from trainc.plugins import entry_points, registry
+from trainc.plugins import registry
+from trainc.plugins import registry as entry_points
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainc import Options
-from trainc.api.sync_options import SYNC_OPTIONS, SyncOption, sync_options_of
+from trainc.kube.sync_options import SYNC_OPTIONS, SyncOption, sync_options_of
 
 
 def test_options_are_spelled_as_the_table_spells_them_and_in_its_order() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from trainc.emit.yaml_scalars import inline
+from trainc.emit.yaml_writer import inline
 from trainc.reading.yaml_reader import read_value
 
 

@@ -8,8 +8,7 @@ import shutil
 from pathlib import Path
 
 from trainc.cli.command import COMMANDS, Command, build_parser
-from trainc.diagnostics.codes import CODES
-from trainc.diagnostics.rulebook import codes, page, summary_of
+from trainc.findings.codes import CODES, codes, page, summary_of
 
 _TOP = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 # The pages that the website's first page replaces.

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trainc.admission.admit import admit, refusals
     from trainc.compilation import Compilation, CompiledJob
-    from trainc.diagnostics import CompileError, Diagnostic, Source
-    from trainc.fits.answer import Fit, Fits, fits
-    from trainc.integrations.python import catalog, compile_paths, compile_trainjob
-    from trainc.integrations.sweep import JobResult, compile_many
-    from trainc.migration.v1.migrate import Migration, migrate
+    from trainc.features.fits.answer import Fit, Fits, fits
+    from trainc.features.migrate.v1.migrate import Migration, migrate
+    from trainc.findings import CompileError, Diagnostic, Source
     from trainc.options import Limits, Options
+    from trainc.pipeline.python import JobResult, catalog, compile_many, compile_paths, compile_trainjob
 
 __version__ = "0.1.0"
 
@@ -20,22 +19,22 @@ __version__ = "0.1.0"
 _HOMES = {
     "Compilation": "trainc.compilation",
     "CompiledJob": "trainc.compilation",
-    "CompileError": "trainc.diagnostics",
-    "Diagnostic": "trainc.diagnostics",
-    "Fit": "trainc.fits.answer",
-    "Fits": "trainc.fits.answer",
-    "JobResult": "trainc.integrations.sweep",
-    "Source": "trainc.diagnostics",
+    "CompileError": "trainc.findings",
+    "Diagnostic": "trainc.findings",
+    "Fit": "trainc.features.fits.answer",
+    "Fits": "trainc.features.fits.answer",
+    "JobResult": "trainc.pipeline.python",
+    "Source": "trainc.findings",
     "Limits": "trainc.options",
-    "Migration": "trainc.migration.v1.migrate",
+    "Migration": "trainc.features.migrate.v1.migrate",
     "Options": "trainc.options",
     "admit": "trainc.admission.admit",
-    "catalog": "trainc.integrations.python",
-    "compile_many": "trainc.integrations.sweep",
-    "compile_paths": "trainc.integrations.python",
-    "compile_trainjob": "trainc.integrations.python",
-    "fits": "trainc.fits.answer",
-    "migrate": "trainc.migration.v1.migrate",
+    "catalog": "trainc.pipeline.python",
+    "compile_many": "trainc.pipeline.python",
+    "compile_paths": "trainc.pipeline.python",
+    "compile_trainjob": "trainc.pipeline.python",
+    "fits": "trainc.features.fits.answer",
+    "migrate": "trainc.features.migrate.v1.migrate",
     "refusals": "trainc.admission.admit",
 }
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainc.api.documents import Manifest
-from trainc.diagnostics import Diagnostic
+from trainc.findings import Diagnostic
+from trainc.kube.documents import Manifest
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
-    from trainc.notebook.views import View
+    from trainc.features.notebook.views import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Compilation:
 
     def graph(self) -> View:
         """Return a diagram of each job; `print` shows it as a tree."""
-        from trainc.notebook.views import view_graph
+        from trainc.features.notebook.views import view_graph
 
         return view_graph(self)
 
@@ -69,23 +69,23 @@ class Compilation:
         `job` is NAME or NAMESPACE/NAME, and is only needed if there are several jobs. Raises ValueError if there is no
         such field or job, or if the compilation was unpickled from another process.
         """
-        from trainc.notebook.views import view_explanation
+        from trainc.features.notebook.views import view_explanation
 
         return view_explanation(self, field, job)
 
     def diff(self, other: Compilation) -> View:
         """Show what changes from this compilation to `other` and how the cluster reacts to it, like `trainc diff`."""
-        from trainc.notebook.views import view_diff
+        from trainc.features.notebook.views import view_diff
 
         return view_diff(self, other)
 
     def _repr_html_(self) -> str:
-        from trainc.notebook.views import view_compilation
+        from trainc.features.notebook.views import view_compilation
 
         return view_compilation(self).html
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        from trainc.notebook.views import view_compilation
+        from trainc.features.notebook.views import view_compilation
 
         view = view_compilation(self)
         return {"text/plain": view.text, "text/html": view.html}

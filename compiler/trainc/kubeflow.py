@@ -8,17 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainc.integrations.kubeflow.backend import OfflineBackend, offline_client
-    from trainc.integrations.kubeflow.preflight import PreflightWarning, preflight
-    from trainc.sweeps.trials import sweep
+    from trainc.features.kubeflow.backend import OfflineBackend, offline_client
+    from trainc.features.kubeflow.preflight import PreflightWarning, preflight
+    from trainc.features.sweeps.trials import sweep
 
 __all__ = ["OfflineBackend", "PreflightWarning", "offline_client", "preflight", "sweep"]
 _HOMES = {
-    "OfflineBackend": "trainc.integrations.kubeflow.backend",
-    "PreflightWarning": "trainc.integrations.kubeflow.preflight",
-    "offline_client": "trainc.integrations.kubeflow.backend",
-    "preflight": "trainc.integrations.kubeflow.preflight",
-    "sweep": "trainc.sweeps.trials",
+    "OfflineBackend": "trainc.features.kubeflow.backend",
+    "PreflightWarning": "trainc.features.kubeflow.preflight",
+    "offline_client": "trainc.features.kubeflow.backend",
+    "preflight": "trainc.features.kubeflow.preflight",
+    "sweep": "trainc.features.sweeps.trials",
 }
 _EXTRA = ("kubeflow", "kubernetes", "kubeflow_trainer_api")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
-from trainc.api.name_forms import (
+from trainc.kube.names import (
     DNS_1123_FORM,
     LABEL_LIMIT,
     SUBDOMAIN_LIMIT,
@@ -13,8 +13,8 @@ from trainc.api.name_forms import (
     is_dns1123_subdomain,
     length,
 )
-from trainc.api.releases import normalize_kubernetes, normalize_release
-from trainc.api.sync_options import normalize_sync_options
+from trainc.kube.releases import normalize_kubernetes, normalize_release
+from trainc.kube.sync_options import normalize_sync_options
 from trainc.startup.records import dataclass, field
 
 Semantics: TypeAlias = Literal["gitops", "controller"]

@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 from fuzz.choices import Choices
-from trainc.api.merge_keys import MERGE_KEYS
-from trainc.api.strategic_merge import PatchFailedError, merge_overlay, strategic_merge
+from trainc.kube.documents import MERGE_KEYS
+from trainc.kube.strategic_merge import PatchFailedError, merge_overlay, strategic_merge
 
 _LISTS = ("containers", "env", "volumes", "volumeMounts", "ports", "replicatedJobs", "imagePullSecrets", "hostAliases")
 _FIELDS = ("name", "value", "spec", "template", "labels", "command", "tolerations", "finalizers", *_LISTS)

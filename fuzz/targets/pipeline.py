@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from trainc import CompileError, Options, admit
-from trainc.api.releases import RELEASES
 from trainc.compilation import Compilation
-from trainc.integrations.python import compile_documents
+from trainc.kube.releases import RELEASES
 from trainc.options import Limits, Semantics
+from trainc.pipeline.python import compile_documents
 from trainc.reading.catalog import find
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import ceil
 
-from trainc.api.quantity import canonical, parse_quantity
+from trainc.kube.quantity import canonical, parse_quantity
 
 _LARGEST = 2**63 - 1
 _DECIMAL = {

@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 
 from trainc import CompileError
-from trainc.diagnostics import has_errors
-from trainc.integrations.krm.resource_list import read_resource_list, results_of
-from trainc.integrations.krm.transform import transform
-from trainc.migration.files import migrate_text
+from trainc.features.krm.transform import read_resource_list, results_of, transform
+from trainc.features.migrate.files import migrate_text
+from trainc.findings import has_errors
 from trainc.options import Limits
-from trainc.reading.encoding import decode
-from trainc.reading.yaml_reader import read_documents
+from trainc.reading.yaml_reader import decode, read_documents
 
 LIMITS = Limits(document_bytes=100_000, documents=20, depth=60, alias_expansions=500)
 

@@ -13,22 +13,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc import CompileError, Limits, Options
-from trainc.api.field_path import format_field
-from trainc.api.schema import json_schema
 from trainc.cli.command import Streams
 from trainc.cli.main import main
-from trainc.diagnostics import Path, format_path
-from trainc.explain.explanation import explanation
 from trainc.explain.model import ExplainedField, ExplainedObject
-from trainc.explain.phrases import describe_origin, format_value
+from trainc.explain.replay import explanation
 from trainc.explain.select_job import OneJob, compile_every
-from trainc.graph.drawing import graph_svg
-from trainc.graph.model import Graph
-from trainc.graph.reading import read_graph
+from trainc.explain.text import describe_origin, format_value
+from trainc.features.graph.drawing import graph_svg
+from trainc.features.graph.model import Graph, read_graph
+from trainc.findings import Path, format_path
+from trainc.kube.documents import format_field
 from trainc.pipeline.inputs import read_inputs
 from trainc.plugins.registry import enabled
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
+from trainc.schema import json_schema
 
 FILE = "train.yaml"
 # Explaining a job takes a tenth of a second in a browser; a page of pictures has an end, too.

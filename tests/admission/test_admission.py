@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from trainc import CompileError, Options, admit, refusals
-from trainc.api.releases import RELEASES
+from trainc.kube.releases import RELEASES
 
 Json = dict[str, Any]
 

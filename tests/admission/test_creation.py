@@ -9,7 +9,7 @@ import pytest
 
 from trainc.admission.admit import creation_refusals
 from trainc.admission.defaults import bake_defaults
-from trainc.diagnostics import Path
+from trainc.findings import Path
 
 Bend = Callable[..., dict[str, Any]]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trainc.admission.admit import creation_refusals
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import derived_names, longest_name, name_budget, read_jobset
-from trainc.diagnostics import Finding
+from trainc.findings import Finding
 
 VERSION = "0.12"
 COUNTS = st.sampled_from([1, 9, 10, 11, 99, 100, 101, 1000, 1001, 100_000])

@@ -14,7 +14,7 @@ from perturb import changed, others
 
 from trainc.admission import admit
 from trainc.admission.outline import outline_of, with_words
-from trainc.diagnostics import Finding
+from trainc.findings import Finding
 from trainc.ir.release import release_facts
 
 CASES = ("torch-llm-pretrain", "mpi-openmpi")

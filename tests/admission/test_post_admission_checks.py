@@ -12,7 +12,7 @@ from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import read_jobset
 from trainc.admission.post_admission_checks import post_admission_checks
 from trainc.admission.versions import jobset_version
-from trainc.diagnostics import Finding, Severity, format_path
+from trainc.findings import Finding, Severity, format_path
 
 Bend = Callable[..., dict[str, Any]]
 

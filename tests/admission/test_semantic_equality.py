@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trainc.admission.updates import differences
-from trainc.diagnostics import Path
+from trainc.findings import Path
 
 
 def differ(old: Any, new: Any) -> list[Path]:

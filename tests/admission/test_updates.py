@@ -9,7 +9,7 @@ import pytest
 
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.updates import Submitted, update_refusals
-from trainc.diagnostics import Finding
+from trainc.findings import Finding
 
 Bend = Callable[..., dict[str, Any]]
 Refusals = Callable[..., list[Finding]]

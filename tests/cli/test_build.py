@@ -14,7 +14,7 @@ import yaml
 from commands import Result, run
 
 from trainc.batch import spool
-from trainc.cli import build_output
+from trainc.cli import build as build_output
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1

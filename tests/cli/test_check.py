@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from trainc.diagnostics.rulebook import rule_url
+from trainc.findings.codes import rule_url
 
 WRONG = """\
 apiVersion: trainer.kubeflow.org/v1alpha1

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from trainc.api.releases import RELEASES
 from trainc.cli.command import COMMANDS
 from trainc.cli.shells.words import all_commands, paths_to_words
+from trainc.kube.releases import RELEASES
 
 SHELLS = ("bash", "zsh", "fish")
 # (words typed so far, the last of them unfinished; what is suggested)

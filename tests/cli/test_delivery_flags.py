@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands import Result, run
 
-from trainc.api.sync_options import SYNC_OPTIONS
+from trainc.kube.sync_options import SYNC_OPTIONS
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1

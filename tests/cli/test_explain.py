@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 from commands import run
 
-from trainc.api.releases import RELEASES
-from trainc.cli.graph import FORMATS
 from trainc.cli.schema import KINDS, of_every_kind
+from trainc.features.graph.command import FORMATS
+from trainc.kube.releases import RELEASES
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
 

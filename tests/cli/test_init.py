@@ -12,7 +12,7 @@ import pytest
 import yaml
 from commands import run
 
-from trainc.integrations.health import flux_health_checks
+from trainc.features.argocd.health import flux_health_checks
 
 GITOPS = ("argocd", "flux")
 FILES = [

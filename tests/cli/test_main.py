@@ -14,12 +14,12 @@ import pytest
 from commands import run
 
 from trainc import __version__
-from trainc.api.releases import RELEASES
 from trainc.cli import rule
 from trainc.cli.command import COMMANDS, Command, build_parser
-from trainc.cli.topics import TOPICS
+from trainc.cli.help import TOPICS
 from trainc.cli.version import read_port
 from trainc.ir.deviations import DEVIATIONS
+from trainc.kube.releases import RELEASES
 from trainc.plugins.registry import PLUGINS
 
 LONGEST_HELP = 45

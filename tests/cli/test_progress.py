@@ -14,8 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from trainc.cli import terminal
-from trainc.cli.terminal import Progress
+from trainc.cli import reporting
+from trainc.cli.reporting import Progress
 
 JOB = """apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -23,7 +23,7 @@ metadata: {{name: j{n}, namespace: team-a}}
 spec: {{runtimeRef: {{name: torch-distributed}}, trainer: {{numNodes: 1}}}}
 """
 # trainc without its patience: what takes a second elsewhere is shown at once.
-IMPATIENT = "import trainc.cli.terminal as p; p._PATIENCE = p._BETWEEN = 0; from trainc.cli.main import run; run()"
+IMPATIENT = "import trainc.cli.reporting as p; p._PATIENCE = p._BETWEEN = 0; from trainc.cli.main import run; run()"
 
 
 class Terminal(StringIO):
@@ -35,7 +35,7 @@ class Terminal(StringIO):
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The present, as one number that a test moves."""
     now = [100.0]
-    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(reporting, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setenv("TERM", "xterm")
     return now
 

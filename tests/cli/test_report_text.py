@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from trainc.cli.report_text import Files, excerpt, summarize, text_report
-from trainc.cli.terminal import Paint
-from trainc.diagnostics import Diagnostic, Source
-from trainc.diagnostics.rulebook import rule_url
+from trainc.cli.reporting import Files, Paint, excerpt, summarize, text_report
+from trainc.findings import Diagnostic, Source
+from trainc.findings.codes import rule_url
 
 PLAIN = Paint("never", io.StringIO())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from commands import run
 
-from trainc.diagnostics.rulebook import codes, page
+from trainc.findings.codes import codes, page
 
 
 def test_a_page_is_printed_as_it_is() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from published_schemas import published
 
 from trainc.cli.report_formats import github_report, sarif_report
-from trainc.diagnostics import Diagnostic, Source
-from trainc.diagnostics.rulebook import codes, page
+from trainc.findings import Diagnostic, Source
+from trainc.findings.codes import codes, page
 
 CASES = sorted((Path(__file__).parents[1] / "cases" / "errors").glob("*.yaml"))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

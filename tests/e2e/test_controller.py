@@ -8,7 +8,7 @@ import pytest
 from e2e.live import Live, created, settled
 
 from trainc import Options, admit, catalog, compile_trainjob
-from trainc.api.releases import RELEASES
+from trainc.kube.releases import RELEASES
 
 pytestmark = pytest.mark.e2e
 NAMES = sorted({runtime["metadata"]["name"] for release in RELEASES for runtime in catalog(release)})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trainc.emit.yaml_scalars import inline, literal
+from trainc.emit.yaml_writer import inline, literal
 
 INSIDE = "[!-9;-~\u00e9\u0663\uff21]"  # All that is visible but the colon.
 WORD = rf"(?:[A-Za-z_/$(\u00e9\u0663\uff21]|--?[A-Za-z]|\.\.?/){INSIDE}*(?:(?::+| +(?!#)){INSIDE}+)*"

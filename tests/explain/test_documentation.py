@@ -9,10 +9,10 @@ from typing import Any, get_args
 from builders import runtime, trainjob
 from explained import explained
 
-from trainc.explain.as_json import explanation_json
 from trainc.explain.model import Kind
-from trainc.graph.formats import graph_json
-from trainc.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
+from trainc.explain.text import explanation_json
+from trainc.features.graph.formats import graph_json
+from trainc.features.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
 
 PAGE = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
 

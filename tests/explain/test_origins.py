@@ -11,12 +11,12 @@ from builders import container, job, runtime, trainjob
 from explained import explain_documents, explained
 
 from trainc import Options
-from trainc.api.field_path import format_field
-from trainc.api.names import ANCESTOR_LABEL
 from trainc.explain.model import Origin
+from trainc.kube.documents import format_field
+from trainc.kube.names import ANCESTOR_LABEL
 from trainc.options import Limits
-from trainc.overlays.load import load_overlays
 from trainc.pipeline.inputs import read_inputs
+from trainc.project.overlays.load import load_overlays
 from trainc.reading.yaml_reader import read_documents
 
 MPI = (job("launcher"), job("node", None))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trainc.api.field_path import FieldPath, format_field, leaves
-from trainc.explain.query import QueryError, matches, parse, suggest_paths
+from trainc.explain.model import QueryError, matches, parse, suggest_paths
+from trainc.kube.documents import FieldPath, format_field, leaves
 
 DOCUMENT = {
     "metadata": {"labels": {"app.kubernetes.io/name": "x", "plain": "y"}},

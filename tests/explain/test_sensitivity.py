@@ -16,8 +16,8 @@ from explained import Explained, explain_documents, explained
 from sensitivity import insensitive
 
 from trainc import CompileError, Options
-from trainc.api.field_path import leaves, value_at_index
 from trainc.explain.select_job import compile_one
+from trainc.kube.documents import leaves, value_at_index
 from trainc.options import Limits
 from trainc.pipeline.inputs import Inputs
 from trainc.reading.yaml_reader import read_documents

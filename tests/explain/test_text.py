@@ -7,10 +7,8 @@ from typing import Any
 from builders import container, job, runtime, trainjob
 from explained import explained
 
-from trainc.explain.choice import NoMatch, choose
-from trainc.explain.model import Explanation
-from trainc.explain.phrases import shorten_value
-from trainc.explain.text import explanation_text
+from trainc.explain.model import Explanation, NoMatch, choose
+from trainc.explain.text import explanation_text, shorten_value
 
 JOB = trainjob({"numNodes": 4, "command": ["torchrun", "train.py"], "image": "mine:1"})
 RUNTIME = runtime(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from commands import Result, run
 
-from trainc.cli.configuration import read_configuration
-from trainc.reading.confinement import folders_upward
+from trainc.project.configuration import read_configuration
+from trainc.reading.opening import folders_upward
 
 pytestmark = pytest.mark.slow
 
@@ -208,6 +208,6 @@ def test_settings_of_another_user_count_where_the_input_is_theirs(
             found[4] = owner
         return os.stat_result(found)
 
-    monkeypatch.setattr("trainc.reading.confinement.os.stat", stat)
+    monkeypatch.setattr("trainc.reading.opening.os.stat", stat)
     found = [os.path.join(each, "trainc.yaml") for each in folders_upward(str(tmp_path / "input"))]
     assert (str(tmp_path / "trainc.yaml") in found) == counts

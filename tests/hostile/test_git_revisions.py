@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from trainc.diagnostics import CompileError
+from trainc.findings import CompileError
 from trainc.options import Limits
-from trainc.reading.git_tree import repository_of, write_revision
+from trainc.reading.git import repository_of, write_revision
 
 JOB = b"""apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob

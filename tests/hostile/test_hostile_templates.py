@@ -11,8 +11,7 @@ import pytest
 
 from trainc.options import Limits
 from trainc.reading.templates import render
-from trainc.reading.templates.budget import Budget
-from trainc.reading.templates.failure import TemplateFailedError, TooMuchError
+from trainc.reading.templates.rendering import Budget, TemplateFailedError, TooMuchError
 
 # The clock is put out of action: what stops these is counted. The kernel ends the test where nothing does.
 BY_COUNTING = Limits(template_seconds=1_000_000)

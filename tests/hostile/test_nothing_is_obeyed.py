@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from trainc.diagnostics.escaping import escape_line, escape_report, escape_xml
+from trainc.findings.text import escape_line, escape_report, escape_xml
 
 HEAD = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: "
 JOB = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainc.api.quantity import format_resources, pod_requests
+from trainc.kube.quantity import format_resources, pod_requests
 
 
 def asks(cpu: str, **more: Any) -> dict[str, Any]:

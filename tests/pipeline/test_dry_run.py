@@ -8,9 +8,9 @@ import pytest
 from builders import container, job, runtime, trainjob
 
 from trainc import Diagnostic, Options
-from trainc.api.releases import RELEASES
 from trainc.explain import place
-from trainc.pipeline.dry_run import check_unused_runtimes
+from trainc.kube.releases import RELEASES
+from trainc.pipeline.fragments import check_unused_runtimes
 from trainc.pipeline.session import Session
 from trainc.reading.catalog import find, names
 from trainc.reading.document import Document

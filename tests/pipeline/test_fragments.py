@@ -10,8 +10,7 @@ import yaml
 
 from trainc import Diagnostic, Options
 from trainc.options import Limits
-from trainc.pipeline.dry_run import check_fragments
-from trainc.pipeline.fragments import fragment_of
+from trainc.pipeline.fragments import check_fragments, fragment_of
 from trainc.reading.catalog import find, names
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents

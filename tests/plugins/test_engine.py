@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from trainc.api.documents import Json
 from trainc.ir.deviations import DEVIATIONS
 from trainc.ir.info import Info
 from trainc.ir.release import release_facts
 from trainc.ir.trainjob import TrainJob
-from trainc.plugins.engine import build, enforce, provided_secrets
+from trainc.kube.documents import Json
 from trainc.plugins.plugin import POINTS, Passes, Plugin
-from trainc.plugins.registry import PLUGINS, Applied, loaded
+from trainc.plugins.registry import PLUGINS, Applied, build, enforce, loaded, provided_secrets
 from trainc.startup.records import replace
 
 JOB = TrainJob("llm", "team-a", "rt", "ClusterTrainingRuntime")

@@ -14,8 +14,8 @@ from kubectl import HEAD, Kubectl, as_json_numbers, body_of
 import trainc
 from trainc.options import Limits
 from trainc.reading.block_lines import read_lines
-from trainc.reading.chunk import Chunk
-from trainc.reading.strict import read_strictly
+from trainc.reading.document import Chunk
+from trainc.reading.libyaml import read_strictly
 
 REPOSITORY = Path(trainc.__file__).parents[2]
 VALUES = (

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from trainc.api.releases import RELEASES
-from trainc.api.schema import check
-from trainc.api.schema.runtime_rules import runtime_rules
+from trainc.kube.releases import RELEASES
 from trainc.reading.catalog import SHOWN_FOLDER, NotFound, find, names, releases, releases_of, text_of
 from trainc.reading.document import Document
+from trainc.schema import check
+from trainc.schema.rules import runtime_rules
 
 RUNTIMES = Path(__file__).parents[2] / "runtimes"
 FILES = sorted(path.relative_to(RUNTIMES).as_posix() for path in RUNTIMES.rglob("*") if path.is_file())

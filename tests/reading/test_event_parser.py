@@ -14,22 +14,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import data_of, errors_of, read
 
-from trainc.reading import event_parser, nodes
+from trainc.reading import libyaml
 
 CASES = [path.read_text(encoding="utf-8") for path in sorted((Path(__file__).parents[1] / "cases").glob("*.yaml"))]
-LIBYAML = event_parser.EventParser
+LIBYAML = libyaml.EventParser
 
 
 @pytest.fixture(autouse=True, scope="module")
 def python_parser() -> Iterator[ModuleType]:
     """The reader on PyYAML's own parser, as on a machine whose PyYAML was built without libyaml."""
-    original = event_parser.EventParser
+    original = libyaml.EventParser
     with patch.dict(sys.modules, {"yaml._yaml": None}):
-        importlib.reload(event_parser)
-    assert event_parser.EventParser is not original
-    with patch.object(nodes, "EventParser", event_parser.EventParser):
-        yield event_parser
-    event_parser.EventParser = original  # type: ignore[misc]
+        importlib.reload(libyaml)
+    assert libyaml.EventParser is not original
+    with patch.object(libyaml, "EventParser", libyaml.EventParser):
+        yield libyaml
+    libyaml.EventParser = original  # type: ignore[misc]
 
 
 def test_documents_read_the_same() -> None:
@@ -75,7 +75,7 @@ def test_whatever_it_reads_libyaml_reads_the_same(text: str, damage: str, at: fl
     damaged = text[:place] + damage + text[place:]
     documents, problems = read(damaged)
     if not problems:
-        with patch.object(nodes, "EventParser", LIBYAML):
+        with patch.object(libyaml, "EventParser", LIBYAML):
             assert ([document.data for document in documents], []) == (data_of(damaged), errors_of(damaged))
 
 

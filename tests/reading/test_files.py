@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trainc.diagnostics import Diagnostic
+from trainc.findings import Diagnostic
 from trainc.options import Limits
 from trainc.reading.files import read_paths
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from trainc.diagnostics import CompileError
+from trainc.findings import CompileError
 from trainc.options import Limits
-from trainc.reading.git_tree import Repository, repository_of, write_revision
+from trainc.reading.git import Repository, repository_of, write_revision
 
 Git = Callable[..., str]
 

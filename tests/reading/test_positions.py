@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from reading import read
 
-from trainc.diagnostics import Path
+from trainc.findings import Path
 from trainc.reading.document import Document
 
 TEXT = """\

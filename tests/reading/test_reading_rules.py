@@ -24,7 +24,7 @@ CODES = [
 
 @pytest.mark.parametrize("code", CODES)
 def test_the_one_error_of_what_is_wrong_is_the_rules_own(code: str) -> None:
-    text = (files("trainc.diagnostics") / "rules" / f"{code}.md").read_text(encoding="utf-8")
+    text = (files("trainc.findings") / "rules" / f"{code}.md").read_text(encoding="utf-8")
     wrong, right = re.findall(r"```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert {found for found, _, _ in errors_of(wrong)} == {code}
     assert errors_of(right) == []

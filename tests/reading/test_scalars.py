@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kubectl import Kubectl, as_json_numbers
 
-from trainc.reading.scalars import NotFiniteError, float_key, integer, plain, through_json
+from trainc.reading.block_lines import NotFiniteError, float_key, integer, plain, through_json
 
 # Characters that numbers, words and timestamps are made of in some dialect.
 NUMBERS = st.text(alphabet="0123456789+-._eExXoObBaf:", min_size=1, max_size=8)

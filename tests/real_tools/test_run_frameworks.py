@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from commands import Result, run
 
-from trainc.run.processes import find_strays
+from trainc.features.run.processes import find_strays
 
 TORCH = os.environ.get("TRAINC_TORCH_PYTHON", sys.executable)
 TUNE = os.environ.get("TRAINC_TORCHTUNE_PYTHON", sys.executable)

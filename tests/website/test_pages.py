@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from website.pages import lay_out
 
-from trainc.diagnostics.rulebook import RULES_URL, codes
+from trainc.findings.codes import RULES_URL, codes
 
 REPOSITORY = Path(__file__).parents[2]
 

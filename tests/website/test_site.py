@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 from website.links import problems
 
-from trainc.diagnostics.rulebook import RULES_URL, codes
+from trainc.findings.codes import RULES_URL, codes
 
 pytestmark = pytest.mark.browser
 

@@ -13,24 +13,15 @@ from trainc.admission.jobset import read_jobset
 from trainc.admission.outline import outline_of, with_words
 from trainc.admission.post_admission_checks import post_admission_checks
 from trainc.admission.versions import jobset_version
-from trainc.api.documents import Json
-from trainc.api.names import JOBSET_API
-from trainc.api.releases import NEWEST_RELEASE
-from trainc.api.schema import check
 from trainc.compilation import Compilation, CompiledJob
-from trainc.diagnostics import (
-    CompileError,
-    Diagnostic,
-    Finding,
-    Path,
-    Severity,
-    format_path,
-    has_errors,
-    sort_diagnostics,
-)
+from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, sort_diagnostics
 from trainc.ir.release import Release, release_facts
+from trainc.kube.documents import Json
+from trainc.kube.names import JOBSET_API
+from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options, Semantics
 from trainc.reading.document import Document, label_of
+from trainc.schema import check
 from trainc.startup.records import replace
 
 if TYPE_CHECKING:
@@ -211,7 +202,7 @@ def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[
         if not has_errors(findings):
             findings += lint_rendered(stored, objects, options)
         if options.kubernetes is not None:
-            from trainc.api.schema.kubernetes import kubernetes_findings
+            from trainc.schema.kubernetes import kubernetes_findings
 
             findings += kubernetes_findings(stored, options.kubernetes, release.minor)
         yield from map(document.place, findings)

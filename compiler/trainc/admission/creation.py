@@ -20,8 +20,9 @@ from trainc.admission.jobset import (
 )
 from trainc.admission.rules_policies import check_depends_on, check_managed_by, check_network, check_policies
 from trainc.admission.versions import JobSetVersion
-from trainc.api.documents import items, mapping
-from trainc.api.name_forms import (
+from trainc.findings import Finding, Path, Severity
+from trainc.kube.documents import items, mapping
+from trainc.kube.names import (
     DNS_1035_FORM,
     DNS_1123_FORM,
     LABEL_LIMIT,
@@ -30,7 +31,6 @@ from trainc.api.name_forms import (
     is_dns1123_subdomain,
     length,
 )
-from trainc.diagnostics import Finding, Path, Severity
 
 
 def check_creation(jobset: JobSet, version: JobSetVersion) -> list[Finding]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainc.admission.versions import jobset_version
-from trainc.api.documents import mapping
+from trainc.kube.documents import mapping
 
 
 def bake_defaults(jobset: Mapping[str, Any], version: str) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from itertools import starmap
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.documents import Json, mapping, objects
-from trainc.api.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
-from trainc.diagnostics import Path
+from trainc.findings import Path
+from trainc.kube.documents import Json, mapping, objects
+from trainc.kube.names import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 from trainc.startup.records import dataclass, replace
 
 

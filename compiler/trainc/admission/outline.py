@@ -12,8 +12,8 @@ from functools import lru_cache
 from marshal import dumps, loads
 from typing import Any
 
-from trainc.api.documents import Json
-from trainc.api.name_forms import LABEL_LIMIT, is_dns1035_label, is_dns1123_label, is_label_value
+from trainc.kube.documents import Json
+from trainc.kube.names import LABEL_LIMIT, is_dns1035_label, is_dns1123_label, is_label_value
 
 _CONTAINERS = ("initContainers", "containers")
 _COUNTS = ("parallelism", "completions")

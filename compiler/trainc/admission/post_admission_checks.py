@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from trainc.admission.creation import coordinator_label_problem, name_to_shorten, shortening_hint
 from trainc.admission.jobset import JobSet, ReplicatedJob, claim_templates, text, too_long_in_pod_template
 from trainc.admission.versions import JobSetVersion
-from trainc.api.documents import Json, items, mapping
-from trainc.api.pods import validate_job
-from trainc.diagnostics import Finding, Severity
+from trainc.findings import Finding, Severity
+from trainc.kube.documents import Json, items, mapping
+from trainc.pods import validate_job
 from trainc.startup.records import replace
 
 
@@ -42,7 +42,7 @@ def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
     rules = items(mapping(jobset.spec.get("failurePolicy")).get("rules"))
     if not rules:
         return
-    from trainc.api.re2 import re2_error
+    from trainc.kube.re2 import re2_error
 
     for i, rule in enumerate(rules):
         for k, pattern in enumerate(items(mapping(rule).get("onJobFailureMessagePatterns"))):

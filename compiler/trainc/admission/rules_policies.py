@@ -12,15 +12,9 @@ from typing import Any
 
 from trainc.admission.jobset import JobSet, service_name, text
 from trainc.admission.versions import JobSetVersion
-from trainc.api.documents import Json, items, mapping, objects
-from trainc.api.name_forms import (
-    DNS_1035_FORM,
-    LABEL_LIMIT,
-    is_dns1035_label,
-    is_domain_prefixed_path,
-    length,
-)
-from trainc.diagnostics import Finding, Path
+from trainc.findings import Finding, Path
+from trainc.kube.documents import Json, items, mapping, objects
+from trainc.kube.names import DNS_1035_FORM, LABEL_LIMIT, is_dns1035_label, is_domain_prefixed_path, length
 from trainc.startup.patterns import pattern
 
 MOST_PODS = 2**31 - 1

@@ -15,9 +15,9 @@ from typing import Any
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import text
 from trainc.admission.versions import jobset_version
-from trainc.api.documents import Json, items, mapping
-from trainc.api.quantity import parse_quantity
-from trainc.diagnostics import Finding, Path
+from trainc.findings import Finding, Path
+from trainc.kube.documents import Json, items, mapping
+from trainc.kube.quantity import parse_quantity
 from trainc.startup.records import dataclass
 
 _JOBS: Path = ("spec", "replicatedJobs")

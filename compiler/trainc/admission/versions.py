@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from trainc.api.releases import JOBSETS, Columns
+from trainc.kube.releases import JOBSETS, Columns
 from trainc.startup.records import dataclass
 
 

@@ -11,25 +11,22 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainc.api.releases import NEWEST_RELEASE
 from trainc.batch.digest import digest_of
 from trainc.batch.outcome import FileOutcome, JobOutcome, Key
-from trainc.diagnostics import Diagnostic, Source, has_errors
-from trainc.diagnostics.policy import Policy, Rules
-from trainc.dialects import is_trainer_document
 from trainc.emit.yaml_writer import Form, text_of
+from trainc.findings import Diagnostic, Source, has_errors
+from trainc.findings.policy import Policy, Rules
+from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import claims_of
 from trainc.options import Limits, Options
-from trainc.overlays.load import load_overlays
-from trainc.overlays.loaded import Loaded, values_of
-from trainc.overlays.stack import Passed, Stack
 from trainc.pipeline.session import Place, Session
 from trainc.pipeline.valid_document import ValidDocument
+from trainc.project.dialects import is_trainer_document
+from trainc.project.overlays.load import Loaded, Passed, Stack, load_overlays, values_of
 from trainc.reading import opening
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
-from trainc.reading.file_filter import Exclude
-from trainc.reading.files import Texts, read_file, read_paths
+from trainc.reading.files import Exclude, Texts, read_file, read_paths
 from trainc.startup.records import dataclass
 
 

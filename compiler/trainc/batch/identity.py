@@ -28,7 +28,7 @@ def trainc_digest(plugins: Sequence[str] = ()) -> bytes:
 def _folders(plugins: Sequence[str]) -> Sequence[str]:
     if not plugins:
         return ()
-    from trainc.plugins.entry_points import folders
+    from trainc.plugins.registry import folders
 
     return folders(plugins)
 

@@ -9,9 +9,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from trainc.diagnostics import Diagnostic, Source
+from trainc.findings import Diagnostic, Source
 from trainc.lints.duplicate_subdomain import Claim
-from trainc.overlays.apply import Use
+from trainc.project.overlays.apply import Use
 from trainc.startup.records import dataclass
 
 # The namespace and name of a TrainJob.

@@ -13,7 +13,7 @@ from functools import partial
 
 from trainc.batch.context import read_bytes
 from trainc.batch.digest import digest
-from trainc.diagnostics import Diagnostic
+from trainc.findings import Diagnostic
 from trainc.options import Limits
 from trainc.pipeline.inputs import Step
 from trainc.reading.files import STDIN, Walk

@@ -19,20 +19,19 @@ from trainc.batch.outcome import FileOutcome, Key, from_bytes
 from trainc.batch.partition import Partition, partition
 from trainc.batch.spool import Place, Spool
 from trainc.batch.workers import compile_files
-from trainc.diagnostics import Diagnostic, format_path
-from trainc.diagnostics.policy import Rules
 from trainc.emit.yaml_writer import Form, text_of
+from trainc.findings import Diagnostic, format_path
+from trainc.findings.policy import Rules
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
-from trainc.overlays.apply import Use
-from trainc.overlays.loaded import Loaded
 from trainc.pipeline.inputs import Step
 from trainc.pipeline.session import Place as PlaceFindings
 from trainc.pipeline.session import option_notes
+from trainc.project.overlays.apply import Use
+from trainc.project.overlays.load import Loaded
 from trainc.reading.document import Document
-from trainc.reading.file_filter import Exclude
-from trainc.reading.files import Walk
+from trainc.reading.files import Exclude, Walk
 from trainc.reading.remembered import Remembered
 from trainc.startup.records import dataclass, field
 

@@ -11,12 +11,11 @@ from trainc.batch.context import UnusualError
 from trainc.batch.run import Batch, JobText, Request, run_batch
 from trainc.batch.spool import Spool
 from trainc.cli.compiling import skipped_documents
-from trainc.cli.report_text import Files
+from trainc.cli.reporting import Files, Progress
 from trainc.cli.settings import Settings
-from trainc.cli.terminal import Progress
-from trainc.diagnostics import Diagnostic
 from trainc.emit.yaml_writer import Form
 from trainc.explain import place
+from trainc.findings import Diagnostic
 from trainc.startup.records import dataclass, field
 
 

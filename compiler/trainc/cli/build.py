@@ -15,11 +15,16 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
-from trainc.cli.arguments import (
+from trainc.cli.command import (
     FOLDER,
+    Arguments,
+    Status,
+    Streams,
+    UsageError,
     add_input,
     add_limits,
     add_matrix,
@@ -29,19 +34,264 @@ from trainc.cli.arguments import (
     argument_error,
     set_completion,
 )
-from trainc.cli.build_output import Target, report_refusal, write_folders, write_stdout
-from trainc.cli.command import Arguments, Status, Streams, UsageError
-from trainc.cli.compiling import Run, read_stdin, start
-from trainc.cli.environments import environment_name, environments_of
-from trainc.cli.report_text import STDIN, Files
-from trainc.cli.settings import Settings, settings_of
-from trainc.cli.terminal import Progress
-from trainc.diagnostics import CompileError
+from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, start
+from trainc.cli.reporting import STDIN, Files, Progress, counted_noun, text_report
+from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings.text import escape_report
+from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
     from trainc.batch.run import Memory
     from trainc.cli.batching import BatchRun
-    from trainc.cli.sweeping import MatrixInput
+    from trainc.features.sweeps.command import MatrixInput
+    from trainc.output.folder import Plan
+    from trainc.reading.remembered import Remembered
+
+# What `build` does with compiled jobs: a stream or a folder, and the report about them.
+
+
+_IN_MEMORY = 8_000_000
+_AT_A_TIME = 1_000_000
+_UNENDED = "\\ No newline at end of file\n"
+
+
+def write_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
+    """Write all jobs to stdout as a single stream once the last one is compiled, or report the errors."""
+    from trainc.emit.yaml_writer import joined
+
+    with HeldOutput() as held:
+        for piece in joined((text for _, _, text, _ in compilation.texts(arguments.format)), arguments.format):
+            held.write(piece)
+        progress.clear()
+        if _is_refused(compilation, arguments):
+            return report_refusal(compilation.diagnostics, compilation.files, arguments, streams)
+        _report([Target(compilation, "-")], arguments, streams)
+        held.copy_to(streams.out)
+    return Status.DONE
+
+
+@dataclass(slots=True)
+class Target:
+    """A compilation with its output folder and, if any, its environment in trainc.yaml."""
+
+    compilation: Run | BatchRun
+    folder: str
+    environment: str = ""
+
+
+def write_folders(
+    targets: Sequence[Target],
+    progress: Progress,
+    arguments: Arguments,
+    streams: Streams,
+    remembered: Remembered | None = None,
+) -> Status:
+    """Write one file per job to each folder, or with --check report the changes; write nothing on errors."""
+    texts = [_files(target.compilation) for target in targets]
+    progress.clear()
+    refused = [_is_refused(target.compilation, arguments) for target in targets]
+    if any(refused):
+        return _refuse_all(targets, arguments, streams)
+    plans = _plan_all(targets, texts, arguments, remembered)
+    for target, planned in zip(targets, plans, strict=True):
+        target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
+    if any(has_errors(target.compilation.diagnostics) for target in targets):
+        return _refuse_all(targets, arguments, streams)
+    _report(targets, arguments, streams)
+    for target, planned in zip(targets, plans, strict=True):
+        _show(planned, target.folder, arguments, streams)
+    differs = any(planned.changes for planned in plans) and (arguments.check or arguments.exit_code)
+    return Status.DIAGNOSED if differs else Status.DONE
+
+
+def _files(compilation: Run | BatchRun) -> dict[str, str]:
+    """The text of every output file, by its path in the folder."""
+    from trainc.output.folder import file_name, first_line
+
+    home, folders = _home_of(compilation.settings), _Folders()
+    return {
+        file_name(namespace, name): first_line(_source(file, home, folders)) + text.decode()
+        for namespace, name, text, file in compilation.texts("yaml")
+    }
+
+
+def _plan_all(
+    targets: Sequence[Target],
+    texts: Sequence[dict[str, str]],
+    arguments: Arguments,
+    remembered: Remembered | None,
+) -> list[Plan]:
+    """Plan the changes of each folder, and apply them unless this is a check or a folder refuses its plan."""
+    from trainc.output.folder import apply_plan, plan
+
+    plans = [
+        plan(
+            target.folder,
+            files,
+            prune=arguments.prune or target.compilation.settings.whole,
+            remembered=remembered,
+        )
+        for target, files in zip(targets, texts, strict=True)
+    ]
+    if arguments.check or any(planned.refused for planned in plans):
+        return plans
+    return [apply_plan(planned) for planned in plans]
+
+
+def _plan_diagnostics(planned: Plan, folder: str, arguments: Arguments) -> Iterator[Diagnostic]:
+    yield from planned.refused
+    if arguments.check:
+        yield from planned.interrupted
+    if planned.kept and not planned.refused:
+        yield _kept_files_info(planned.kept, folder, arguments)
+
+
+def _refuse_all(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
+    return report_refusal(_all_diagnostics(targets), targets[0].compilation.files, arguments, streams)
+
+
+def _all_diagnostics(targets: Sequence[Target]) -> list[Diagnostic]:
+    return merge_diagnostics({target.environment: target.compilation.diagnostics for target in targets})
+
+
+def _show(planned: Plan, folder: str, arguments: Arguments, streams: Streams) -> None:
+    for path, text in planned.new.items() if arguments.check else ():
+        shown = escape_report(_difference(f"{folder}/{path}", planned.old[path], text))
+        streams.out.write(shown.encode("utf-8", "backslashreplace"))
+    if not arguments.quiet:
+        _print_changes(list(planned.described()), folder, arguments, streams)
+
+
+def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
+    """An info about files that a partial build keeps; with --prune, these are files without trainc's first line."""
+    some = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+    message = f"kept {counted_noun(len(paths), 'file')} of other jobs in {target}: {some}"
+    hint = "to delete files of jobs that are not in this build, add --prune"
+    if arguments.prune:
+        hint = "they were written by trainc 0.1.0; delete those whose job no longer exists"
+    return Diagnostic("FilesKept", "info", message, hint)
+
+
+def _home_of(settings: Settings) -> str:
+    """The folder that source paths in output are relative to: the repository root, that of trainc.yaml, or empty."""
+    from trainc.reading.opening import repository_above
+
+    configured = settings.configuration.file
+    folder = os.path.dirname(configured) if configured else settings.paths[0] if settings.paths else os.curdir
+    return repository_above(folder) or (os.path.realpath(folder) if configured else "")
+
+
+class _Folders(dict[str, str]):
+    """Caches the real path of each folder."""
+
+    def __missing__(self, folder: str) -> str:
+        self[folder] = found = os.path.realpath(folder)
+        return found
+
+
+def _source(file: str, home: str, folders: _Folders) -> str:
+    """The source path in the first line of a file, which is the same on every machine."""
+    if file == STDIN:
+        return "stdin"
+    folder, name = os.path.split(file)
+    real = os.path.realpath(file) if os.path.islink(file) else os.path.join(folders[folder], name)
+    if home and real.startswith(home + os.sep):
+        return real.removeprefix(home + os.sep).replace(os.sep, "/")
+    return os.path.basename(file)
+
+
+def _print_changes(changes: list[tuple[str, str]], target: str, arguments: Arguments, streams: Streams) -> None:
+    verbs = [verb for verb, _ in changes]
+    for verb, path in changes if arguments.verbose else ():
+        streams.err.write(f"{verb} {target}/{path}\n")
+    counts = [f"{counted_noun(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
+    summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "up to date"
+    streams.err.write(f"{target}: {summary}{' (not written: --check)' if arguments.check and changes else ''}\n")
+
+
+def _is_refused(compilation: Run | BatchRun, arguments: Arguments) -> bool:
+    """Whether there are errors. An input without TrainJobs is one, because a GitOps tool would prune everything."""
+    if not compilation.compiled and not arguments.allow_empty:
+        compilation.diagnostics += nothing_found(compilation.settings, compilation.diagnostics, compilation.documents)
+    return is_failure(compilation.diagnostics, arguments)
+
+
+def _report(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> None:
+    paint, files = diagnostics_paint(arguments, streams), targets[0].compilation.files
+    streams.err.write(text_report(_all_diagnostics(targets), files, paint, quiet=arguments.quiet))
+    for target in targets if arguments.verbose else ():
+        about = f"{target.environment}: " if target.environment else ""
+        documents = counted_noun(target.compilation.documents, "document")
+        compiled = counted_noun(target.compilation.compiled, "TrainJob")
+        streams.err.write(f"{about}{documents} read, {compiled} compiled\n")
+
+
+def report_refusal(diagnostics: Iterable[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
+    """Report the errors, and write nothing else."""
+    report = text_report(
+        sort_diagnostics(diagnostics), files, diagnostics_paint(arguments, streams), quiet=arguments.quiet
+    )
+    streams.err.write(report)
+    return Status.DIAGNOSED
+
+
+def _difference(name: str, old: str | None, new: str | None) -> str:
+    sides = (name if old is not None else "/dev/null", name if new is not None else "/dev/null")
+    return difference(old or "", new or "", *sides)
+
+
+class HeldOutput:
+    """Buffers output until it is known to be complete, in memory at first and in a file once it gets large."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def write(self, piece: bytes) -> None:
+        """Add a piece of output."""
+        self._pieces.append(piece)
+        self._size += len(piece)
+        if self._size > _IN_MEMORY:
+            self._to_file()
+
+    def copy_to(self, out: BinaryIO) -> None:
+        """Write all buffered output."""
+        if self._file is not None:
+            self._to_file()
+            self._file.seek(0)
+            while block := self._file.read(_AT_A_TIME):
+                out.write(block)
+        out.write(b"".join(self._pieces))
+
+    def _to_file(self) -> None:
+        if self._file is None:
+            from tempfile import TemporaryFile  # Rarely needed, and slow to import.
+
+            self._file = TemporaryFile()  # noqa: SIM115 - `__exit__` closes it
+        self._file.write(b"".join(self._pieces))
+        self._pieces.clear()
+        self._size = 0
+
+
+def difference(old: str, new: str, old_name: str, new_name: str) -> str:
+    """A unified diff that turns `old` into `new`, as `patch` and `git apply` read it; empty where they are equal.
+
+    Where people or a runner read it, it is for `unobeyed` to break what they would obey, and the patch with it.
+    """
+    from difflib import unified_diff
+
+    lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), old_name, new_name)
+    return "".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}" for line in lines)
+
 
 STDOUT = "-"
 
@@ -133,7 +383,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _matrix(arguments: Arguments) -> MatrixInput | None:
     if not arguments.matrix:
         return None
-    from trainc.cli.sweeping import read_matrix_option
+    from trainc.features.sweeps.command import read_matrix_option
 
     return read_matrix_option(arguments)
 

@@ -19,18 +19,25 @@ from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
-from trainc.api.documents import Manifest
-from trainc.cli.arguments import add_input, add_limits, add_matrix, add_reporting, add_shaping, add_strict
-from trainc.cli.command import Arguments, Status, Streams
+from trainc.cli.command import (
+    Arguments,
+    Status,
+    Streams,
+    add_input,
+    add_limits,
+    add_matrix,
+    add_reporting,
+    add_shaping,
+    add_strict,
+)
 from trainc.cli.compiling import Run, diagnostics_paint, is_checked, is_failure, nothing_found, read_stdin, start
-from trainc.cli.environments import environment_name, environments_of, merge_diagnostics
-from trainc.cli.report_text import Files, counted_noun, text_report
-from trainc.cli.settings import Settings, settings_of
-from trainc.cli.sweeping import MatrixInput, read_matrix_option
-from trainc.cli.terminal import Progress
+from trainc.cli.reporting import Files, Progress, counted_noun, text_report
+from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
 from trainc.compilation import CompiledJob
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, sort_diagnostics
-from trainc.pipeline.dry_run import check_fragments, check_unused_runtimes
+from trainc.features.sweeps.command import MatrixInput, read_matrix_option
+from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.kube.documents import Manifest
+from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
 from trainc.startup.records import dataclass
 
 FORMATS = ("text", "json", "github", "sarif")
@@ -96,7 +103,7 @@ def _check(
     checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
     checking.diagnostics += rules(check_rendered(inputs.documents, settings.options), False)
     if cluster and not has_errors(checking.diagnostics):
-        from trainc.cli.cluster import judge_jobs
+        from trainc.features.fits.judging import judge_jobs
 
         found = judge_jobs(manifests, inputs.documents, cluster, settings.options)
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
@@ -126,8 +133,7 @@ def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:
 
 def _runs(job: CompiledJob) -> Iterator[str]:
     """A line about what a job's pods run: launcher, processes, ranks, and rendezvous address."""
-    from trainc.graph.processes import summary
-    from trainc.graph.reading import read_graph
+    from trainc.features.graph.model import read_graph, summary
 
     if any(manifest["kind"] == "JobSet" for manifest in job.manifests):
         steps = read_graph(job.manifests).steps

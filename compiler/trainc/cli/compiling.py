@@ -8,22 +8,21 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Self
 
 from trainc.cli.command import Arguments, Streams
-from trainc.cli.configuration import FILE_NAME
-from trainc.cli.report_text import STDIN, Files, counted_noun
+from trainc.cli.reporting import STDIN, Files, Paint, counted_noun
 from trainc.cli.settings import Settings
-from trainc.cli.terminal import Paint
 from trainc.compilation import CompiledJob
-from trainc.diagnostics import Diagnostic, Finding, Severity, has_errors
 from trainc.explain import place
+from trainc.findings import Diagnostic, Finding, Severity, has_errors
 from trainc.pipeline.inputs import Inputs, Step
 from trainc.pipeline.session import Judge, Session
+from trainc.project.configuration import FILE_NAME
 from trainc.reading.document import Document
 from trainc.reading.opening import read_bounded
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
-    from trainc.cli.sweeping import MatrixInput, Tally
     from trainc.emit.yaml_writer import Form
+    from trainc.features.sweeps.command import MatrixInput, Tally
     from trainc.pipeline.fragments import Fragment
 
 
@@ -120,7 +119,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
     inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=() if template is None else (template,))
     tally = None
     if matrix is not None:
-        from trainc.cli.sweeping import expand_inputs
+        from trainc.features.sweeps.command import expand_inputs
 
         inputs, tally = expand_inputs(inputs, matrix)
     rules = settings.policy(stdin)
@@ -138,7 +137,7 @@ def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge |
     folders = settings.configuration.policies
     if not folders:
         return None, []
-    from trainc.policies import read_policies
+    from trainc.features.policies import read_policies
 
     return read_policies(folders, documents, settings.options.limits)
 
@@ -163,7 +162,7 @@ def nothing_found(settings: Settings, found: Sequence[Diagnostic], documents: in
 
 def is_checked(document: Document) -> bool:
     """Whether `check` examines this document."""
-    from trainc.dialects import is_trainer_document
+    from trainc.project.dialects import is_trainer_document
 
     if is_trainer_document(document.data) or document.data.get("kind") in _USED_KINDS:
         return True
@@ -181,7 +180,7 @@ def skipped_documents(
     documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
 ) -> Iterator[Diagnostic]:
     """Report documents that are not compiled: a warning for each if the file was named, else a single info."""
-    from trainc.dialects import is_legacy, is_trainer_document
+    from trainc.project.dialects import is_legacy, is_trainer_document
 
     named = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in _JOB_KINDS for document in documents)

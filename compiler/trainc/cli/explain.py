@@ -17,16 +17,13 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 
-from trainc.cli.arguments import add_shaping
-from trainc.cli.command import Arguments, Status, Streams
+from trainc.cli.command import Arguments, Status, Streams, add_shaping
 from trainc.cli.one_job import add_job, compiled_job
-from trainc.cli.terminal import Paint, Part
-from trainc.diagnostics.escaping import escape_report
-from trainc.explain.choice import NoMatch, choose
-from trainc.explain.explanation import explanation
-from trainc.explain.model import Explanation
-from trainc.explain.query import QueryError
+from trainc.cli.reporting import Paint, Part
+from trainc.explain.model import Explanation, NoMatch, QueryError, choose
+from trainc.explain.replay import explanation
 from trainc.explain.text import Role, explanation_text
+from trainc.findings.text import escape_report
 
 _LOOKS: dict[Role, Part] = {
     "heading": "heading",
@@ -76,7 +73,7 @@ def _hint(nothing: NoMatch) -> str:
 
 def _format(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "json":
-        from trainc.explain.as_json import explanation_json
+        from trainc.explain.text import explanation_json
 
         return json.dumps(explanation_json(chosen), indent=2, ensure_ascii=False) + "\n"
     paint = Paint(arguments.color, streams.out)

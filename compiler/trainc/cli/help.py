@@ -10,11 +10,154 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from trainc.cli.arguments import TOPIC, set_completion
-from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError, build_parser
-from trainc.cli.topics import TOPICS, topic_text
+from trainc.cli.command import (
+    COMMANDS,
+    TOPIC,
+    Arguments,
+    Status,
+    Streams,
+    UsageError,
+    add_input,
+    add_limits,
+    add_shaping,
+    build_parser,
+    set_completion,
+    topic_options,
+)
+
+# The topics of `trainc help`: what concerns several commands, and options that are rarely given.
+
+
+# Topic -> its line in the overview.
+TOPICS = {
+    "input": "what is read: paths, runtimes, overlays, trainc.yaml",
+    "output": "where manifests go, and which files trainc replaces or deletes",
+    "delivery": "Argo CD, Flux or kubectl; secrets; name hashes",
+    "sync-options": "what each sync option does to a running job",
+    "sweeps": "one TrainJob for each combination of values: --matrix FILE",
+    "limits": "bounds on the size and complexity of input",
+    "diagnostics": "severities, colors, and formats for CI",
+    "exit-codes": "what the exit code of a command means",
+}
+_TEXTS = {
+    "input": """\
+PATH is a file, a folder or - for stdin. Folders are searched for .yaml, .yml and .json files in sorted order;
+hidden folders and the output folder are skipped. Without PATH, trainc reads the `sources` of trainc.yaml, or
+the current folder if there is none.
+
+A TrainJob's runtime is looked up in the same input, then in each --runtimes folder, then in the built-in catalog
+(`trainc runtimes list`). The first match wins.
+
+trainc.yaml is looked up in the current folder and its parents, no further than the folder with .git.
+Options on the command line override overlays, and overlays override trainc.yaml.
+
+--release accepts any spelling of a Trainer release: 2.3, v2.3 and 2.3.1 are the same. If neither it nor
+trainc.yaml sets one, the newest is used.
+
+These options go with every command that compiles:
+""",
+    "output": """\
+Manifests go to stdout, diagnostics to stderr. If there is any error, no manifest is written at all, so
+`kubectl apply -f <(trainc build .)` is safe.
+
+With -o DIR each TrainJob gets one file, DIR/NAMESPACE/NAME.yaml. Its first line says what it was compiled from.
+trainc only ever replaces or deletes files that start with that line; delete the line to keep a file as your own.
+
+Files of jobs that no longer exist are deleted if the build covers everything that trainc.yaml lists, or with
+--prune. A build of selected PATHs keeps them, and prints to stdout unless -o is given.
+
+--check writes nothing and exits with 1 if DIR is out of date. The update is all-or-nothing: after an
+interrupted build, run `trainc build` again.
+""",
+    "delivery": """\
+How the output gets to the cluster. These options go with every command that compiles, and have an effect
+with --semantics gitops (the default) only:
+""",
+    "sync-options": """\
+--sync-option NAME sets a sync option on the objects of a job, for the tool that --delivery names. `=true` may be
+left out. This is what each one does to a job that is already running:
+""",
+    "sweeps": """\
+`trainc build --matrix FILE` compiles one TrainJob for each combination of values, and nothing else. FILE:
+
+  apiVersion: trainc/v1alpha1
+  kind: Sweep
+  base: jobs/llm.yaml                                        the TrainJob, as PATH[#[NAMESPACE/]NAME]
+  parameters:
+    lr: {min: 1e-5, max: 1e-3, count: 3, scale: log}         1e-05, 0.0001, 0.001
+    batch: [16, 32]                                          or {min: 16, max: 64, step: 16}
+  exclude: [{lr: 1e-3, batch: 16}]                           combinations to skip
+  include: [{lr: 1e-2, batch: 64}]                           additional combinations, after the others
+  maxTrials: 20                                              default: 100
+  budget: {gpuHours: 512, hoursPerTrial: 4}                  more is an error
+
+Trials are called NAME-trial-0, NAME-trial-1 and so on; NAME is that of the base, or metadata.name of the sweep.
+Programs get the values in environment variables such as KUBEFLOW_TRAINER_OPT_LR, as in a trial of Trainer's
+OptimizationJob. In the base, ${trialParameters.lr} and ${trialSpec.Name} are replaced with the value and the name.
+
+FILE may also be an OptimizationJob with searchAlgorithm: {grid: {}}.
+
+Without `base`, the TrainJob is in FILE, too. A PATH on the command line overrides `base`. The hours of a trial are its
+activeDeadlineSeconds, or hoursPerTrial if that is less.
+""",
+    "limits": """\
+Bounds that keep broken or malicious input from using up time and memory. Input beyond a limit is an error.
+These options go with every command that reads files:
+""",
+    "diagnostics": """\
+error     the cluster would reject it, or the job is certain to fail or hang; nothing is written
+warning   most likely a mistake
+info      worth knowing
+
+`trainc rule CODE` explains the code in brackets. -q shows errors only. `trainc check --format github` annotates
+pull requests, `--format sarif` feeds code scanning, and `--format json` is for scripts.
+
+Output to a terminal is colored, unless NO_COLOR is set; FORCE_COLOR=1 colors any output, and
+--color always or never overrides both.
+""",
+    "exit-codes": """\
+0    success
+1    the input has errors, or --check or --exit-code found a difference
+2    wrong usage: unknown options, or options that contradict each other
+3    a bug in trainc; please report it
+130  interrupted with Ctrl-C
+141  the reader of the output went away
+""",
+}
+_OPTIONS = {"input": add_input, "delivery": add_shaping, "limits": add_limits}
+_INDENTED = 72
+
+
+def topic_text(topic: str) -> str:
+    """The page of a topic."""
+    options = topic_options(topic, _OPTIONS[topic]) if topic in _OPTIONS else ""
+    listed = "".join(f"{line}\n" for line in _sync_options()) if topic == "sync-options" else ""
+    return "\n".join(part for part in (_TEXTS[topic], options, listed) if part)
+
+
+def _sync_options() -> Iterator[str]:
+    """Every sync option with its effect, by tool."""
+    from trainc.kube.sync_options import sync_options_of
+
+    for tool, title in (("argocd", "Argo CD"), ("flux", "Flux")):
+        yield f"{title}:"
+        for option in sync_options_of(tool):
+            yield f"  {option.name}"
+            yield from (f"      {line}" for line in _fill(option.effect, _INDENTED))
+
+
+def _fill(text: str, width: int) -> Iterator[str]:
+    """Wrap `text` to lines of at most `width` characters. Importing textwrap takes longer than compiling a job."""
+    line = ""
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > width:
+            yield line
+            line = ""
+        line = f"{line} {word}" if line else word
+    yield line
+
 
 _HEAD = """\
 trainc compiles Kubeflow TrainJobs and training runtimes, offline, into the JobSet, PodGroup and ConfigMap
@@ -97,7 +240,7 @@ def _page(topic: str | None) -> str:
         if command.name == topic:
             return build_parser(command).format_help()
     if topic not in TOPICS:
-        from trainc.diagnostics.near_names import did_you_mean
+        from trainc.findings.text import did_you_mean
 
         known = [*(command.name for command in COMMANDS), *TOPICS]
         raise UsageError(f"no help for {topic!r}; {did_you_mean(topic, known) or '`trainc help` lists the topics'}")
@@ -115,7 +258,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> str:
 
 def unknown_command(words: Sequence[str]) -> str:
     """The message for an unknown command, with a suggestion if there is an obvious one."""
-    from trainc.diagnostics.near_names import did_you_mean
+    from trainc.findings.text import did_you_mean
 
     first, names = words[0], [command.name for command in COMMANDS]
     if first.startswith("-"):

@@ -50,7 +50,7 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
         return _NO_READER
     except OSError as error:
         # An OSError here means the disk or permissions: unreadable inputs have already been reported as diagnostics.
-        from trainc.diagnostics.escaping import escape_line, escape_report
+        from trainc.findings.text import escape_line, escape_report
 
         # Output files are created on demand, so an error without a file name is about the current directory.
         nameless = "the current folder" if isinstance(error, FileNotFoundError) else "standard output"

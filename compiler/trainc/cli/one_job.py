@@ -5,13 +5,20 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from io import BytesIO
 
-from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, set_completion
-from trainc.cli.command import Arguments, Streams, UsageError
-from trainc.cli.report_text import STDIN, Files, text_report
+from trainc.cli.command import (
+    FILE,
+    Arguments,
+    Streams,
+    UsageError,
+    add_input,
+    add_limits,
+    add_reporting,
+    set_completion,
+)
+from trainc.cli.reporting import STDIN, Files, Paint, text_report
 from trainc.cli.settings import Settings, limits_of, settings_of
-from trainc.cli.terminal import Paint
-from trainc.diagnostics import CompileError
 from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job
+from trainc.findings import CompileError
 from trainc.reading.opening import read_bounded
 
 

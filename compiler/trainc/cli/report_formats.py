@@ -9,10 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 from trainc import __version__
-from trainc.cli.report_text import full_message
-from trainc.diagnostics import Diagnostic
-from trainc.diagnostics.codes import CODES
-from trainc.diagnostics.rulebook import page, rule_url, summary_of
+from trainc.cli.reporting import full_message
+from trainc.findings import Diagnostic
+from trainc.findings.codes import CODES, page, rule_url, summary_of
 from trainc.startup.patterns import pattern
 
 JSON_VERSION = 1

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.arguments import CODE, set_completion
-from trainc.cli.command import Arguments, Status, Streams, UsageError
-from trainc.diagnostics.near_names import did_you_mean
-from trainc.diagnostics.rulebook import codes, page, summary_of
+from trainc.cli.command import CODE, Arguments, Status, Streams, UsageError, set_completion
+from trainc.findings.codes import codes, page, summary_of
+from trainc.findings.text import did_you_mean
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.releases import NEWEST_RELEASE
-from trainc.cli.arguments import RUNTIME, add_release, set_completion
-from trainc.cli.command import Arguments, Status, Streams
+from trainc.cli.command import RUNTIME, Arguments, Status, Streams, add_release, set_completion
+from trainc.kube.releases import NEWEST_RELEASE
 from trainc.reading import catalog
 from trainc.reading.document import Document
 

@@ -18,17 +18,14 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from trainc.api.releases import NEWEST_RELEASE
-from trainc.api.schema.editor_schema import DIALECT, json_schema
-from trainc.cli.arguments import add_release
-from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.configuration import FILE_NAME, read_configuration
-from trainc.cli.configuration_keys import configuration_schema
-from trainc.cli.report_text import Files, text_report
-from trainc.cli.terminal import Paint
-from trainc.diagnostics import CompileError
-from trainc.overlays.editor_schema import overlay_schema
-from trainc.sweeps.editor_schema import sweep_schema
+from trainc.cli.command import Arguments, Status, Streams, add_release
+from trainc.cli.reporting import Files, Paint, text_report
+from trainc.features.sweeps.matrix import sweep_schema
+from trainc.findings import CompileError
+from trainc.kube.releases import NEWEST_RELEASE
+from trainc.project.configuration import FILE_NAME, configuration_schema, read_configuration
+from trainc.project.overlays.editor_schema import overlay_schema
+from trainc.schema.editor_schema import DIALECT, json_schema
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 # trainc's own files: a function that returns the schema for a given JSON Schema dialect.

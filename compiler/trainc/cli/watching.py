@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trainc.batch.run import Memory
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.settings import Settings, settings_of
-from trainc.diagnostics import CompileError
+from trainc.findings import CompileError
 from trainc.reading.files import READ_SUFFIXES
 
 if TYPE_CHECKING:

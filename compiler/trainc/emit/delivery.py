@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api import names
-from trainc.api.documents import Manifest
-from trainc.api.sync_options import SyncOption, sync_options_of
-from trainc.diagnostics import Finding
+from trainc.findings import Finding
+from trainc.kube import names
+from trainc.kube.documents import Manifest
+from trainc.kube.sync_options import SyncOption, sync_options_of
 from trainc.options import Options
 from trainc.startup.patterns import pattern
 

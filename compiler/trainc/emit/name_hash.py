@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from trainc.api.documents import Manifest
+from trainc.kube.documents import Manifest
 
 # The alphabet of Kubernetes' generated names: without vowels, so that no words occur, and without ambiguous characters
 # (kubernetes/apimachinery pkg/util/rand).

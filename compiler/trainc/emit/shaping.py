@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from trainc.api import names
-from trainc.api.documents import Manifest
-from trainc.diagnostics import Finding
+from trainc.findings import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, carried
+from trainc.kube import names
+from trainc.kube.documents import Manifest
 from trainc.startup.records import dataclass
 
 Shaped: TypeAlias = tuple[list[Manifest], list[Finding]]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trainc.diagnostics import Diagnostic
+    from trainc.findings import Diagnostic
     from trainc.options import Options
     from trainc.pipeline.compiler import Result
     from trainc.pipeline.valid_document import ValidDocument

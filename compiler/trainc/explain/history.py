@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.field_path import FieldPath, Item, Leaf, Leaves
-from trainc.api.merge_keys import ITEM_KEYS
-from trainc.explain.model import ExplainedField, Origin
+from trainc.explain.model import ExplainedField, Input, InputDocument, Kind, Origin, matches, parse
+from trainc.findings import Path
+from trainc.ir.trainjob import Patch
+from trainc.kube.documents import (
+    ITEM_KEYS,
+    FieldPath,
+    Item,
+    Leaf,
+    Leaves,
+    leaves,
+    path_exists,
+    value_at_index,
+    with_item_names,
+)
+from trainc.plugins.plugin import Plugin
+from trainc.plugins.registry import loaded
+from trainc.plugins.rows import FixedRule, JobSetField, Ref, Row, Situation, TemplateField, TrainJobField
+from trainc.startup.records import dataclass, replace
 
 Attribute: TypeAlias = Callable[[Leaf], Origin]
 # Identifies an object across renames: its apiVersion, its kind, and its ordinal among objects of that kind.
@@ -87,3 +102,148 @@ def keyed(manifests: Sequence[dict[str, Any]]) -> Iterator[tuple[Key, dict[str, 
         kind = (manifest["apiVersion"], manifest["kind"])
         yield (*kind, seen.get(kind, 0)), manifest
         seen[kind] = seen.get(kind, 0) + 1
+
+
+# Resolve the references in a plugin's rows to document fields, or to the origins of JobSet fields.
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The documents behind one job, and the origins of JobSet fields: latest, and before the TrainJob's settings."""
+
+    trainjob: InputDocument
+    runtime: InputDocument
+    origin_of: Callable[[FieldPath], Origin | None]
+    template_origin_of: Callable[[FieldPath], Origin | None]
+
+    def inputs(self, refs: Iterable[Ref]) -> tuple[Input, ...]:
+        """The references as inputs, without duplicates."""
+        found: dict[tuple[str, Path, str], Input] = {}
+        for ref in refs:
+            for given in self._resolved(ref):
+                found.setdefault((given.object, given.index, given.rule), given)
+        return tuple(found.values())
+
+    def is_set(self, path: FieldPath) -> bool:
+        """Whether the JobSet has a field at this point."""
+        return self.origin_of(path) is not None
+
+    def _resolved(self, ref: Ref) -> tuple[Input, ...]:
+        if isinstance(ref, FixedRule):
+            return (Input("", (), (), None, rule=ref.rule),)
+        if isinstance(ref, JobSetField | TemplateField):
+            origin = self.origin_of(ref.path) if isinstance(ref, JobSetField) else self.template_origin_of(ref.path)
+            if origin is None or origin.inputs:
+                return origin.inputs if origin else ()
+            return (Input("JobSet", ref.path, (), origin.value, rule=origin.rule),)
+        document = self.trainjob if isinstance(ref, TrainJobField) else self.runtime
+        return (input_of(document, ref.path),)
+
+
+def input_of(document: InputDocument, index: Path) -> Input:
+    """A field of a document as an input; the rule of its default if the document as read lacks the field."""
+    written = document.written(index)
+    if path_exists(document.raw, written):
+        path, value = with_item_names(document.raw, written), value_at_index(document.raw, written)
+        return Input(document.label, path, written, value, document.locate(written))
+    if index == ("metadata", "namespace"):
+        return Input(
+            "", (), (), value_at_index(document.data, index), rule="--namespace, for a TrainJob that sets none"
+        )
+    return Input("", (), (), value_at_index(document.data, index), rule=default_rule(document, index))
+
+
+def default_rule(document: InputDocument, index: Path) -> str:
+    """The name of an API default: the kind and the field, with list indexes removed."""
+    return f"default of {document.label.partition(' ')[0]} {schema_path(index)}"
+
+
+def schema_path(path: FieldPath) -> str:
+    """A path with every list item written as `[]`."""
+    return "".join("[]" if isinstance(s, int | Item) else f".{s}" for s in path).removeprefix(".")
+
+
+# Attribute a leaf to its origin, given the step that set it.
+
+
+POINTS: Mapping[str, str] = {
+    "enforce_ml_policy": "EnforceMLPolicy",
+    "enforce_pod_group_policy": "EnforcePodGroupPolicy",
+    "pre_build_sync": "PreBuildSync",
+    "build": "Build",
+}
+
+
+def by_document(document: InputDocument, leaf: Leaf, index: Path, kind: Kind = "runtime") -> Origin:
+    """The origin of a leaf found in the document at `index`, or filled in there by its schema.
+
+    A position in a different file belongs to an overlay, which replaced the field before the document was validated.
+    """
+    given = input_of(document, index)
+    if given.rule:
+        return Origin("default", document.label, leaf.value, rule=given.rule)
+    if given.source is not None and given.source.file != document.file:
+        return Origin("overlay", given.source.file, leaf.value, inputs=(given,))
+    return Origin(kind, document.label, leaf.value, inputs=(given,))
+
+
+def before_overlays(document: InputDocument, leaf: Leaf, index: Path) -> Origin | None:
+    """The origin of a leaf before an overlay replaced it; None if no overlay did, or the field did not exist before."""
+    given = input_of(document, index)
+    overlaid = given.source is not None and given.source.file != document.file
+    if document.before is None or given.rule or not overlaid:
+        return None
+    earlier = leaves(document.before.raw).get(given.path)
+    if earlier is None:
+        return None
+    was = input_of(document.before, earlier.index)
+    return Origin("runtime", document.label, earlier.value, inputs=(was,))
+
+
+def by_patch(trainjob: InputDocument, patch: Patch, written: Mapping[FieldPath, Path], leaf: Leaf) -> Origin:
+    """The origin of a leaf set by a patch. A leaf that is only a side effect points to the patch as a whole."""
+    given = input_of(trainjob, written.get(leaf.path, patch.path))
+    name = patch.manager or f"{patch.path[1]}[{patch.path[2]}]"
+    return Origin("patch", name, leaf.value, inputs=(given,))
+
+
+def by_label(leaf: Leaf) -> Origin:
+    """The origin of an ancestor label that the runtime lacks but that follows from the names of its jobs."""
+    rule = "inferred from the names of the job and its container"
+    return Origin("deviation", "ancestor labels", leaf.value, rule=rule, deviation="ancestor-label-injection")
+
+
+def by_plugin(plugin: Plugin, point: str, situation: Situation, sources: Sources, leaf: Leaf) -> Origin:
+    """The origin of a leaf set by a plugin, with the inputs that the plugin's rows declare."""
+    s = replace(situation, path=leaf.path, value=leaf.value)
+    row = row_for(rows_of(plugin, point), s)
+    if row is None:
+        return Origin("plugin", plugin.name, leaf.value, POINTS[point])
+    return _from_row(row, Origin("plugin", plugin.name, leaf.value, POINTS[point]), s, sources)
+
+
+def rows_of(plugin: Plugin, point: str) -> tuple[Row, ...]:
+    """The rows in which a plugin describes the fields it sets at an extension point."""
+    rows: tuple[Row, ...] = loaded(plugin.explain, "ROWS").get(point, ()) if plugin.explain else ()
+    return rows
+
+
+def row_for(rows: Iterable[Row], s: Situation) -> Row | None:
+    """The first row that applies to the leaf, or None."""
+    return next((row for row in rows if matches(parse(row.pattern), s.path)), None)
+
+
+def _from_row(row: Row, origin: Origin, s: Situation, sources: Sources) -> Origin:
+    """`origin` completed with the inputs that a row declares, or with the value that was copied unchanged."""
+    inputs = sources.inputs(row.refs(s))
+    deviation = row.deviation(s)
+    written = tuple(i for i in inputs if not i.rule)
+    # A rule of another JobSet field is used only if there is nothing more specific.
+    rules = [i.rule for i in inputs if i.rule and not (i.object and written)]
+    rule = "; ".join(dict.fromkeys(rules))
+    if row.verbatim and not written and rule.startswith("default of"):
+        return Origin("default", sources.trainjob.label, origin.value, rule=rule)
+    if row.verbatim and len(written) == 1:
+        kind: Kind = "trainjob" if written[0].object == sources.trainjob.label else "runtime"
+        return Origin(kind, written[0].object, origin.value, "", rule, deviation, written)
+    return replace(origin, rule=rule, deviation=deviation, inputs=written)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.field_path import FieldPath
-from trainc.diagnostics import Path, Source
-from trainc.startup.records import dataclass, field
+from trainc.findings import Path, Source
+from trainc.findings.text import near_names
+from trainc.kube.documents import FieldPath, Item, format_field
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, field, replace
 
 Kind: TypeAlias = Literal[
     "runtime", "overlay", "patch", "trainjob", "plugin", "default", "admission", "deviation", "delivery"
@@ -116,3 +120,180 @@ class Explanation:
     release: str
     semantics: str
     objects: tuple[ExplainedObject, ...]
+
+
+# Field expressions: exact paths, prefixes, globs, and `...` for any number of steps.
+
+
+ANY_STEPS = "..."
+_TOKEN = pattern(r"""\.\.\.|\["((?:[^"\\]|\\.)*)"\]|\[([^\]]*)\]|\.?([^.\[]+)""")
+
+
+class QueryError(ValueError):
+    """A malformed field expression."""
+
+
+@cache
+def parse(text: str) -> tuple[str, ...]:
+    """The steps of an expression: `...`, or a key or item with the wildcards `*` and `?`. Raises QueryError."""
+    steps: list[str] = []
+    position = 0
+    while position < len(text):
+        token = _TOKEN.match(text, position)
+        if token is None:
+            raise QueryError(f"cannot parse {text[position:]!r} in {text!r} as a field path")
+        quoted, item, key = token.groups()
+        if token[0] == ANY_STEPS:
+            steps.append(ANY_STEPS)
+        elif quoted is not None:
+            steps.append(re.sub(r"\\(.)", r"\1", quoted))
+        else:
+            steps.append(item if item is not None else key)
+        position = token.end()
+    return tuple(steps)
+
+
+def matches(pattern: Sequence[str], path: FieldPath, index: FieldPath | None = None, *, whole: bool = False) -> bool:
+    """Whether `pattern` matches `path` or, unless `whole`, a parent of it. `index` is the path with indexes."""
+    numbers = path if index is None else index
+    return _matches(tuple(pattern), tuple(zip(map(str, path), map(str, numbers), strict=True)), whole)
+
+
+def _matches(pattern: tuple[str, ...], steps: tuple[tuple[str, str], ...], whole: bool) -> bool:
+    if not pattern:
+        return not (whole and steps)
+    if pattern[0] == ANY_STEPS:
+        return any(_matches(pattern[1:], steps[skip:], whole) for skip in range(len(steps) + 1))
+    if not steps or not any(_same(pattern[0], name) for name in steps[0]):
+        return False
+    return _matches(pattern[1:], steps[1:], whole)
+
+
+def _same(pattern: str, text: str) -> bool:
+    if "*" not in pattern and "?" not in pattern:
+        return pattern == text
+    return _glob(pattern, text)
+
+
+def _glob(pattern: str, text: str) -> bool:
+    """Whether `text` matches, where `*` is any text and `?` any character. Only the last `*` is backtracked to."""
+    at = here = 0
+    star, after_star = -1, 0
+    while here < len(text):
+        if at < len(pattern) and pattern[at] == "*":
+            star, after_star, at = at, here, at + 1
+        elif at < len(pattern) and pattern[at] in ("?", text[here]):
+            at, here = at + 1, here + 1
+        elif star >= 0:
+            after_star += 1
+            at, here = star + 1, after_star
+        else:
+            return False
+    return not pattern[at:].strip("*")
+
+
+def suggest_paths(text: str, paths: Iterable[FieldPath], count: int = 3) -> list[str]:
+    """Suggest existing fields, or parts of them, that are spelled like `text`."""
+    wanted = [step for step in parse(text) if step != ANY_STEPS]
+    if not wanted:
+        return []
+    known: dict[str, str] = {}
+    for path in paths:
+        for end in range(1, len(path) + 1):
+            for start in range(max(0, end - len(wanted)), end):
+                known.setdefault(".".join(map(str, path[start:end])), _shortest(path, start, end))
+    found = near_names(".".join(wanted), known, count) or near_names(wanted[-1], known, count)
+    return list(dict.fromkeys(known[name] for name in found))
+
+
+def path_ending(path: FieldPath) -> str:
+    """The end of a path, from the last field or the list item that it belongs to, as an expression."""
+    return _shortest(path, len(path) - (2 if isinstance(path[-2:][0], int | Item) else 1), len(path))
+
+
+def _shortest(path: FieldPath, start: int, end: int) -> str:
+    """Part of a path that is a complete expression by itself."""
+    while start and isinstance(path[start], int | Item):
+        start -= 1
+    return format_field(path[start:end])
+
+
+# Select the fields and objects that an expression names.
+#
+# An expression is `[KIND[/NAME]:]FIELD`. Without a kind, the JobSet is searched first; without a field, everything
+# matches.
+
+
+_EXPRESSION = pattern(r"(?:(?P<kind>[A-Za-z]+)(?:/(?P<name>[^:\[\]]+))?:)?(?P<field>.*)", re.DOTALL)
+_JOBSET = "JobSet"
+
+
+@dataclass(frozen=True, slots=True)
+class NoMatch:
+    """No field matches the expression.
+
+    `near` lists similar expressions that match; `made` lists expressions for output fields derived from a matching
+    input field.
+    """
+
+    near: tuple[str, ...]
+    made: tuple[str, ...] = ()
+
+
+def choose(explanation: Explanation, expression: str | None) -> Explanation | NoMatch:
+    """Reduce the explanation to what `expression` selects. Raises QueryError if the expression is malformed.
+
+    A field is matched from the root first; if nothing matches there, it is matched at any depth, as if after `...`.
+    """
+    if not expression:
+        return explanation
+    read = _EXPRESSION.fullmatch(expression)
+    assert read is not None
+    kind, name, text = read["kind"], read["name"], read["field"]
+    requested = [o for o in explanation.objects if _is(o, kind or _JOBSET, name)]
+    others = [] if kind else [o for o in explanation.objects if o not in requested]
+    pattern = parse(text)
+    for candidates in (requested, others):
+        for steps in (pattern, (ANY_STEPS, *pattern)):
+            objects = tuple(found for o in candidates if (found := _with_fields(o, steps)).fields)
+            if objects:
+                return replace(explanation, objects=objects)
+    candidates = [*requested, *others]
+    made = dict.fromkeys(_made(explanation, candidates, (ANY_STEPS, *pattern)))
+    return NoMatch(tuple(dict.fromkeys(_near(explanation, candidates, text))), tuple(made))
+
+
+def prefix(explanation: Explanation, chosen: ExplainedObject) -> str:
+    """The prefix for fields of an object: empty for the JobSet, and including the name if the kind is ambiguous."""
+    kind = chosen.name.kind
+    if kind == _JOBSET:
+        return ""
+    same = sum(1 for o in explanation.objects if o.name.kind == kind)
+    return f"{kind}:" if same == 1 else f"{kind}/{chosen.name.name}:"
+
+
+def _is(candidate: ExplainedObject, kind: str, name: str | None) -> bool:
+    return candidate.name.kind.lower() == kind.lower() and name in (None, candidate.name.name)
+
+
+def _with_fields(chosen: ExplainedObject, pattern: tuple[str, ...]) -> ExplainedObject:
+    return replace(chosen, fields=tuple(f for f in chosen.fields if matches(pattern, f.path, f.index)))
+
+
+def _made(explanation: Explanation, candidates: list[ExplainedObject], pattern: tuple[str, ...]) -> Iterator[str]:
+    """Output fields derived from input fields that the pattern matches."""
+    for candidate in candidates:
+        before = prefix(explanation, candidate)
+        for explained in candidate.fields:
+            if any(matches(pattern, taken.path) for taken in explained.origin.inputs):
+                yield before + path_ending(explained.path)
+
+
+def _near(explanation: Explanation, candidates: list[ExplainedObject], text: str) -> Iterator[str]:
+    """The same field in objects of other kinds, then similarly spelled fields."""
+    for other in explanation.objects:
+        if other not in candidates and _with_fields(other, (ANY_STEPS, *parse(text))).fields:
+            yield prefix(explanation, other) + text
+    for candidate in candidates:
+        before = prefix(explanation, candidate)
+        yield from (before + name for name in suggest_paths(text, [f.path for f in candidate.fields]))

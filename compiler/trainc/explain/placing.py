@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trainc.diagnostics import Diagnostic, Path, Source
-from trainc.explain.explanation import Recorder, explanation
 from trainc.explain.model import ExplainedField, ExplainedObject
+from trainc.explain.replay import Recorder, explanation
+from trainc.findings import Diagnostic, Path, Source
 from trainc.options import Options
-from trainc.pipeline.assemble import assemble
-from trainc.pipeline.compiler import Result
+from trainc.pipeline.compiler import Result, assemble
 from trainc.pipeline.session import place_at_home
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.document import Document

@@ -5,29 +5,309 @@ The JobSet exists from the start, as the runtime's template; other objects appea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.api.documents import Json, Manifest
-from trainc.api.field_path import FieldPath, Leaf, Leaves, is_item_name, leaves, value_at_index
 from trainc.emit.yaml_writer import TOP, ordered
-from trainc.explain import probe
-from trainc.explain.attribute import before_overlays, by_document, by_label, by_patch, by_plugin
-from trainc.explain.history import Attribute, History, Key, keyed
-from trainc.explain.model import ExplainedField, InputDocuments, Origin
-from trainc.explain.sources import Sources
-from trainc.explain.stages import MovedField, by_move, by_secrets_mode, by_stage, moved_fields, patch_leaves, sealed_of
-from trainc.ir.info import Info
-from trainc.ir.trainjob import Patch, TrainJob
+from trainc.explain.history import (
+    Attribute,
+    History,
+    Key,
+    Sources,
+    before_overlays,
+    by_document,
+    by_label,
+    by_patch,
+    by_plugin,
+    input_of,
+    keyed,
+    row_for,
+    rows_of,
+    schema_path,
+)
+from trainc.explain.model import (
+    ExplainedField,
+    ExplainedObject,
+    Explanation,
+    InputDocument,
+    InputDocuments,
+    ObjectName,
+    Origin,
+)
+from trainc.findings import Path
+from trainc.ir.info import Container, Info, PodSet
+from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, carried
+from trainc.kube import names
+from trainc.kube.documents import (
+    FieldPath,
+    Item,
+    Json,
+    Leaf,
+    Leaves,
+    Manifest,
+    is_item_name,
+    leaves,
+    path_exists,
+    value_at_index,
+)
 from trainc.options import Options
 from trainc.pipeline.lowering import lower
-from trainc.pipeline.patches import apply_patches
-from trainc.pipeline.roles import Role, Template
-from trainc.plugins import engine
+from trainc.pipeline.patches import Role, Template, apply_patches
+from trainc.pipeline.valid_document import ValidDocument
+from trainc.plugins import registry
 from trainc.plugins.plugin import ExtensionPoint, Plugin
-from trainc.plugins.registry import Applied, plugins_for
+from trainc.plugins.registry import Applied, enabled, plugins_for
 from trainc.plugins.rows import Situation
-from trainc.startup.records import replace
+from trainc.reading.document import Document, label_of
+from trainc.startup.records import dataclass, field, replace
+
+# The stages after building: shaping copies TrainJob fields, admission fills in defaults, delivery adds fields.
+
+
+# The fields that JobSet's webhook fills in; all other defaults are in the CRD.
+_WEBHOOK = frozenset(
+    {
+        "spec.successPolicy.operator",
+        "spec.startupPolicy.startupPolicyOrder",
+        "spec.network.enableDNSHostnames",
+        "spec.network.publishNotReadyAddresses",
+        "spec.replicatedJobs[].template.spec.completionMode",
+        "spec.replicatedJobs[].template.spec.template.spec.restartPolicy",
+        "spec.failurePolicy.rules[].name",
+        "spec.volumeClaimPolicies[].retentionPolicy.whenDeleted",
+    }
+)
+_TOOLS = {"argocd": "Argo CD", "flux": "Flux CD", "kubectl": "kubectl"}
+
+
+@dataclass(frozen=True, slots=True)
+class MovedField:
+    """A field of the TrainJob that moves to the JobSet under `gitops`."""
+
+    path: Path
+    deviation: str
+
+
+def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, MovedField]:
+    """The fields that only the TrainJob has, by their path in the JobSet; its patches win over its metadata."""
+    found: dict[FieldPath, MovedField] = {}
+    for kind, own, spec_own in (
+        ("labels", job.labels, job.spec_labels),
+        ("annotations", job.annotations, job.spec_annotations),
+    ):
+        patched = {*spec_own, *(key for patch in job.patches for key in getattr(patch, kind))}
+        for key in carried(own):
+            if key not in patched:
+                path = ("metadata", kind, key)
+                found[path] = MovedField(path, "metadata-moves-to-jobset")
+    if job.managed_by == names.MULTIKUEUE_MANAGED_BY:
+        found["spec", "managedBy"] = MovedField(("spec", "managedBy"), "managed-by-moves-to-jobset")
+    if job.active_deadline_seconds and info.trainer is not None:
+        deadline = ("spec", "activeDeadlineSeconds")
+        place = ("spec", "replicatedJobs", Item(info.trainer.name), "template", *deadline)
+        found[place] = MovedField(deadline, "deadline-moves-to-trainer")
+    return found
+
+
+def by_move(trainjob: InputDocument, move: MovedField, leaf: Leaf) -> Origin:
+    """The origin of a leaf that was moved from the TrainJob."""
+    inputs = (input_of(trainjob, move.path),)
+    return Origin("trainjob", trainjob.label, leaf.value, deviation=move.deviation, inputs=inputs)
+
+
+def by_stage(stage: str, options: Options, leaf: Leaf) -> Origin:
+    """The origin of a leaf set by any other stage."""
+    if stage == "admission":
+        field = schema_path(leaf.path)
+        if field in _WEBHOOK:
+            rule, deviation = f"default of JobSet {field}", "admission-defaults"
+            return Origin("admission", "JobSet webhook", leaf.value, rule=rule, deviation=deviation)
+        return Origin("admission", "JobSet CRD", leaf.value, rule=f"default of JobSet {field}")
+    if stage == "delivery":
+        return Origin("delivery", _TOOLS[options.delivery], leaf.value, rule=f"--delivery {options.delivery}")
+    return Origin("deviation", stage, leaf.value, deviation=stage)
+
+
+# The objects that a secrets mode adds: the fields that the job determines, and those copied from a sealed Secret.
+
+
+# The fields that mode `sealed` copies; the others are generated.
+_CIPHERTEXT: tuple[FieldPath, ...] = (
+    ("spec", "encryptedData"),
+    ("spec", "template", "immutable"),
+    ("spec", "template", "metadata", "annotations"),
+    ("metadata", "annotations"),
+)
+
+
+def by_secrets_mode(
+    situation: Situation, sources: Sources, options: Options, sealed: InputDocument | None, leaf: Leaf
+) -> Origin:
+    """The origin of a leaf in an object that a secrets mode adds; `sealed` is its source document, if any."""
+    flag = f"--secrets {options.secrets}"
+    if sealed is not None and any(leaf.path[: len(field)] == field for field in _CIPHERTEXT):
+        return Origin("delivery", "Secrets", leaf.value, rule=flag, inputs=(input_of(sealed, _carried(leaf)),))
+    s = replace(situation, path=leaf.path, value=leaf.value)
+    row = row_for((row for plugin in enabled(options.plugins) for row in rows_of(plugin, "secrets")), s)
+    inputs = sources.inputs(row.refs(s)) if row is not None else ()
+    rule = "; ".join((flag, *(given.rule for given in inputs if given.rule)))
+    return Origin("delivery", "Secrets", leaf.value, rule=rule, inputs=tuple(i for i in inputs if not i.rule))
+
+
+def sealed_of(documents: Sequence[InputDocument], manifest: Mapping[str, Any]) -> InputDocument | None:
+    """The input document from which a SealedSecret of the output was copied."""
+    if manifest["kind"] != "SealedSecret":
+        return None
+    wanted = _identity(manifest)
+    return next((d for d in documents if d.raw.get("kind") == "SealedSecret" and _identity(d.raw) == wanted), None)
+
+
+def _identity(document: Mapping[str, Any]) -> tuple[Any, Any]:
+    metadata = document.get("metadata")
+    known = metadata if isinstance(metadata, Mapping) else {}
+    return known.get("name"), known.get("namespace") or ""
+
+
+def _carried(leaf: Leaf) -> Path:
+    """The leaf's path in the document; the scope of the template is that of the document itself."""
+    return leaf.index[2:] if leaf.index[:3] == ("spec", "template", "metadata") else leaf.index
+
+
+# The leaves that a patch sets, as paths in the JobSet, with their paths in the TrainJob.
+
+
+_POD: Path = ("spec", "template")
+
+
+def patch_leaves(patch: Patch) -> Mapping[FieldPath, Path]:
+    """Map each leaf's path in the JobSet to its path in the TrainJob."""
+    found: dict[FieldPath, Path] = {}
+    metadata: Path = (*patch.path, "trainingRuntimeSpec", "template", "metadata")
+    for kind, values in (("labels", patch.labels), ("annotations", patch.annotations)):
+        found.update({("metadata", kind, key): (*metadata, kind, key) for key in values})
+    for patched in patch.jobs:
+        found["spec", "replicatedJobs", Item(patched.name), "name"] = (*patched.path, "name")
+        job = ("spec", "replicatedJobs", Item(patched.name), "template")
+        for path, leaf in leaves(patched.template or {}).items():
+            found[*job, *path] = _written_at(patch, patched, leaf.index)
+    return found
+
+
+def _written_at(patch: Patch, patched: PatchedJob, index: Path) -> Path:
+    """Only runtimePatches contain a whole JobTemplateSpec; overrides start at the pod template or its spec."""
+    if patch.manager is not None:
+        return (*patched.path, "template", *index)
+    if index[:3] == (*_POD, "spec"):
+        return (*patched.pod_path, *index[3:])
+    return (*patch.path, *index[2:])
+
+
+# Find leaves that a step writes with an unchanged value: change the value before the step and see if it is restored.
+#
+# Comparing the object before and after a step shows only what changed. A step that rewrites the current value changes
+# nothing, yet it decides: with numNodes 1 in both the runtime and the TrainJob, the TrainJob's value is effective.
+
+
+_CONTAINER_FIELDS = ("image", "command", "args", "env", "resources", "volumeMounts", "ports")
+_POD_SPEC: Path = ("template", "spec", "template", "spec")
+_POD_METADATA: Path = ("template", "spec", "template", "metadata")
+
+
+def candidates(before: Leaves, after: Leaves) -> Iterator[Leaf]:
+    """Leaves that a step may have rewritten with the same value: those that lowering, passes and building can reach."""
+    for path, leaf in after.items():
+        if (
+            path in before
+            and before[path].value == leaf.value
+            and _reachable(path)
+            and different_value(leaf) is not None
+        ):
+            yield leaf
+
+
+def different_value(leaf: Leaf) -> Any:
+    """A different, still valid value of the leaf's type; None if there is none."""
+    if isinstance(leaf.value, bool):
+        return not leaf.value
+    if isinstance(leaf.value, int):
+        return leaf.value + 1
+    if isinstance(leaf.value, str):
+        if "resources" in leaf.path:
+            return "2" if leaf.value == "1" else "1"
+        return leaf.value + "~"
+    return None
+
+
+def _reachable(path: FieldPath) -> bool:
+    if path[:2] != ("spec", "replicatedJobs") or len(path) < 4:
+        return False
+    inside = path[3:]
+    if inside == ("replicas",) or inside in (("template", "spec", "parallelism"), ("template", "spec", "completions")):
+        return True
+    if inside[:4] == _POD_METADATA:
+        return not str(path[-1]).startswith("trainer.kubeflow.org/")
+    if inside[:4] != _POD_SPEC or len(inside) < 7 or is_item_name(path):
+        return False
+    return inside[4] == "volumes" or (inside[4] in ("containers", "initContainers") and inside[6] in _CONTAINER_FIELDS)
+
+
+def find_overwritten(
+    found: Iterator[Leaf], untouched: Callable[[Leaf, Any], Any], stepped: Callable[[Leaf, Any], Any]
+) -> list[FieldPath]:
+    """The leaves that a step writes regardless of their previous value.
+
+    `untouched(leaf, value)` and `stepped(leaf, value)` return the JobSet with `value` at the leaf, without and with the
+    step applied. If the value is not visible without the step, a later step overrides it, and the leaf is skipped.
+    """
+    return [
+        leaf.path
+        for leaf in found
+        for value in (different_value(leaf),)
+        if value_at_index(untouched(leaf, value), leaf.index) == value
+        and value_at_index(stepped(leaf, value), leaf.index) != value
+    ]
+
+
+def replace_value(tree: Any, index: Path, value: Any) -> Any:
+    """A copy of `tree` with another value at a path of indexes; unchanged parts are shared."""
+    if not index:
+        return value
+    if isinstance(tree, Mapping):
+        return {**tree, index[0]: replace_value(tree[index[0]], index[1:], value)}
+    return [replace_value(item, index[1:], value) if i == index[0] else item for i, item in enumerate(tree)]
+
+
+def with_value(info: Info, leaf: Leaf, value: Any) -> Info:
+    """An Info whose JobSet has `value` at a leaf, in whichever part of the Info holds that leaf."""
+    _, _, position, *rest = leaf.index
+    if path_exists(info.template, leaf.index[1:]):
+        info = replace(info, template=replace_value(info.template, leaf.index[1:], value))
+    pod_sets = [_pod_set(p, tuple(rest), value) if i == position else p for i, p in enumerate(info.pod_sets)]
+    return replace(info, pod_sets=tuple(pod_sets))
+
+
+def _pod_set(pod_set: PodSet, index: Path, value: Any) -> PodSet:
+    if index in (("template", "spec", "parallelism"), ("template", "spec", "completions")):
+        return pod_set.with_count(value)
+    if index[:4] == _POD_METADATA:
+        key, labels = str(index[5]), index[4] == "labels"
+        known = pod_set.labels if labels else pod_set.annotations
+        added = {**known, key: value} if key in known else known
+        return replace(pod_set, labels=added) if labels else replace(pod_set, annotations=added)
+    if index[:4] != _POD_SPEC:
+        return pod_set
+    inside = index[4:]
+    if inside[0] == "volumes":
+        return replace(pod_set, volumes=tuple(replace_value(list(pod_set.volumes), inside[1:], value)))
+    initial = inside[0] == "initContainers"
+    containers = tuple(
+        Container(replace_value(c.fields, inside[2:], value))
+        if i == inside[1] and path_exists(c.fields, inside[2:])
+        else c
+        for i, c in enumerate(pod_set.init_containers if initial else pod_set.containers)
+    )
+    return replace(pod_set, init_containers=containers) if initial else replace(pod_set, containers=containers)
+
 
 _JOBSET = "JobSet"
 _TEMPLATE = ("spec", "template")
@@ -79,17 +359,17 @@ class Replay:
         """Record a pass, rerunning it on probes to find the leaves it rewrote with the same value."""
         run = getattr(applied.passes, point)
         jobset = self._project(after)
-        overwritten = probe.find_overwritten(
-            probe.candidates(self._jobset.leaves, leaves(jobset)),
-            lambda leaf, value: self._project(probe.with_value(before, leaf, value)),
-            lambda leaf, value: self._project(run(self._job, applied.policy, probe.with_value(before, leaf, value))),
+        overwritten = find_overwritten(
+            candidates(self._jobset.leaves, leaves(jobset)),
+            lambda leaf, value: self._project(with_value(before, leaf, value)),
+            lambda leaf, value: self._project(run(self._job, applied.policy, with_value(before, leaf, value))),
         )
         self._step(jobset, self._by(applied.plugin, point, after), overwritten, whole_items=True)
 
     def built(self, info: Info) -> None:
         """Record the objects other than the JobSet."""
         for applied in plugins_for(self._job, info):
-            for manifest in engine.build(self._job, info, (applied,)):
+            for manifest in registry.build(self._job, info, (applied,)):
                 key = (manifest["apiVersion"], manifest["kind"], 0)
                 while key in self._histories:
                     key = (*key[:2], key[2] + 1)
@@ -143,15 +423,15 @@ class Replay:
 
     def _lowered(self) -> None:
         def lowered_with(leaf: Leaf, value: Any) -> Manifest:
-            template = Template(probe.replace_value(self._info.template, leaf.index[1:], value), roles)
+            template = Template(replace_value(self._info.template, leaf.index[1:], value), roles)
             info = lower(self._job, self._runtime.data, template, self._info.release, self._options)
             return self._project(info)
 
         roles = {pod_set.name: Role(pod_set.role, pod_set.main) for pod_set in self._info.pod_sets}
         jobset = self._project(self._info)
-        overwritten = probe.find_overwritten(
-            probe.candidates(self._jobset.leaves, leaves(jobset)),
-            lambda leaf, value: probe.replace_value({"spec": self._info.template}, leaf.index, value),
+        overwritten = find_overwritten(
+            candidates(self._jobset.leaves, leaves(jobset)),
+            lambda leaf, value: replace_value({"spec": self._info.template}, leaf.index, value),
             lowered_with,
         )
         self._step(jobset, self._by(self._jobset_plugin.plugin, "build", self._info), overwritten, whole_items=True)
@@ -181,7 +461,7 @@ class Replay:
         return Sources(self._trainjob, self._runtime, self._jobset.origin, self._jobset.template_origin)
 
     def _project(self, info: Info) -> Manifest:
-        (jobset,) = engine.build(self._job, info, (self._jobset_plugin,))
+        (jobset,) = registry.build(self._job, info, (self._jobset_plugin,))
         return jobset
 
     def _step(
@@ -199,3 +479,77 @@ def _mirror(spec: Json, labels: Json, annotations: Json) -> Manifest:
     """A template in the shape of the JobSet that it becomes."""
     metadata = {field: values for field, values in (("labels", labels), ("annotations", annotations)) if values}
     return {"metadata": metadata, "spec": spec} if metadata else {"spec": spec}
+
+
+# Explain a TrainJob: compile it under observation, then work out who set each field of its objects.
+
+
+@dataclass(slots=True)
+class Recorder:
+    """An observer that records the compilation; attribution happens afterwards.
+
+    `others` are the input documents other than TrainJobs and runtimes.
+    """
+
+    others: Sequence[Document] = ()
+    job: ValidDocument | None = None
+    runtime: ValidDocument | None = None
+    trainjob: TrainJob | None = None
+    info: Info | None = None
+    passes: list[tuple[Applied, ExtensionPoint, Info, Info]] = field(default_factory=list)
+    stages: list[tuple[str, Sequence[Manifest]]] = field(default_factory=list)
+
+    def lowered(self, job: ValidDocument, runtime: ValidDocument, trainjob: TrainJob, info: Info) -> None:
+        """See `Observer`."""
+        self.job, self.runtime, self.trainjob, self.info = job, runtime, trainjob, info
+
+    def renamed(self, trainjob: TrainJob) -> None:
+        """See `Observer`."""
+        self.trainjob = trainjob
+
+    def passed(self, plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
+        """See `Observer`."""
+        self.passes.append((plugin, point, before, after))
+
+    def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
+        """See `Observer`."""
+        self.stages.append((stage, manifests))
+
+
+def explanation(recorder: Recorder, options: Options) -> Explanation:
+    """Explain every field of the objects built for the job that `recorder` observed to completion."""
+    job, runtime, trainjob, info = recorder.job, recorder.runtime, recorder.trainjob, recorder.info
+    assert job is not None
+    assert runtime is not None
+    assert trainjob is not None
+    assert info is not None
+    documents = InputDocuments(_document(job), _document(runtime), [_as_input(d) for d in recorder.others])
+    replay = Replay(trainjob, info, documents, options)
+    replay.frontend()
+    for step in recorder.passes:
+        replay.passed(*step)
+    replay.built(recorder.passes[-1][3] if recorder.passes else info)
+    for stage, manifests in recorder.stages[1:]:
+        replay.shaped(stage, manifests)
+    objects = tuple(ExplainedObject(_name(m), fields) for m, fields in replay.explained(recorder.stages[-1][1]))
+    source = job.document.locate(())
+    return Explanation(job.label, runtime.label, source, info.release.minor, info.semantics, objects)
+
+
+def _document(checked: ValidDocument) -> InputDocument:
+    document, before = checked.document, None
+    if (read := document.before) is not None:
+        before = InputDocument(checked.label, read.file, read.data, read.data, lambda path: path, read.locate)
+    return InputDocument(
+        checked.label, document.file, document.data, checked.data, checked.original_path, document.locate, before
+    )
+
+
+def _as_input(document: Document) -> InputDocument:
+    data = document.data
+    return InputDocument(label_of(data), document.file, data, data, lambda path: path, document.locate)
+
+
+def _name(manifest: Manifest) -> ObjectName:
+    metadata = manifest["metadata"]
+    return ObjectName(manifest["apiVersion"], manifest["kind"], metadata.get("namespace", ""), metadata["name"])

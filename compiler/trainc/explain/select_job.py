@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from trainc.api.documents import Json
 from trainc.compilation import CompiledJob
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, sort_diagnostics
-from trainc.diagnostics.near_names import did_you_mean
-from trainc.diagnostics.policy import Rules, keep_severities
 from trainc.explain import place
-from trainc.explain.explanation import Recorder
+from trainc.explain.replay import Recorder
+from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings.policy import Rules, keep_severities
+from trainc.findings.text import did_you_mean
+from trainc.kube.documents import Json
 from trainc.options import Options
 from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Session

@@ -5,16 +5,121 @@ A field's line names its most recent origin; earlier origins follow below it, ea
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.field_path import FieldPath, format_field, is_item_name
-from trainc.diagnostics.escaping import escape_line
-from trainc.explain.choice import prefix
-from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Input, Origin
-from trainc.explain.phrases import describe_origin, format_value, origin_name, place, shorten_value
+from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Input, Origin, prefix
+from trainc.findings import Source
+from trainc.findings.text import escape_line
 from trainc.ir.deviations import DEVIATIONS
+from trainc.kube.documents import FieldPath, format_field, is_item_name
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
+
+# Descriptions of origins for readers.
+
+
+_SHOWN_INPUTS = 3
+
+
+def describe_origin(origin: Origin) -> str:
+    """Describe an origin with its location: `plugin Torch at EnforceMLPolicy (from ..., jobs/llm.yaml:12)`."""
+    text = origin_name(origin)
+    details = _details(origin)
+    if details:
+        text += f" ({details})"
+    return f"{text} [deviation {origin.deviation}]" if origin.deviation and origin.kind != "deviation" else text
+
+
+def origin_name(origin: Origin) -> str:
+    """The name of an origin, without its location."""
+    match origin.kind:
+        case "plugin":
+            return f"plugin {origin.by} at {origin.at}"
+        case "patch":
+            return f"patch {origin.by}"
+        case "overlay":
+            return "overlay"
+        case "trainjob":
+            return f"{origin.by.partition(' ')[0]} {format_field(origin.inputs[0].path)}"
+        case "default":
+            return f"default of {origin.by.partition(' ')[0]}"
+        case "admission":
+            return f"default of {origin.by}"
+        case "deviation":
+            return f"deviation {origin.deviation}"
+        case _:
+            return origin.by
+
+
+def place(source: Source | None) -> str:
+    """`file:line`, or an empty string."""
+    return f"{escape_line(source.file)}:{source.line}" if source and source.file else ""
+
+
+def _details(origin: Origin) -> str:
+    match origin.kind:
+        case "default" | "admission":
+            return ""
+        case "runtime":
+            given = origin.inputs[0]
+            moved = given.path[:2] != ("spec", "template")
+            return _joined_phrases([format_field(given.path) if moved else "", place(given.source), origin.rule])
+        case "overlay" | "patch" | "trainjob":
+            return _joined_phrases([place(origin.inputs[0].source), origin.rule])
+        case _:
+            return "; ".join(filter(None, [_from(origin.inputs), origin.rule]))
+
+
+def _from(inputs: Sequence[Input]) -> str:
+    if not inputs:
+        return ""
+    named = "; ".join(_joined_phrases([format_field(i.path), place(i.source)]) for i in inputs[:_SHOWN_INPUTS])
+    rest = len(inputs) - _SHOWN_INPUTS
+    return f"from {named}" + (f"; and {rest} more" if rest > 0 else "")
+
+
+def _joined_phrases(parts: Sequence[str]) -> str:
+    return ", ".join(filter(None, parts))
+
+
+# Formatting of values on one line.
+
+
+_WIDTH = 44
+# Strings that would read as a number, a boolean or null without quotes.
+_NOT_PLAIN = pattern(
+    r"|[-+.]?\d.*|true|false|null|yes|no|on|off|~|.*[\"'\\\x00-\x1f].*|\s.*|.*\s", re.IGNORECASE | re.DOTALL
+)
+
+
+def shorten_value(value: Any, width: int = _WIDTH) -> str:
+    """Format a value in at most `width` characters; ambiguous strings are quoted."""
+    if isinstance(value, list) and value:
+        return shorten("[" + ", ".join(format_value(word) for word in value) + "]", width)
+    if isinstance(value, str) and "\n" in value:
+        lines = value.rstrip("\n").split("\n")
+        first = shorten(escape_line(lines[0]), width - 14)
+        return f"{first} ({len(lines)} lines)" if len(lines) > 1 else f"{first} (1 line)"
+    return shorten(format_value(value), width)
+
+
+def format_value(value: Any) -> str:
+    """Format a value on one line of any length."""
+    if isinstance(value, str) and not _NOT_PLAIN.fullmatch(value):
+        return escape_line(value)
+    return escape_line(json.dumps(value, ensure_ascii=False))
+
+
+def shorten(text: str, width: int) -> str:
+    """Shorten text by cutting out the middle, since names often differ only at the start or the end."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 3
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
 
 Role: TypeAlias = Literal["heading", "path", "value", "faint", "plugin", "trainjob", "runtime", "default", "deviation"]
 # Applies the style of a role to text; plain output leaves it unchanged.
@@ -242,3 +347,65 @@ def _continues(left: ExplainedField, right: ExplainedField) -> bool:
 def _hand(origin: Origin) -> tuple[object, ...]:
     inputs = tuple((i.object, tuple(s for s in i.path if not isinstance(s, int))) for i in origin.inputs)
     return origin.kind, origin.by, origin.at, origin.rule, origin.deviation, inputs
+
+
+def explanation_json(explanation: Explanation) -> dict[str, Any]:
+    """Return the explanation as JSON-serializable data.
+
+    The shape is::
+
+        {"apiVersion": "trainc/v1alpha1", "kind": "Explanation",
+         "job": "TrainJob team-a/llm", "runtime": "ClusterTrainingRuntime torch-distributed",
+         "release": "2.3", "semantics": "gitops",
+         "objects": [{"apiVersion", "kind", "namespace", "name",
+                      "fields": [{"path", "value", "origins": [ORIGIN, ...]}]}]}
+
+    Origins are listed most recent first. An origin has `kind` (runtime, overlay, patch, trainjob, plugin, default,
+    admission, deviation or delivery), `by`, `value` and, if applicable, `at` (a plugin's extension point), `rule`,
+    `deviation` and `inputs`: [{"object", "path", "value", "source": {"file", "line", "column"}}].
+    """
+    return {
+        "apiVersion": "trainc/v1alpha1",
+        "kind": "Explanation",
+        "job": explanation.job,
+        "runtime": explanation.runtime,
+        "release": explanation.release,
+        "semantics": explanation.semantics,
+        "objects": [
+            {
+                "apiVersion": found.name.api_version,
+                "kind": found.name.kind,
+                "namespace": found.name.namespace,
+                "name": found.name.name,
+                "fields": [_field(field) for field in found.fields],
+            }
+            for found in explanation.objects
+        ],
+    }
+
+
+def _field(field: ExplainedField) -> dict[str, Any]:
+    return {
+        "path": format_field(field.path),
+        "value": field.value,
+        "origins": [_origin(origin) for origin in field.origins],
+    }
+
+
+def _origin(origin: Origin) -> dict[str, Any]:
+    details = {"at": origin.at, "rule": origin.rule, "deviation": origin.deviation}
+    return {
+        "kind": origin.kind,
+        "by": origin.by,
+        "value": origin.value,
+        **{key: value for key, value in details.items() if value},
+        **({"inputs": [_input(given) for given in origin.inputs]} if origin.inputs else {}),
+    }
+
+
+def _input(given: Input) -> dict[str, Any]:
+    document = {"object": given.object, "path": format_field(given.path), "value": given.value}
+    source = given.source
+    if source is None:
+        return document
+    return {**document, "source": {"file": source.file, "line": source.line, "column": source.column}}

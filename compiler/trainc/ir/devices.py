@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.api import names
-from trainc.api.quantity import parse_quantity
-from trainc.diagnostics import Finding
+from trainc.findings import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube import names
+from trainc.kube.quantity import parse_quantity
 
 Resources = Mapping[str, Any]
 

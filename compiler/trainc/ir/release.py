@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
-from trainc.api.releases import RELEASES, Columns
-from trainc.diagnostics import Finding, Path
+from trainc.findings import Finding, Path
+from trainc.kube.releases import RELEASES, Columns
 from trainc.startup.records import dataclass
 
 

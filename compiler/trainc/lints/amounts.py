@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-from trainc.api.devices import ACCELERATORS, KNOWN, accelerators, is_mig, whole_units
-from trainc.api.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
-from trainc.diagnostics import Finding, Path
-from trainc.ir.entrypoints import About, Entrypoint
+from trainc.findings import Finding, Path
+from trainc.ir.entrypoints import About, Entrypoint, container_path
 from trainc.ir.info import Info
-from trainc.ir.source_paths import container_path
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.devices import ACCELERATORS, KNOWN, accelerators, is_mig, whole_units
+from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.startup.records import replace
 
 # A code, a message and a hint.
@@ -120,7 +119,7 @@ def misspelt_device(name: str) -> str:
 
 def _nearly(word: str, known: str, *, whole: bool = False) -> bool:
     """Return whether part of a name is the known one up to case, a letter or two, a plural or a missing ending."""
-    from trainc.diagnostics.near_names import edits
+    from trainc.findings.text import edits
 
     word, known = word.lower(), known.lower()
     # One edit turns a short word into another one: acme.com is not amd.com.

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from trainc.api.image_reference import reference_problem
-from trainc.diagnostics import Finding, Severity
+from trainc.findings import Finding, Severity
 from trainc.ir.commands.programs import BUILTINS, SHELLS, base
 from trainc.ir.commands.started import read_command
-from trainc.ir.entrypoints import Entrypoint, shell_script
+from trainc.ir.entrypoints import Entrypoint, container_path, shell_script
 from trainc.ir.info import Info
-from trainc.ir.source_paths import container_path
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.names import reference_problem
 from trainc.plugins.registry import programs
 from trainc.startup.patterns import pattern
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from trainc.api import names
-from trainc.diagnostics import Path
+from trainc.findings import Path
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, carried
+from trainc.kube import names
 
 
 def _metadata(job: TrainJob, info: Info) -> Path | None:

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api import names
-from trainc.diagnostics import Finding, Path
-from trainc.ir import gang
+from trainc.findings import Finding, Path
+from trainc.ir import info as gang
 from trainc.ir.deviations import DEVIATIONS, Deviation
 from trainc.ir.devices import ambiguous_gpus, cpus, gpus, resources_per_node
-from trainc.ir.env import PORT, subdomain
-from trainc.ir.info import Info
-from trainc.ir.podset import Container, controller_port_match, upsert_where
-from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
+from trainc.ir.info import Container, Info, controller_port_match, upsert_where
+from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, subdomain
+from trainc.kube import names
 from trainc.lints.carried_fields import CARRIED_FIELDS
 from trainc.plugins.plugin import Detect
 from trainc.plugins.registry import enabled, loaded

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from trainc.api.documents import Json
-from trainc.diagnostics import Finding
+from trainc.findings import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.documents import Json
 from trainc.options import Options
 from trainc.startup.records import dataclass
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.diagnostics import Finding
+from trainc.findings import Finding
 from trainc.ir.commands.shell import Command, commands
 from trainc.ir.commands.shell_words import Heredoc
 from trainc.ir.commands.started import read_command

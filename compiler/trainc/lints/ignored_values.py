@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api.documents import Json
-from trainc.diagnostics import Finding, Path, Severity
-from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
+from trainc.findings import Finding, Path, Severity
+from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.documents import Json
 from trainc.plugins.registry import enabled
 
 _TEMPLATE: Path = ("spec", "template", "spec")

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from trainc.api import names
-from trainc.api.name_forms import is_dns1123_subdomain
-from trainc.diagnostics import Finding, Path
+from trainc.findings import Finding, Path
 from trainc.ir.entrypoints import JOBS, About
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube import names
+from trainc.kube.names import is_dns1123_subdomain
 from trainc.lints.kueue_topology import PREFERRED, REQUIRED, TOPOLOGY, topology_requests
 
 _DOMAIN = "kueue.x-k8s.io/"
@@ -104,7 +104,7 @@ def _meant(key: str, field: str) -> str:
 
     "?" if only its domain is Kueue's, empty if it has nothing to do with Kueue.
     """
-    from trainc.diagnostics.near_names import edits
+    from trainc.findings.text import edits
 
     domain, slash, name = key.rpartition("/")
     known = [k.removeprefix(_DOMAIN) for k in (_LABELS if field == "labels" else _LABELS | _ANNOTATIONS)]
@@ -125,7 +125,7 @@ def _meant(key: str, field: str) -> str:
 
 
 def _near(name: str, known: list[str]) -> str:
-    from trainc.diagnostics.near_names import misspelt
+    from trainc.findings.text import misspelt
 
     lower = name.lower()
     shorter = {
@@ -210,7 +210,7 @@ def _nested(info: Info) -> Iterator[Finding]:
             if path is not own:
                 for key in metadata.get("annotations") or {}:
                     if key not in _ANNOTATIONS and _meant(key, "annotations"):
-                        from trainc.diagnostics.near_names import misspelt
+                        from trainc.findings.text import misspelt
 
                         near = misspelt(key, TOPOLOGY, 3)
                         message = f"Kueue does not know the annotation {key!r}"

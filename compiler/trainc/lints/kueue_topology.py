@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from trainc.api import names
-from trainc.api.documents import Json
-from trainc.api.name_forms import LABEL_LIMIT, is_dns1123_subdomain, is_qualified_name
-from trainc.diagnostics import Finding, Path, Severity
+from trainc.findings import Finding, Path, Severity
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
+from trainc.kube import names
+from trainc.kube.documents import Json
+from trainc.kube.names import LABEL_LIMIT, is_dns1123_subdomain, is_qualified_name
 from trainc.plugins.registry import enabled
 
 _DOMAIN = "kueue.x-k8s.io/"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.diagnostics import Finding, Severity
+from trainc.findings import Finding, Severity
 from trainc.ir.commands.launcher import Launch
 from trainc.ir.commands.started import Start
 from trainc.lints.training import Training

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api import names
-from trainc.diagnostics import Finding
+from trainc.findings import Finding
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube import names
 
 
 def missing_trainer_ancestor(job: TrainJob, info: Info) -> Iterator[Finding]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.diagnostics import Finding, Severity
-from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
-from trainc.ir.source_paths import pod_path, variable_path
+from trainc.findings import Finding, Severity
+from trainc.ir.entrypoints import pod_path, variable_path
+from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.training import policy_of
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api.devices import VISIBLE
-from trainc.diagnostics import Finding, Path
+from trainc.findings import Finding, Path
 from trainc.ir.commands.launcher import Launch, Option
 from trainc.ir.entrypoints import About
+from trainc.kube.devices import VISIBLE
 from trainc.lints.training import Training
 
 # Words for "as many processes as devices", which launchers resolve on the node.

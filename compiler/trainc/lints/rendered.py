@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from trainc.api import names
-from trainc.api.documents import Json, value_at
-from trainc.diagnostics import Finding, Path
+from trainc.findings import Finding, Path
+from trainc.kube import names
+from trainc.kube.documents import Json, value_at
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import PLUGINS
 from trainc.startup.records import dataclass

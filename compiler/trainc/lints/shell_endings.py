@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trainc.diagnostics import Finding
+from trainc.findings import Finding
 from trainc.ir.commands.programs import base, program_of
 from trainc.ir.commands.shell import Command, Compound, Item, Stage
 from trainc.ir.commands.started import CommandLine, Start

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trainc.api import names
-from trainc.api.devices import accelerators
-from trainc.diagnostics import Finding, Path, Severity
+from trainc.findings import Finding, Path, Severity
 from trainc.ir.commands.launcher import Launch, Launcher, Starting
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import About, Entrypoint
-from trainc.ir.env import subdomain
 from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import TrainJob, subdomain
+from trainc.kube import names
+from trainc.kube.devices import accelerators
 from trainc.plugins.registry import PLUGINS, programs, starting
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass

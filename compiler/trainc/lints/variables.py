@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from trainc.diagnostics import Finding, Path
-from trainc.ir.entrypoints import About, Entrypoint
+from trainc.findings import Finding, Path
+from trainc.ir.entrypoints import About, Entrypoint, variable_path
 from trainc.ir.info import Info
-from trainc.ir.source_paths import variable_path
 from trainc.ir.trainjob import TrainJob
 from trainc.startup.patterns import pattern
 
@@ -124,11 +123,11 @@ def misspelt_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator
 @lru_cache(maxsize=1024)
 def _meant(name: str) -> str:
     """Return the variable of which a name is a misspelling; empty if it is known itself, or similar to none."""
-    from trainc.api.tuning_variables import PREFIXES, known_variables
+    from trainc.kube.tuning_variables import PREFIXES, known_variables
 
     if not name.upper().startswith(PREFIXES) or name in known_variables():
         return ""
-    from trainc.diagnostics.near_names import misspelt
+    from trainc.findings.text import misspelt
 
     return misspelt(name, known_variables(), 2 if len(name) >= _LONG_NAME else 1)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.api import names
-from trainc.api.documents import Json
-from trainc.diagnostics import Finding
-from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
-from trainc.ir.source_paths import pod_path
+from trainc.findings import Finding
+from trainc.ir.entrypoints import pod_path
+from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
+from trainc.kube import names
+from trainc.kube.documents import Json
 
 _INITIALIZERS = {names.DATASET_INITIALIZER: "dataset", names.MODEL_INITIALIZER: "model"}
 # Volumes that each pod has for itself, and that are deleted with it.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from trainc.diagnostics import Diagnostic
+from trainc.findings import Diagnostic
 from trainc.output.journal import DamagedJournalError, complete, is_interrupted, replace_all
 from trainc.output.ownership import (
     MOST_BYTES,

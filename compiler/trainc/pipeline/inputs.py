@@ -6,17 +6,16 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
-from trainc.api.releases import NEWEST_RELEASE
-from trainc.diagnostics import Diagnostic
+from trainc.findings import Diagnostic
+from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
-from trainc.reading.file_filter import Exclude
-from trainc.reading.files import read_paths
+from trainc.reading.files import Exclude, read_paths
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
-    from trainc.overlays.loaded import Loaded
+    from trainc.project.overlays.load import Loaded
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 # Called with what is being done, how much of it is done, and the total if it is known.
@@ -66,7 +65,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     """
     values: dict[str, Any] = {}
     if overlays:
-        from trainc.overlays.loaded import values_of
+        from trainc.project.overlays.load import values_of
 
         values = values_of(overlays)
     documents, diagnostics = read_paths(
@@ -86,7 +85,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         diagnostics += problems
     if not overlays:
         return Inputs([*extra_documents, *documents], sources, diagnostics)
-    from trainc.overlays.stack import apply_overlays
+    from trainc.project.overlays.load import apply_overlays
 
     documents = [*extra_documents, *_without_overlay_resources(documents, overlays)]
     overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)

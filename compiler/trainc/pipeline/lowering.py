@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainc.api import names
-from trainc.api.documents import Json
-from trainc.api.quantity import POD_LEVEL, pod_requests
-from trainc.api.releases import DEFAULT_KUBERNETES
-from trainc.diagnostics import Finding
-from trainc.ir import gang
-from trainc.ir.info import Info
-from trainc.ir.podset import Container, PodSet
+from trainc.findings import Finding
+from trainc.ir import info as gang
+from trainc.ir.info import Container, Info, PodSet
 from trainc.ir.release import Release
 from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
+from trainc.kube import names
+from trainc.kube.documents import Json
+from trainc.kube.quantity import POD_LEVEL, pod_requests
+from trainc.kube.releases import DEFAULT_KUBERNETES
 from trainc.options import Options, Semantics
-from trainc.pipeline.patches import read_patches
-from trainc.pipeline.roles import NO_ROLE, Role, Template
+from trainc.pipeline.patches import NO_ROLE, Role, Template, read_patches
 from trainc.startup.records import dataclass, replace
 
 

@@ -6,14 +6,16 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (mergeRuntimePatche
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-from trainc.api.documents import Json
-from trainc.api.merge_keys import MERGE_KEYS, MERGED_SETS
-from trainc.api.strategic_merge import PatchFailedError, strategic_merge
-from trainc.diagnostics import Finding, Path
+from trainc.findings import Finding, Path
 from trainc.ir.release import Release
 from trainc.ir.trainjob import Patch, PatchedJob
+from trainc.kube import names
+from trainc.kube.documents import MERGE_KEYS, MERGED_SETS, Json
+from trainc.kube.strategic_merge import PatchFailedError, strategic_merge
+from trainc.project.dialects.dialect import LABELLED, NamingConvention
+from trainc.startup.records import dataclass
 
 
 def read_patches(spec: Json) -> tuple[Patch, ...]:
@@ -180,3 +182,206 @@ def _shown(items: list[Any]) -> str:
 
     text = ", ".join(json.dumps(item, sort_keys=True) for item in items[:2])
     return (text[:97] + "...") if len(text) > 100 else text
+
+
+# Roles: which replicated job is the launcher, which one is the nodes, and which container is the main one of each.
+#
+# Roles are inferred before lowering, which writes them into the pod sets.
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """The role of a replicated job and the name of its main container, for `PodSet.role` and `PodSet.main`."""
+
+    role: str = ""
+    main: str = names.NODE
+
+
+NO_ROLE = Role()
+_NAMED = {name: Role(name) for name in (names.NODE, names.LAUNCHER)}
+# Roles by the name of the replicated job. Jobs without a role are not in it.
+Roles: TypeAlias = Mapping[str, Role]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A runtime's JobSetSpec with patches and labels applied, and the roles of its replicated jobs."""
+
+    spec: Json
+    roles: Roles
+
+
+def read_roles(spec: Json) -> Template:
+    """Return the roles as the controller has them: by the job names `node` and `launcher`, with main container `node`."""
+    called = [job["name"] for job in spec["replicatedJobs"]]
+    return Template(spec, {name: _NAMED[name] for name in called if name in _NAMED})
+
+
+def infer_roles(spec: Json, ml_policy: Json | None, naming: NamingConvention) -> tuple[Template, list[Finding]]:
+    """Return the JobSetSpec with inferred ancestor labels and roles, and findings about guesses and ambiguities."""
+    labelled, findings = infer_ancestor_labels(spec, ml_policy, naming)
+    if not naming.guesses:
+        return read_roles(labelled), findings
+    roles, doubts = _roles(labelled["replicatedJobs"], ml_policy, naming)
+    return Template(labelled, roles), findings + doubts
+
+
+def _roles(jobs: Sequence[Json], ml_policy: Json | None, naming: NamingConvention) -> tuple[Roles, list[Finding]]:
+    launcher = _launcher(jobs, naming) if "mpi" in (ml_policy or {}) else None
+    node = _node(jobs, launcher, naming)
+    roles: dict[str, Role] = {}
+    findings: list[Finding] = []
+    for index, job in enumerate(jobs):
+        part = names.LAUNCHER if job is launcher else (names.NODE if job is node else "")
+        if part or ancestor_of(job) == names.TRAINER:
+            roles[job["name"]] = Role(part, _main(job, naming))
+            findings += _doubts(job, index, part, naming)
+    return roles, findings
+
+
+def _launcher(jobs: Sequence[Json], naming: NamingConvention) -> Json | None:
+    """Return the job called launcher, else the trainer if it is the only candidate or another job is clearly the nodes."""
+    by_name = next((job for job in jobs if job["name"] == names.LAUNCHER), None)
+    if by_name is not None:
+        return by_name
+    trainer = next((job for job in jobs if ancestor_of(job) == names.TRAINER), None)
+    others = [job for job in jobs if job is not trainer and ancestor_of(job) is None]
+    return trainer if not others or any(job["name"] in naming.trainer_jobs for job in others) else None
+
+
+def _node(jobs: Sequence[Json], launcher: Json | None, naming: NamingConvention) -> Json | None:
+    others = [job for job in jobs if job is not launcher]
+    for name in naming.trainer_jobs:
+        for job in others:
+            if job["name"] == name:
+                return job
+    return next((job for job in others if ancestor_of(job) == names.TRAINER), None)
+
+
+def _main(job: Json, naming: NamingConvention) -> str:
+    containers = container_names(job)
+    preferred = next((name for name in naming.containers if name in containers), None)
+    return preferred or (containers[0] if containers else names.NODE)
+
+
+def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Iterator[Finding]:
+    path = (*JOBS, index)
+    if part == names.NODE and ancestor_of(job) is None and job["name"] != naming.contract:
+        yield Finding(
+            "RoleInferred",
+            "warning",
+            f"job {job['name']!r} is assumed to be the nodes on which the launcher starts processes",
+            "rename it to node: in trainer.kubeflow.org/v1alpha1 the name matters",
+            path,
+            about="runtime",
+        )
+    if job.get("replicas", 1) != 1:
+        yield Finding(
+            "ReplicasNotOne",
+            "error",
+            f"job {job['name']} has {job['replicas']} replicas; only 1 is supported",
+            "use mlPolicy.numNodes or the TrainJob's numNodes for more pods",
+            (*path, "replicas"),
+            about="runtime",
+        )
+    containers = container_names(job)
+    if len(containers) > 1 and not set(naming.containers) & set(containers):
+        yield Finding(
+            "AmbiguousTrainerContainer",
+            "error",
+            f"job {job['name']!r} has the containers {', '.join(containers)}; it is ambiguous which of them trains",
+            f"rename the one that trains to {naming.containers[0]}",
+            (*path, "template", "spec", "template", "spec", "containers"),
+            about="runtime",
+        )
+
+
+JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
+_INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+
+
+def infer_ancestor_labels(
+    template: Json, ml_policy: Json | None, naming: NamingConvention = LABELLED
+) -> tuple[Json, list[Finding]]:
+    """Return the JobSetSpec with missing ancestor labels added where they are unambiguous, and findings about them.
+
+    Existing labels are never changed. Several candidates for one step are an error, not a guess.
+    """
+    jobs = list(template.get("replicatedJobs", ()))
+    findings: list[Finding] = []
+    present = {ancestor_of(job) for job in jobs}
+    if names.TRAINER in present and None not in present:  # Nothing is left to label.
+        return {**template, "replicatedJobs": jobs}, findings
+    for step in (names.TRAINER, *_INITIALIZERS):
+        if step in present:
+            continue
+        candidates = _candidates(step, jobs, ml_policy, naming)
+        if len(candidates) > 1 or (not candidates and naming.guesses and step == names.TRAINER and jobs):
+            findings.append(_ambiguous(step, [jobs[i]["name"] for i in candidates] or [job["name"] for job in jobs]))
+        for i in candidates[:1] if len(candidates) == 1 else ():
+            jobs[i] = _labelled(jobs[i], step)
+            if jobs[i]["name"] != naming.contract:
+                findings.append(_inferred(step, jobs[i]["name"], i))
+    return {**template, "replicatedJobs": jobs}, findings
+
+
+def ancestor_of(job: Json) -> str | None:
+    """Return the step in a replicated job's ancestor label, or None."""
+    labels = (job.get("template", {}).get("metadata") or {}).get("labels", {})
+    value: str | None = labels.get(names.ANCESTOR_LABEL)
+    return value
+
+
+def container_names(job: Json) -> tuple[str, ...]:
+    """Return the names of a replicated job's regular containers, in order."""
+    pod = job.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
+    return tuple(container.get("name", "") for container in pod.get("containers", ()))
+
+
+def _candidates(step: str, jobs: Sequence[Json], ml_policy: Json | None, naming: NamingConvention) -> list[int]:
+    """Return the indexes of the unlabeled jobs that could be a step."""
+    unlabelled = [i for i, job in enumerate(jobs) if ancestor_of(job) is None]
+    if step != names.TRAINER:
+        return [i for i in unlabelled if jobs[i]["name"] == step and step in container_names(jobs[i])]
+    # In an MPI job with a launcher, the launcher is the trainer.
+    launches = "mpi" in (ml_policy or {}) and any(job["name"] == names.LAUNCHER for job in jobs)
+    for name in (names.LAUNCHER,) if launches else naming.trainer_jobs:
+        found = [i for i in unlabelled if jobs[i]["name"] == name]
+        if found:
+            return [i for i in found if naming.guesses or set(naming.containers) & set(container_names(jobs[i]))]
+    return [i for i in unlabelled if not _initializes(jobs[i]["name"])] if naming.guesses else []
+
+
+def _initializes(name: str) -> bool:
+    return name == "initializer" or name.endswith("-initializer")
+
+
+def _labelled(job: Json, step: str) -> Json:
+    template = job["template"]
+    metadata = template.get("metadata") or {}
+    labels = {**metadata.get("labels", {}), names.ANCESTOR_LABEL: step}
+    return {**job, "template": {**template, "metadata": {**metadata, "labels": labels}}}
+
+
+def _inferred(step: str, job: str, index: int) -> Finding:
+    return Finding(
+        "RoleInferred",
+        "warning",
+        f"job {job!r} has no ancestor label; it is assumed to be the {step} step",
+        f"add the label {names.ANCESTOR_LABEL}: {step} to the job template's metadata",
+        (*JOBS, index),
+        about="runtime",
+    )
+
+
+def _ambiguous(step: str, jobs: list[str]) -> Finding:
+    return Finding(
+        "AmbiguousTrainerJob",
+        "error",
+        f"jobs {', '.join(jobs)} could all be the {step} step, and none has the ancestor label"
+        if len(jobs) > 1
+        else f"job {jobs[0]} does not have the label or the name of a {step} step",
+        f"add the label {names.ANCESTOR_LABEL}: {step} to the one that is",
+        JOBS,
+        about="runtime",
+    )

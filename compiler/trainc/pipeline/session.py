@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from trainc.api.documents import Manifest
-from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import Compilation, CompiledJob
-from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
-from trainc.diagnostics.policy import Rules, keep_severities
+from trainc.findings import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
+from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
+from trainc.kube.documents import Manifest
+from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
@@ -22,7 +22,7 @@ from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
-    from trainc.pipeline.observer import Observer
+    from trainc.pipeline.compiler import Observer
 
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 # Maps findings about built objects to positions in the input. The ValidDocument is used for those without a position.
@@ -166,7 +166,7 @@ def _plugin_problems(options: Options) -> Sequence[Diagnostic]:
     """Return an error for each enabled plugin that is missing or cannot be used."""
     if not options.plugins:
         return ()
-    from trainc.plugins.entry_points import choose
+    from trainc.plugins.registry import choose
 
     return choose(options.plugins)[1]
 

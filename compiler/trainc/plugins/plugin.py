@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from trainc.api.documents import Json, Manifest
+from trainc.kube.documents import Json, Manifest
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
-    from trainc.api.releases import Span
-    from trainc.diagnostics import Finding, Path
-    from trainc.ir.info import Info
-    from trainc.ir.provided_secret import ProvidedSecret
+    from trainc.findings import Finding, Path
+    from trainc.ir.info import Info, ProvidedSecret
     from trainc.ir.trainjob import TrainJob
+    from trainc.kube.releases import Span
 
 # Returns the policy that makes a plugin act on a job, or None if the plugin does not apply to it.
 AppliesTo: TypeAlias = Callable[["TrainJob", "Info"], "Json | None"]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from trainc.api.documents import Json
+from trainc.findings import Diagnostic, Finding, has_errors
+from trainc.findings.text import did_you_mean
 from trainc.ir.commands.launcher import SRUN, Launcher, Starting
 from trainc.ir.commands.programs import Programs
-from trainc.plugins.plugin import Passes, Plugin
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob, reserved_env
+from trainc.kube.documents import Json, Manifest
+from trainc.plugins.plugin import POINTS, ExtensionPoint, Passes, Plugin
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
-    from trainc.ir.info import Info
-    from trainc.ir.trainjob import TrainJob
+    from importlib.metadata import EntryPoint
+
+    from trainc.ir.info import ProvidedSecret
 
 # Upstream's registry is a Go map, so its order differs from process to process. The order here is one that upstream can
 # have: the TrainJob's variables (PlainML) before those of the framework, initializers after all ML policies, and JobSet
@@ -50,7 +55,6 @@ def enabled(others: tuple[str, ...]) -> tuple[Plugin, ...]:
     """Return all enabled plugins: trainc's own, then the third-party ones named in `others`."""
     if not others:
         return PLUGINS
-    from trainc.plugins.entry_points import choose
 
     return (*PLUGINS, *choose(others)[0])
 
@@ -106,3 +110,130 @@ def programs(policy: str) -> Programs:
 
 def _every_launcher() -> list[Launcher]:
     return [SRUN, *(launcher for _, each in launching() for launcher in each.launchers)]
+
+
+# The engine, which runs the extension points in order and, for each of them, the plugins in registry order.
+#
+# Source: kubeflow/trainer pkg/runtime/framework/core/framework.go.
+
+
+Observer: TypeAlias = Callable[[Applied, ExtensionPoint, Info, Info], None]
+
+
+def validate(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> list[Finding]:
+    """Return the findings of all plugins.
+
+    `build_failures` runs under `controller` semantics only, and only if validation finds no errors: the controller does
+    not build a job that its webhook refuses.
+    """
+    findings = [finding for each in plugins for finding in _validate_one(each, job, info)]
+    if info.gitops or has_errors(findings):
+        return findings
+    failures = ((each, each.passes.build_failures) for each in plugins)
+    return findings + [finding for each, fails in failures if fails for finding in fails(job, each.policy, info)]
+
+
+def _validate_one(each: Applied, job: TrainJob, info: Info) -> Iterator[Finding]:
+    plugin, passes = each.plugin, each.passes
+    if passes.validate is not None:
+        yield from passes.validate(job, each.policy, info)
+    names = plugin.reserved if passes.reserved is None else passes.reserved(job, each.policy, info)
+    if job.trainer is not None and names:
+        yield from reserved_env(job.trainer, names, plugin.reserved_for)
+
+
+def enforce(job: TrainJob, info: Info, plugins: Sequence[Applied], observe: Observer | None = None) -> Info:
+    """Run all passes and return the resulting Info. `observe(plugin, point, before, after)` is called for each change."""
+    for point in POINTS:
+        for each in plugins:
+            run = getattr(each.passes, point)
+            if run is None:
+                continue
+            after = run(job, each.policy, info)
+            if observe is not None and after is not info:
+                observe(each, point, info, after)
+            info = after
+    return info
+
+
+def build(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> list[Manifest]:
+    """Return the objects of all plugins, in registry order."""
+    builders = ((each, each.passes.build) for each in plugins)
+    return [manifest for each, built in builders if built for manifest in built(job, each.policy, info)]
+
+
+def provided_secrets(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> tuple[ProvidedSecret, ...]:
+    """Return the Secrets that the built pods mount and that the user must provide."""
+    named = ((each, each.passes.secrets) for each in plugins)
+    return tuple(secret for each, secrets in named if secrets for secret in secrets(job, each.policy, info))
+
+
+# Third-party plugins: found through the entry-point group `trainc.plugins`, and used only if they are enabled by
+# name.
+#
+# The name is that of an entry point, never of a module, so a repository's trainc.yaml can only enable plugins that
+# are already installed.
+
+
+GROUP = "trainc.plugins"
+
+
+@cache
+def choose(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic, ...]]:
+    """Return the plugins with these names, and an error for each that is not installed or cannot be used."""
+    plugins: list[Plugin] = []
+    problems: list[Diagnostic] = []
+    taken = {plugin.name for plugin in PLUGINS}
+    for name in dict.fromkeys(names):
+        plugin = _load(name, taken)
+        if isinstance(plugin, Plugin):
+            plugins.append(plugin)
+            taken.add(plugin.name)
+        else:
+            problems.append(plugin)
+    return tuple(plugins), tuple(problems)
+
+
+def _load(name: str, taken: set[str]) -> Plugin | Diagnostic:
+    found = [point for point in _installed() if point.name == name]
+    if not found:
+        return _unknown(name)
+    try:
+        plugin = found[0].load()
+    except Exception as error:  # noqa: BLE001 - whatever another distribution raises while it is imported
+        return _broken(name, f"cannot be imported: {type(error).__name__}: {error}")
+    if not isinstance(plugin, Plugin):
+        return _broken(name, f"refers to {found[0].value}, which is not a trainc.plugins.plugin.Plugin")
+    if plugin.name in taken:
+        return _broken(name, f"is called {plugin.name!r}, like another plugin")
+    return plugin
+
+
+def _installed() -> Sequence[EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=GROUP))
+
+
+def _unknown(name: str) -> Diagnostic:
+    known = sorted({point.name for point in _installed()})
+    listed = f"installed are {', '.join(known)}" if known else "no installed distribution has plugins for trainc"
+    hint = (
+        did_you_mean(name, known, 0.5)
+        or f"{listed}; install the distribution that provides {name!r}, or remove the name"
+    )
+    return Diagnostic("UnknownPlugin", "error", f"there is no plugin {name!r}", hint)
+
+
+def _broken(name: str, reason: str) -> Diagnostic:
+    hint = f"update the distribution that provides it, or remove {name!r} from the plugins"
+    return Diagnostic("BrokenPlugin", "error", f"plugin {name!r} {reason}", hint)
+
+
+def folders(names: Sequence[str]) -> list[str]:
+    """Return the folder or file with the code of each named plugin. It is part of cache keys, so new code is a miss."""
+    from importlib.util import find_spec
+
+    tops = {point.module.partition(".")[0] for point in _installed() if point.name in names}
+    specs = [spec for top in sorted(tops) if (spec := find_spec(top)) is not None]
+    return [place for spec in specs for place in spec.submodule_search_locations or (spec.origin or "",)]

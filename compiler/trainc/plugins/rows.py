@@ -6,14 +6,14 @@ explains it. Tests check the rows against the passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from trainc.api.field_path import FieldPath
-from trainc.diagnostics import Path
-from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
-from trainc.ir.trainjob import TrainJob
+from trainc.findings import Path
+from trainc.ir.info import Info, PodSet
+from trainc.ir.trainjob import TrainJob, subdomain
+from trainc.kube import names
+from trainc.kube.documents import FieldPath, Item
 from trainc.startup.records import dataclass
 
 
@@ -103,3 +103,137 @@ Rows: TypeAlias = Mapping[str, tuple[Row, ...]]
 def when(condition: Callable[[Situation], bool], deviation: str) -> Callable[[Situation], str]:
     """Return a function that returns `deviation` if the condition is true, and none under `controller` semantics."""
     return lambda s: deviation if s.info.gitops and condition(s) else ""
+
+
+# The inputs that plugins read: each function yields the fields that decide one value in a given situation.
+#
+# The functions follow the order in which the passes look values up, and yield the first field that is set.
+
+
+_TRAINER: Path = ("spec", "trainer")
+_POLICY: Path = ("spec", "mlPolicy")
+
+
+def ml_policy(*steps: str) -> Reading:
+    """Read a field of the runtime's mlPolicy, or the policy itself if its presence alone makes a plugin act."""
+    return lambda _: (RuntimeField((*_POLICY, *steps)),)
+
+
+def gang_policy(*steps: str) -> Reading:
+    """Read a field of the runtime's podGroupPolicy."""
+    return lambda _: (RuntimeField(("spec", "podGroupPolicy", *steps)),)
+
+
+def fixed_rule(rule: str) -> Reading:
+    """Read a rule that no field can change."""
+    return lambda _: (FixedRule(rule),)
+
+
+def job_name(s: Situation) -> Iterator[Ref]:
+    """Yield the inputs of the job's name: the TrainJob's name and, with a name hash, its content."""
+    yield TrainJobField(("metadata", "name"))
+    if s.job.name_hash:
+        yield FixedRule(f"--name-hash adds {s.job.name_hash}")
+
+
+def namespace(_: Situation) -> Iterator[Ref]:
+    """Yield the TrainJob's namespace."""
+    yield TrainJobField(("metadata", "namespace"))
+
+
+def host_domain(s: Situation) -> Iterator[Ref]:
+    """Yield the inputs of the pods' DNS domain: the JobSet's subdomain, else the job's name."""
+    yield from job_name(s)
+    yield JobSetField(("spec", "network", "subdomain"))
+
+
+def master(s: Situation) -> Iterator[Ref]:
+    """Yield the inputs of rank 0's address. The controller always uses replicated job `node` and the TrainJob's name."""
+    if not s.info.gitops or s.info.trainer is None:
+        yield from job_name(s)
+        return
+    yield from host_domain(s)
+    yield JobSetField(replicated_job(s.info.trainer, "name"))
+
+
+def nodes(s: Situation) -> Iterator[Ref]:
+    """Yield the inputs of the number of training nodes: the TrainJob's, else the runtime's, else a default of 1."""
+    if s.job.trainer is not None and s.job.trainer.num_nodes is not None:
+        yield TrainJobField((*_TRAINER, "numNodes"))
+    elif "numNodes" in (s.info.ml_policy or {}):
+        yield RuntimeField((*_POLICY, "numNodes"))
+    else:
+        yield FixedRule("one node, because numNodes is not set")
+
+
+def trainer_nodes(s: Situation) -> Iterator[Ref]:
+    """Yield the same as `nodes`. Without a job labeled as trainer, numNodes sizes nothing and the number is 1."""
+    if s.info.trainer is None:
+        yield FixedRule("one node, because no job is labeled as the trainer")
+    else:
+        yield from nodes(s)
+
+
+def replicated_job(pod_set: PodSet, *rest: str | int) -> FieldPath:
+    """Return the path in the JobSet of a field of a replicated job."""
+    return ("spec", "replicatedJobs", Item(pod_set.name), *rest)
+
+
+def pods_of(pod_set: PodSet) -> tuple[Ref, ...]:
+    """Return the fields with a replicated job's number of pods per replica and its replicas."""
+    return (
+        JobSetField(replicated_job(pod_set, "template", "spec", "parallelism")),
+        JobSetField(replicated_job(pod_set, "replicas")),
+    )
+
+
+def jobset_path(pod_set: PodSet, container: str, *rest: str | int) -> FieldPath:
+    """Return the path in the JobSet of a field of a container."""
+    return replicated_job(pod_set, "template", "spec", "template", "spec", "containers", Item(container), *rest)
+
+
+def trainer_env(s: Situation) -> Iterator[Ref]:
+    """Yield the TrainJob's variable with the same name."""
+    yield from environment(s, s.job.trainer.env if s.job.trainer else (), (*_TRAINER, "env"))
+
+
+def environment(s: Situation, variables: tuple[object, ...], path: Path) -> Iterator[Ref]:
+    """Yield the field of a TrainJob's variable behind a leaf below `env[NAME]`; the last variable of a name wins."""
+    at = s.path.index("env") + 1
+    for i, variable in reversed(list(enumerate(variables))):
+        if isinstance(variable, dict) and variable.get("name") == s.path[at]:
+            yield TrainJobField((*path, i, *s.path[at + 1 :]))
+            return
+
+
+COUNTS = (
+    Row("...template.spec.parallelism", (nodes,)),
+    Row("...template.spec.completions", (nodes,)),
+)
+
+
+def _has_other_address(s: Situation) -> bool:
+    """Return whether the controller's fixed address differs from the real one."""
+    trainer = s.info.trainer
+    return trainer is not None and (trainer.name != names.NODE or subdomain(s.job, s.info) != s.job.name)
+
+
+def _no_trainer(s: Situation) -> bool:
+    return s.job.trainer is None
+
+
+ADDRESS = when(_has_other_address, "real-master-address")
+UNASKED = when(_no_trainer, "rank-environment-without-trainer")
+
+
+def address_deviation(s: Situation) -> str:
+    """Return the deviation that affects rank 0's address, or an empty string."""
+    return ADDRESS(s) or UNASKED(s)
+
+
+def counts_deviation(s: Situation) -> str:
+    """Return the deviation that affects a number of processes, or an empty string."""
+    requested = s.job.trainer.resources_per_node if s.job.trainer else None
+    merged = s.info.trainer_container.resources if s.info.trainer_container else {}
+    differs = s.info.gitops and requested is not None and requested != merged
+    return "counts-from-merged-resources" if differs else UNASKED(s)

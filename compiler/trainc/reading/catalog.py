@@ -10,12 +10,11 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from trainc.api.releases import RELEASES, Span
-from trainc.diagnostics import Path, Source
+from trainc.findings import Path, Source
+from trainc.kube.releases import RELEASES, Span
 from trainc.options import Limits
-from trainc.reading.confinement import is_below
 from trainc.reading.document import Document
-from trainc.reading.opening import read_file
+from trainc.reading.opening import is_below, read_file
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, replace
 
@@ -100,7 +99,7 @@ def _serving(name: str, release: str) -> list[str]:
 def _instead(name: str, release: str) -> NotFound:
     serving = releases(name)
     if not serving:
-        from trainc.diagnostics.near_names import did_you_mean
+        from trainc.findings.text import did_you_mean
 
         return NotFound("", did_you_mean(name, names(release), 0.5))
     first, last = serving[0], serving[-1]

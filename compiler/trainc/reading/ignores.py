@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trainc.diagnostics import Diagnostic, Source
-from trainc.diagnostics.policy import Ignore, unknown_code
+from trainc.findings import Diagnostic, Source
+from trainc.findings.policy import Ignore, unknown_code
 from trainc.options import Limits
-from trainc.reading.encoding import decode
 from trainc.reading.opening import read_file
+from trainc.reading.yaml_reader import decode
 from trainc.startup.patterns import pattern
 
 _STDIN = "-"

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.reading.chunk import Chunk
-from trainc.reading.scalars import number
+from trainc.reading.block_lines import number
+from trainc.reading.document import Chunk
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainc.diagnostics import Path, Source
+from trainc.findings import Path, Source
 from trainc.options import Limits
-from trainc.reading.chunk import Chunk
+from trainc.reading.document import Chunk
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
-    from trainc.reading.nodes import Node
+    from trainc.reading.libyaml import Node
 
 
 class Positions:
@@ -40,7 +40,7 @@ class Positions:
     def _compose(self) -> Node:
         from yaml.error import YAMLError
 
-        from trainc.reading.nodes import Node, RefusedError, compose
+        from trainc.reading.libyaml import Node, RefusedError, compose
 
         try:
             root = compose(self._chunk, self._limits)
@@ -56,7 +56,7 @@ class Positions:
 
     def _entries(self, mapping: Node) -> dict[str, tuple[int, Node]]:
         """Return the entries of a mapping by key, including merged ones; later ones win, like in `construct`."""
-        from trainc.reading.construct import is_merge, key_text
+        from trainc.reading.libyaml import is_merge, key_text
 
         entries = self._entries_of.setdefault(mapping, {})
         for key, value in () if entries else mapping.pairs():

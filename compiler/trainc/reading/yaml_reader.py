@@ -6,17 +6,66 @@ enough for the fast line reader; libyaml is only imported for the first one that
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.diagnostics import CompileError, Diagnostic, Source
+from trainc.findings import CompileError, Diagnostic, Source
 from trainc.options import Limits
 from trainc.reading.block_lines import read_lines
-from trainc.reading.chunk import Chunk, split
-from trainc.reading.document import Document
-from trainc.reading.encoding import damage, decode
-from trainc.reading.lists import items
+from trainc.reading.document import Chunk, Document, items, split
 from trainc.reading.positions import Locator, Positions
+from trainc.startup.patterns import pattern
+
+# Decodes files like kubectl, and finds characters that YAML does not allow.
+
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_LOST = "\ud800"  # Marks the position of a decoding error.
+_FORBIDDEN = pattern("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def decode(data: bytes) -> str:
+    """Decode a file and normalize line endings to `\\n`. Each undecodable byte becomes a lone surrogate."""
+    if data.startswith(_UTF16):
+        text = _decode_utf16(data)
+    else:
+        text = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def encode(text: str) -> bytes:
+    """Encode text so that `decode` returns the same text, or text that is rejected at the same position."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def damage(chunk: Chunk) -> Diagnostic | None:
+    """Return an error for the first character that could not be decoded or that YAML does not allow."""
+    # Almost all text is ASCII, and this check is faster than compiling the pattern.
+    if chunk.text.isascii() and chunk.text.replace("\n", "").replace("\t", "").isprintable():
+        return None
+    if (found := _FORBIDDEN.search(chunk.text)) is None:
+        return None
+    character = ord(found[0])
+    message = f"the control character U+{character:04X} is not allowed"
+    hint = f'remove it, or write it as an escape inside double quotes: "\\u{character:04X}"'
+    if found[0] == _LOST:
+        message, hint = "the bytes from here on are not valid UTF-16", "save the file as UTF-8"
+    elif 0xD800 <= character <= 0xDFFF:
+        message, hint = f"the byte 0x{character - 0xDC00:02X} is not valid UTF-8", "save the file as UTF-8"
+    elif character == 0:
+        hint = "save the file as UTF-8; it looks like UTF-16 or UTF-32, or is not a text file"
+    return chunk.error("InvalidEncoding", found.start(), message, hint)
+
+
+def _decode_utf16(data: bytes) -> str:
+    try:
+        return data.decode("utf-16")
+    except UnicodeDecodeError as error:
+        return data[: error.start].decode("utf-16") + _LOST
 
 
 def read_documents(
@@ -77,7 +126,7 @@ def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list
 def _read_yaml(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     value, problems = _read_value(chunk, limits)
     if problems or _looks_flattened(value):
-        from trainc.reading.flattened import find_lost_indentation
+        from trainc.reading.libyaml import find_lost_indentation
 
         if lost := find_lost_indentation(chunk):
             return None, [lost]
@@ -96,7 +145,7 @@ def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     try:
         return read_lines(chunk.text, limits.depth), []
     except ValueError:
-        from trainc.reading.strict import read_strictly
+        from trainc.reading.libyaml import read_strictly
 
         return read_strictly(chunk, limits)
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any, Protocol, TypeAlias
 
-from trainc.api.documents import Manifest
 from trainc.compilation import Compilation
-from trainc.diagnostics import CompileError, Diagnostic
+from trainc.findings import CompileError, Diagnostic
+from trainc.kube.documents import Manifest
 from trainc.options import Options
 
 # A path, YAML text (a multi-line string), or a document.
@@ -62,7 +62,7 @@ def compile_for_test(
 ) -> Compilation:
     """Implement the fixture. Relative paths start at `root`; runtimes given as text or documents join the input."""
     __tracebackhide__ = True  # pytest omits this frame from its report
-    from trainc.integrations.python import compile_inputs
+    from trainc.pipeline.python import compile_inputs
     from trainc.reading.files import STDIN
 
     paths, texts = _split_inputs(given, root)

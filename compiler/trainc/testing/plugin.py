@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from trainc.api.documents import Manifest
     from trainc.compilation import Compilation
+    from trainc.kube.documents import Manifest
     from trainc.testing.compiling import CompileJobs, CompileManifests, Given
 
 

@@ -15,10 +15,10 @@ from builders import job, runtime, trainjob
 from commands import Result, run
 
 from trainc.cli import main
-from trainc.integrations.krm.transform import transform
+from trainc.features.krm.transform import transform
 
 Json = dict[str, Any]
-RULES = Path(main.__file__).parents[1] / "diagnostics" / "rules"
+RULES = Path(main.__file__).parents[1] / "findings" / "rules"
 # What kustomize adds to everything that it hands to a function.
 TOOLS = {
     "alpha.config.kubernetes.io/transformations": "- configuredIn: kustomization.yaml\n",

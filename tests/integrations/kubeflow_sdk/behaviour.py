@@ -14,9 +14,9 @@ from kubeflow.trainer.options import Name
 from kubeflow.trainer.types.types import CustomTrainer
 
 from trainc import CompileError, Options, compile_paths
-from trainc.integrations.kubeflow.cluster import OfflineObjects
-from trainc.integrations.python import catalog
+from trainc.features.kubeflow.backend import OfflineObjects
 from trainc.kubeflow import OfflineBackend, PreflightWarning, offline_client, preflight
+from trainc.pipeline.python import catalog
 
 OPTIONS = Options(release=sys.argv[1])
 

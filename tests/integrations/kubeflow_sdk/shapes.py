@@ -16,8 +16,8 @@ from kubeflow.trainer.types import types
 
 import trainc.kubeflow
 from trainc import CompileError, Options
-from trainc.integrations.kubeflow.cluster import OfflineObjects
-from trainc.integrations.python import catalog
+from trainc.features.kubeflow.backend import OfflineObjects
+from trainc.pipeline.python import catalog
 
 
 def train(lr: float = 0.1) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from shlex import quote
 
-from trainc.cli.arguments import FOLDER
+from trainc.cli.command import FOLDER
 from trainc.cli.shells.words import Value, Words, paths_to_words
 
 _HEAD = """\

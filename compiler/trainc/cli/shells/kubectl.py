@@ -11,8 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from trainc.cli.arguments import FOLDER
-from trainc.cli.command import COMMANDS, build_parser
+from trainc.cli.command import COMMANDS, FOLDER, build_parser
 from trainc.cli.shells.words import Option, Value, Words, command_words
 
 _FILES, _NOTHING_ELSE, _FOLDERS = 0, 4, 16

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from trainc.cli.arguments import CODE, FILE, FOLDER, RUNTIME, TOPIC
-from trainc.cli.command import COMMANDS, build_parser
+from trainc.cli.command import CODE, COMMANDS, FILE, FOLDER, RUNTIME, TOPIC, build_parser
 from trainc.startup.records import dataclass
 
 
@@ -81,11 +80,11 @@ def _known(kind: str) -> Sequence[str]:
 
         return names()
     if kind == CODE:
-        from trainc.diagnostics.rulebook import codes
+        from trainc.findings.codes import codes
 
         return codes()
     if kind == TOPIC:
-        from trainc.cli.topics import TOPICS
+        from trainc.cli.help import TOPICS
 
         return [*(command.name for command in COMMANDS), *TOPICS]
     return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trainc.cli.arguments import FOLDER
+from trainc.cli.command import FOLDER
 from trainc.cli.shells.words import Option, Value, Words
 
 _HEAD = """\

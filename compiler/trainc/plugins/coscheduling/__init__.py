@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainc.api.documents import Json
+from trainc.kube.documents import Json
 from trainc.plugins.plugin import Gang, Lint, Plugin
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api.documents import Json, Manifest
-from trainc.api.quantity import format_resources
-from trainc.ir import gang
+from trainc.ir import info as gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.documents import Json, Manifest
+from trainc.kube.quantity import format_resources
 from trainc.plugins.coscheduling import POD_GROUP_LABEL
 from trainc.plugins.plugin import Passes
 

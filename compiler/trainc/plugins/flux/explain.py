@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from trainc.api import names
-from trainc.plugins.counting import devices, requesters
-from trainc.plugins.readings import host_domain, job_name, jobset_path, ml_policy, namespace, nodes, replicated_job
-from trainc.plugins.rows import FixedRule, JobSetField, Reading, Ref, Row, Rows, Situation, TrainJobField
+from trainc.kube import names
+from trainc.plugins.gangs import devices, requesters
+from trainc.plugins.rows import (
+    FixedRule,
+    JobSetField,
+    Reading,
+    Ref,
+    Row,
+    Rows,
+    Situation,
+    TrainJobField,
+    host_domain,
+    job_name,
+    jobset_path,
+    ml_policy,
+    namespace,
+    nodes,
+    replicated_job,
+)
 
 _ON = ml_policy("flux")
 _ENTRYPOINT_WORDS = 2

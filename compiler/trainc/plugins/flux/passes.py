@@ -6,20 +6,303 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/flux. The scripts themsel
 from __future__ import annotations
 
 from collections.abc import Iterator
+from string import Template
 
-from trainc.api import names
-from trainc.api.documents import Json, Manifest
-from trainc.diagnostics import Finding
-from trainc.ir.devices import ambiguous_gpus
-from trainc.ir.info import Info
-from trainc.ir.podset import Container, PodSet
-from trainc.ir.provided_secret import ProvidedSecret
-from trainc.ir.release import controller_panics
-from trainc.ir.trainjob import TrainJob
-from trainc.plugins.flux import scripts, volumes
-from trainc.plugins.flux.cluster import Cluster, cluster
+from trainc.findings import Finding
+from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
+from trainc.ir.info import Container, Info, Item, PodSet, ProvidedSecret
+from trainc.ir.release import Release, controller_panics
+from trainc.ir.trainjob import TrainJob, subdomain
+from trainc.kube import names
+from trainc.kube.documents import Json, Manifest
 from trainc.plugins.plugin import Passes
-from trainc.startup.records import replace
+from trainc.startup.records import dataclass, replace
+
+# Volumes and mounts of a Flux job.
+
+
+INSTALL_DIR = "/mnt/flux"
+CONFIG_DIR = "/etc/flux-config"
+CURVE_DIR = "/curve"
+SHARED_MEMORY_DIR = "/dev/shm"  # noqa: S108 - a mount in the pod, not a file of ours
+
+
+def config_map_name(job: TrainJob) -> str:
+    """Return the name of the ConfigMap with the scripts, which is also the name of its volume."""
+    return f"{job.name}-flux-entrypoint"
+
+
+def curve_secret_name(job: TrainJob) -> str:
+    """Return the name of the Secret with `curve.cert`, with which the brokers authenticate each other."""
+    return f"{job.plain_name}-flux-curve"
+
+
+def curve_secret(job: TrainJob) -> ProvidedSecret:
+    """Return the Secret with the certificate that the brokers expect. No secrets mode can create it."""
+    return ProvidedSecret(
+        name=curve_secret_name(job),
+        type="Opaque",
+        purpose="the certificate that Flux brokers use to authenticate each other",
+        files=(("curve.cert", "curve.cert"),),
+        make="flux keygen curve.cert",
+    )
+
+
+def volumes(job: TrainJob, release: Release) -> tuple[Item, ...]:
+    """Return the volumes in the controller's order; releases since 2.3 add shared memory."""
+    config = config_map_name(job)
+    shared_memory: Item = {"name": "shared-memory", "emptyDir": {"medium": "Memory"}}
+    return (
+        {"name": "spack-install", "emptyDir": {}},
+        {"name": "flux-install", "emptyDir": {}},
+        {"name": config, "configMap": {"name": config, "defaultMode": 0o755}},
+        *((shared_memory,) if release.flux_shared_memory else ()),
+        {"name": "flux-curve", "secret": {"secretName": curve_secret_name(job), "defaultMode": 0o400}},
+    )
+
+
+def installer_mounts(job: TrainJob) -> tuple[Item, ...]:
+    """Return the mounts of the init container, which installs Flux."""
+    return (
+        {"name": "flux-install", "mountPath": INSTALL_DIR},
+        {"name": config_map_name(job), "mountPath": CONFIG_DIR, "readOnly": True},
+    )
+
+
+def node_mounts(job: TrainJob, release: Release) -> tuple[Item, ...]:
+    """Return the mounts of the trainer's container. The controller mounts shared memory read-only."""
+    shared_memory: Item = {"name": "shared-memory", "mountPath": SHARED_MEMORY_DIR, "readOnly": True}
+    return (
+        {"name": "flux-install", "mountPath": INSTALL_DIR},
+        {"name": "spack-install", "mountPath": "/opt/software"},
+        {"name": config_map_name(job), "mountPath": CONFIG_DIR, "readOnly": True},
+        {"name": "flux-curve", "mountPath": CURVE_DIR, "readOnly": True},
+        *((shared_memory,) if release.flux_shared_memory else ()),
+    )
+
+
+# The Flux cluster of a job: its hosts, lead broker and size, and the settings that it reads from variables.
+
+
+_DEFAULTS = {
+    "FLUX_VIEW_IMAGE": "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy",
+    "FLUX_NETWORK_DEVICE": "eth0",
+    "FLUX_QUEUE_POLICY": "fcfs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The input of the scripts. `gpus` is the number of devices per node, `domain` the DNS suffix of the hosts."""
+
+    host_prefix: str
+    domain: str
+    nodes: int
+    processes: int
+    gpus: int
+    image: str
+    network_device: str
+    queue_policy: str
+    words_kept: bool
+    shares_gpus: bool
+
+    @property
+    def hosts(self) -> str:
+        """All hosts as a Flux host list: `job-node-0-[0-3]`."""
+        return f"{self.host_prefix}-[{_span(self.nodes)}]"
+
+    @property
+    def lead(self) -> str:
+        """The hostname of the lead broker."""
+        return f"{self.host_prefix}-0"
+
+    @property
+    def resources(self) -> str:
+        """Cores and devices per host, as options of `flux R encode`."""
+        cores = f"--cores={_span(self.processes)}"
+        return f"{cores} --gpu={_span(self.gpus)}" if self.gpus else cores
+
+    @property
+    def run_flags(self) -> str:
+        """Nodes, tasks and devices per task, as options of `flux run`."""
+        flags = f"-N {self.nodes} -n {self.processes * self.nodes}"
+        return f"{flags} -g {self.gpus_per_task}" if self.gpus else flags
+
+    @property
+    def gpus_per_task(self) -> int:
+        """Devices per task. The controller gives each task all devices of the node, so that only one task fits."""
+        return max(1, self.gpus // max(1, self.processes)) if self.shares_gpus else self.gpus
+
+
+def cluster(job: TrainJob, info: Info) -> Cluster:
+    """Return the cluster of a TrainJob.
+
+    The controller assumes that the replicated job is `node` and that the subdomain is the job's name; `gitops` uses the
+    real ones.
+    """
+    settings = _settings(job, info)
+    node = info.pod_set_in_role(names.NODE)
+    requested_nodes = job.trainer.num_nodes if job.trainer else None
+    requested_processes = job.trainer.num_proc_per_node if job.trainer else None
+    domain = subdomain(job, info) if info.gitops else job.name
+    return Cluster(
+        host_prefix=f"{job.name}-{node.name if node and info.gitops else names.NODE}-0",
+        domain=f"{domain}.{job.namespace}.svc.{info.cluster_domain}" if job.namespace else domain,
+        nodes=requested_nodes if requested_nodes is not None else (node.count if node else 1),
+        processes=requested_processes
+        if isinstance(requested_processes, int)
+        else (info.policy("flux") or {}).get("numProcPerNode", 1),
+        gpus=gpus(resources_per_node(job, info)),
+        image=settings["FLUX_VIEW_IMAGE"],
+        network_device=settings["FLUX_NETWORK_DEVICE"],
+        queue_policy=settings["FLUX_QUEUE_POLICY"],
+        words_kept=info.gitops,
+        shares_gpus=info.gitops,
+    )
+
+
+def _settings(job: TrainJob, info: Info) -> dict[str, str]:
+    """Return the settings: defaults, then the runtime's variables, then the TrainJob's.
+
+    A variable with `valueFrom` is ignored in the runtime, and counts as empty in the TrainJob.
+    """
+    settings = dict(_DEFAULTS)
+    container = info.trainer_container
+    for variable in container.env if container else ():
+        if variable["name"] in settings and "valueFrom" not in variable:
+            settings[variable["name"]] = variable.get("value", settings[variable["name"]])
+    for variable in job.trainer.env if job.trainer else ():
+        if variable["name"] in settings:
+            settings[variable["name"]] = variable.get("value", "")
+    return settings
+
+
+def _span(size: int) -> str:
+    return "0" if size == 1 else f"0-{size - 1}"
+
+
+# The two scripts of a Flux job: one installs Flux and its configuration, the other starts the brokers.
+#
+# Both are trainc's own, written from Flux's administrator guide and the behavior of Trainer's plugin: an init
+# container copies Flux into a shared volume, each host starts a broker, and the lead broker runs the command.
+
+
+ENTRYPOINT = ("/bin/bash", f"{CONFIG_DIR}/entrypoint.sh")
+INSTALL = ("/bin/bash", f"{CONFIG_DIR}/init.sh")
+
+_BROKER_PORT = 8050
+
+_BROKER_CONFIG = Template(
+    """\
+[access]
+allow-guest-user = true
+allow-root-owner = true
+
+[resource]
+path = "$install/config/R"
+
+[bootstrap]
+curve_cert = "$install/config/curve.cert"
+default_port = $port
+default_bind = "tcp://$device:%p"
+default_connect = "tcp://%h.$domain:%p"
+hosts = [{ host = "$hosts" }]
+
+[archive]
+dbpath = "$install/config/state/job-archive.sqlite"
+period = "1m"
+busytimeout = "50s"
+
+[sched-fluxion-qmanager]
+queue-policy = "$queue"
+"""
+)
+
+_INIT = Template(
+    """\
+#!/bin/bash
+# Copies Flux out of the installer image and writes the broker's configuration for $nodes node(s).
+set -eu
+config=$install/config
+mkdir -p "$$config/state" "$$config/run" "$$config/cron.d" "$install/view" "$install/software"
+cat > "$$config/broker.toml" <<'BROKER_CONFIG'
+$broker
+BROKER_CONFIG
+# The view's real folder hides behind a link; its programs also expect /opt/software.
+view=$$(find /opt/views/._view -mindepth 1 -maxdepth 1 -type d | head -n 1)
+cp -R "$${view:-/opt/view}/." "$install/view/"
+cp -R /opt/software/. "$install/software/"
+"""
+)
+
+_ENTRYPOINT_SCRIPT = Template(
+    """\
+#!/bin/bash
+# Starts this host's Flux broker; the lead broker runs the job's command.
+set -eu
+config=$install/config
+view=$install/view
+cp -R "$install/software/." /opt/software/
+export PATH="$$PATH:$$view/bin"
+export LD_LIBRARY_PATH="$${LD_LIBRARY_PATH:-}:$$view/lib"
+packages=$$(find "$$view/lib" -maxdepth 2 -type d -path "$$view/lib/python3*/site-packages" | head -n 1)
+export PYTHONPATH="$${PYTHONPATH:-}:$$packages"
+export FLUX_RC_EXTRA="$$view/etc/flux/rc1.d"
+
+# The broker refuses a certificate that others can read.
+install -m 0600 $curve/curve.cert "$$config/curve.cert"
+flux R encode --hosts='$hosts' $resources > "$$config/R"
+
+broker=(
+  --config-path "$$config/broker.toml"
+  -Sstatedir="$$config/state"
+  -Srundir="$$config/run"
+  -Slocal-uri="local://$$config/run/local"
+  -Scron.directory="$$config/cron.d"
+  -Stbon.fanout=256
+  -Slog-stderr-level=0
+  -Slog-stderr-mode=local
+)
+
+if [ "$$(hostname)" != "$lead" ]; then
+  # A follower may start before the lead broker does: try again until it has taken part and left in peace.
+  until flux start "$${broker[@]}"; do sleep 2; done
+  exit 0
+fi
+if [ "$$#" -eq 0 ] || [ -z "$$*" ]; then
+  exec flux broker "$${broker[@]}"
+fi
+exec flux start "$${broker[@]}" flux run $flags $command
+"""
+)
+
+
+def render(cluster: Cluster) -> dict[str, str]:
+    """Return both scripts, by file name."""
+    broker = _BROKER_CONFIG.substitute(
+        install=INSTALL_DIR,
+        port=_BROKER_PORT,
+        device=cluster.network_device,
+        domain=cluster.domain,
+        hosts=cluster.hosts,
+        queue=cluster.queue_policy,
+    ).rstrip()
+    # The controller passes one word, which the shell must split; `gitops` passes separate words.
+    command = '"$@"' if cluster.words_kept else "$*"
+    entrypoint = _ENTRYPOINT_SCRIPT.substitute(
+        install=INSTALL_DIR,
+        curve=CURVE_DIR,
+        hosts=cluster.hosts,
+        resources=cluster.resources,
+        lead=cluster.lead,
+        flags=cluster.run_flags,
+        command=command,
+    )
+    return {
+        "entrypoint.sh": entrypoint,
+        "init.sh": _INIT.substitute(install=INSTALL_DIR, nodes=cluster.nodes, broker=broker),
+    }
+
 
 INSTALLER = "flux-installer"
 
@@ -64,7 +347,7 @@ def _processes(job: TrainJob, policy_processes: int, info: Info) -> Iterator[Fin
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Wrap the trainer's command, mount Flux and its configuration, and add the installer. PlainML sets the count."""
     broker = cluster(job, info)
-    wrapped = (*scripts.ENTRYPOINT, *_original_command(job, info))
+    wrapped = (*ENTRYPOINT, *_original_command(job, info))
     info = replace(info, command=wrapped, args=() if info.gitops else None)
     node = info.pod_set_in_role(names.NODE)
     return info if node is None else info.with_pod_set(_configure(node, job, info, broker))
@@ -92,15 +375,15 @@ def _configure(node: PodSet, job: TrainJob, info: Info, broker: Cluster) -> PodS
         {
             "name": INSTALLER,
             "image": broker.image,
-            "command": list(scripts.INSTALL),
-            "volumeMounts": list(volumes.installer_mounts(job)),
+            "command": list(INSTALL),
+            "volumeMounts": list(installer_mounts(job)),
         }
     )
     if not broker.image and (info.gitops or info.release.init_container_ports_rebuilt):
         installer = installer.with_fields(image=None)
-    node = node.with_volumes(volumes.volumes(job, info.release))
+    node = node.with_volumes(volumes(job, info.release))
     node = replace(node, init_containers=(*node.init_containers, installer))
-    return node.with_main(lambda container: container.with_mounts(volumes.node_mounts(job, info.release)))
+    return node.with_main(lambda container: container.with_mounts(node_mounts(job, info.release)))
 
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
@@ -108,14 +391,14 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": job.named(volumes.config_map_name(job)),
-        "data": scripts.render(cluster(job, info)),
+        "metadata": job.named(config_map_name(job)),
+        "data": render(cluster(job, info)),
     }
 
 
 def secrets(job: TrainJob, policy: Json, info: Info) -> Iterator[ProvidedSecret]:
     """Yield the Secret with the curve certificate, which all node pods mount."""
-    yield volumes.curve_secret(job)
+    yield curve_secret(job)
 
 
 PASSES = Passes(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainc.api import names
-from trainc.api.documents import Json
+from trainc.kube import names
+from trainc.kube.documents import Json
 from trainc.plugins.plugin import Lint, Plugin
 
 if TYPE_CHECKING:

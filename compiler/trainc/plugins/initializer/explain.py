@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.ir.trainjob import InitializerStep
-from trainc.plugins.readings import environment
-from trainc.plugins.rows import Ref, Row, Rows, Situation, TrainJobField
+from trainc.plugins.rows import Ref, Row, Rows, Situation, TrainJobField, environment
 
 _STEP_SUFFIX = "-initializer"
 

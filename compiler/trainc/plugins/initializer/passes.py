@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api import names
-from trainc.api.documents import Json
-from trainc.diagnostics import Finding
-from trainc.ir.env import carry_over, literal
-from trainc.ir.info import Info
-from trainc.ir.podset import Container, PodSet
-from trainc.ir.trainjob import InitializerStep, TrainJob
+from trainc.findings import Finding
+from trainc.ir.info import Container, Info, PodSet
+from trainc.ir.trainjob import InitializerStep, TrainJob, carry_over, literal
+from trainc.kube import names
+from trainc.kube.documents import Json
 from trainc.plugins.initializer import STEPS
 from trainc.plugins.plugin import Passes
 from trainc.startup.records import replace

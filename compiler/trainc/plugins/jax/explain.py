@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from trainc.plugins.readings import COUNTS, UNASKED, address_deviation, master, ml_policy, trainer_env, trainer_nodes
-from trainc.plugins.rows import Row, Rows
+from trainc.plugins.rows import (
+    COUNTS,
+    UNASKED,
+    Row,
+    Rows,
+    address_deviation,
+    master,
+    ml_policy,
+    trainer_env,
+    trainer_nodes,
+)
 
 _PASS = (
     *COUNTS,

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api import names
-from trainc.api.documents import Json
-from trainc.diagnostics import Finding
-from trainc.ir.env import completion_index, literal, master_host, trainer_env, with_rendezvous
+from trainc.findings import Finding
 from trainc.ir.info import Info
 from trainc.ir.release import controller_panics
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import TrainJob, completion_index, literal, master_host, trainer_env, with_rendezvous
+from trainc.kube import names
+from trainc.kube.documents import Json
 from trainc.plugins.plugin import Passes
 
 

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api import names
-from trainc.diagnostics import Path
-from trainc.plugins.readings import fixed_rule, job_name, namespace, replicated_job, trainer_env
-from trainc.plugins.rows import FixedRule, JobSetField, Ref, Row, Rows, RuntimeField, Situation, TrainJobField
+from trainc.findings import Path
+from trainc.kube import names
+from trainc.plugins.rows import (
+    FixedRule,
+    JobSetField,
+    Ref,
+    Row,
+    Rows,
+    RuntimeField,
+    Situation,
+    TrainJobField,
+    fixed_rule,
+    job_name,
+    namespace,
+    replicated_job,
+    trainer_env,
+)
 
 _TRAINER: Path = ("spec", "trainer")
 

@@ -5,16 +5,234 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.api import names
-from trainc.api.documents import Json, Manifest
-from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
-from trainc.plugins.jobset.replicated_job import replicated_job
-from trainc.plugins.jobset.validation import validate
+from trainc.findings import Finding, Path
+from trainc.ir.info import Container, Info, PodSet, controller_port_match
+from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, trainer_env
+from trainc.kube import names
+from trainc.kube.documents import Json, Manifest
 from trainc.plugins.plugin import Passes
+from trainc.startup.patterns import pattern
+
+# Validation of a TrainJob's patches, with the field paths of upstream's webhook.
+#
+# Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset/jobset.go (Validate) at each release's tag.
+
+
+_MAIN_CONTAINERS = (names.NODE, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+_DNS_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+# kubernetes/apimachinery pkg/util/validation IsDomainPrefixedPath: a DNS subdomain, a slash, an HTTP path.
+_DOMAIN_PREFIXED_PATH = pattern(
+    rf"(?a)(?=[^/]{{1,253}}/){_DNS_LABEL}(?:\.{_DNS_LABEL})*/[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+)
+
+
+def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
+    """Yield errors for managers, jobs, containers and variables of patches."""
+    for patch in job.patches:
+        yield from _manager(patch)
+        for patched in patch.jobs:
+            yield from _patched_job(patch, patched, info)
+    yield from _repeated_jobs(job, info)
+
+
+def _manager(patch: Patch) -> Iterator[Finding]:
+    if patch.manager is not None and not _DOMAIN_PREFIXED_PATH.fullmatch(patch.manager):
+        yield Finding(
+            "InvalidManager",
+            "error",
+            f"manager {patch.manager!r} is not a domain with a path",
+            "write <domain>/<name>, such as team-a.example.com/defaults",
+            ("spec", "runtimePatches", "manager"),
+            source_path=(*patch.path, "manager"),
+        )
+
+
+def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Finding]:
+    pod_set = info.pod_set(patched.name)
+    # Upstream checks the template after merging the patch, so that since 2.3 the patch itself has created the job.
+    if pod_set is None or (info.gitops and patched.name not in info.runtime_jobs):
+        yield Finding(
+            "UnknownPatchedJob",
+            "error",
+            f"the patch is for job {patched.name!r}, which the runtime does not have",
+            f"use one of the runtime's jobs: {', '.join(sorted(info.runtime_jobs)) or '(it has none)'}",
+            patched.path,
+        )
+        return
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(patched.pod_spec.get(kind, ())):
+            path = (*patched.pod_path, kind, index)
+            if info.gitops and container["name"] not in info.runtime_jobs[patched.name]:
+                yield _unknown_container(container["name"], patched.name, info, path)
+            yield from _mounts_at_one_path(container.get("volumeMounts", ()), info, (*path, "volumeMounts"))
+            if kind == "containers" and container.get("env") and container["name"] in _MAIN_CONTAINERS:
+                yield Finding(
+                    "PatchedTrainerEnv",
+                    "error",
+                    f"a patch cannot set env of container {container['name']!r}",
+                    "set them in spec.trainer.env, spec.initializer.dataset.env or spec.initializer.model.env",
+                    (*path, "env"),
+                )
+
+
+def _mounts_at_one_path(mounts: Sequence[Json], info: Info, path: Path) -> Iterator[Finding]:
+    """Yield an error for two mounts of a patch at the same path.
+
+    The API identifies a patch's mounts by volume, but the merge identifies them by path, and mixes the two.
+    """
+    first: dict[str, int] = {}
+    for index, mount in enumerate(mounts):
+        place = mount["mountPath"]
+        if place in first:
+            yield Finding(
+                "DuplicateItem",
+                "error" if info.gitops else "warning",
+                f"mountPath {place!r} is in this list twice; the first is item {first[place]}, and they are merged into one",
+                "remove one of them, or mount it at another path",
+                (*path, index, "mountPath"),
+            )
+        first.setdefault(place, index)
+
+
+def _unknown_container(name: str, job: str, info: Info, path: Path) -> Finding:
+    known = info.runtime_jobs[job]
+    return Finding(
+        "UnknownPatchedContainer",
+        "error",
+        f"the patch is for container {name!r}, which the runtime's job {job!r} does not have, so it would add a container",
+        f"use one of the job's containers: {', '.join(known)}",
+        path,
+    )
+
+
+def _repeated_jobs(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield an error for a job with several overrides: v2.0.1 allows only one."""
+    if not info.release.patched_job_twice_refused:
+        return
+    seen: set[str] = set()
+    for patched in (patched for patch in job.patches for patched in patch.jobs):
+        if patched.name in seen:
+            yield Finding(
+                "RepeatedTargetJob",
+                "error",
+                f"more than one override is for job {patched.name!r}",
+                "merge them into one override",
+                patched.path,
+            )
+        seen.add(patched.name)
+
+
+# One replicated job of the JobSet: the template's job, updated from its pod set.
+#
+# Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset (Build in jobset.go, Trainer in builder.go).
+
+
+_STEPS = (names.TRAINER, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+
+
+def replicated_job(template: Json, pod_set: PodSet, job: TrainJob, info: Info) -> dict[str, Any]:
+    """Return the entry for `spec.replicatedJobs`. A job with an ancestor label always has one replica."""
+    job_template = template.get("template", {})
+    job_spec = job_template.get("spec", {})
+    count = _pod_count(pod_set, info)
+    written = {
+        **template,
+        "template": {
+            **job_template,
+            "spec": {
+                **job_spec,
+                "parallelism": count,
+                "completions": count,
+                "template": _pod_template(job_spec.get("template", {}), pod_set, job, info),
+            },
+        },
+    }
+    return {**written, "replicas": 1} if pod_set.ancestor in _STEPS else written
+
+
+def _pod_count(pod_set: PodSet, info: Info) -> int:
+    # v2.0.1 gives all jobs labeled as trainer the count of the first one.
+    if info.release.all_trainers_take_first_count and pod_set.ancestor == names.TRAINER and info.trainer:
+        return info.trainer.count
+    return pod_set.count
+
+
+def _pod_template(template: Json, pod_set: PodSet, job: TrainJob, info: Info) -> dict[str, Any]:
+    containers = [_finish_container(container, pod_set, job, info) for container in pod_set.containers]
+    init_containers = [
+        _rebuild_container(c, info, info.release.init_container_ports_rebuilt) for c in pod_set.init_containers
+    ]
+    written = {
+        "containers": [dict(c.fields) for c in containers],
+        "initContainers": [dict(c.fields) for c in init_containers],
+        "volumes": list(pod_set.volumes),
+    }
+    filled = {field: items for field, items in written.items() if items}
+    # Go's apply configurations omit an empty list of containers, although the field is required.
+    rest = {field: value for field, value in template.get("spec", {}).items() if field not in written}
+    spec = {**rest, **pod_set.pod_fields, **filled}
+    result: dict[str, Any] = {**template, "spec": spec}
+    metadata = dict(template.get("metadata", {}))
+    added = {"labels": pod_set.labels, "annotations": pod_set.annotations}
+    metadata |= {field: {**metadata.get(field, {}), **values} for field, values in added.items() if values}
+    return {**result, "metadata": metadata} if metadata else result
+
+
+def _finish_container(container: Container, pod_set: PodSet, job: TrainJob, info: Info) -> Container:
+    """Return a regular container with the TrainJob's trainer settings, if they apply to it."""
+    container = _rebuild_container(container, info, True)
+    if job.trainer is None or container.name != pod_set.main:
+        return container
+    trains = pod_set.ancestor == names.TRAINER
+    if trains:
+        container = _with_entrypoint(container, job.trainer.image, info)
+    if trains or _is_mpi_node(pod_set, info):
+        container = _with_resources(container, job.trainer.resources_per_node, info)
+        container = container.with_env(trainer_env(job, info.semantics))
+    return container
+
+
+def _with_entrypoint(container: Container, image: str | None, info: Info) -> Container:
+    """Return the container with image, command and args of the TrainJob, if set. An empty list clears the template's."""
+    entrypoint = {"command": info.command, "args": info.args}
+    changes: dict[str, Any] = {} if image is None else {"image": image}
+    changes |= {field: list(words) or None for field, words in entrypoint.items() if words is not None}
+    return container.with_fields(**changes) if changes else container
+
+
+def _with_resources(container: Container, requested: Json | None, info: Info) -> Container:
+    """Return the container with the TrainJob's resources.
+
+    Up to 2.2 they replace the template's here; in later releases lowering has already merged them.
+    """
+    if (
+        info.gitops
+        or info.release.resources == "merge"
+        or not (requested and ("limits" in requested or "requests" in requested))
+    ):
+        return container
+    return container.with_fields(resources={key: requested[key] for key in ("limits", "requests") if key in requested})
+
+
+def _is_mpi_node(pod_set: PodSet, info: Info) -> bool:
+    launcher_is_node = bool((info.policy("mpi") or {}).get("runLauncherAsNode"))
+    return info.release.mpi_env_reaches_node and launcher_is_node and pod_set.role == names.NODE
+
+
+def _rebuild_container(container: Container, info: Info, rebuilt: bool) -> Container:
+    """Return the container as the controller leaves it, which merges its ports and mounts with themselves.
+
+    Unnamed ports are lost. Of two mounts at the same path, which only a patch can cause, the last one occurs twice.
+    `gitops` does not do this.
+    """
+    if info.gitops or not rebuilt:
+        return container
+    if len(container.ports) > 1:
+        container = container.with_ports(container.ports, controller_port_match)
+    return container.with_mounts(container.mounts) if len(container.mounts) > 1 else container
 
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.api.releases import Span
+from trainc.kube.releases import Span
 from trainc.plugins.plugin import Lint, Plugin, RendezvousFile
 
 PLUGIN = Plugin(

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api import names
 from trainc.ir.devices import is_gpu
-from trainc.plugins.counting import amount, requested, requesters
-from trainc.plugins.readings import fixed_rule, host_domain, job_name, ml_policy, namespace, nodes, pods_of
-from trainc.plugins.rows import Ref, Row, Rows, RuntimeField, Situation, TrainJobField
+from trainc.kube import names
+from trainc.plugins.gangs import amount, requested, requesters
+from trainc.plugins.rows import (
+    Ref,
+    Row,
+    Rows,
+    RuntimeField,
+    Situation,
+    TrainJobField,
+    fixed_rule,
+    host_domain,
+    job_name,
+    ml_policy,
+    namespace,
+    nodes,
+    pods_of,
+)
 
 _ON = ml_policy("mpi")
 _CHOSEN = ml_policy("mpi", "mpiImplementation")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trainc.api import names
-from trainc.diagnostics import Finding, Path
+from trainc.findings import Finding, Path
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube import names
 from trainc.plugins.plugin import Detect
 
 

@@ -5,23 +5,99 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from typing import Any
 
-from trainc.api import names
-from trainc.api.documents import Json, Manifest
-from trainc.diagnostics import Finding
-from trainc.ir.devices import ambiguous_gpus
-from trainc.ir.info import Info
-from trainc.ir.podset import Container, PodSet
-from trainc.ir.provided_secret import ProvidedSecret
-from trainc.ir.trainjob import TrainJob
-from trainc.plugins.mpi import hostfile, ssh
-from trainc.plugins.mpi.implementations import implementation
-from trainc.plugins.mpi.policy_checks import ignored_fields, unnamed_launcher
-from trainc.plugins.mpi.search_domain import missing_namespace, with_search_domain
-from trainc.plugins.mpi.slots import counts_gpus, slots_per_node
+from trainc.findings import Finding, Path, Severity
+from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
+from trainc.ir.info import Container, Info, PodSet, ProvidedSecret
+from trainc.ir.trainjob import TrainJob, subdomain
+from trainc.kube import names
+from trainc.kube.documents import Json, Manifest
+from trainc.plugins.mpi import hosts
+from trainc.plugins.mpi.hosts import implementation
 from trainc.plugins.plugin import Passes
+
+# Checks for fields of an MPI policy that have no effect with the runtime in question.
+#
+# Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi (EnforceMLPolicy), which supports only OpenMPI.
+
+
+_POLICY: Path = ("spec", "mlPolicy", "mpi")
+
+
+def ignored_fields(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield a finding for an empty implementation, and one for runLauncherAsNode without a launcher."""
+    launcher = info.pod_set_in_role(names.LAUNCHER)
+    if policy.get("mpiImplementation") == "" and (info.gitops or not _fails_at_launcher(info)):
+        yield _missing_implementation("error" if info.gitops and launcher is not None else "warning")
+    if policy.get("runLauncherAsNode") and launcher is None:
+        message = "runLauncherAsNode has no effect: the runtime has no job 'launcher'"
+        hint = "add a job called launcher, or remove the field"
+        yield Finding("FieldIgnored", "warning", message, hint, (*_POLICY, "runLauncherAsNode"), about="runtime")
+
+
+def unnamed_launcher(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield an error for an empty implementation, if the launcher has the container at which the controller fails."""
+    if policy.get("mpiImplementation") == "" and _fails_at_launcher(info):
+        yield _missing_implementation("error")
+
+
+def _fails_at_launcher(info: Info) -> bool:
+    launcher = info.pod_set_in_role(names.LAUNCHER)
+    return launcher is not None and any(container.name == launcher.main for container in launcher.containers)
+
+
+def _missing_implementation(severity: Severity) -> Finding:
+    message = "mpiImplementation is empty: the controller creates nothing for such a job with a launcher"
+    hint = "write mpiImplementation: OpenMPI, or remove the field"
+    return Finding("UnsupportedValue", severity, message, hint, (*_POLICY, "mpiImplementation"), about="runtime")
+
+
+# The DNS search domain that lets pods resolve each other's bare hostnames, as Intel MPI and MPICH require.
+
+
+def missing_namespace(job: TrainJob, name: str) -> Iterator[Finding]:
+    """Yield an error if the job has no namespace, which is part of the search domain. `name` is the implementation's."""
+    if not job.namespace:
+        yield Finding(
+            "NamespaceMissing",
+            "error",
+            f"{name} needs the namespace of the job for the pods' DNS search domain, and the TrainJob has none",
+            "set metadata.namespace, or compile with --namespace",
+            ("metadata", "namespace"),
+        )
+
+
+def with_search_domain(pod_set: PodSet, job: TrainJob, info: Info) -> PodSet:
+    """Return the pod set with the job's domain after the template's own search domains."""
+    config = info.pod_spec(pod_set.name).get("dnsConfig") or {}
+    domain = f"{subdomain(job, info)}.{job.namespace}.svc.{info.cluster_domain}"
+    searches = [*config.get("searches", ()), domain]
+    return pod_set.with_pod_fields(dnsConfig={**config, "searches": list(dict.fromkeys(searches))})
+
+
+# Slots: the number of processes that mpirun may start on each host.
+
+
+def slots_per_node(job: TrainJob, info: Info) -> int:
+    """Return numProcPerNode of the TrainJob, else of the policy; since 2.1, the GPU count if the policy's is 1."""
+    if counts_gpus(job, info):
+        return max(1, gpus(resources_per_node(job, info)))
+    return _requested_slots(job, info)
+
+
+def counts_gpus(job: TrainJob, info: Info) -> bool:
+    """Return whether the slots are the node's GPU count."""
+    set_by_job = job.trainer is not None and job.trainer.num_proc_per_node is not None
+    return info.release.mpi_slots_from_gpus and not set_by_job and _requested_slots(job, info) == 1
+
+
+def _requested_slots(job: TrainJob, info: Info) -> int:
+    requested = job.trainer.num_proc_per_node if job.trainer else None
+    slots: int = requested if isinstance(requested, int) else (info.policy("mpi") or {}).get("numProcPerNode", 1)
+    return slots
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
@@ -97,11 +173,11 @@ def _too_many_hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding
     requested = job.trainer.num_nodes if job.trainer else None
     # Count hosts, not the requested nodes: the controller does not always size the job that the hostfile lists.
     sized = _set_size(job, info, bool(policy.get("runLauncherAsNode")))
-    if hostfile.is_too_large(job, sized):
+    if hosts.is_too_large(job, sized):
         yield Finding(
             "HostfileTooLarge",
             "error",
-            f"a hostfile with {hostfile.count(sized)} hosts is larger than the 1 MiB that a ConfigMap can hold",
+            f"a hostfile with {hosts.count(sized)} hosts is larger than the 1 MiB that a ConfigMap can hold",
             "use fewer and larger nodes, or split the job",
             ("spec", "trainer", "numNodes") if requested is not None else ("spec", "runtimeRef"),
         )
@@ -142,29 +218,29 @@ def _sized_by_policy(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
 def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: int) -> PodSet:
     chosen = implementation(policy)
     launches = pod_set.role == names.LAUNCHER
-    pod_set = pod_set.with_volumes(ssh.volumes(job, info))
+    pod_set = pod_set.with_volumes(hosts.volumes(job, info))
     if launches:
-        pod_set = pod_set.with_volumes((hostfile.volume(job),))
+        pod_set = pod_set.with_volumes((hosts.volume(job),))
     if chosen.hydra:
         pod_set = with_search_domain(pod_set, job, info)
 
     def equip(container: Container) -> Container:
-        container = container.with_mounts((ssh.mount(policy),))
+        container = container.with_mounts((hosts.ssh_mount(policy),))
         if not launches:
             return container.with_env(chosen.role_env("worker"))
-        return container.with_mounts((hostfile.mount(),)).with_env(chosen.launcher_env(slots))
+        return container.with_mounts((hosts.mount(),)).with_env(chosen.launcher_env(slots))
 
     return pod_set.with_main(equip)
 
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
     """Yield the hostfile's ConfigMap. The Secret with the SSH keys is never built: see `secrets`."""
-    yield hostfile.config_map(job, info, slots_per_node(job, info))
+    yield hosts.config_map(job, info, slots_per_node(job, info))
 
 
 def secrets(job: TrainJob, policy: Json, info: Info) -> Iterator[ProvidedSecret]:
     """Yield the Secret with the SSH key pair, which all launcher and node pods mount."""
-    yield ssh.provided_secret(job)
+    yield hosts.provided_secret(job)
 
 
 PASSES = Passes(

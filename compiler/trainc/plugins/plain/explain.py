@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from trainc.plugins.readings import COUNTS
-from trainc.plugins.rows import Rows
+from trainc.plugins.rows import COUNTS, Rows
 
 ROWS: Rows = {"enforce_ml_policy": COUNTS}

@@ -5,10 +5,9 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/plainml.
 
 from __future__ import annotations
 
-from trainc.api.documents import Json
-from trainc.ir.env import trainer_env
 from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import TrainJob, trainer_env
+from trainc.kube.documents import Json
 from trainc.plugins.plugin import Passes
 
 

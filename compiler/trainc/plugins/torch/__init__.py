@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from trainc.api.releases import Span
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.releases import Span
 from trainc.plugins.plugin import RANK_DEFECTS, Address, Lint, Plugin
 
 RESERVED = frozenset(

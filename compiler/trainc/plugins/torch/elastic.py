@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.api import names
-from trainc.diagnostics import Finding, Path
-from trainc.ir.env import EnvVar, literal, master_host
+from trainc.findings import Finding, Path
 from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import EnvVariable, TrainJob, literal, master_host
+from trainc.kube import names
 from trainc.plugins.plugin import Detect
 from trainc.startup.records import dataclass, replace
 
@@ -64,7 +63,7 @@ def sized(info: Info, elastic: ElasticRange) -> Info:
     return replace(info, template={**info.template, "failurePolicy": {**policy, "maxRestarts": elastic.restarts}})
 
 
-def environment(job: TrainJob, info: Info, elastic: ElasticRange, processes: int | str) -> tuple[EnvVar, ...]:
+def environment(job: TrainJob, info: Info, elastic: ElasticRange, processes: int | str) -> tuple[EnvVariable, ...]:
     """Return torchrun's variables. They have no rank or master address: c10d, unlike `static`, finds both itself."""
     restarts = () if elastic.restarts is None else (literal("PET_MAX_RESTARTS", elastic.restarts),)
     return (

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.diagnostics import Path
+from trainc.findings import Path
 from trainc.ir.devices import gpus, is_gpu, resources_per_node
-from trainc.plugins.counting import amount, cores, devices, requested, requesters
-from trainc.plugins.readings import (
+from trainc.plugins.gangs import amount, cores, devices, requested, requesters
+from trainc.plugins.rows import (
     UNASKED,
+    FixedRule,
+    JobSetField,
+    Reading,
+    Ref,
+    Row,
+    Rows,
+    RuntimeField,
+    Situation,
+    TrainJobField,
     address_deviation,
     counts_deviation,
     job_name,
@@ -19,7 +28,6 @@ from trainc.plugins.readings import (
     trainer_env,
     trainer_nodes,
 )
-from trainc.plugins.rows import FixedRule, JobSetField, Reading, Ref, Row, Rows, RuntimeField, Situation, TrainJobField
 from trainc.plugins.torch.processes import AUTO
 
 _POLICY: Path = ("spec", "mlPolicy")

@@ -5,11 +5,18 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torch.go.
 
 from __future__ import annotations
 
-from trainc.api import names
-from trainc.api.documents import Json
-from trainc.ir.env import EnvVar, completion_index, literal, master_host, trainer_env, with_rendezvous
 from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import (
+    EnvVariable,
+    TrainJob,
+    completion_index,
+    literal,
+    master_host,
+    trainer_env,
+    with_rendezvous,
+)
+from trainc.kube import names
+from trainc.kube.documents import Json
 from trainc.plugins.plugin import Passes
 from trainc.plugins.torch import calls_torchtune
 from trainc.plugins.torch.processes import processes_per_node
@@ -38,7 +45,7 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     return _inject_targets(info, policy, (*pet, *master))
 
 
-def _pet_env(job: TrainJob, info: Info) -> tuple[EnvVar, ...]:
+def _pet_env(job: TrainJob, info: Info) -> tuple[EnvVariable, ...]:
     return (
         literal("PET_NNODES", info.trainer.count if info.trainer else 1),
         literal("PET_NPROC_PER_NODE", processes_per_node(job, info)),
@@ -46,11 +53,11 @@ def _pet_env(job: TrainJob, info: Info) -> tuple[EnvVar, ...]:
     )
 
 
-def _master_env(job: TrainJob, info: Info) -> tuple[EnvVar, ...]:
+def _master_env(job: TrainJob, info: Info) -> tuple[EnvVariable, ...]:
     return literal("PET_MASTER_ADDR", master_host(job, info)), literal("PET_MASTER_PORT", names.TRAINER_PORT)
 
 
-def _inject_targets(info: Info, policy: Json, env: tuple[EnvVar, ...]) -> Info:
+def _inject_targets(info: Info, policy: Json, env: tuple[EnvVariable, ...]) -> Info:
     """Set the variables on the containers of `envInjection`; validation has refused containers that do not exist."""
     for job_name, container_name in envinjection_targets(policy):
         pod_set = info.pod_set(job_name)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trainc.api.quantity import parse_quantity
 from trainc.ir.devices import cpus, gpus, is_gpu, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.quantity import parse_quantity
 
 AUTO = "auto"
 

@@ -5,11 +5,10 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torchtune.go and, f
 
 from __future__ import annotations
 
-from trainc.api import names
 from trainc.ir.devices import gpus, resources_per_node
-from trainc.ir.env import master_host
 from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import TrainJob, master_host
+from trainc.kube import names
 from trainc.plugins.torch import TORCHTUNE
 from trainc.plugins.torch.processes import processes_per_node
 

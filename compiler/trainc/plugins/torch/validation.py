@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from trainc.api.documents import Json
-from trainc.diagnostics import Finding
+from trainc.findings import Finding
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import Trainer, TrainJob
+from trainc.kube.documents import Json
 from trainc.plugins.torch import RESERVED, calls_torchtune
 from trainc.plugins.torch.processes import AUTO, requested_processes
 

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.plugins.gangs import gang_amounts, gang_deviation, gang_pods
-from trainc.plugins.readings import gang_policy, job_name, namespace, replicated_job
-from trainc.plugins.rows import JobSetField, Reading, Ref, Row, Rows, RuntimeField, Situation
+from trainc.plugins.rows import (
+    JobSetField,
+    Reading,
+    Ref,
+    Row,
+    Rows,
+    RuntimeField,
+    Situation,
+    gang_policy,
+    job_name,
+    namespace,
+    replicated_job,
+)
 
 
 def _min_member(s: Situation) -> Iterator[Ref]:

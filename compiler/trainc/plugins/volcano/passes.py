@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.api.documents import Json, Manifest
-from trainc.api.quantity import format_resources
-from trainc.diagnostics import Finding
-from trainc.ir import gang
+from trainc.findings import Finding
+from trainc.ir import info as gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.documents import Json, Manifest
+from trainc.kube.quantity import format_resources
 from trainc.plugins.plugin import Passes
 from trainc.plugins.volcano import GROUP_ANNOTATION, SCHEDULER
 

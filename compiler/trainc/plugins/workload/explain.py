@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.plugins.gangs import gang_deviation
-from trainc.plugins.readings import fixed_rule, gang_policy, job_name, namespace, pods_of, replicated_job
-from trainc.plugins.rows import FixedRule, JobSetField, Ref, Row, Rows, RuntimeField, Situation
+from trainc.plugins.rows import (
+    FixedRule,
+    JobSetField,
+    Ref,
+    Row,
+    Rows,
+    RuntimeField,
+    Situation,
+    fixed_rule,
+    gang_policy,
+    job_name,
+    namespace,
+    pods_of,
+    replicated_job,
+)
 from trainc.plugins.workload import TOPOLOGY
-from trainc.plugins.workload.groups import Group, groups
+from trainc.plugins.workload.passes import Group, groups
 
 
 def _group(s: Situation) -> Group | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trainc.api.documents import Json, value_at
-from trainc.diagnostics import Finding, Path
-from trainc.ir import gang
+from trainc.findings import Finding, Path
+from trainc.ir import info as gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.documents import Json, value_at
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.workload import API_VERSION, PLUGIN
-from trainc.plugins.workload.groups import groups, topology
+from trainc.plugins.workload.passes import groups, topology
 
 _TOPOLOGY_GATE = "TopologyAwareWorkloadScheduling"
 _HINT = "set prefixes, suffixes and new names in trainc's overlay, or before trainc runs, and compile again"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from trainc.plugins.counting import devices
-from trainc.plugins.readings import (
+from trainc.plugins.gangs import devices
+from trainc.plugins.rows import (
     COUNTS,
     UNASKED,
+    Row,
+    Rows,
     address_deviation,
     counts_deviation,
     master,
     ml_policy,
     trainer_nodes,
 )
-from trainc.plugins.rows import Row, Rows
 
 _PASS = (
     *COUNTS,

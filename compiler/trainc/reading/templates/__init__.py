@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trainc.diagnostics import Diagnostic, Path, Source
+from trainc.findings import Diagnostic, Path, Source
 from trainc.options import Limits
 from trainc.reading.document import Document
-from trainc.reading.encoding import decode, encode
-from trainc.reading.templates.failure import TemplateFailedError
-from trainc.reading.yaml_reader import read_documents
+from trainc.reading.templates.rendering import TemplateFailedError
+from trainc.reading.yaml_reader import decode, encode, read_documents
 from trainc.startup.records import replace
 
 __all__ = ["read_template", "render"]

@@ -2,22 +2,447 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
-from functools import partial
+from functools import partial, wraps
 from itertools import islice
+from time import thread_time
 from types import TracebackType
 from typing import Any
 
-from jinja2 import Template, TemplateError, TemplateSyntaxError, UndefinedError, nodes
+from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError, UndefinedError, nodes
+from jinja2.exceptions import SecurityError
+from jinja2.filters import FILTERS, make_attrgetter
+from jinja2.runtime import BlockReference, Context, LoopContext, Macro, TemplateReference, Undefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.tests import TESTS
+from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
+from trainc.findings import Diagnostic, Source
 from trainc.options import Limits
-from trainc.reading.templates.bounding import Bounding
-from trainc.reading.templates.budget import Budget
-from trainc.reading.templates.failure import TemplateFailedError, TooMuchError
-from trainc.reading.templates.sandbox import BoundedEnvironment
+from trainc.reading.templates.values import (
+    as_yaml,
+    check_number,
+    dict_of,
+    key_of,
+    namespace_of,
+    on_text,
+    refuse,
+    to_json,
+)
 from trainc.startup.patterns import pattern
+
+# Rewrites templates so that operations that bypass the environment count towards the budget.
+
+
+_NODES_PER_STEP = 10
+
+
+class Bounding(NodeTransformer):
+    """Rewrites templates so that operations that bypass the environment count towards the budget."""
+
+    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802
+        """Turn `for x in items` into `for x in items | counted(n)`, where `n` depends on the size of the body."""
+        steps = _steps(node)
+        self.generic_visit(node)
+        if node.recursive:
+            raise SecurityError("recursive loops are not supported")
+        node.iter = _filtered(node.iter, "counted", nodes.Const(steps))
+        return node
+
+    def visit_Macro(self, node: nodes.Macro) -> nodes.Node:  # noqa: N802
+        """Charge for the size of the body on every call."""
+        self._pay_for_size(node)
+        return node
+
+    def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:  # noqa: N802
+        """Like `visit_Macro`."""
+        self._pay_for_size(node)
+        return node
+
+    def visit_Block(self, node: nodes.Block) -> nodes.Node:  # noqa: N802
+        """Like `visit_Macro`."""
+        self._pay_for_size(node)
+        return node
+
+    def visit_EvalContextModifier(self, node: nodes.EvalContextModifier) -> nodes.Node:  # noqa: N802
+        """Reject `autoescape`, which creates a string type whose methods the sandbox does not cover."""
+        raise SecurityError(f"{type(node).__name__}: autoescape is for HTML")
+
+    def visit_ScopedEvalContextModifier(self, node: nodes.ScopedEvalContextModifier) -> nodes.Node:  # noqa: N802
+        """Like `visit_EvalContextModifier`, for the block form."""
+        return self.visit_EvalContextModifier(node)
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
+        """Turn `a in b` into `a | weighed in b | weighed`, as every item of a list may be compared."""
+        self.generic_visit(node)
+        node.expr = _filtered(node.expr, "weighed")
+        for operand in node.ops:
+            operand.expr = _filtered(operand.expr, "weighed")
+        return node
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
+        """Turn `a[1:]` into `a[1:] | made`."""
+        self.generic_visit(node)
+        return _filtered(node, "made") if isinstance(node.arg, nodes.Slice) else node
+
+    def visit_List(self, node: nodes.List) -> nodes.Node:  # noqa: N802
+        """Turn `[a, b]` into `[a, b] | made`, since nested lists can grow exponentially without loops."""
+        self.generic_visit(node)
+        return _filtered(node, "made")
+
+    def visit_Dict(self, node: nodes.Dict) -> nodes.Node:  # noqa: N802
+        """Like `visit_List`; also restrict keys to types that YAML allows."""
+        self.generic_visit(node)
+        for pair in node.items:
+            pair.key = _filtered(pair.key, "key")
+        return _filtered(node, "made")
+
+    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802
+        """Like `visit_List`, except for assignment targets."""
+        if node.ctx != "load":
+            return node
+        self.generic_visit(node)
+        return _filtered(node, "made")
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
+        """Turn `a ~ b` into `[a, b] | join`."""
+        self.generic_visit(node)
+        self.generic_visit(node)
+        return _filtered(nodes.List(node.nodes), "join")
+
+    def _pay_for_size(self, node: nodes.Macro | nodes.CallBlock | nodes.Block) -> None:
+        steps = _steps(node)
+        self.generic_visit(node)
+        spent = _filtered(nodes.Const(steps, lineno=node.lineno), "spent")
+        node.body.insert(0, nodes.ExprStmt(spent, lineno=node.lineno))
+
+
+def _steps(node: nodes.Node) -> int:
+    """Return the cost of running a node once, in steps."""
+    return 1 + sum(1 for _ in node.find_all(nodes.Node)) // _NODES_PER_STEP
+
+
+def _filtered(node: nodes.Node, name: str, *arguments: nodes.Expr) -> nodes.Filter:
+    return nodes.Filter(node, name, list(arguments), [], None, None, lineno=node.lineno)
+
+
+# The reasons why a template cannot be rendered.
+
+
+class TemplateFailedError(Exception):
+    """The template `text` cannot be rendered; `diagnostic` has the position and the reason."""
+
+    def __init__(self, file: str, text: str, line: int, message: str, hint: str) -> None:
+        super().__init__(message)
+        shown = text.split("\n")[line - 1 : line]
+        # Jinja2 does not report columns, so use the first non-space character of the line.
+        column = 1 + sum(len(words) - len(words.lstrip()) for words in shown)
+        self.diagnostic = Diagnostic("TemplateError", "error", message, hint, source=Source(file, line, column))
+
+
+class TooMuchError(Exception):
+    """The template exceeded its budget."""
+
+
+# The budget of a template: steps, bytes of strings and collections, and processor time as a fallback.
+
+
+# The number of characters that are processed in about the time of one step.
+CHARACTERS = 1_000
+# Approximate size of a new value in a collection, such as a number in a range.
+_ITEM_BYTES = 32
+
+
+class Budget:
+    """The remaining steps, bytes and seconds of one run of a template. Raises TooMuchError once they are spent.
+
+    A step is a loop iteration, a call, a value or a thousand characters processed. Bytes count everything that was
+    created, even if it has been freed. `now` returns processor time in seconds. No known input reaches the time limit
+    before the other two; it is a safety net.
+    """
+
+    def __init__(self, limits: Limits, now: Callable[[], float] = thread_time) -> None:
+        self._steps, self._bytes = limits.template_steps, limits.template_bytes
+        self._text = limits.document_bytes
+        self._now, self._end = now, now() + limits.template_seconds
+
+    @property
+    def steps(self) -> int:
+        """The remaining steps."""
+        return self._steps
+
+    def spend(self, steps: int = 1) -> None:
+        """Spend steps."""
+        self._steps -= steps
+        if self._steps < 0:
+            raise TooMuchError("it takes too many steps (loop iterations, calls, and values in them)")
+        if self._now() > self._end:
+            raise TooMuchError("it takes too long")
+
+    def allow(self, characters: int) -> None:
+        """Check that a string of this length is allowed, before creating it."""
+        if characters > self._text:
+            raise TooMuchError("its output is too long")
+
+    def made(self, value: Any) -> Any:
+        """Charge for a new value and return it: a step per value in a collection, counting duplicates."""
+        if isinstance(value, str):
+            self.allow(len(value))
+        if isinstance(value, str | dict | list | tuple):
+            items = 0 if isinstance(value, str) else len(value)
+            self._bytes -= sys.getsizeof(value) + items * _ITEM_BYTES
+            if self._bytes < 0:
+                raise TooMuchError("its strings and lists take too many bytes")
+        self.weigh(value)
+        return value
+
+    def weigh(self, value: Any) -> None:
+        """Charge for processing a value: a step per value in it, and per thousand characters."""
+        if isinstance(value, str):
+            if len(value) >= CHARACTERS:
+                self.spend(len(value) // CHARACTERS)
+            return
+        waiting = [value]
+        while waiting:
+            inner = waiting.pop()
+            if isinstance(inner, dict):
+                self.spend(len(inner))
+                waiting += inner
+                waiting += inner.values()
+            elif isinstance(inner, list | tuple):
+                self.spend(len(inner))
+                waiting += inner
+            elif isinstance(inner, range):
+                self.spend(len(inner))
+            elif isinstance(inner, str) and len(inner) >= CHARACTERS:
+                self.spend(len(inner) // CHARACTERS)
+
+    def counted(self, items: Iterable[Any], steps: int = 1) -> Iterator[Any]:
+        """Yield the items, charging `steps` for each."""
+        for item in items:
+            self.spend(steps)
+            yield item
+
+
+# The sandbox for templates: no file access, no Python, no randomness, and a budget for everything.
+#
+# Jinja2's own sandbox protects Python's internals, but does not prevent infinite loops or excessive memory use. Here,
+# loops, calls, filters, tests and operators are charged for their input before they run, and for their result.
+# Features that create large values from small ones are removed.
+
+
+# Filters that pad, repeat, format, pick at random, or concern HTML are removed.
+_FILTERS = (
+    "abs", "count", "d", "default", "dictsort", "first", "float", "int", "items", "last", "length", "list", "map", "max",
+    "min", "reject", "rejectattr", "reverse", "select", "selectattr", "sort", "unique",
+)  # fmt: skip
+# Filters that neither process nor create anything.
+_IMMEDIATE = frozenset(("count", "d", "default", "first", "last", "length"))
+# Filters that treat a string as a sequence of characters.
+_ITERATING = frozenset(
+    ("join", "list", "map", "max", "min", "reject", "rejectattr", "select", "selectattr", "sort", "sum", "unique")
+)
+_TEXT_METHODS = (
+    "capitalize", "endswith", "isdigit", "lower", "lstrip", "removeprefix", "removesuffix", "rstrip", "split",
+    "splitlines", "startswith", "strip", "title", "upper",
+)  # fmt: skip
+_METHODS: Mapping[type, frozenset[str]] = {
+    str: frozenset(_TEXT_METHODS),
+    dict: frozenset(("get", "items", "keys", "values")),
+    list: frozenset(("count", "index")),
+    tuple: frozenset(("count", "index")),
+}
+# Jinja2's own objects, whose attributes its sandbox checks.
+_ITS_OWN = (BlockReference, LoopContext, Macro, Namespace, TemplateReference, Undefined)
+_TEXT_FILTERS: Mapping[str, Callable[[str], str]] = {
+    "capitalize": str.capitalize,
+    "lower": str.lower,
+    "string": str,
+    "title": str.title,
+    "trim": str.strip,
+    "upper": str.upper,
+}
+_AT_AN_END = frozenset(("endswith", "removeprefix", "removesuffix", "startswith"))
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_LARGEST_POWER = 256
+# The string arguments of a filter are processed again for each item.
+_CHARACTERS_PER_ITEM = 100
+
+
+class BoundedEnvironment(ImmutableSandboxedEnvironment):
+    """A sandbox in which everything is charged to `budget`."""
+
+    intercepted_binops = frozenset(("+", "-", "*", "/", "//", "**", "%"))
+
+    def __init__(self, budget: Budget) -> None:
+        super().__init__(
+            undefined=StrictUndefined,
+            finalize=self._format_value,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            cache_size=0,
+            optimized=False,
+        )
+        self._budget = budget
+        own: dict[str, Callable[..., Any]] = {name: on_text(change) for name, change in _TEXT_FILTERS.items()}
+        own |= {
+            "join": self._join,
+            "tojson": to_json,
+            "indent": self._indent,
+            "replace": self._replace,
+            "sum": self._sum,
+        }
+        filters: dict[str, Callable[..., Any]] = {**{name: FILTERS[name] for name in _FILTERS}, **own}
+        self.filters = {name: self._charge(name, function) for name, function in filters.items()}
+        self.filters |= {"counted": budget.counted, "made": self._made, "weighed": self._weighed, "spent": self._spent}
+        self.filters |= {"key": key_of}
+        tests: dict[str, Any] = {**TESTS}
+        self.tests = {name: self._charge("", test) for name, test in tests.items()}
+        self.globals = {"range": self._range, "dict": dict_of, "namespace": namespace_of}
+        self.concat = self._concat  # type: ignore[method-assign]
+
+    def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Charge a step for every call of a macro or method, and for the values that it processes."""
+        self._budget.spend()
+        owner = getattr(obj, "__self__", None)
+        for value in (owner, *args, *kwargs.values()):
+            self._budget.weigh(value)
+        if isinstance(owner, str):
+            self._check_parts(owner, obj.__name__, next(iter((*args, *kwargs.values())), None))
+        return self._made(super().call(context, obj, *args, **kwargs))
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Restrict operators that could fill the memory."""
+        for side in (left, right):
+            self._weighed(side)
+        if operator == "%" and isinstance(left, str):
+            refuse("text cannot be formatted with %; join its parts with ~")
+        if operator == "**" and not (
+            isinstance(right, int) and 0 <= right <= _LARGEST_POWER and abs(left) <= _LARGEST_POWER
+        ):
+            refuse("** works on small numbers only")
+        if operator == "*" and not all(isinstance(side, int | float) for side in (left, right)):
+            refuse("* works on numbers only")
+        if operator == "+" and isinstance(left, str) and isinstance(right, str):
+            self._budget.allow(len(left) + len(right))
+        return self._made(super().call_binop(context, operator, left, right))
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Allow methods by type; Jinja2 decides about its own objects."""
+        if isinstance(obj, _ITS_OWN):
+            return super().is_safe_attribute(obj, attr, value)
+        return attr in _METHODS.get(type(obj), ())
+
+    def wrap_str_format(self, value: Any) -> None:
+        """Leave `str.format` to `is_safe_attribute`, like every other method; it can pad without limits."""
+
+    def _charge(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a filter or test to charge for its input (per item if it is lazy) and its result."""
+        first = int(hasattr(function, "jinja_pass_arg"))  # The environment or the context is passed first.
+
+        @wraps(function)
+        def paid(*args: Any, **kwargs: Any) -> Any:
+            given = (*args[first + 1 :], *kwargs.values())
+            for value in given:
+                self._weighed(value)
+            steps = 1 + sum(len(text) for text in given if isinstance(text, str)) // _CHARACTERS_PER_ITEM
+            given = self._given(name, args[first], steps)
+            result = function(*args[:first], given, *args[first + 1 :], **kwargs)
+            return result if name in _IMMEDIATE else self._made(result)
+
+        return paid
+
+    def _given(self, name: str, value: Any, steps: int) -> Any:
+        """Charge `steps` per item of a filter's input, and return the input."""
+        if hasattr(value, "__next__"):
+            return self._budget.counted(value, steps)
+        if name in _IMMEDIATE:
+            return value
+        self._weighed(value)
+        if isinstance(value, list | tuple | dict | range):
+            self._budget.spend(len(value) * (steps - 1))
+        elif isinstance(value, str) and name in _ITERATING:
+            self._budget.spend(len(value) * steps)
+        # Values can be constructed to have equal hashes, in which case they are compared with each other.
+        return self._budget.counted(value) if name == "unique" else value
+
+    def _made(self, value: Any) -> Any:
+        check_number(value)
+        return self._budget.made(value)
+
+    def _weighed(self, value: Any) -> Any:
+        check_number(value)
+        self._budget.weigh(value)
+        return value
+
+    def _spent(self, steps: int) -> str:
+        self._budget.spend(steps)
+        return ""
+
+    def _check_parts(self, text: str, method: str, given: Any = None) -> None:
+        """Charge for substring searches, and check the number of parts before they are created."""
+        if isinstance(given, str) and method not in _AT_AN_END:
+            self._budget.spend(len(text) * len(given) // CHARACTERS)
+        if method == "split" and len(text) > self._budget.steps:
+            parts = text.count(given) if isinstance(given, str) else len(text.split(None, self._budget.steps + 1))
+            self._budget.spend(parts)
+        elif method == "splitlines":
+            self._budget.spend(sum(map(text.count, _LINE_ENDS)))
+
+    def _concat(self, parts: Iterable[str]) -> str:
+        kept: list[str] = []
+        total = 0
+        for part in parts:
+            total += len(part)
+            self._budget.allow(total)
+            kept.append(part)
+        return str(self._budget.made("".join(kept)))
+
+    def _format_value(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        self._budget.weigh(value)
+        return as_yaml(value)
+
+    def _range(self, *bounds: int) -> range:
+        numbers = range(*bounds)
+        if len(numbers) > self._budget.steps:
+            raise TooMuchError("the range is too long")
+        return numbers
+
+    def _join(self, items: Iterable[Any], by: str = "") -> str:
+        texts = [self._format_value(item) for item in items]
+        self._budget.allow(sum(map(len, texts)) + len(by) * len(texts))
+        return by.join(texts)
+
+    def _sum(self, items: Iterable[Any], attribute: str | int | None = None, start: Any = 0) -> Any:
+        of: Any = (lambda item: item) if attribute is None else make_attrgetter(self, attribute)
+        for item in items:
+            value = of(item)
+            if not all(isinstance(side, int | float) for side in (start, value)):
+                refuse("sum works on numbers only")
+            start += value
+            check_number(start)
+        return start
+
+    def _indent(self, value: Any, width: int = 4, first: bool = False) -> str:
+        text = as_yaml(value)
+        self._check_parts(text, "splitlines")
+        lines = text.splitlines(keepends=True)
+        self._budget.allow(len(text) + (len(lines) + 1) * width)
+        pad = " " * width
+        return "".join(pad + line if line.strip() and (i or first) else line for i, line in enumerate(lines))
+
+    def _replace(self, value: Any, old: str, new: str) -> str:
+        text = as_yaml(value)
+        self._check_parts(text, "replace", old)
+        self._budget.allow(len(text) + text.count(old) * len(new))
+        return text.replace(old, new)
+
 
 _NAME = "<template>"
 # Exceptions from template expressions besides Jinja2's own: 1/0, {}[[]], 'a' + 1, deeply nested loops.

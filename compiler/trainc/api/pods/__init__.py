@@ -1,7 +1,0 @@
-"""Validates pods and Jobs offline, like a Kubernetes 1.36 API server after defaulting."""
-
-from __future__ import annotations
-
-from trainc.api.pods.job import validate_job
-
-__all__ = ["validate_job"]

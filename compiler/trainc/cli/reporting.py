@@ -1,0 +1,276 @@
+"""How diagnostics are shown on a terminal: as text, in color, with the line they are about."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import BinaryIO, Literal, TextIO
+
+from trainc.findings import Diagnostic, Source
+from trainc.findings.text import escape_line, escape_report, underlined
+from trainc.startup.records import dataclass, field, replace
+
+# What a terminal shows beyond plain text: colours, and a line that says how far a command has come.
+
+
+Part = Literal[
+    "error",
+    "warning",
+    "info",
+    "place",
+    "code",
+    "excerpt",
+    "help",
+    "added",
+    "removed",
+    "heading",
+    "value",
+    "faint",
+    "plugin",
+    "trainjob",
+    "runtime",
+    "deviation",
+]
+
+_CODES: dict[Part, str] = {
+    "error": "1;31",
+    "warning": "1;33",
+    "info": "1;36",
+    "place": "1",
+    "code": "2",
+    "excerpt": "34",
+    "help": "32",
+    "added": "32",
+    "removed": "31",
+    "heading": "1",
+    "value": "1;36",
+    "faint": "2",
+    "plugin": "33",
+    "trainjob": "32",
+    "runtime": "34",
+    "deviation": "35",
+}
+
+
+class Paint:
+    """Colors a part of a text, or returns it unchanged."""
+
+    def __init__(self, mode: str, stream: TextIO | BinaryIO) -> None:
+        """`mode` is always, never or auto; auto consults NO_COLOR, FORCE_COLOR and the stream, in this order."""
+        self.is_on = mode == "always" or (mode == "auto" and _automatic(stream))
+
+    def __call__(self, part: Part, text: str) -> str:
+        """`text` styled as `part`."""
+        return f"\x1b[{_CODES[part]}m{text}\x1b[0m" if self.is_on and text else text
+
+
+def _automatic(stream: TextIO | BinaryIO) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+# Variables that CI runners set: most of them, Azure Pipelines, TeamCity.
+_RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")
+
+
+def obeys_escapes(stream: TextIO | BinaryIO) -> bool:
+    """Whether escape sequences in `stream` may have an effect: a terminal, or a CI runner that parses job output."""
+    return stream.isatty() or any(os.environ.get(name) for name in _RUNNERS)
+
+
+_PATIENCE = 1.0
+_BETWEEN = 0.1
+_BAR = 30
+
+
+class Progress:
+    """Rewrites one line of a terminal in place, without colors, using only a carriage return."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._on = stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._next = time.monotonic() + _PATIENCE if self._on else 0.0
+        self._shown = 0
+
+    def step(self, what: str, done: int, total: int | None = None) -> None:
+        """Report that `done` of `total` are done; `total` is None if unknown."""
+        self.show(lambda: _line(what, done, total))
+
+    def show(self, line: Callable[[], str]) -> None:
+        """Show the line if there is a terminal and the last update is long enough ago; it is computed only then."""
+        if self._on and (now := time.monotonic()) >= self._next:
+            self._next = now + _BETWEEN
+            self._write(line()[: _columns(self._stream) - 1])
+
+    def clear(self) -> None:
+        """Clear the line for subsequent output."""
+        if self._shown:
+            self._write("")
+            self._stream.write("\r")
+            self._stream.flush()
+
+    def _write(self, line: str) -> None:
+        self._stream.write(f"\r{line.ljust(self._shown)}")
+        self._stream.flush()
+        self._shown = len(line)
+
+
+def _line(what: str, done: int, total: int | None) -> str:
+    if not total:
+        return f"{what} {done:,}"
+    full = _BAR * done // total
+    return f"{what} [{'#' * full}{'.' * (_BAR - full)}] {done:,} of {total:,}"
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+STDIN = "-"
+_WIDEST = 160
+# Whitespace that YAML does not treat as spaces -> a visible character of the same width.
+_SEEN = {9: "\N{RIGHTWARDS ARROW}", **dict.fromkeys((0xA0, *range(0x2000, 0x200C), 0x202F, 0x3000), "\N{MIDDLE DOT}")}
+
+
+@dataclass(slots=True)
+class Files:
+    """The texts that a run has read. `stdin` is stored, because it cannot be read again."""
+
+    stdin: bytes = b""
+    _lines: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def line(self, source: Source) -> str | None:
+        """The line of a source without its line break; None if the file can no longer be read."""
+        place = source.origin, source.file
+        if place not in self._lines:
+            self._lines[place] = self._read(source).split("\n")
+        lines = self._lines[place]
+        return lines[source.line - 1].rstrip("\r") if source.line <= len(lines) else None
+
+    def _read(self, source: Source) -> str:
+        from trainc.options import Limits
+        from trainc.reading.catalog import text_of
+        from trainc.reading.opening import read_file
+        from trainc.reading.yaml_reader import decode
+
+        try:
+            if source.origin == "catalog":
+                return text_of(source.file)
+            if source.origin == "git":
+                return ""  # The file is gone.
+            if source.file == STDIN:
+                return decode(self.stdin)
+            return decode(read_file(source.file, Limits().file_bytes))
+        except (OSError, ValueError):
+            return ""
+
+
+def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
+    """The line that `source` points at with its number, and carets below the relevant word; empty if unavailable.
+
+    The carets mark the value of a key if the message mentions it, else the key.
+    """
+    number, start, end = underlined(lambda number: files.line(replace(source, line=number)), source, message)
+    line = files.line(replace(source, line=number)) or ""
+    seen = line.translate(_SEEN)
+    if not line.strip() or len(line) > _WIDEST or not seen.isprintable():
+        return []
+    gutter = " " * len(str(number))
+    return [f"{gutter} |", f"{number} | {seen}", f"{gutter} | {' ' * start}{'^' * max(1, end - start)}"]
+
+
+# Nobody reads more than this, and the report could grow to hundreds of megabytes.
+_MOST_SHOWN = 1_000
+# The first ones show what to fix, the rest are noise; --format json lists all.
+_SAID_ONCE = frozenset(("SecretNeeded",))
+_COMPILED = ("ConfigMap ", "JobSet ", "PodGroup ", "Workload ")
+
+
+def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:
+    """Every diagnostic and a summary line; only errors if `quiet`. Empty if there is nothing to show."""
+    shown = _once([d for d in diagnostics if d.severity == "error" or not quiet])
+    some = _first_of(shown)
+    linked = _first_of_each_code(some)
+    blocks = ["\n".join(_block(d, files, paint, linked=i in linked)) for i, d in enumerate(some)]
+    if len(shown) > len(some):
+        blocks.append(f"... and {len(shown) - len(some):,} more; fix these first")
+    summary = summarize(shown)
+    report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
+    return escape_report(report, coloured=True)
+
+
+def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Merge diagnostics that every job of a kind repeats into the first one, with the number of others."""
+    counts = Counter(d.code for d in diagnostics if d.code in _SAID_ONCE)
+    shown = []
+    for d in diagnostics:
+        more = counts.pop(d.code, 0) - 1 if d.code in _SAID_ONCE else 0
+        if more >= 0:
+            shown.append(replace(d, message=f"{d.message} (and {more:,} more like it)") if more else d)
+    return shown
+
+
+def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """The diagnostics to show, in their original order. If there are too many, errors take precedence."""
+    if len(diagnostics) <= _MOST_SHOWN:
+        return diagnostics
+    chosen = sorted(range(len(diagnostics)), key=lambda i: diagnostics[i].severity != "error")[:_MOST_SHOWN]
+    return [diagnostics[i] for i in sorted(chosen)]
+
+
+def _first_of_each_code(diagnostics: list[Diagnostic]) -> set[int]:
+    """The index of the first error or warning of each code, which is shown with the URL of the rule."""
+    first: dict[str, int] = {}
+    for i, d in enumerate(diagnostics):
+        if d.severity != "info":
+            first.setdefault(d.code, i)
+    return set(first.values())
+
+
+def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterable[str]:
+    assert d.severity != "ignored"
+    place = str(d.source) if d.source else d.object or "trainc"
+    # The path refers to a compiled object, not to the source.
+    inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""
+    what = f"{inside}{d.path}: {full_message(d)}" if d.path else full_message(d)
+    place, what = escape_line(place), escape_line(what)
+    yield f"{paint('place', place + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {what}"
+    if d.source and d.severity != "info":
+        for line in excerpt(files, d.source, d.message):
+            yield paint("excerpt", line)
+    if d.hint:
+        yield f"  {paint('help', 'help:')} {escape_line(d.hint)}"
+    if linked:
+        from trainc.findings.codes import rule_url
+
+        yield paint("faint", f"  rule: {rule_url(d.code)}")
+
+
+def full_message(d: Diagnostic) -> str:
+    """The message, with the environments it applies to unless it applies to all."""
+    return f"{d.message} (in {', '.join(d.environments)})" if d.environments else d.message
+
+
+def summarize(diagnostics: Iterable[Diagnostic]) -> str:
+    """`3 errors, 1 warning in 2 files`; empty if there are none."""
+    counted = [d for d in diagnostics if d.severity != "info"]
+    parts = []
+    for severity in ("error", "warning"):
+        count = sum(d.severity == severity for d in counted)
+        if count:
+            parts.append(counted_noun(count, severity))
+    files = {d.source.file for d in counted if d.source}
+    return ", ".join(parts) + (f" in {counted_noun(len(files), 'file')}" if files else "")
+
+
+def counted_noun(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,342 @@
+"""Secrets modes: where the Secrets that pods mount come from. No mode ever handles key material."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trainc.findings import Finding
+from trainc.ir.info import ProvidedSecret
+from trainc.ir.trainjob import TrainJob
+from trainc.kube.documents import Json, Manifest
+from trainc.options import Options, SecretsMode
+from trainc.startup.records import dataclass
+
+# Modes that create a new key pair for each name. In the others, the Secret exists already and keeps its name.
+_MAKE_NEW_KEYS: frozenset[SecretsMode] = frozenset({"external-secrets"})
+
+__all__ = ["makes_new_keys", "provide"]
+
+
+def makes_new_keys(mode: SecretsMode) -> bool:
+    """Return whether the names of Secrets with key pairs include a job's name hash."""
+    return mode in _MAKE_NEW_KEYS
+
+
+def provide(job: TrainJob, secrets: Sequence[ProvidedSecret], others: Sequence[Json], options: Options) -> Provision:
+    """Return the objects that provide a job's Secrets, and findings that say what the user has to do.
+
+    `others` are the documents of the input that are neither TrainJobs nor runtimes, among which SealedSecrets are looked
+    up. Only key pairs can be created in a cluster; all other Secrets must exist.
+    """
+    provisions = [_MODES[options.secrets if s.key_pair else "existing"](job, s, others, options) for s in secrets]
+    return Provision(
+        tuple(manifest for provision in provisions for manifest in provision.manifests),
+        tuple(finding for provision in provisions for finding in provision.findings),
+    )
+
+
+# Secrets modes as functions: from the Secret that pods expect to the objects that provide it.
+
+
+@dataclass(frozen=True, slots=True)
+class Provision:
+    """Objects to emit together with the job's, and findings. Neither contains key material."""
+
+    manifests: tuple[Manifest, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+Mode: TypeAlias = Callable[[TrainJob, ProvidedSecret, Sequence[Json], Options], Provision]
+
+
+# Mode `existing`: the pods refer to a Secret that the cluster's administrator creates.
+
+
+def refer(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
+    """Return no objects, and an info that says what the Secret must contain and how to create it."""
+    message = f"the pods mount the Secret {secret.name!r} of type {secret.type} with {' and '.join(secret.keys)}: "
+    hint = f"create it if it does not exist: {secret.make} && {secret.create(job.namespace)}"
+    return Provision(
+        findings=(Finding("SecretNeeded", "info", f"{message}{secret.purpose}; it is not in the output", hint=hint),)
+    )
+
+
+# Mode `external-secrets`: the External Secrets Operator generates the key pair in the cluster, once.
+#
+# Source: external-secrets/external-secrets generators v1alpha1 SSHKey (since 0.19; ECDSA since 1.1) and ExternalSecret v1.
+
+
+_GENERATORS_API = "generators.external-secrets.io/v1alpha1"
+
+
+def generate(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
+    """Return a generator and the ExternalSecret that uses it. The generated keys are never read back or changed."""
+    generator: Manifest = {
+        "apiVersion": _GENERATORS_API,
+        "kind": "SSHKey",
+        "metadata": job.named(secret.name),
+        "spec": {"keyType": "ecdsa", "keySize": 521},
+    }
+    return Provision((generator, _external_secret(job, secret)))
+
+
+def _external_secret(job: TrainJob, secret: ProvidedSecret) -> Manifest:
+    private_key, public_key = secret.keys
+    source = {"generatorRef": {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "name": secret.name}}
+    return {
+        "apiVersion": "external-secrets.io/v1",
+        "kind": "ExternalSecret",
+        "metadata": job.named(secret.name),
+        "spec": {
+            # A generator creates new keys on each refresh, after which running pods could no longer connect.
+            "refreshPolicy": "CreatedOnce",
+            "target": {
+                "name": secret.name,
+                "creationPolicy": "Owner",
+                "immutable": True,
+                "template": {
+                    "type": secret.type,
+                    "data": {private_key: "{{ .privateKey }}", public_key: "{{ .publicKey }}"},
+                },
+            },
+            "dataFrom": [{"sourceRef": source}],
+        },
+    }
+
+
+# Mode `presync-job`: an Argo CD hook generates the key pair in the cluster before the first sync, and never again.
+#
+# The Secret is not part of the Application, so it is not pruned.
+
+
+_RBAC = "rbac.authorization.k8s.io"
+# The name is passed in a variable, so that the script is the same for all jobs.
+_SCRIPT = """\
+if kubectl get secret "$SECRET_NAME" >/dev/null 2>&1; then
+  echo "$SECRET_NAME exists"
+  exit 0
+fi
+ssh-keygen -q -t ecdsa -b 521 -m PEM -N "" -f /keys/id
+kubectl create secret generic "$SECRET_NAME" --type "$SECRET_TYPE" \\
+  --from-file ssh-privatekey=/keys/id --from-file ssh-publickey=/keys/id.pub
+"""
+
+
+def make_before_sync(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
+    """Return a Job, and the RBAC objects that let it create the Secret, as hooks that run before everything else."""
+    findings = tuple(_problems(job, options))
+    if findings:
+        return Provision(findings=findings)
+    name = f"{job.plain_name}-ssh-keygen"
+    role: Manifest = {
+        **_hook(job, name, "Role", f"{_RBAC}/v1"),
+        "rules": [
+            # RBAC cannot restrict `create` by name, because the name is not known when the request is authorized.
+            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [secret.name], "verbs": ["get"]},
+        ],
+    }
+    binding: Manifest = {
+        **_hook(job, name, "RoleBinding", f"{_RBAC}/v1"),
+        "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": job.namespace}],
+    }
+    keygen: Manifest = {
+        **_hook(job, name, "Job", "batch/v1", done="BeforeHookCreation,HookSucceeded"),
+        "spec": {"backoffLimit": 2, "template": {"spec": _pod(name, secret, str(options.keygen_image))}},
+    }
+    return Provision((_hook(job, name, "ServiceAccount", "v1"), role, binding, keygen))
+
+
+def _problems(job: TrainJob, options: Options) -> Iterator[Finding]:
+    if not options.keygen_image:
+        yield Finding(
+            "KeygenImageMissing",
+            "error",
+            "secrets mode presync-job needs an image with ssh-keygen and kubectl, and none is set",
+            hint="set one with --keygen-image, or use another --secrets mode",
+        )
+    if options.delivery != "argocd":
+        yield Finding(
+            "PreSyncNeedsArgoCD",
+            "error",
+            f"presync-job generates the key pair in an Argo CD hook, which {options.delivery} does not run",
+            hint="use --delivery argocd, or another --secrets mode",
+        )
+    if not job.namespace:
+        yield Finding(
+            "NamespaceMissing",
+            "error",
+            "presync-job needs the namespace of the job to bind a role to its service account",
+            hint="set metadata.namespace, or compile with --namespace",
+            path=("metadata",),
+        )
+
+
+def _hook(job: TrainJob, name: str, kind: str, api: str, done: str = "BeforeHookCreation") -> Manifest:
+    annotations = {
+        "argocd.argoproj.io/hook": "PreSync",
+        "argocd.argoproj.io/hook-delete-policy": done,
+    }
+    return {"apiVersion": api, "kind": kind, "metadata": {**job.named(name), "annotations": annotations}}
+
+
+def _pod(account: str, secret: ProvidedSecret, image: str) -> dict[str, Any]:
+    return {
+        "serviceAccountName": account,
+        "restartPolicy": "Never",
+        "containers": [
+            {
+                "name": "keygen",
+                "image": image,
+                "command": ["sh", "-ec"],
+                "args": [_SCRIPT],
+                "env": [{"name": "SECRET_NAME", "value": secret.name}, {"name": "SECRET_TYPE", "value": secret.type}],
+                "volumeMounts": [{"name": "keys", "mountPath": "/keys"}],
+            }
+        ],
+        "volumes": [{"name": "keys", "emptyDir": {"medium": "Memory"}}],
+    }
+
+
+# Mode `sealed`: copies a SealedSecret that the user has created from the input to the output.
+#
+# Only fields that cannot contain plain text are copied, so that a mistake in the input is refused and not published.
+
+
+_API = "bitnami.com/v1alpha1"
+_SPEC_FIELDS = ("encryptedData", "template")
+_RSA_BLOCKS = (256, 384, 512, 1024)
+_TEMPLATE_FIELDS = ("type", "immutable", "metadata")
+
+
+def pass_sealed(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
+    """Return the SealedSecret with the Secret's name and namespace, or an error that says how to create it."""
+    found = [document for document in others if _is_for(document, secret.name, job.namespace)]
+    if not found:
+        return Provision(findings=(_missing(job, secret),))
+    problems = tuple(_sealing_problems(found[0], secret, job))
+    if problems:
+        return Provision(findings=problems)
+    return Provision((_clean_secret(found[0], job, secret),), tuple(_left_out(found[0], secret)))
+
+
+def _is_for(document: Json, name: str, namespace: str) -> bool:
+    metadata = _mapping(document.get("metadata"))
+    named = (metadata.get("name"), metadata.get("namespace") or "") == (name, namespace)
+    return named and document.get("kind") == "SealedSecret" and document.get("apiVersion") == _API
+
+
+def _missing(job: TrainJob, secret: ProvidedSecret) -> Finding:
+    place = f" in namespace {job.namespace!r}" if job.namespace else " without a namespace"
+    return Finding(
+        "SealedSecretMissing",
+        "error",
+        f"the input has no SealedSecret {secret.name!r}{place} with {secret.purpose}",
+        hint=f"create it and add it to the input: {_seal(job, secret)}",
+    )
+
+
+def _seal(job: TrainJob, secret: ProvidedSecret) -> str:
+    """Return the command that creates the key pair, seals it for one name and namespace, and deletes it again."""
+    files = " ".join(file for _, file in secret.files)
+    return (
+        f"{secret.make} && {secret.create(job.namespace)} --dry-run=client -o yaml"
+        f" | kubeseal --cert pub-cert.pem --format yaml > {secret.name}.sealed.yaml; rm -f {files}"
+    )
+
+
+def _sealing_problems(document: Json, secret: ProvidedSecret, job: TrainJob) -> Iterator[Finding]:
+    spec = _mapping(document.get("spec"))
+    template = _mapping(spec.get("template"))
+    encrypted = _mapping(spec.get("encryptedData"))
+    if not isinstance(spec.get("template", {}), Mapping):
+        yield _unusable(secret, job, "spec.template is not a mapping")
+    for key in secret.keys:
+        if key not in encrypted:
+            yield _unusable(secret, job, f"spec.encryptedData has no {key!r}")
+    for key, value in encrypted.items():
+        if not _is_ciphertext(value):
+            yield _unusable(secret, job, f"spec.encryptedData[{key!r}] is not a value written by kubeseal")
+    for field in sorted({*spec} - {*_SPEC_FIELDS}):
+        yield _unusable(secret, job, f"spec.{field} could contain plain text")
+    for field in sorted({*template} - {*_TEMPLATE_FIELDS}):
+        yield _unusable(secret, job, f"spec.template.{field} could contain plain text")
+    if template.get("type", secret.type) != secret.type:
+        yield _unusable(secret, job, f"spec.template.type is {template['type']!r}, but the pods expect {secret.type}")
+
+
+def _is_ciphertext(value: Any) -> bool:
+    """Return whether a value has kubeseal's format: the length of an RSA block, the block, and the ciphertext.
+
+    Source: bitnami-labs/sealed-secrets pkg/crypto/crypto.go (HybridEncrypt).
+    """
+    try:
+        data = base64.b64decode(value, validate=True) if isinstance(value, str) else b""
+    except (binascii.Error, ValueError):
+        return False
+    block = int.from_bytes(data[:2], "big")
+    return block in _RSA_BLOCKS and len(data) > 2 + block
+
+
+def _left_out(document: Json, secret: ProvidedSecret) -> Iterator[Finding]:
+    template = _mapping(_mapping(document["spec"]).get("template"))
+    for place, metadata in (("", document["metadata"]), ("spec.template.", _mapping(template.get("metadata")))):
+        lost = [
+            key for field in ("labels", "annotations") for key in _mapping(metadata.get(field)) if key not in _SCOPES
+        ]
+        if lost:
+            yield Finding(
+                "SealedSecretTrimmed",
+                "info",
+                f"{', '.join(lost)} in {place}metadata of the SealedSecret {secret.name!r} is not copied to the output",
+                hint="no action needed: only fields that are certain to be ciphertext are copied",
+            )
+
+
+def _unusable(secret: ProvidedSecret, job: TrainJob, why: str) -> Finding:
+    return Finding(
+        "SealedSecretUnusable",
+        "error",
+        f"the SealedSecret {secret.name!r} cannot be used: {why}",
+        hint=f"seal it again: {_seal(job, secret)}",
+    )
+
+
+def _clean_secret(document: Json, job: TrainJob, secret: ProvidedSecret) -> Manifest:
+    """Return the SealedSecret without labels, annotations and all other fields that have not been checked."""
+    template = _mapping(document["spec"].get("template"))
+    # The ciphertext is bound to its scope, so the scope must be kept in both places.
+    scope = {k: v for k, v in _mapping(document["metadata"].get("annotations")).items() if k in _SCOPES and v == "true"}
+    annotations = {"annotations": scope} if scope else {}
+    return {
+        "apiVersion": _API,
+        "kind": "SealedSecret",
+        "metadata": {**job.named(secret.name), **annotations},
+        "spec": {
+            "encryptedData": dict(document["spec"]["encryptedData"]),
+            "template": {
+                "type": secret.type,
+                **({"immutable": True} if template.get("immutable") is True else {}),
+                "metadata": {**job.named(secret.name), **annotations},
+            },
+        },
+    }
+
+
+_SCOPES = ("sealedsecrets.bitnami.com/namespace-wide", "sealedsecrets.bitnami.com/cluster-wide")
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+_MODES: Mapping[SecretsMode, Mode] = {
+    "existing": refer,
+    "external-secrets": generate,
+    "sealed": pass_sealed,
+    "presync-job": make_before_sync,
+}

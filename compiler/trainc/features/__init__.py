@@ -1,0 +1,1 @@
+"""Products beside the compiler, one folder each."""

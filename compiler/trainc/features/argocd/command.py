@@ -1,0 +1,89 @@
+"""Run as a config management plugin for Argo CD in the current folder.
+
+generate (default) prints the manifests; parameters prints the parameters that an
+Application can set. Parameters are read from ARGOCD_APP_PARAMETERS,
+PARAM_<NAME> and ARGOCD_ENV_<NAME>, in this order, and override trainc.yaml. If
+the folder has an overlay.yaml, it is applied.
+
+Examples:
+  trainc cmp generate
+  trainc cmp parameters
+  trainc cmp --print plugin.yaml
+  kubectl -n argocd patch deployment argocd-repo-server --patch "$(trainc cmp --print sidecar.yaml)"
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import ArgumentParser
+from collections.abc import Sequence
+
+from trainc.cli.command import COMMANDS, Arguments, Status, Streams, add_reporting
+from trainc.cli.reporting import Files, Paint, text_report
+from trainc.features.argocd import FILE_NAMES, text_of
+from trainc.features.argocd.parameters import PARAMETERS, Parameter, read_parameters
+from trainc.findings import CompileError, Diagnostic
+from trainc.project.configuration import read_configuration
+from trainc.reading.files import is_overlay_folder
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the choice of what to print."""
+    parser.add_argument("action", nargs="?", choices=("generate", "parameters"), default="generate")
+    parser.add_argument("--print", choices=FILE_NAMES, help="print a file for setting up Argo CD, and exit")
+    add_reporting(parser)
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Print manifests, parameters or a file."""
+    if arguments.print:
+        from trainc import __version__
+
+        streams.out.write(text_of(arguments.print, __version__).encode("utf-8", "backslashreplace"))
+        return Status.DONE
+    try:
+        return _generate(arguments, streams) if arguments.action == "generate" else _announce(streams)
+    except CompileError as error:
+        _report(error.diagnostics, arguments, streams)
+        return Status.DIAGNOSED
+
+
+def _generate(arguments: Arguments, streams: Streams) -> Status:
+    """Run `trainc build` with the parameters of the Application."""
+    from trainc.cli.build import run as build
+    from trainc.cli.command import build_parser, parse_arguments
+
+    (command,) = (command for command in COMMANDS if command.name == "build")
+    read = read_parameters(os.environ)
+    _report(read.diagnostics, arguments, streams)
+    settled = parse_arguments(build_parser(command), ["--output", "-", "--color", arguments.color])
+    if "overlay" not in read.arguments and is_overlay_folder(os.curdir):
+        settled.paths = [os.curdir]
+    reporting = {"quiet": arguments.quiet, "verbose": arguments.verbose}
+    for name, value in (reporting | read.arguments).items():
+        setattr(settled, name, value)
+    return build(settled, streams)
+
+
+def _announce(streams: Streams) -> Status:
+    configuration = read_configuration([], None)
+    names = {"sync_option": "sync_options"}
+    announced = [_announcement(p, getattr(configuration, names.get(p.argument, p.argument), None)) for p in PARAMETERS]
+    streams.out.write((json.dumps(announced, indent=2) + "\n").encode("utf-8", "backslashreplace"))
+    return Status.DONE
+
+
+def _announcement(parameter: Parameter, configured: str | bool | Sequence[str] | None) -> dict[str, object]:
+    """A parameter as announced to Argo CD's UI; `configured` is the value in trainc.yaml, used as the default."""
+    announcement = parameter.announcement
+    if configured is None:
+        return announcement
+    if announcement["collectionType"] == "array":
+        return {**announcement, "array": list(configured) if not isinstance(configured, bool | str) else []}
+    return {**announcement, "string": str(configured).lower() if isinstance(configured, bool) else configured}
+
+
+def _report(diagnostics: Sequence[Diagnostic], arguments: Arguments, streams: Streams) -> None:
+    report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+    streams.err.write(report)

@@ -1,0 +1,239 @@
+"""The parameters of an Application that trainc compiles, and how to read them from Argo CD's environment.
+
+Argo CD passes `plugin.parameters` as JSON in ARGOCD_APP_PARAMETERS and individually as PARAM_<NAME>; `plugin.env` is
+passed as ARGOCD_ENV_<NAME>. The first of these that sets a parameter wins. No other variables are read.
+Source: argoproj/argo-cd docs/operator-manual/config-management-plugins.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias, get_args
+
+from trainc.findings import CompileError, Diagnostic
+from trainc.findings.text import did_you_mean
+from trainc.kube.releases import KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
+from trainc.options import Gang, SecretsMode, Semantics, checked_cluster_domain, checked_image, checked_namespace
+from trainc.reading.opening import is_inside
+from trainc.startup.records import dataclass, field
+
+Kind: TypeAlias = Literal["text", "truth", "list", "paths"]
+Value: TypeAlias = str | bool | list[str]
+Environment: TypeAlias = Mapping[str, str]
+
+_JSON = "ARGOCD_APP_PARAMETERS"
+_PARAMETER = "PARAM_"
+_VARIABLE = "ARGOCD_ENV_"
+_TRUTHS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter: its name, its description for users, and the `trainc build` argument that it sets."""
+
+    name: str
+    title: str
+    tooltip: str
+    argument: str
+    kind: Kind = "text"
+    choices: tuple[str, ...] = ()
+
+    @property
+    def announcement(self) -> dict[str, Any]:
+        """The announcement in the format of Argo CD's UI."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "tooltip": self.tooltip,
+            "required": False,
+            **({"itemType": "boolean"} if self.kind == "truth" else {}),
+            "collectionType": "array" if self.kind in ("list", "paths") else "string",
+        }
+
+
+DESTINATION = "destination-namespace"
+PARAMETERS: tuple[Parameter, ...] = (
+    Parameter(
+        "release", "Trainer release", "the Trainer release to compile for, such as 2.3", "release", choices=RELEASES
+    ),
+    Parameter("semantics", "Semantics", "gitops or controller", "semantics", choices=get_args(Semantics)),
+    Parameter("environment", "Environment", "one of those in trainc.yaml", "env", "list"),
+    Parameter("overlay", "Overlays", "folders with an overlay.yaml, from the Application's path", "overlay", "paths"),
+    Parameter("runtimes", "Runtimes", "folders of runtimes, from the Application's path", "runtimes", "paths"),
+    Parameter("namespace", "Namespace", "for TrainJobs without a namespace", "namespace"),
+    Parameter(
+        DESTINATION, "Use the destination's namespace", "for TrainJobs without a namespace", DESTINATION, "truth"
+    ),
+    Parameter("cluster-domain", "Cluster domain", "the cluster's DNS domain", "cluster_domain"),
+    Parameter("secrets", "Secrets", "where key pairs come from", "secrets", choices=get_args(SecretsMode)),
+    Parameter("keygen-image", "Key generator", "the image that generates keys with presync-job", "keygen_image"),
+    Parameter("name-hash", "Name hash", "a changed job becomes a new job", "name_hash", "truth"),
+    Parameter("sync-options", "Sync options", "Argo CD sync options for each job", "sync_option", "list"),
+    Parameter("gang", "Gang scheduler", "runtime or workload", "gang", choices=get_args(Gang)),
+    Parameter(
+        "kubernetes", "Kubernetes", "the cluster's Kubernetes minor, such as 1.37", "kubernetes", choices=KUBERNETES
+    ),
+    Parameter("allow-empty", "Allow empty", "do not fail if there are no TrainJobs", "allow_empty", "truth"),
+)
+# What options.py checks by more than a list of choices.
+_CHECKS: Mapping[str, Callable[[str], str]] = {
+    "release": normalize_release,
+    "kubernetes": normalize_kubernetes,
+    "namespace": checked_namespace,
+    "cluster-domain": checked_cluster_domain,
+    "keygen-image": checked_image,
+}
+_BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
+
+
+@dataclass(slots=True)
+class ParsedParameters:
+    """The `trainc build` arguments that an Application sets, and the problems with its parameters."""
+
+    arguments: dict[str, Value] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+def read_parameters(environment: Environment) -> ParsedParameters:
+    """Read an Application's parameters and variables. Raises CompileError with all their problems."""
+    read = ParsedParameters()
+    for origin in (_from_json, _from_parameters, _from_variables):
+        for parameter, raw in origin(environment, read.diagnostics):
+            if parameter.argument in read.arguments or raw in ("", []):
+                continue
+            value = _value(parameter, raw, environment)
+            if isinstance(value, Diagnostic):
+                read.diagnostics.append(value)
+            else:
+                read.arguments[parameter.argument] = value
+    _place(read, environment)
+    if any(d.severity == "error" for d in read.diagnostics):
+        raise CompileError(read.diagnostics)
+    return read
+
+
+def _from_json(environment: Environment, findings: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
+    try:
+        entries = json.loads(environment.get(_JSON) or "[]")
+    except ValueError:
+        entries = None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        findings.append(_wrong(_JSON, "is not a JSON list of parameters", "set parameters under spec.source.plugin"))
+        return
+    for entry in entries:
+        name = str(entry.get("name"))
+        if name not in _BY_NAME:
+            hint = did_you_mean(name, _BY_NAME) or f"the parameters are {', '.join(_BY_NAME)}"
+            findings.append(_wrong(name, "is not a parameter of trainc", hint))
+            continue
+        yield _BY_NAME[name], next((entry[key] for key in ("string", "array", "map") if entry.get(key)), "")
+
+
+def _from_parameters(environment: Environment, findings: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
+    for parameter in PARAMETERS:
+        name = _PARAMETER + _upper_name(parameter.name)
+        items: list[str] = []
+        while f"{name}_{len(items)}" in environment:
+            items.append(environment[f"{name}_{len(items)}"])
+        yield parameter, items or environment.get(name, "")
+
+
+def _from_variables(environment: Environment, findings: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
+    known = {_upper_name(parameter.name): parameter for parameter in PARAMETERS}
+    names = sorted(name.removeprefix(_VARIABLE) for name in environment if name.startswith(_VARIABLE))
+    for name in names:
+        if name in known:
+            yield known[name], environment[_VARIABLE + name]
+        else:
+            hint = did_you_mean(name, known) or f"after {_VARIABLE}, trainc knows {', '.join(known)}"
+            findings.append(_wrong(_VARIABLE + name, "is not a setting of trainc", hint, "warning"))
+
+
+def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | Diagnostic:
+    """The value of a parameter, or the problem with it."""
+    texts = [raw] if isinstance(raw, str) else raw
+    if not isinstance(texts, list) or not all(isinstance(text, str) and _is_text(text) for text in texts):
+        return _wrong(parameter.name, "is not a string or a list of strings", "set `string` or `array`")
+    if parameter.kind in ("list", "paths"):
+        items = [item.strip() for text in texts for item in text.split(",") if item.strip()]
+        outside = [item for item in items if parameter.kind == "paths" and leads_outside(item, environment)]
+        if outside:
+            return _wrong(
+                parameter.name, f"points outside the repository: {outside[0]}", "use a path inside the repository"
+            )
+        return items
+    if len(texts) != 1:
+        return _wrong(parameter.name, f"has {len(texts)} values, but takes only one", "set `string`")
+    return _single(parameter, texts[0])
+
+
+def _is_text(text: str) -> bool:
+    """Whether text is valid Unicode: JSON may contain lone surrogates, and variables may contain arbitrary bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
+
+def _single(parameter: Parameter, text: str) -> Value | Diagnostic:
+    if parameter.kind == "truth":
+        return _TRUTHS.get(
+            text.lower(), _wrong(parameter.name, f"has the invalid value {text!r}", "write true or false")
+        )
+    if parameter.name in _CHECKS:
+        try:
+            return _CHECKS[parameter.name](text)
+        except ValueError as error:
+            return _wrong(parameter.name, f"has the invalid value {text!r}", str(error))
+    if parameter.choices and text not in parameter.choices:
+        return _wrong(parameter.name, f"has the invalid value {text!r}", f"choose {' or '.join(parameter.choices)}")
+    return text
+
+
+def _place(read: ParsedParameters, environment: Environment) -> None:
+    """Use the Application's destination as the namespace, if requested."""
+    if not read.arguments.pop(DESTINATION, False):
+        return
+    namespace = environment.get("ARGOCD_APP_NAMESPACE", "")
+    if "namespace" in read.arguments:
+        read.diagnostics.append(_wrong(DESTINATION, "contradicts namespace", "set only one of them"))
+    elif not namespace:
+        hint = "set spec.destination.namespace of the Application"
+        read.diagnostics.append(_wrong(DESTINATION, "is true, but the destination has no namespace", hint))
+    else:
+        read.arguments["namespace"] = namespace
+
+
+def _upper_name(name: str) -> str:
+    return name.upper().replace("-", "_")
+
+
+def _wrong(name: str, what: str, hint: str, severity: Literal["error", "warning"] = "error") -> Diagnostic:
+    return Diagnostic(
+        "InvalidParameter", severity, f"{name} {what}", hint=hint, object="Application", path="spec.source.plugin"
+    )
+
+
+# Whether a path that an Application names stays inside its repository.
+
+
+def leads_outside(path: str, environment: Mapping[str, str]) -> bool:
+    """Whether `path`, relative to the Application's folder, leaves the repository, also through links.
+
+    Only as far as the folder's depth in the repository is known.
+    """
+    if os.path.isabs(path):
+        return True
+    inside = environment.get("ARGOCD_APP_SOURCE_PATH")
+    if inside is None:
+        return False
+    depth = len([step for step in _steps(inside) if step not in ("", os.curdir)])
+    top = os.path.realpath(os.path.join(os.curdir, *[os.pardir] * depth))
+    return _steps(os.path.normpath(path)).count(os.pardir) > depth or not is_inside(path, top)
+
+
+def _steps(path: str) -> list[str]:
+    return path.split("/")

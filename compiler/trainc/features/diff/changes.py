@@ -1,0 +1,230 @@
+"""Compare two manifests of one object and return the fields that differ.
+
+Mappings are compared key by key. Lists are compared item by item if their items have an identity (`identities`), or if
+both are lists of mappings of the same length; any other list counts as one value. Moves are not changes. They are
+reported separately, because a cluster that compares whole lists may refuse them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from trainc.findings import Path
+from trainc.kube.documents import ITEM_KEYS, FieldPath, Item, Json, Manifest
+from trainc.kube.quantity import canonical
+from trainc.startup.records import dataclass
+
+Kind: TypeAlias = Literal["added", "removed", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A changed field: `before` is None if it was added, `after` if it was removed. Nulls do not occur.
+
+    `path` identifies items by name. `old` and `new` are the paths by index in the two manifests; for an item that one
+    of them lacks, the path of its list.
+    """
+
+    path: FieldPath
+    before: Any
+    after: Any
+    old: Path
+    new: Path
+
+    @property
+    def kind(self) -> Kind:
+        """Whether the field was added, removed or changed."""
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A list whose common items changed their order: their names before and after."""
+
+    path: FieldPath
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    path: FieldPath
+    old: Path
+    new: Path
+
+    @property
+    def field(self) -> str:
+        return str(self.path[-1]) if self.path else ""
+
+    def key(self, key: str) -> _Place:
+        return _Place((*self.path, key), (*self.old, key), (*self.new, key))
+
+    def item(self, name: str | int, old: int | None, new: int | None) -> _Place:
+        step = Item(name) if isinstance(name, str) else name
+        return _Place(
+            (*self.path, step),
+            self.old if old is None else (*self.old, old),
+            self.new if new is None else (*self.new, new),
+        )
+
+
+def compare_manifests(before: Json, after: Json) -> tuple[tuple[Change, ...], tuple[Move, ...]]:
+    """Changes and moves between two normalized manifests, in path order."""
+    found = list(_compare(before, after, _Place((), (), ())))
+    changes = tuple(entry for entry in found if isinstance(entry, Change))
+    return changes, tuple(entry for entry in found if isinstance(entry, Move))
+
+
+def _compare(old: Any, new: Any, place: _Place) -> Iterator[Change | Move]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted({*old, *new}):
+            yield from _compare(old.get(key), new.get(key), place.key(key))
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _compare_lists(old, new, place)
+    elif not _same(old, new):
+        yield Change(place.path, old, new, place.old, place.new)
+
+
+def _compare_lists(old: Sequence[Any], new: Sequence[Any], place: _Place) -> Iterator[Change | Move]:
+    was, becomes = identities(place.field, old), identities(place.field, new)
+    if was is not None and becomes is not None:
+        yield from _compare_items(dict(zip(was, old, strict=True)), dict(zip(becomes, new, strict=True)), place)
+    elif len(old) == len(new) and all(isinstance(item, dict) for item in (*old, *new)):
+        for i, (left, right) in enumerate(zip(old, new, strict=True)):
+            yield from _compare(left, right, place.item(i, i, i))
+    elif not _same(old, new):
+        yield Change(place.path, old, new, place.old, place.new)
+
+
+def _compare_items(old: Mapping[Item, Any], new: Mapping[Item, Any], place: _Place) -> Iterator[Change | Move]:
+    was, becomes = {name: i for i, name in enumerate(old)}, {name: i for i, name in enumerate(new)}
+    for name in dict.fromkeys((*old, *new)):
+        inside = place.item(name, was.get(name), becomes.get(name))
+        yield from _compare(old.get(name), new.get(name), inside)
+    kept, still = [name for name in old if name in new], [name for name in new if name in old]
+    if kept != still and not is_set(place.field):
+        yield Move(place.path, tuple(map(str, kept)), tuple(map(str, still)))
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Equality as in JSON: 1 is not true. Keys are unordered, list items are ordered."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return old.keys() == new.keys() and all(_same(value, new[key]) for key, value in old.items())
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(_same, old, new))
+    return isinstance(old, bool) == isinstance(new, bool) and bool(old == new)
+
+
+# Lists whose items have an identity, so that an item is recognized at any position.
+#
+# The merge keys are those of patches (ir.strategic_merge) and of lists with listType=map; in set-like lists neither
+# order nor duplicates matter.
+
+
+_KEYS: Mapping[str, str] = {
+    **ITEM_KEYS,
+    "rules": "name",
+    # Volume items: one key may be written to two files, but not two keys to the same file.
+    "items": "path",
+}
+_SETS = frozenset(
+    {
+        "accessModes",
+        "add",
+        "drop",
+        "finalizers",
+        "onJobFailureReasons",
+        "supplementalGroups",
+        "targetReplicatedJobs",
+        "tolerations",
+    }
+)
+
+
+def is_set(field: str) -> bool:
+    """Whether the order of the list under `field` is irrelevant."""
+    return field in _SETS
+
+
+def identities(field: str, items: Sequence[Any]) -> list[Item] | None:
+    """The identities of the items of the list under `field`, in order; None if they have none."""
+    if is_set(field):
+        names = [_text(item) for item in items]
+    elif field in _KEYS and all(isinstance(item, Mapping) and _KEYS[field] in item for item in items):
+        names = [_port(item) if field == "ports" else _text(item[_KEYS[field]]) for item in items]
+    else:
+        return None
+    return [Item(name) for name in names] if len(set(names)) == len(names) else None
+
+
+def _port(port: Mapping[str, Any]) -> str:
+    protocol = port.get("protocol", "TCP")
+    return str(port["containerPort"]) if protocol == "TCP" else f"{port['containerPort']}/{protocol}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+# Normalize manifests for comparison, dropping what only records who wrote them and how.
+#
+# Fields that the API server and Argo CD add to a live object are removed, so that the output of `kubectl get -o yaml`
+# can be compared with the output of trainc.
+
+
+_SERVER_METADATA = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
+_BOOKKEEPING = ("kubectl.kubernetes.io/last-applied-configuration", "argocd.argoproj.io/tracking-id")
+# Go's encoder writes these for empty structs.
+_PLACEHOLDERS = ("metadata", "resources", "status", "strategy")
+_QUANTITY_MAPS = ("limits", "requests", "overhead", "minResources")
+_QUANTITIES = ("sizeLimit", "divisor")
+
+
+def strip_server_fields(manifest: Manifest) -> Manifest:
+    """`manifest` as its author applied it: without status, server-side metadata, nulls and empty placeholders."""
+    kept: Manifest = _without_nulls({key: value for key, value in manifest.items() if key != "status"})
+    metadata = {key: value for key, value in kept.get("metadata", {}).items() if key not in _SERVER_METADATA}
+    if isinstance(metadata.get("annotations"), dict):
+        own = {key: value for key, value in metadata["annotations"].items() if key not in _BOOKKEEPING}
+        metadata["annotations"] = own
+        if not own:
+            del metadata["annotations"]
+    return {**kept, "metadata": metadata}
+
+
+def normalize(manifest: Manifest) -> Manifest:
+    """A stripped manifest with quantities in canonical form, so that `1024Mi` equals `1Gi`."""
+    return {key: _canonical(value) for key, value in manifest.items()}
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+        return {key: inner for key, inner in kept.items() if inner != {} or key not in _PLACEHOLDERS}
+    return [_without_nulls(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _field(key, inner) for key, inner in value.items()}
+    return [_canonical(item) for item in value] if isinstance(value, list) else value
+
+
+def _field(key: str, value: Any) -> Any:
+    if key in _QUANTITY_MAPS and isinstance(value, dict):
+        return {name: _amount(amount) for name, amount in value.items()}
+    return _amount(value) if key in _QUANTITIES else _canonical(value)
+
+
+def _amount(value: Any) -> Any:
+    """A quantity in canonical form; any other value unchanged."""
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return _canonical(value)
+    try:
+        return canonical(value)
+    except ValueError:
+        return value

@@ -1,0 +1,238 @@
+"""Show what changes between two inputs or outputs, and what the cluster will do.
+
+A and B are folders, files, - for stdin, or git:REV[:PATH]. TrainJobs are compiled
+before comparing; JobSets are compared as they are. Without B, a revision is
+compared with the working tree, output with what its sources compile to, and
+sources with the `output` of trainc.yaml. Without A, too, it is git:HEAD.
+
+The first line counts the jobs that restart, end, start or are refused, with the
+delivery that trainc.yaml configures; --all-deliveries shows the others too.
+
+Examples:
+  trainc diff
+  trainc diff git:origin/main --format markdown > comment.md
+  trainc diff rendered/ --exit-code
+  trainc diff --releases 2.1..2.3 jobs/
+  trainc diff --runtime torch-distributed=new.yaml
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from io import BytesIO
+
+from trainc.cli.command import (
+    FILE,
+    Arguments,
+    Status,
+    Streams,
+    UsageError,
+    add_input,
+    add_limits,
+    add_reporting,
+    add_shaping,
+    set_completion,
+)
+from trainc.cli.reporting import Files, Paint, Part, text_report
+from trainc.cli.settings import environment_name, environments_of_sides
+from trainc.features.diff.model import Diff
+from trainc.features.diff.sides import ReadSide, Side, look_up, new_diagnostics, read_side, sides_of
+from trainc.findings import CompileError, Diagnostic
+from trainc.findings.text import escape_report
+from trainc.startup.patterns import pattern
+from trainc.startup.records import replace
+
+FORMATS = ("text", "json", "markdown")
+# Green is harmless, yellow is refused, red restarts or ends a training.
+_COLOURS: dict[str, Part] = {
+    "title": "heading",
+    "added": "added",
+    "removed": "removed",
+    "changed": "plugin",
+    "harmless": "help",
+    "refused": "warning",
+    "harmful": "error",
+    "quiet": "faint",
+    "note": "info",
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the two sides, or a single one with variations."""
+    set_completion(
+        parser.add_argument(
+            "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
+        ),
+        FILE,
+    )
+    parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
+    parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
+    parser.add_argument("--all-deliveries", action="store_true", help="show the outcome for every delivery mode")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")
+    parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, like git diff")
+    add_input(parser, paths=False)
+    add_shaping(parser)
+    add_limits(parser)
+    add_reporting(parser)
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Compare two sides for each relevant environment."""
+    try:
+        look_up(*sides_of(arguments))
+        every = environments_of_sides(arguments)
+    except CompileError as error:
+        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
+        return Status.DIAGNOSED
+    if len(every) == 1:
+        return _run(every[0], streams)
+    shown: dict[str, bytes] = {}
+    statuses: list[Status] = []
+    for each in every:
+        out = BytesIO()
+        statuses.append(_run(each, Streams(streams.stdin, out, streams.err)))
+        shown[environment_name(each)] = out.getvalue()
+    streams.out.write(_format_all(shown, arguments.format))
+    return max(statuses)
+
+
+def _format_all(shown: Mapping[str, bytes], form: str) -> bytes:
+    """Combine the comparisons of all environments that could be read, under their names."""
+    if form == "json":
+        import json
+
+        found = {name: json.loads(text) for name, text in shown.items() if text}
+        return (json.dumps({"environments": found}, indent=2, ensure_ascii=False) + "\n").encode()
+    heading = "# {}\n\n" if form == "markdown" else "{}:\n"
+    return b"\n".join(heading.format(name).encode() + text for name, text in shown.items() if text)
+
+
+def _run(arguments: Arguments, streams: Streams) -> Status:
+    """Compare two sides; nothing is written unless both can be read."""
+    before, after, diagnostics = _read_both(arguments, streams)
+    if before is None or after is None:
+        report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+        streams.err.write(report)
+        return Status.DIAGNOSED
+    diff = _compare_sides(before, after, arguments)
+    streams.out.write(_format_diff(diff, arguments, streams).encode("utf-8", "backslashreplace"))
+    _report_new_warnings(before, after, arguments, streams)
+    return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
+
+
+def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
+    first, second = sides_of(arguments)
+    diagnostics: list[Diagnostic] = []
+    before = _read(first, arguments, streams, diagnostics)
+    if (
+        len(arguments.sides) == 1
+        and not (arguments.releases or arguments.runtime)
+        and first.revision is None
+        and before
+    ):
+        return _against_output(before, second, arguments, streams, diagnostics)
+    return before, _read(second, arguments, streams, diagnostics), diagnostics
+
+
+def _against_output(
+    given: ReadSide, second: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]
+) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
+    """Choose the other side if only one is named: its sources for output, the `output` of trainc.yaml for sources."""
+    if not given.found.compiled:
+        if given.output_below is not None:
+            # A folder with several outputs, one of which is produced by the settings of trainc.yaml.
+            output = _read(Side(given.output_below, given.output_below), arguments, streams, diagnostics)
+            return output, _read(second, arguments, streams, diagnostics), diagnostics
+        return given, _read(second, arguments, streams, diagnostics), diagnostics
+    if given.output is None:
+        raise UsageError(
+            f"{given.label} contains sources, and no trainc.yaml says where their output is; "
+            f"name both sides, as in `trainc diff git:HEAD:{given.label} {given.label}`"
+        )
+    output = _read(Side(given.output, given.output), arguments, streams, diagnostics)
+    return output, given, diagnostics
+
+
+def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]) -> ReadSide | None:
+    try:
+        return read_side(side, arguments, streams)
+    except CompileError as error:
+        diagnostics += error.diagnostics
+        return None
+
+
+def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
+    from trainc.features.diff.comparison import compare
+    from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
+    from trainc.features.diff.model import Side as Compared
+    from trainc.features.diff.verdicts import JobSetRules
+    from trainc.kube.releases import NEWEST_RELEASE
+
+    release = after.options.release or NEWEST_RELEASE
+    found = compare(
+        Compared(_label(before, after), before.found.manifests),
+        Compared(_label(after, before), after.found.manifests),
+        JobSetRules(release),
+        [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
+        release,
+    )
+    notes = [*_dropped_fields(before, after), *_admission(before, after)]
+    return replace(found, notes=(*notes, *found.notes)) if notes else found
+
+
+def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:
+    """Fields that the later release no longer has, with the objects that use them."""
+    used: dict[str, list[str]] = {}
+    for d in new_diagnostics(before, after):
+        if d.code == "DeprecatedField":
+            used.setdefault(pattern(r"\[\d+\]").sub("[]", d.path), []).append(d.object)
+    return [
+        f"Trainer {after.options.release} has no {path}, which {_some(list(dict.fromkeys(objects)))} "
+        f"{'uses' if len(objects) == 1 else 'use'}; trainc still accepts it, and `trainc migrate` replaces it."
+        for path, objects in used.items()
+    ]
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _admission(before: ReadSide, after: ReadSide) -> list[str]:
+    """Changes in admission by the cluster of trainc.yaml; a side without a cluster uses that of the other."""
+    snapshot = after.cluster if after.cluster is not None else before.cluster
+    if snapshot is None:
+        return []
+    from trainc.features.fits.changes import fit_changes
+
+    jobsets = [[one for one in side.found.manifests if one["kind"] == "JobSet"] for side in (before, after)]
+    was = snapshot if before.cluster is None else before.cluster
+    return fit_changes((jobsets[0], was), (jobsets[1], snapshot))
+
+
+def _label(side: ReadSide, other: ReadSide) -> str:
+    """The label of a side, with its release if that changed in trainc.yaml."""
+    differ = side.found.compiled and other.found.compiled and side.options.release != other.options.release
+    named = f", Trainer {side.options.release or 'newest'}"
+    return side.label + named if differ and not side.label.endswith(named) else side.label
+
+
+def _format_diff(diff: Diff, arguments: Arguments, streams: Streams) -> str:
+    if arguments.format == "json":
+        from trainc.features.diff.text import diff_json
+
+        return diff_json(diff)
+    if arguments.format == "markdown":
+        from trainc.features.diff.markdown import diff_markdown
+
+        return escape_report(diff_markdown(diff))
+    from trainc.features.diff.text import diff_text
+
+    paint = Paint(arguments.color, streams.out)
+    return escape_report(diff_text(diff, lambda part, text: paint(_COLOURS[part], text)), coloured=paint.is_on)
+
+
+def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:
+    """Report new warnings; `trainc check` reports the others."""
+    new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
+    streams.err.write(text_report(new, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))

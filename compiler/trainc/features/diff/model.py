@@ -1,0 +1,380 @@
+"""The result of a comparison as data, for the reporters."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from trainc.features.diff.changes import Change, Move, normalize, strip_server_fields
+from trainc.features.diff.delivery import DeliveryMethod, Outcome, group_size, groups_of
+from trainc.features.diff.verdicts import Verdict
+from trainc.ir.devices import is_gpu
+from trainc.kube.documents import Manifest
+from trainc.kube.quantity import ZERO, Quantity, ResourceList, pod_requests
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+# Match the objects of both sides by API version, kind, namespace and name.
+
+
+class ObjectKey(NamedTuple):
+    """The identity of an object; `name` omits the content hash if only the hash differs."""
+
+    namespace: str
+    name: str
+    kind: str
+    api_version: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An object on one or both sides: `before` and `after` as delivered, and in the normalized forms."""
+
+    key: ObjectKey
+    before: Manifest | None
+    after: Manifest | None
+    normal_before: Manifest | None
+    normal_after: Manifest | None
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether only the content hash in the object's name changed."""
+        names = [side["metadata"]["name"] for side in (self.before, self.after) if side is not None]
+        return len(set(names)) > 1
+
+
+def pair_objects(before: Iterable[Manifest], after: Iterable[Manifest]) -> tuple[Pair, ...]:
+    """Pair the objects of both sides, ordered by namespace and name. Of duplicates, the last one counts."""
+    left, right = [strip_server_fields(m) for m in before], [strip_server_fields(m) for m in after]
+    plain = _plain_by_namespace(left, right)
+    was, becomes = _by_key(left, plain), _by_key(right, plain)
+    return tuple(
+        Pair(key, *_delivered(was.get(key), becomes.get(key)), *_compared(was.get(key), becomes.get(key)))
+        for key in sorted({*was, *becomes})
+    )
+
+
+def find_duplicates(manifests: Iterable[Manifest]) -> list[str]:
+    """The display names of objects that occur more than once."""
+    counted = Counter(
+        ObjectKey(_namespace(m), str(m["metadata"]["name"]), m["kind"], m["apiVersion"]) for m in manifests
+    )
+    return [str(key) for key, count in sorted(counted.items()) if count > 1]
+
+
+class _SideOfObject(NamedTuple):
+    delivered: Manifest
+    compared: Manifest
+
+
+def _plain_by_namespace(before: list[Manifest], after: list[Manifest]) -> dict[str, Mapping[str, str]]:
+    sides = [_jobset_names(before), _jobset_names(after)]
+    return {
+        namespace: plain_names(sides[0].get(namespace, ()), sides[1].get(namespace, ()))
+        for namespace in sorted({*sides[0], *sides[1]})
+    }
+
+
+def _jobset_names(manifests: list[Manifest]) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for manifest in manifests:
+        if manifest["kind"] == "JobSet":
+            names.setdefault(_namespace(manifest), []).append(manifest["metadata"]["name"])
+    return names
+
+
+def _by_key(manifests: list[Manifest], plain: Mapping[str, Mapping[str, str]]) -> dict[ObjectKey, _SideOfObject]:
+    found = {}
+    for manifest in manifests:
+        compared = replace_hashed_names(normalize(manifest), plain.get(_namespace(manifest), {}))
+        name = compared["metadata"]["name"]
+        key = ObjectKey(_namespace(manifest), name, manifest["kind"], manifest["apiVersion"])
+        found[key] = _SideOfObject(manifest, compared)
+    return found
+
+
+def _namespace(manifest: Manifest) -> str:
+    return str(manifest["metadata"].get("namespace", ""))
+
+
+def _delivered(*sides: _SideOfObject | None) -> tuple[Manifest | None, ...]:
+    return tuple(side and side.delivered for side in sides)
+
+
+def _compared(*sides: _SideOfObject | None) -> tuple[Manifest | None, ...]:
+    return tuple(side and side.compared for side in sides)
+
+
+# Names with a content hash: a job under a new hash and its objects are compared under their plain names.
+
+
+# The suffix that target.name_hash appends: six characters of Kubernetes' alphabet for generated names.
+_HASHED = pattern(r"(?P<plain>.+)-[bcdfghjklmnpqrstvwxz2456789]{6}")
+
+
+def plain_names(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
+    """Map names that only one side has to their plain names, if both sides have exactly one job of that plain name."""
+    was, becomes = set(before), set(after)
+    gone, new = sorted(was - becomes), sorted(becomes - was)
+    left, right = (Counter(map(_plain, names)) for names in (gone, new))
+    return {name: _plain(name) for name in (*gone, *new) if left[_plain(name)] == right[_plain(name)] == 1}
+
+
+def _plain(name: str) -> str:
+    match = _HASHED.fullmatch(name)
+    return match["plain"] if match else name
+
+
+def replace_hashed_names(manifest: Manifest, plain: Mapping[str, str]) -> Manifest:
+    """Replace each hashed name in the manifest, alone or as a prefix of a longer name, by its plain name."""
+    mentioned = {name: short for name, short in plain.items() if name != short}
+    if not mentioned:
+        return manifest
+    # Longest first, so that no name is mistaken for a prefix of another.
+    names = "|".join(map(re.escape, sorted(mentioned, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<![a-z0-9-])({names})(?![a-z0-9])")
+    renamed: Manifest = _replaced(manifest, pattern, mentioned)
+    return renamed
+
+
+def _replaced(value: Any, pattern: re.Pattern[str], plain: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _replaced(inner, pattern, plain) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item, pattern, plain) for item in value]
+    if isinstance(value, str):
+        return pattern.sub(lambda match: plain[match[1]], value)
+    return value
+
+
+# Objects that belong together: a JobSet, its PodGroup, and what its pods mount.
+
+
+@dataclass(frozen=True, slots=True)
+class JobPairs:
+    """The objects of one job on both sides, with the JobSet last; or a single object that belongs to no job."""
+
+    namespace: str
+    name: str
+    pairs: tuple[Pair, ...]
+
+    @property
+    def jobset(self) -> Pair | None:
+        """The JobSet; None for an object that belongs to no job."""
+        return self.pairs[-1] if self.pairs[-1].key.kind == "JobSet" else None
+
+    def manifests(self, side: str) -> list[Manifest]:
+        """The objects of one side ("before" or "after") as delivered."""
+        found = [getattr(pair, side) for pair in self.pairs]
+        return [manifest for manifest in found if manifest is not None]
+
+
+def group_by_job(pairs: Sequence[Pair]) -> tuple[JobPairs, ...]:
+    """Group the pairs by job, ordered by namespace and name."""
+    owners: dict[tuple[str, str, str], Pair] = {}
+    for jobset in (pair for pair in pairs if pair.key.kind == "JobSet"):
+        for kind, name in _mentions(jobset):
+            owners.setdefault((jobset.key.namespace, kind, name), jobset)
+    members: dict[ObjectKey, list[Pair]] = {}
+    for pair in pairs:
+        owner = (
+            pair if pair.key.kind == "JobSet" else owners.get((pair.key.namespace, _role(pair), pair.key.name), pair)
+        )
+        members.setdefault(owner.key, []).append(pair)
+    return tuple(
+        JobPairs(key.namespace, key.name, tuple(sorted(group, key=lambda p: (p.key == key, p.key.kind, p.key.name))))
+        for key, group in members.items()
+    )
+
+
+def _role(pair: Pair) -> str:
+    """The kind under which a JobSet refers to an object: an object that generates a Secret counts as that Secret."""
+    return pair.key.kind if pair.key.kind in ("PodGroup", "Workload", "ConfigMap") else "Secret"
+
+
+def _mentions(jobset: Pair) -> Iterator[tuple[str, str]]:
+    yield "PodGroup", jobset.key.name
+    yield "Workload", jobset.key.name
+    for side in (jobset.normal_before, jobset.normal_after):
+        for replicated_job in (side or {}).get("spec", {}).get("replicatedJobs") or ():
+            template = replicated_job.get("template", {}).get("spec", {}).get("template", {})
+            yield from (("PodGroup", name) for name in groups_of(template))
+            pod = template.get("spec", {})
+            for volume in pod.get("volumes") or ():
+                yield from _sources(volume)
+                for source in volume.get("projected", {}).get("sources") or ():
+                    yield from _sources(source)
+
+
+def _sources(volume: Manifest) -> Iterator[tuple[str, str]]:
+    if "configMap" in volume:
+        yield "ConfigMap", volume["configMap"].get("name", "")
+    if "secret" in volume:
+        yield "Secret", volume["secret"].get("secretName") or volume["secret"].get("name", "")
+
+
+# The steps of a JobSet and the resources they request.
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A replicated job: its pod count, the requests per pod, and the steps it waits for with the required status."""
+
+    name: str
+    pods: int
+    requests: ResourceList
+    depends_on: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def gpus(self) -> Quantity:
+        """GPUs per pod."""
+        found = [amount for name, amount in self.requests.items() if is_gpu(name)]
+        return sum(found, start=ZERO)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The resources a job requests while it trains. `gang` is None without a PodGroup.
+
+    Steps that others await with `dependsOn: Complete` do not count: they have finished by the time the others run.
+    """
+
+    nodes: int = 0
+    gpus: Quantity = ZERO
+    cpu: Quantity = ZERO
+    memory: Quantity = ZERO
+    gang: int | None = None
+
+    def __add__(self, other: Totals) -> Totals:
+        gangs = [gang for gang in (self.gang, other.gang) if gang is not None]
+        return Totals(
+            self.nodes + other.nodes,
+            self.gpus + other.gpus,
+            self.cpu + other.cpu,
+            self.memory + other.memory,
+            sum(gangs) if gangs else None,
+        )
+
+
+def steps_of(jobset: Manifest) -> tuple[Step, ...]:
+    """The steps in manifest order. The manifest must have passed its schema."""
+    return tuple(map(_step, jobset.get("spec", {}).get("replicatedJobs") or ()))
+
+
+def _step(replicated_job: Manifest) -> Step:
+    job = replicated_job.get("template", {}).get("spec", {})
+    parallelism = job.get("parallelism", 1)
+    pods = replicated_job.get("replicas", 1) * min(parallelism, job.get("completions", parallelism))
+    awaited = tuple((other["name"], other.get("status", "Complete")) for other in replicated_job.get("dependsOn") or ())
+    requests = pod_requests(job.get("template", {}).get("spec", {}), limits_count=True)
+    return Step(replicated_job["name"], pods, requests, awaited)
+
+
+def totals_of(steps: Sequence[Step], pod_groups: Sequence[Manifest] = ()) -> Totals:
+    """The sum over the steps that run at the same time, and the gang size that the PodGroups request."""
+    over = {name for step in steps for name, status in step.depends_on if status == "Complete"}
+    total = Totals(gang=_gang(pod_groups))
+    for step in steps:
+        if step.name not in over:
+            cpu, memory = (step.requests.get(name, ZERO) * step.pods for name in ("cpu", "memory"))
+            total += Totals(step.pods, step.gpus * step.pods, cpu, memory)
+    return total
+
+
+def _gang(pod_groups: Sequence[Manifest]) -> int | None:
+    known = [size for group in pod_groups if (size := group_size(group)) is not None]
+    return sum(known) if known else None
+
+
+Status: TypeAlias = Literal["added", "removed", "changed", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of the comparison: its display name and its manifests."""
+
+    label: str
+    manifests: Sequence[Manifest]
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """A value on both sides; None on a side where the object does not exist."""
+
+    before: Totals | None
+    after: Totals | None
+
+    @property
+    def differ(self) -> bool:
+        """Whether the two values differ."""
+        return self.before != self.after
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDiff:
+    """A changed object. `verdicts` is by delivery method; `renamed` is (before, after) if only the hash changed."""
+
+    key: ObjectKey
+    status: Status
+    changes: tuple[Change, ...]
+    moves: tuple[Move, ...]
+    verdicts: Mapping[str, Verdict]
+    renamed: tuple[str, str] | None = None
+
+    def outcomes(self, index: int) -> dict[str, Outcome]:
+        """The outcome of one change, by delivery method."""
+        return {method: verdict.per_change[index] for method, verdict in self.verdicts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class JobDiff:
+    """A job with its changed objects, or a single object that belongs to no job (`kind` is then not JobSet).
+
+    `outcomes` maps each delivery method to the worst outcome among the objects. `notes` are full sentences.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    status: Status
+    objects: tuple[ObjectDiff, ...]
+    outcomes: Mapping[str, Outcome]
+    totals: Versions
+    steps_before: tuple[Step, ...]
+    steps_after: tuple[Step, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The display name: "team-a/llm", with the kind unless it is JobSet."""
+        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return name if self.kind == "JobSet" else f"{self.kind} {name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """The comparison of two sets of manifests.
+
+    `jobs` are the changed jobs, ordered by namespace and name; `unchanged` counts the others. `method` is the one
+    selected by the options, and `deliveries` are those to show. `totals` covers all jobs, including unchanged ones.
+    """
+
+    before: str
+    after: str
+    release: str
+    method: DeliveryMethod
+    deliveries: tuple[DeliveryMethod, ...]
+    jobs: tuple[JobDiff, ...]
+    unchanged: int
+    totals: Versions
+    notes: tuple[str, ...]
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether any field differs; reordered lists do not count."""
+        return any(job.status != "unchanged" for job in self.jobs)

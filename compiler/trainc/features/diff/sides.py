@@ -1,0 +1,417 @@
+"""The two sides of `trainc diff`: what the words of its command line stand for, and how each side is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager
+from typing import Any
+
+from trainc.cli.command import Arguments, Streams, UsageError
+from trainc.cli.settings import Settings, limits_of, settings_of
+from trainc.explain import place
+from trainc.findings import CompileError, Diagnostic, Source, format_path, has_errors, sort_diagnostics
+from trainc.findings.policy import Rules, keep_severities
+from trainc.kube.names import JOBSET_API, RUNTIME_KINDS
+from trainc.kube.releases import NEWEST_RELEASE, RELEASES, normalize_release
+from trainc.options import Limits, Options
+from trainc.pipeline.inputs import Inputs
+from trainc.pipeline.session import Session
+from trainc.project.configuration import FILE_NAME, read_configuration
+from trainc.project.dialects import claimed_by, is_trainer_document
+from trainc.reading.document import Document, label_of
+from trainc.reading.files import STDIN, is_overlay_folder, read_paths
+from trainc.reading.git import Repository, commit_of, repository_of, write_revision
+from trainc.reading.opening import is_inside
+from trainc.schema import check
+from trainc.startup.records import dataclass, replace
+
+# Turn inputs into manifests to compare: TrainJobs are compiled, previous output is validated.
+
+
+# The kinds that trainc emits. A folder of output may contain other objects, which are not judged.
+_COMPARED_KINDS = (
+    "ConfigMap",
+    "ExternalSecret",
+    "Job",
+    "JobSet",
+    "PodGroup",
+    "Role",
+    "RoleBinding",
+    "SSHKey",
+    "SealedSecret",
+    "Secret",
+    "ServiceAccount",
+    "Workload",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestSet:
+    """Manifests with their warnings. `compiled` says whether they were compiled from sources."""
+
+    manifests: list[dict[str, Any]]
+    diagnostics: list[Diagnostic]
+    compiled: bool
+
+
+def manifest_set(inputs: Inputs, options: Options, rules: Rules = keep_severities) -> ManifestSet:
+    """The manifests that `inputs` lead to, empty if they contain no job. Raises CompileError if anything is wrong."""
+    if holds_jobs(inputs):
+        session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules)
+        compiled = session.compile_all(inputs.diagnostics)
+        found = ManifestSet(compiled.manifests, compiled.diagnostics, compiled=True)
+    else:
+        found = _read_rendered(inputs, options.release or NEWEST_RELEASE)
+    if has_errors(found.diagnostics):
+        raise CompileError(found.diagnostics)
+    return replace(found, diagnostics=sort_diagnostics(found.diagnostics))
+
+
+def holds_jobs(inputs: Inputs) -> bool:
+    """Whether `inputs` contain anything to compile."""
+    return any(map(_is_trainjob, inputs.documents))
+
+
+def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
+    """`inputs` with the runtime `name`, wherever it is defined, replaced by `replacement` under that name."""
+    metadata = replacement.data.get("metadata")
+    named = {**replacement.data, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name}}
+    kept = [document for document in inputs.documents if not _is_runtime(document, name)]
+    sources = [
+        [document for document in source if not _is_runtime(document, name)] for source in inputs.runtime_sources
+    ]
+    return replace(inputs, documents=[*kept, replace(replacement, data=named)], runtime_sources=sources)
+
+
+def is_runtime(document: Document) -> bool:
+    """Whether a document is a runtime, of Trainer's own API or of a dialect."""
+    dialect = claimed_by(document.data)
+    kind = document.data.get("kind")
+    return kind in RUNTIME_KINDS or (dialect is not None and dialect.kinds[str(kind)] in RUNTIME_KINDS)
+
+
+def _is_runtime(document: Document, name: str) -> bool:
+    metadata = document.data.get("metadata")
+    return is_runtime(document) and isinstance(metadata, dict) and metadata.get("name") == name
+
+
+def _is_trainjob(document: Document) -> bool:
+    return is_trainer_document(document.data) and not is_runtime(document)
+
+
+def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
+    manifests: list[dict[str, Any]] = []
+    diagnostics = list(inputs.diagnostics)
+    for document in inputs.documents:
+        data = document.data
+        if data.get("kind") not in _COMPARED_KINDS or not _has_name(data):
+            continue
+        manifests.append(data)
+        diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
+    return ManifestSet(manifests, diagnostics, compiled=False)
+
+
+def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
+    """Why a JobSet cannot be compared: an unsupported version, or a field of the wrong type."""
+    if document.data.get("apiVersion") != JOBSET_API:
+        message = f"this JobSet has apiVersion {document.data.get('apiVersion')}, not {JOBSET_API}"
+        hint = f"compare JobSets of {JOBSET_API}"
+        source = document.locate(("apiVersion",))
+        return [
+            Diagnostic(
+                "NotAJobSet",
+                "error",
+                message,
+                hint=hint,
+                object=label_of(document.data),
+                path="apiVersion",
+                source=source,
+            )
+        ]
+    _, findings = check(document.data, "JobSet", release, prune=True)
+    return [document.place(f) for f in findings if f.severity == "error"]
+
+
+def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
+    """Malformed labels or annotations, which would break other tools."""
+    for field in ("labels", "annotations"):
+        value = document.data["metadata"].get(field)
+        if value is not None and not isinstance(value, dict):
+            where = ("metadata", field)
+            message, hint = f"{field} must be a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
+            label = label_of(document.data)
+            yield Diagnostic(
+                "WrongType",
+                "error",
+                message,
+                hint=hint,
+                object=label,
+                path=format_path(where),
+                source=document.locate(where),
+            )
+
+
+def _has_name(data: dict[str, Any]) -> bool:
+    metadata = data.get("metadata")
+    return (
+        isinstance(metadata, dict) and isinstance(metadata.get("name"), str) and isinstance(data.get("apiVersion"), str)
+    )
+
+
+_GIT = "git:"
+WORKING_TREE = "working tree"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The source of one side: a path (None for the configured sources), in a revision or in the working tree.
+
+    `release` and `runtime`, a name and a file, override those of the input. The folder `skip` is not entered.
+    """
+
+    label: str
+    path: str | None = None
+    revision: str | None = None
+    release: str | None = None
+    runtime: tuple[str, str] | None = None
+    skip: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSide:
+    """A side after reading: its manifests, how they were compiled and are delivered, and the location of output.
+
+    `output_below` is the output folder if it is below the named path and no sources are.
+    `cluster` has the objects of the snapshot that trainc.yaml names; None if it names none.
+    """
+
+    label: str
+    found: ManifestSet
+    options: Options
+    output: str | None
+    output_below: str | None = None
+    cluster: list[dict[str, Any]] | None = None
+
+
+def sides_of(arguments: Arguments) -> tuple[Side, Side]:
+    """The sides before and after. Raises UsageError if the arguments do not define two sides."""
+    given = [_side(word) for word in arguments.sides]
+    if arguments.releases or arguments.runtime:
+        if len(given) > 1:
+            raise UsageError("--releases and --runtime compare an input with itself; name only one")
+        return _variants(given[0] if given else Side(WORKING_TREE), arguments)
+    if len(given) > 2:
+        raise UsageError("at most two inputs can be compared")
+    if [side.path for side in given].count(STDIN) > 1:
+        raise UsageError("only one side can be -")
+    if len(given) == 2:
+        return given[0], given[1]
+    before = given[0] if given else Side(f"{_GIT}HEAD", revision="HEAD")
+    if before.revision is None:
+        return before, Side(WORKING_TREE, skip=before.path)
+    path = None if before.path is None else _in_working_tree(before.path)
+    return before, Side(WORKING_TREE if path is None else path, path)
+
+
+def releases_of(text: str) -> tuple[str, str]:
+    """Parse `2.1..2.3` into two releases. Raises UsageError."""
+    old, dots, new = text.partition("..")
+    if not dots:
+        raise UsageError(
+            f"argument --releases: {text!r} does not have the form OLD..NEW, such as {RELEASES[0]}..{RELEASES[-1]}"
+        )
+    try:
+        return normalize_release(old), normalize_release(new)
+    except ValueError as error:
+        raise UsageError(f"argument --releases: {error}") from None
+
+
+def look_up(*sides: Side) -> None:
+    """Raise CompileError early if a revision cannot be read, before any folders are walked."""
+    for side in sides:
+        if side.revision is not None:
+            commit_of(_here(), side.revision)
+
+
+def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
+    """Diagnostics of the side after that the side before does not have."""
+    known = {(d.code, d.object, d.path, d.message) for d in before.found.diagnostics}
+    return [d for d in after.found.diagnostics if (d.code, d.object, d.path, d.message) not in known]
+
+
+def _side(word: str) -> Side:
+    if not word.startswith(_GIT):
+        return Side("stdin" if word == STDIN else word, word)
+    revision, colon, path = word.removeprefix(_GIT).partition(":")
+    if not revision or revision.startswith("-"):
+        raise UsageError(f"{word!r} has no revision; write git:REV or git:REV:PATH")
+    return Side(word, path if colon else None, revision)
+
+
+def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
+    """An input unchanged, and with another release, another runtime, or both."""
+    before, after = side, side
+    labels = ["", ""]
+    if arguments.releases:
+        old, new = releases_of(arguments.releases)
+        before, after = replace(before, release=old), replace(after, release=new)
+        labels = [f", Trainer {old}", f", Trainer {new}"]
+    if arguments.runtime:
+        name, equals, file = arguments.runtime.partition("=")
+        if not (name and equals and file):
+            raise UsageError(f"argument --runtime: {arguments.runtime!r} does not have the form NAME=FILE")
+        after = replace(after, runtime=(name, os.path.abspath(file)))
+        labels[1] += f", {name} from {file}"
+    return replace(before, label=before.label + labels[0]), replace(after, label=after.label + labels[1])
+
+
+def _in_working_tree(path: str) -> str:
+    repository = _here()
+    return os.path.relpath(os.path.join(repository.top, _from_top(path, repository)))
+
+
+def _from_top(path: str | None, repository: Repository) -> str:
+    """A path in a revision, relative to the repository root. For git, only `./` paths start at the current folder."""
+    if path is None or path.startswith(("./", "../")) or path in {".", ".."}:
+        return os.path.normpath(os.path.join(repository.prefix, path or "."))
+    return os.path.normpath(path or ".")
+
+
+def _here() -> Repository:
+    return repository_of(".")
+
+
+@contextmanager
+def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[tuple[Arguments, str]]:
+    """The current folder as of a revision: the arguments adapted to it, and its path relative to the root."""
+    repository = _here()
+    with tempfile.TemporaryDirectory(prefix="trainc-diff-") as folder:
+        tree = os.path.join(os.path.realpath(folder), "tree")
+        here = os.path.join(tree, repository.prefix)
+        os.makedirs(here)
+        # Marks the root of the repository, as in the working tree.
+        os.mkdir(os.path.join(tree, ".git"))
+        limits = limits_of(arguments)
+        only = [] if path is None else _requested_paths(_from_top(path, repository))
+        links = write_revision(repository, revision, tree, limits, only)
+        moved = Arguments(**vars(arguments))
+        moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
+        moved.config = arguments.config and _moved(arguments.config, repository)
+        for name in ("runtimes", "overlay"):
+            setattr(moved, name, [_moved(p, repository) for p in getattr(arguments, name) or ()] or None)
+        with chdir(here):
+            if only and (links or _refers_to_more(moved, limits)):
+                write_revision(repository, revision, tree, limits)
+            yield moved, repository.prefix
+
+
+def _requested_paths(path: str) -> list[str]:
+    """A path from the root, and the settings files that may apply to it."""
+    if os.path.isabs(path) or path.split(os.sep, maxsplit=1)[0] == os.pardir:
+        return [FILE_NAME]  # The path does not exist in the revision, which is reported later.
+    folders = [path]
+    while folders[-1] not in ("", os.curdir, os.pardir):
+        folders.append(os.path.dirname(folders[-1]))
+    return [path, *(os.path.join(folder, FILE_NAME) for folder in folders)]
+
+
+def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
+    """Whether compiling may require files of the repository other than the named ones."""
+    if arguments.config or arguments.overlay or arguments.runtimes or any(map(is_overlay_folder, arguments.paths)):
+        return True
+    try:
+        configuration = read_configuration(arguments.paths, None, limits)
+    except CompileError:
+        return True  # Reported later.
+    return bool(configuration.overlay or configuration.runtimes)
+
+
+def _moved(path: str, repository: Repository) -> str:
+    """The path of a file in the copy of the current folder; a path outside the repository is unchanged."""
+    inside = os.path.relpath(os.path.realpath(path), os.path.realpath(repository.top))
+    if inside.startswith(os.pardir):
+        return os.path.abspath(path)
+    return os.path.relpath(inside, repository.prefix or ".")
+
+
+def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
+    """Read and compile one side. Raises CompileError with all its problems, using the file names the user gave."""
+    if side.revision is None:
+        given = Arguments(**{**vars(arguments), "paths": [] if side.path is None else [side.path]})
+        return _read(side, given, streams)
+    with _inside(side.revision, arguments, side.path) as (moved, folder):
+        try:
+            return _read(side, moved, streams)
+        except CompileError as error:
+            raise CompileError(_of_revision(d, side.revision, folder) for d in error.diagnostics) from None
+
+
+def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
+    arguments.release = side.release or arguments.release
+    settings = settings_of(arguments)
+    output = settings.configuration.output
+    below = _only_output(output, settings)
+    if below or (output and all(_is_within(path, output) for path in settings.paths)):
+        # Compiled manifests have been patched already.
+        settings = replace(settings, overlays=())
+    skip = side.skip or (None if below else _unless_named(output, settings.paths))
+    inputs = settings.read(streams.stdin, skip)
+    if STDIN not in settings.paths and not holds_jobs(inputs):
+        # Some files of split output may contain only a ConfigMap.
+        inputs = settings.read(streams.stdin, skip, everything=True)
+    if side.runtime:
+        inputs = with_runtime(inputs, side.runtime[0], _one_runtime(side.runtime[1], settings.options))
+    cluster = settings.configuration.cluster
+    snapshot = None
+    if cluster is not None and os.path.exists(cluster):
+        snapshot = [document.data for document in read_paths([cluster], settings.options.limits, everything=True)[0]]
+    found = manifest_set(inputs, settings.options, settings.policy())
+    return ReadSide(side.label, found, settings.options, output, below, snapshot)
+
+
+def _only_output(output: str | None, settings: Settings) -> str | None:
+    """The output folder, if it is strictly below one of the paths and none of the configured sources is."""
+    configuration = settings.configuration
+    if output is None:
+        return None
+    sources = configuration.sources or (os.path.dirname(configuration.file or "") or os.curdir,)
+    for path in settings.paths:
+        holds = [_is_within(place, path) for place in (output, *sources)]
+        if holds[0] and not any(holds[1:]) and not _is_within(path, output):
+            return output
+    return None
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return is_inside(path, os.path.realpath(folder))
+
+
+def _unless_named(output: str | None, paths: Sequence[str]) -> str | None:
+    """The output folder to skip when walking sources; None if a path asks for it."""
+    if output is None:
+        return None
+    folder = os.path.realpath(output)
+    return None if any(os.path.commonpath([os.path.realpath(p), folder]) == folder for p in paths) else output
+
+
+def _one_runtime(file: str, options: Options) -> Document:
+    documents, problems = read_paths([file], options.limits)
+    if has_errors(problems):
+        raise CompileError(problems)
+    runtimes = [document for document in documents if is_runtime(document)]
+    if len(runtimes) != 1:
+        raise UsageError(f"{file} contains {len(runtimes)} runtimes; --runtime needs a file with exactly one")
+    return runtimes[0]
+
+
+def _of_revision(diagnostic: Diagnostic, revision: str, folder: str) -> Diagnostic:
+    source = diagnostic.source
+    if source is None:
+        return replace(diagnostic, message=f"{diagnostic.message} (in {_GIT}{revision})")
+    if os.path.isabs(source.file) or source.origin == "catalog":
+        return diagnostic
+    file = f"{_GIT}{revision}:{os.path.normpath(os.path.join(folder, source.file))}"
+    return replace(diagnostic, source=Source(file, source.line, source.column, "git"))

@@ -1,0 +1,259 @@
+"""Render a `Diff` for a terminal: each job with its resources, changes, outcomes and notes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any, Literal, TypeAlias
+
+from trainc.features.diff.changes import Change
+from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, DeliveryMethod, Outcome
+from trainc.features.diff.model import Diff, JobDiff, ObjectDiff, Step, Totals, Versions
+from trainc.features.diff.values import (
+    as_arrow,
+    by_outcome,
+    differing_lines,
+    figures,
+    group_by_heading,
+    headline,
+    names_of,
+    one_liners,
+)
+from trainc.features.diff.verdicts import Verdict
+from trainc.findings import Finding, format_path
+from trainc.kube.documents import FieldPath, format_field
+from trainc.kube.quantity import format_resources
+
+Part: TypeAlias = Literal["title", "added", "removed", "changed", "harmless", "refused", "harmful", "quiet", "note"]
+Paint: TypeAlias = Callable[[Part, str], str]
+
+# Notes are full sentences and are shown without a label.
+_WIDTH = 96
+_SIGNS: dict[str, tuple[str, Part]] = {
+    "added": ("+", "added"),
+    "removed": ("-", "removed"),
+    "changed": ("~", "changed"),
+}
+_TONE: dict[Outcome, Part] = {
+    "nothing": "harmless",
+    "in-place": "harmless",
+    "created": "harmless",
+    "unknown": "refused",
+    "needs-suspend": "refused",
+    "immutable": "refused",
+    "invalid": "refused",
+}
+
+
+def diff_text(diff: Diff, paint: Paint) -> str:
+    """Render the whole comparison; a single line if nothing differs."""
+    lines = [f"{paint('removed', diff.before)} → {paint('added', diff.after)}"]
+    if not diff.jobs:
+        notes = [line for note in diff.notes for line in _note(note, "", paint)]
+        return "".join(f"{line}\n" for line in (f"{lines[0]}: no changes in {_jobs(diff.unchanged)}", *notes))
+    lines += [paint("title", line) for line in (headline(diff),) if line]
+    lines.append(paint("quiet", _judged(diff)))
+    for job in diff.jobs:
+        lines += ["", *_job(job, diff, paint)]
+    lines += ["", *_summary(diff, paint)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _judged(diff: Diff) -> str:
+    if len(diff.deliveries) > 1:
+        return f"evaluated for Trainer {diff.release}; (*) marks your delivery mode"
+    return f"evaluated for Trainer {diff.release} and {diff.method.label}; --all-deliveries shows the others"
+
+
+def _job(job: JobDiff, diff: Diff, paint: Paint) -> Iterator[str]:
+    method = diff.method
+    outcome = job.outcomes[method.id]
+    yield f"{paint('title', job.label)}  {_status(job)}: {paint(_tone(outcome), LABELS[outcome])}"
+    if job.kind == "JobSet":
+        yield f"  {_figures(job.totals, paint)}"
+    for one in job.objects:
+        yield from _object(one, method, outcome, paint)
+    for found, methods in by_outcome(job.outcomes, diff.deliveries) if len(diff.deliveries) > 1 else ():
+        yield f"  {paint(_tone(found), f'{LABELS[found]:<22}')} {names_of(methods, method)}"
+    for note in job.notes:
+        yield from _note(note, "  ", paint)
+
+
+def _status(job: JobDiff) -> str:
+    renamed = next((diff.renamed for diff in job.objects if diff.key.kind == "JobSet" and diff.renamed), None)
+    if renamed:
+        return f"changed, {' → '.join(renamed)}"
+    return "same fields in a different order" if job.status == "unchanged" else job.status
+
+
+def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Paint) -> Iterator[str]:
+    """An object and its changes, with outcomes only where they differ from the line above."""
+    outcome = diff.verdicts[method.id].outcome
+    apart = "" if outcome == worst else f": {paint(_tone(outcome), LABELS[outcome])}"
+    if diff.status != "changed":
+        sign, part = _SIGNS.get(diff.status, (" ", "quiet"))
+        yield f"  {paint(part, sign)} {diff.key.kind} {diff.key.name}{apart}"
+        return
+    yield f"  {diff.key.kind} {diff.key.name}{apart}"
+    for heading, changes in group_by_heading(diff):
+        if heading:
+            yield f"    {paint('quiet', format_field(heading))}"
+        for number, change in changes:
+            alone = diff.outcomes(number)[method.id]
+            note = "" if alone == outcome else paint("quiet", f"  ({LABELS[alone]})")
+            yield from _change(change, heading, note, paint)
+
+
+def _change(change: Change, heading: FieldPath, note: str, paint: Paint) -> Iterator[str]:
+    sign, part = _SIGNS[change.kind]
+    indent = "      " if heading else "    "
+    field = format_field(change.path[len(heading) :])
+    values = one_liners(change)
+    if values is not None:
+        yield f"{indent}{paint(part, sign)} {field}: {' → '.join(values)}{note}"
+        return
+    yield f"{indent}{paint(part, sign)} {field}:{note}"
+    for line_sign, line in differing_lines(change):
+        tone: Part = "added" if line_sign == "+" else "removed" if line_sign == "-" else "quiet"
+        yield f"{indent}    {paint(tone, f'{line_sign} {line}')}"
+
+
+def _figures(totals: Versions, paint: Paint) -> str:
+    parts = []
+    for name, before, after in figures(totals):
+        text = as_arrow(before, after)
+        parts.append(f"{paint('quiet', name)} {text if before == after else paint('title', text)}")
+    return "   ".join(parts)
+
+
+def _summary(diff: Diff, paint: Paint) -> Iterator[str]:
+    yield f"{paint('title', 'all jobs')}  {_figures(diff.totals, paint)}"
+    differing = sum(job.status != "unchanged" for job in diff.jobs)
+    yield f"{_jobs(differing)} of {len(diff.jobs) + diff.unchanged} with changes"
+    for note in diff.notes:
+        yield from _note(note, "", paint)
+
+
+def _note(note: str, indent: str, paint: Paint) -> Iterator[str]:
+    first, *rest = wrap(note, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    yield f"{indent}{paint('note', '!')} {first}"
+    yield from (f"{indent}  {line}" for line in rest)
+
+
+def _tone(outcome: Outcome) -> Part:
+    return _TONE.get(outcome, "harmful")
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"
+
+
+# Render a `Diff` as a JSON document. docs/diff.md describes the format, to which fields are only ever added.
+
+
+_API = "trainc/v1alpha1"
+
+
+def diff_json(diff: Diff) -> str:
+    """Return the document, indented, with a trailing newline."""
+    return json.dumps(_diff(diff), indent=2, ensure_ascii=False) + "\n"
+
+
+def _diff(diff: Diff) -> dict[str, Any]:
+    return {
+        "apiVersion": _API,
+        "kind": "Diff",
+        "before": diff.before,
+        "after": diff.after,
+        "release": diff.release,
+        "delivery": diff.method.id,
+        "deliveries": {method.id: method.label for method in DELIVERY_METHODS},
+        "headline": headline(diff),
+        "changed": diff.has_changes,
+        "unchangedJobs": diff.unchanged,
+        "totals": _versions(diff.totals),
+        "notes": list(diff.notes),
+        "jobs": [_job_as_json(job) for job in diff.jobs],
+    }
+
+
+def _job_as_json(job: JobDiff) -> dict[str, Any]:
+    return {
+        "kind": job.kind,
+        "namespace": job.namespace,
+        "name": job.name,
+        "status": job.status,
+        "outcomes": dict(job.outcomes),
+        "totals": _versions(job.totals),
+        "steps": {"before": _steps(job.steps_before), "after": _steps(job.steps_after)},
+        "notes": list(job.notes),
+        "objects": [_object_as_json(diff) for diff in job.objects],
+    }
+
+
+def _object_as_json(diff: ObjectDiff) -> dict[str, Any]:
+    return {
+        "apiVersion": diff.key.api_version,
+        "kind": diff.key.kind,
+        "namespace": diff.key.namespace,
+        "name": diff.key.name,
+        "status": diff.status,
+        "renamed": list(diff.renamed) if diff.renamed else None,
+        "outcomes": {method: verdict.outcome for method, verdict in diff.verdicts.items()},
+        "refusals": _refusals(diff.verdicts),
+        "changes": [
+            {
+                "path": format_field(change.path),
+                "kind": change.kind,
+                "before": change.before,
+                "after": change.after,
+                "outcomes": diff.outcomes(number),
+            }
+            for number, change in enumerate(diff.changes)
+        ],
+        "moves": [
+            {"path": format_field(move.path), "before": list(move.before), "after": list(move.after)}
+            for move in diff.moves
+        ],
+    }
+
+
+def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
+    """Each distinct refusal with the methods that meet it; paths use the indexes of the new object."""
+    met: dict[Finding, list[str]] = {}
+    for method, verdict in verdicts.items():
+        for refusal in verdict.refusals:
+            met.setdefault(refusal, []).append(method)
+    return [
+        {"code": refusal.code, "path": format_path(refusal.path), "message": refusal.message, "deliveries": methods}
+        for refusal, methods in met.items()
+    ]
+
+
+def _steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": step.name,
+            "pods": step.pods,
+            "requests": format_resources(step.requests),
+            "dependsOn": [{"name": name, "status": status} for name, status in step.depends_on],
+        }
+        for step in steps
+    ]
+
+
+def _versions(versions: Versions) -> dict[str, Any]:
+    return {"before": _totals(versions.before), "after": _totals(versions.after)}
+
+
+def _totals(totals: Totals | None) -> dict[str, Any] | None:
+    if totals is None:
+        return None
+    return {
+        "nodes": totals.nodes,
+        "gpus": str(totals.gpus),
+        "cpu": str(totals.cpu),
+        "memory": str(totals.memory),
+        "gang": totals.gang,
+    }

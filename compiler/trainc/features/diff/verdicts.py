@@ -1,0 +1,358 @@
+"""Predict what a cluster does with one object and each of its changes under each delivery method.
+
+The verdict on an object follows from what the API server would receive and answer. The verdict on a change follows from
+the refusals that concern it; if the object is deleted and recreated, so is every change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Protocol
+
+from trainc.admission.admit import as_submitted, creation_refusals
+from trainc.admission.defaults import bake_defaults
+from trainc.admission.updates import Submitted, update_refusals
+from trainc.admission.versions import jobset_version
+from trainc.emit.name_hash import name_hash
+from trainc.features.diff.changes import Change, compare_manifests, normalize
+from trainc.features.diff.delivery import (
+    DELIVERY_METHODS,
+    Apply,
+    DeliveryMethod,
+    Outcome,
+    effective_method,
+    is_frozen,
+    is_judged,
+    is_left_alone,
+    lasting_claims,
+    submitted,
+)
+from trainc.findings import Finding, Path
+from trainc.ir.release import release_facts
+from trainc.kube.documents import Manifest
+from trainc.kube.names import QUEUE_LABEL
+from trainc.schema import check
+from trainc.startup.records import dataclass
+
+# The interface to the cluster's admission rules, which the caller implements.
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A JobSet as stored by the API server: the document, and its decoded form."""
+
+    document: Manifest
+    typed: Manifest
+
+    def suspended(self) -> Stored:
+        """A copy with `suspend` set."""
+        return Stored(suspended(self.document), suspended(self.typed))
+
+
+def suspended(jobset: Manifest) -> Manifest:
+    """A copy of the JobSet with `suspend` set."""
+    return {**jobset, "spec": {**jobset.get("spec", {}), "suspend": True}}
+
+
+class ClusterRules(Protocol):
+    """How the API server treats a JobSet under one Trainer release. No method modifies its arguments."""
+
+    def created(self, jobset: Manifest) -> Stored:
+        """The JobSet as stored on creation, with all defaults filled in."""
+
+    def creation_refusals(self, jobset: Manifest) -> Sequence[Finding]:
+        """Why creating the JobSet would be refused; empty if it would be accepted."""
+
+    def updated(self, stored: Stored, jobset: Manifest) -> tuple[Stored, Sequence[Finding]]:
+        """The object that would replace `stored`, without the CREATE webhook's defaults, and the reasons for refusal.
+
+        The paths of the findings use list indexes. There are no findings if the update is accepted.
+        """
+
+    def answers_forbidden(self, refusals: Sequence[Finding]) -> bool:
+        """Whether an update refused for these reasons is answered with 403 rather than 422."""
+
+    def leaves_out_defaults(self, jobset: Manifest) -> bool:
+        """Whether the CREATE webhook would fill in any default."""
+
+    def content_hash(self, manifests: Iterable[Manifest]) -> str:
+        """The suffix that a name hash would give a job with these objects."""
+
+
+_ABOUT_UPDATES = ("FieldImmutable", "WebhookDefaultMissing", "ObjectRenamed")
+# Kinds that accompany a job and have no immutable fields.
+_MUTABLE_KINDS = (
+    "PodGroup",
+    "ConfigMap",
+    "Secret",
+    "ExternalSecret",
+    "SSHKey",
+    "SealedSecret",
+    "ServiceAccount",
+    "Role",
+)
+_FREEZABLE_KINDS = ("ConfigMap", "Secret")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome for an object, for each of its changes in order, and the refusals behind it."""
+
+    outcome: Outcome
+    per_change: tuple[Outcome, ...] = ()
+    refusals: tuple[Finding, ...] = ()
+
+
+def verdict_on(
+    before: Manifest | None, after: Manifest | None, changes: Sequence[Change], rules: ClusterRules
+) -> dict[str, Verdict]:
+    """A verdict for each method, by method id. The manifests are normalized; None means that git has no such object."""
+    if before is None or after is None:
+        return {method.id: _one_sided(method, before, after, rules) for method in DELIVERY_METHODS}
+    if before["metadata"].get("name") != after["metadata"].get("name"):
+        return dict.fromkeys(
+            (method.id for method in DELIVERY_METHODS),
+            _all("invalid" if _refused_new(after, rules) else "re-created", changes),
+        )
+    update = JobSetUpdate(before, after, rules) if before["kind"] == "JobSet" else None
+    verdicts = {}
+    for method in DELIVERY_METHODS:
+        effective = effective_method(method, before, after)
+        if is_left_alone(effective, before, after):
+            verdicts[method.id] = _all("nothing", changes)
+        elif update is not None:
+            verdicts[method.id] = _judge_jobset(effective, changes, update)
+        else:
+            verdicts[method.id] = _judge_other(effective, before, changes)
+    return verdicts
+
+
+def _all(outcome: Outcome, changes: Sequence[Change], refusals: Sequence[Finding] = ()) -> Verdict:
+    return Verdict(outcome, (outcome,) * len(changes), tuple(refusals))
+
+
+def _one_sided(method: DeliveryMethod, before: Manifest | None, after: Manifest | None, rules: ClusterRules) -> Verdict:
+    if before is not None:
+        return Verdict("deleted" if effective_method(method, before, None).prunes else "nothing")
+    assert after is not None
+    return Verdict("invalid" if _refused_new(after, rules) else "created")
+
+
+def _refused_new(manifest: Manifest, rules: ClusterRules) -> bool:
+    return manifest["kind"] == "JobSet" and bool(rules.creation_refusals(manifest))
+
+
+def _judge_jobset(method: DeliveryMethod, changes: Sequence[Change], update: JobSetUpdate) -> Verdict:
+    if method.force == "always":
+        return _all("re-created" if update.comes_back else "lost", changes)
+    attempt = update.by(method.apply)
+    alone = tuple(_of_change(change, attempt) for change in changes)
+    if not attempt.refusals:
+        return Verdict("in-place" if attempt.effective else "nothing", alone)
+    # kubectl checks only the status code, Flux also the message, and every refused update says "immutable".
+    if method.force == "if refused" and not (method.apply == "client" and update.is_forbidden(attempt.refusals)):
+        forced: Outcome = "re-created" if update.comes_back else "lost"
+        per_change = tuple(outcome if outcome in {"nothing", "in-place"} else forced for outcome in alone)
+        return Verdict(forced, per_change, attempt.refusals)
+    return Verdict(_refused(attempt), alone, attempt.refusals)
+
+
+def _refused(attempt: Attempt) -> Outcome:
+    if any(refusal.code not in _ABOUT_UPDATES for refusal in attempt.refusals):
+        return "invalid"
+    return "immutable" if attempt.while_suspended else "needs-suspend"
+
+
+def _of_change(change: Change, attempt: Attempt) -> Outcome:
+    refused = [refusal for refusal in attempt.refusals if _concerns(refusal.path, change)]
+    if any(refusal.code not in _ABOUT_UPDATES for refusal in refused):
+        return "invalid"
+    if any(_concerns(refusal.path, change) for refusal in attempt.while_suspended):
+        return "immutable"
+    if refused:
+        return "needs-suspend"
+    return "in-place" if any(_related(change.path, other.path) for other in attempt.effective) else "nothing"
+
+
+def _concerns(path: Path, change: Change) -> bool:
+    return _related(path, change.old) or _related(path, change.new)
+
+
+def _related(left: Path, right: Path) -> bool:
+    """Whether the paths are equal or one contains the other."""
+    shorter = min(len(left), len(right))
+    return left[:shorter] == right[:shorter]
+
+
+def _judge_other(method: DeliveryMethod, before: Manifest, changes: Sequence[Change]) -> Verdict:
+    if method.force == "always":
+        return _all("re-created", changes)
+    if not changes:
+        return Verdict("nothing")
+    if is_judged(before):
+        frozen = [is_frozen(before, change.path) for change in changes]
+    elif before["kind"] not in _MUTABLE_KINDS:
+        return _all("unknown", changes)
+    elif before["kind"] not in _FREEZABLE_KINDS or before.get("immutable") is not True:
+        return _all("in-place", changes)
+    else:
+        frozen = [change.path[0] != "metadata" for change in changes]
+    refused: Outcome = "re-created" if method.force == "if refused" else "immutable"
+    per_change: tuple[Outcome, ...] = tuple(refused if each else "in-place" for each in frozen)
+    return Verdict(refused if refused in per_change else "in-place", per_change)
+
+
+# A simulated update of one JobSet: what is stored, what would be stored, and what is refused.
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One update: its refusals, those left if git suspends the JobSet first, and its effect on the stored object.
+
+    `effective` takes defaults into account, so it excludes fields that only spell out their default.
+    """
+
+    sent: Manifest
+    refusals: tuple[Finding, ...]
+    while_suspended: tuple[Finding, ...]
+    effective: tuple[Change, ...]
+
+
+class JobSetUpdate:
+    """The update of the applied and stored `before` to `after`, by any apply method. Evaluated lazily."""
+
+    def __init__(self, before: Manifest, after: Manifest, rules: ClusterRules) -> None:
+        self._before, self._after, self._rules = before, after, rules
+        self._attempts: dict[Apply, Attempt] = {}
+
+    @cached_property
+    def comes_back(self) -> bool:
+        """Whether the new manifest is accepted once the old object has been deleted."""
+        return not (self._rules.creation_refusals(self._after) or lasting_claims(self._before, self._after))
+
+    def by(self, apply: Apply) -> Attempt:
+        """The update by one apply method; methods that send the same request share a result."""
+        if apply in self._attempts:
+            return self._attempts[apply]
+        sent = submitted(apply, self._live.document, self._before, self._after)
+        same = next((attempt for attempt in self._attempts.values() if attempt.sent == sent), None)
+        return self._attempts.setdefault(apply, same or self._attempt(apply, sent))
+
+    def _attempt(self, apply: Apply, sent: Manifest) -> Attempt:
+        becomes, refusals = self._update(self._live, sent)
+        again: Sequence[Finding] = ()
+        if refusals:
+            paused = self._live.suspended()
+            _, again = self._update(paused, submitted(apply, paused.document, self._before, suspended(self._after)))
+        effective, _ = compare_manifests(normalize(self._live.document), normalize(becomes.document))
+        return Attempt(sent, tuple(refusals), tuple(again), effective)
+
+    def is_forbidden(self, refusals: Sequence[Finding]) -> bool:
+        """Whether the API server answers 403 to an update refused for these reasons."""
+        return self._rules.answers_forbidden(refusals)
+
+    @cached_property
+    def _live(self) -> Stored:
+        return self._rules.created(self._before)
+
+    def _update(self, stored: Stored, jobset: Manifest) -> tuple[Stored, Sequence[Finding]]:
+        becomes, refusals = self._rules.updated(stored, jobset)
+        return becomes, [*refusals, *kueue_refusals(stored.document, jobset)]
+
+
+# The update rules of Kueue's own webhook for queued JobSets, in addition to those of JobSet's webhook.
+#
+# Source: kubernetes-sigs/kueue pkg/controller/jobframework/validation.go (ValidateJobOnUpdate).
+
+
+_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+_TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
+
+
+def kueue_refusals(stored: Manifest, jobset: Manifest) -> Iterator[Finding]:
+    """Why Kueue would refuse to replace `stored` with `jobset`; empty if neither names a queue."""
+    before, after = _labels(stored), _labels(jobset)
+    if QUEUE_LABEL not in {*before, *after}:
+        return
+    was_suspended, is_suspended = _suspended(stored), _suspended(jobset)
+    if not is_suspended and before.get(QUEUE_LABEL) != after.get(QUEUE_LABEL):
+        yield _immutable(QUEUE_LABEL, "Kueue moves a job to another queue only while the job is suspended")
+    if not (was_suspended and is_suspended) and before.get(_TIME_LABEL) != after.get(_TIME_LABEL):
+        yield _immutable(_TIME_LABEL, "Kueue accepts a new time limit only while the job is suspended")
+    if _PRIORITY_LABEL in after and _PRIORITY_LABEL not in before and not is_suspended:
+        yield _immutable(_PRIORITY_LABEL, "Kueue accepts a first priority class only while the job is suspended")
+    if _PRIORITY_LABEL in before and _PRIORITY_LABEL not in after:
+        yield _immutable(_PRIORITY_LABEL, "Kueue does not allow the priority class to be removed")
+
+
+def _immutable(label: str, message: str) -> Finding:
+    return Finding("FieldImmutable", "error", message, hint="", path=("metadata", "labels", label))
+
+
+def _labels(jobset: Manifest) -> dict[str, str]:
+    labels: dict[str, str] = jobset["metadata"].get("labels") or {}
+    return labels
+
+
+def _suspended(jobset: Manifest) -> bool:
+    return jobset.get("spec", {}).get("suspend") is True
+
+
+# Implement the cluster rules of a comparison with JobSet's admission (`admit` and `refusals`).
+
+
+_BY_WEBHOOK = (("spec", "replicatedJobs"), ("spec", "managedBy"))
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetRules:
+    """The rules of the JobSet minor version that belongs to a Trainer release."""
+
+    release: str
+
+    @property
+    def _jobset(self) -> str:
+        return release_facts(self.release).jobset
+
+    def created(self, jobset: Manifest) -> Stored:
+        """The JobSet as stored on creation, with all defaults filled in."""
+        submitted, _ = as_submitted(bake_defaults(jobset, self._jobset), self.release)
+        return _stored(submitted)
+
+    def creation_refusals(self, jobset: Manifest) -> Sequence[Finding]:
+        """Why creating the JobSet would be refused; empty if it would be accepted."""
+        baked = bake_defaults(jobset, self._jobset)
+        _, findings = check(baked, "JobSet", self.release, prune=True)
+        return _errors([*findings, *creation_refusals(baked, self._jobset)])
+
+    def updated(self, stored: Stored, jobset: Manifest) -> tuple[Stored, Sequence[Finding]]:
+        """The object that would replace `stored`, and the reasons for refusal."""
+        after, findings = as_submitted(jobset, self.release)
+        before = Submitted(stored.document, stored.typed)
+        return _stored(after), _errors([*findings, *update_refusals(before, after, self._jobset)])
+
+    def answers_forbidden(self, refusals: Sequence[Finding]) -> bool:
+        """Whether an update refused for these reasons is answered with 403 rather than 422.
+
+        The API server checks schema and CEL rules first and calls the webhook only for objects that pass.
+        """
+        return not jobset_version(self._jobset).answers_invalid and all(
+            refusal.path[:2] in _BY_WEBHOOK for refusal in refusals
+        )
+
+    def leaves_out_defaults(self, jobset: Manifest) -> bool:
+        """Whether the CREATE webhook would fill in any default."""
+        return bake_defaults(jobset, self._jobset) != jobset
+
+    def content_hash(self, manifests: Iterable[Manifest]) -> str:
+        """The suffix that `--name-hash` would give a job with these objects."""
+        return name_hash({**manifest, "spec": manifest.get("spec", {})} for manifest in manifests)
+
+
+def _stored(submitted: Submitted) -> Stored:
+    return Stored(dict(submitted.document), dict(submitted.typed))
+
+
+def _errors(findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity == "error"]

@@ -1,0 +1,166 @@
+"""Check whether a cluster has what the compiled jobs need, in the right versions.
+
+kubectl reads the versions of Kubernetes, JobSet, Trainer, Kueue, coscheduling
+and Volcano, and the queues that jobs name. It changes nothing.
+
+Examples:
+  trainc doctor --context staging
+  kubectl get nodes,crd,deployments,localqueues -A -o yaml > cluster.yaml
+  trainc doctor --from cluster.yaml
+
+Exit code: 0 the jobs can run there, 1 something is missing or too old.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from trainc.cli.command import (
+    FILE,
+    FOLDER,
+    Arguments,
+    Status,
+    Streams,
+    UsageError,
+    add_input,
+    add_limits,
+    add_reporting,
+    set_completion,
+)
+from trainc.cli.compiling import diagnostics_paint, read_stdin, start
+from trainc.cli.reporting import Files, text_report
+from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
+from trainc.findings import CompileError, Diagnostic, has_errors
+from trainc.findings.text import escape_report
+from trainc.kube.names import QUEUE_LABEL
+
+if TYPE_CHECKING:
+    from trainc.features.doctor.comparison import Wanted
+    from trainc.features.doctor.questions import Answers
+    from trainc.kube.documents import Manifest
+
+FORMATS = ("text", "json")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add input, cluster and format options."""
+    add_input(parser)
+    group = parser.add_argument_group("cluster")
+    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: the current one)")
+    help_text = "kubeconfig file (default: kubectl's own)"
+    set_completion(group.add_argument("--kubeconfig", metavar="FILE", help=help_text), FILE)
+    group.add_argument("--timeout", metavar="SECONDS", type=int, default=10, help="timeout of each call (default: 10)")
+    help_text = "read saved output of kubectl instead of a cluster"
+    set_completion(group.add_argument("--from", dest="snapshot", metavar="DIR", help=help_text), FOLDER)
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    add_limits(parser)
+    add_reporting(parser)
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Compile the input, query the cluster, and print the table; problems with the input are reported as well."""
+    if arguments.timeout < 1:
+        raise UsageError("--timeout takes a number of seconds, 1 or more")
+    if arguments.snapshot is not None and (arguments.context or arguments.kubeconfig):
+        raise UsageError("--from does not use a cluster, so --context and --kubeconfig have no effect")
+    try:
+        every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
+    except CompileError as error:
+        return _report({"": list(error.diagnostics)}, Files(), arguments, streams)
+    stdin = read_stdin(next(iter(every.values())), streams)
+    requested = {name: _wanted(settings, stdin) for name, settings in every.items()}
+    status = _report({name: found for name, (_, found) in requested.items()}, Files(stdin), arguments, streams)
+    wanted = {name: wanted for name, (wanted, _) in requested.items()}
+    try:
+        answers = _answers(arguments, any(each.queues for each in wanted.values()))
+    except CompileError as error:
+        return _report({"": list(error.diagnostics)}, Files(), arguments, streams)
+    return Status(max(status, _print(answers, wanted, arguments, streams)))
+
+
+def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]:
+    """The requirements of the input's jobs, or of the release if there are none; and the errors of the input."""
+    from trainc.cli.version import read_port
+    from trainc.features.doctor.comparison import Wanted
+    from trainc.kube.releases import JOBSETS, NEWEST_RELEASE, RELEASES
+
+    compiling = start(settings, stdin)
+    manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
+    release = settings.options.release or NEWEST_RELEASE
+    pins = read_port()["releases"][release]
+    wanted = Wanted(
+        release,
+        dict(zip(RELEASES, JOBSETS, strict=True)),
+        tuple(pins["kueue"]),
+        tuple(pins["kubernetes"]),
+        frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),
+        frozenset(_queues(manifests)),
+        settings.options.semantics == "controller",
+        settings.options.kubernetes,
+    )
+    return wanted, [found for found in compiling.diagnostics if found.severity == "error"]
+
+
+def _queues(manifests: Iterable[Manifest]) -> Iterable[tuple[str, str]]:
+    """(namespace, name) of the queue of each JobSet."""
+    for manifest in manifests:
+        metadata = manifest["metadata"]
+        if manifest["kind"] == "JobSet" and QUEUE_LABEL in (metadata.get("labels") or {}):
+            yield metadata.get("namespace", ""), metadata["labels"][QUEUE_LABEL]
+
+
+def _answers(arguments: Arguments, queues: bool) -> Answers:
+    """The cluster's answers, or those saved in files. Raises CompileError for files that cannot be read."""
+    from trainc.features.doctor.questions import QUESTIONS, QUEUES, Answers, Kubectl, UnreachableError
+
+    if arguments.snapshot is not None:
+        from trainc.features.doctor.cluster import shows_cluster
+        from trainc.reading.files import read_paths
+
+        documents, problems = read_paths([arguments.snapshot], limits_of(arguments), everything=True)
+        if has_errors(problems):
+            raise CompileError(problems)
+        answers = Answers(tuple(document.data for document in documents))
+        if not shows_cluster(answers.documents):
+            message = f"{arguments.snapshot} has nothing that shows a version or a component of a cluster"
+            hint = "save the answers of kubectl there, as `trainc help doctor` shows"
+            raise CompileError([Diagnostic("SnapshotIncomplete", "error", message, hint)])
+        return answers
+    from shutil import which
+
+    program = which("kubectl")
+    if program is None:
+        raise UsageError("kubectl is not installed; install it, or pass its saved output with --from DIR")
+    kubectl = Kubectl(program, arguments.context, arguments.kubeconfig, arguments.timeout)
+    try:
+        return kubectl.ask({**QUESTIONS, **(QUEUES if queues else {})})
+    except UnreachableError as reason:
+        hint = "choose a cluster with --context or --kubeconfig, or pass saved output of kubectl with --from DIR"
+        raise CompileError([Diagnostic("ClusterUnreachable", "error", str(reason), hint)]) from None
+
+
+def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments, streams: Streams) -> Status:
+    """Print a table for each environment, under its name if trainc.yaml defines any."""
+    from trainc.features.doctor.comparison import compare, json_of, text_of
+
+    rows = {name: compare(answers.documents, each, answers.unanswered) for name, each in wanted.items()}
+    if arguments.format == "json":
+        import json
+
+        forms = {name: json_of(rows[name], wanted[name], answers.unanswered) for name in rows}
+        text = json.dumps(forms.get("") or {"environments": forms}, indent=2) + "\n"
+    else:
+        tables = {name: text_of(each, answers.unanswered) for name, each in rows.items()}
+        text = escape_report("".join((f"{name}:\n" if name else "") + table for name, table in tables.items()))
+    streams.out.write(text.encode("utf-8", "backslashreplace"))
+    return Status.DONE if all(row.is_fine for each in rows.values() for row in each) else Status.DIAGNOSED
+
+
+def _report(
+    diagnostics: Mapping[str, list[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
+) -> Status:
+    found = merge_diagnostics(diagnostics)
+    streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
+    return Status.DIAGNOSED if has_errors(found) else Status.DONE

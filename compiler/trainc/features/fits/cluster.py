@@ -1,0 +1,147 @@
+"""The data model of a cluster: queues, cohorts, flavors, topologies, nodes, namespaces and their limits.
+
+Source: kubernetes-sigs/kueue apis/kueue/v1beta2 (fields and their defaults).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from trainc.features.fits.amounts import Amounts, Written
+from trainc.features.fits.requests import Limits
+from trainc.kube.documents import Json
+from trainc.startup.records import dataclass, field
+
+FlavorResource: TypeAlias = tuple[str, str]
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The quota of a queue or cohort for one resource in one flavor; a limit of None means unlimited."""
+
+    nominal: int
+    borrowing: int | None = None
+    lending: int | None = None
+
+
+Quotas: TypeAlias = Mapping[FlavorResource, Quota]
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """A ResourceFlavor and the nodes it selects. `topology` names the Topology if pods are placed on domains."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Json, ...]
+    tolerations: tuple[Json, ...]
+    topology: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A resource group of a ClusterQueue: the resources it covers, and its flavors in order of preference."""
+
+    covered: frozenset[str]
+    flavors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterQueue:
+    """A ClusterQueue. `namespaces` selects the namespaces that may use it; None matches none.
+
+    `strict` means StrictFIFO; `tries_next`, that the next flavor is tried before borrowing; `preempts_borrowing` and
+    `reclaims_any` come from its preemption policy; `checks` are its admission checks.
+    """
+
+    name: str
+    cohort: str
+    groups: tuple[Group, ...]
+    quotas: Quotas
+    namespaces: Json | None
+    stopped: bool
+    strict: bool
+    tries_next: bool
+    preempts_borrowing: bool
+    reclaims_any: bool
+    checks: tuple[str, ...]
+
+    def group(self, resource: str) -> Group | None:
+        """The resource group that covers `resource`."""
+        return next((group for group in self.groups if resource in group.covered), None)
+
+    @property
+    def flavors(self) -> list[str]:
+        """The names of all its flavors."""
+        return [name for group in self.groups for name in group.flavors]
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """A Cohort: its parent (empty for none) and its own quota."""
+
+    name: str
+    parent: str
+    quotas: Quotas
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueue:
+    """A LocalQueue: its ClusterQueue, and whether it is stopped."""
+
+    cluster_queue: str
+    stopped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A Ready and schedulable node with its allocatable resources."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Json, ...]
+    allocatable: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The contents of a snapshot. `local_queues` is keyed by (namespace, name); `kinds` counts the objects by kind."""
+
+    flavors: Mapping[str, Flavor] = field(default_factory=dict)
+    topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    nodes: tuple[Node, ...] = ()
+    cohorts: Mapping[str, Cohort] = field(default_factory=dict)
+    cluster_queues: Mapping[str, ClusterQueue] = field(default_factory=dict)
+    local_queues: Mapping[tuple[str, str], LocalQueue] = field(default_factory=dict)
+    namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    limits: Mapping[str, Mapping[str, Limits]] = field(default_factory=dict)
+    overheads: Mapping[str, Written] = field(default_factory=dict)
+    kinds: Mapping[str, int] = field(default_factory=dict)
+
+    def parent(self, cohort: str) -> str:
+        """The name of a cohort's parent; empty for a cohort that has no object of its own."""
+        return self.cohorts[cohort].parent if cohort in self.cohorts else ""
+
+    def loops(self, cohort: str) -> bool:
+        """Whether the chain of parents of `cohort` contains a cycle."""
+        seen: set[str] = set()
+        while cohort and cohort not in seen:
+            seen.add(cohort)
+            cohort = self.parent(cohort)
+        return bool(cohort)
+
+    def faults(self, queue: ClusterQueue) -> list[str]:
+        """Why Kueue keeps a ClusterQueue inactive, to complete "it is inactive: ..."; empty if it is active."""
+        found = ["it is stopped (stopPolicy)"] if queue.stopped else []
+        for name in queue.flavors:
+            flavor = self.flavors.get(name)
+            if flavor is None:
+                found.append(f"there is no ResourceFlavor {name}")
+            elif flavor.topology is not None and flavor.topology not in self.topologies:
+                found.append(f"there is no Topology {flavor.topology}, which ResourceFlavor {name} refers to")
+        if self.loops(queue.cohort):
+            found.append(f"the parents of cohort {queue.cohort} form a cycle")
+        return found

@@ -1,0 +1,113 @@
+"""Check whether Kueue's queues and the cluster's nodes can ever admit each job.
+
+Each job is tried alone on the idle cluster, then all jobs together, in order.
+Jobs without a queue are matched against the nodes, as kube-scheduler does. The
+answer is never "yes, now": running workloads, preemption, fair sharing and
+admission checks are unknown. --cluster expects the output of
+
+  kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,nodes,namespaces,limitranges,runtimeclasses -A -o yaml > cluster/all.yaml
+
+Examples:
+  trainc fits jobs/ --cluster cluster/
+  trainc fits --format github
+
+Exit code: 0 every job fits, 1 a job can never be admitted, or the input is wrong.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from trainc.cli.command import (
+    FOLDER,
+    Arguments,
+    Status,
+    Streams,
+    UsageError,
+    add_input,
+    add_limits,
+    add_reporting,
+    add_shaping,
+    add_strict,
+    set_completion,
+)
+from trainc.cli.compiling import diagnostics_paint, is_failure, read_stdin, start
+from trainc.cli.reporting import Files, text_report
+from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.features.fits.judging import judge_jobs
+from trainc.findings import CompileError, Diagnostic, has_errors
+from trainc.findings.text import escape_report
+
+if TYPE_CHECKING:
+    from trainc.features.fits.answer import Fits
+
+FORMATS = ("text", "json", "github")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add input, cluster and format options."""
+    add_input(parser)
+    help_text = "file or folder with the cluster's objects (default: `cluster` in trainc.yaml)"
+    set_completion(parser.add_argument("--cluster", metavar="DIR", help=help_text), FOLDER)
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    add_shaping(parser)
+    add_limits(parser)
+    add_reporting(parser)
+    add_strict(parser)
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Compile, evaluate, and print the answers; errors go to stderr."""
+    try:
+        every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
+    except CompileError as error:
+        return _refused({"": error.diagnostics}, Files(), arguments, streams)
+    clusters = {name: arguments.cluster or settings.configuration.cluster for name, settings in every.items()}
+    if not any(clusters.values()):
+        raise UsageError("--cluster DIR is missing, and trainc.yaml has no `cluster:`")
+    stdin = read_stdin(next(iter(every.values())), streams)
+    requested = {name: _judge(every[name], cluster, stdin) for name, cluster in clusters.items() if cluster}
+    _print({name: answers for name, (answers, _) in requested.items() if answers}, arguments, streams)
+    return _refused({name: found for name, (_, found) in requested.items()}, Files(stdin), arguments, streams)
+
+
+def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None, list[Diagnostic]]:
+    """The answers for one environment, None if there are none, and the diagnostics."""
+    compiling = start(settings, stdin)
+    manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
+    if has_errors(compiling.diagnostics):
+        return None, compiling.diagnostics
+    found = judge_jobs(manifests, compiling.inputs.documents, cluster, settings.options)
+    return found.answers, compiling.session.rules(found.diagnostics, found.answers is None)
+
+
+def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) -> None:
+    """Print the answers, under the name of each environment if trainc.yaml defines any."""
+    from trainc.features.fits.forms import fits_json, fits_text
+
+    if arguments.format == "text":
+        for name, found in answers.items():
+            text = (f"{name}:\n" if name else "") + escape_report(fits_text(found))
+            streams.out.write(text.encode("utf-8", "backslashreplace"))
+    elif arguments.format == "json" and answers:
+        import json
+
+        forms = {name: fits_json(found) for name, found in answers.items()}
+        document = forms.get("") or {"environments": forms}
+        streams.out.write((json.dumps(document, indent=2) + "\n").encode())
+
+
+def _refused(
+    diagnostics: Mapping[str, Sequence[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
+) -> Status:
+    """Show the diagnostics; the exit status reflects whether they contain errors."""
+    found = merge_diagnostics(diagnostics)
+    if arguments.format == "github":
+        from trainc.cli.report_formats import github_report
+
+        streams.out.write(github_report(found).encode("utf-8", "backslashreplace"))
+    else:
+        streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
+    return Status.DIAGNOSED if is_failure(found, arguments) else Status.DONE

@@ -1,0 +1,134 @@
+"""The requests of a job's pods as Kueue charges them, with RuntimeClass, LimitRange and limits taken into account.
+
+Source: kubernetes-sigs/kueue pkg/workload/resources.go, pkg/util/limitrange/limitrange.go; the defaults of a LimitRange
+are those of kubernetes/kubernetes pkg/apis/core/v1/defaults.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trainc.features.fits.amounts import Amounts, Written, amount, amounts, exceeded_resources
+from trainc.kube.documents import Json
+from trainc.kube.quantity import Quantity, parse_quantity, pod_requests
+from trainc.startup.records import dataclass, field
+
+Place: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The LimitRanges of a namespace for one type, merged: lowest maximum, highest minimum, first default."""
+
+    highest: Written = field(default_factory=dict)
+    lowest: Written = field(default_factory=dict)
+    default: Written = field(default_factory=dict)
+    default_request: Written = field(default_factory=dict)
+
+
+def merged_limits(limit_ranges: Sequence[Json]) -> dict[str, Limits]:
+    """The limits of a namespace by type (Container, Pod), from its LimitRanges in the API's order, by name."""
+    found: dict[str, Limits] = {}
+    for one in limit_ranges:
+        for item in (one.get("spec") or {}).get("limits") or ():
+            found[item["type"]] = _merged(found.get(item["type"], Limits()), item)
+    return found
+
+
+def _merged(limits: Limits, item: Json) -> Limits:
+    highest, lowest = item.get("max") or {}, item.get("min") or {}
+    default, request = dict(item.get("default") or {}), dict(item.get("defaultRequest") or {})
+    if item["type"] == "Container":
+        default = {**highest, **default}
+        request = {**lowest, **default, **request}
+    return Limits(
+        _kept(limits.highest, highest, largest=False),
+        _kept(limits.lowest, lowest, largest=True),
+        {**default, **limits.default},
+        {**request, **limits.default_request},
+    )
+
+
+def _kept(left: Written, right: Written, *, largest: bool) -> Written:
+    """Merge two resource lists; for a resource in both, keep the larger or the smaller amount."""
+    kept = dict(left)
+    for name, value in right.items():
+        if name not in kept or (_exact(value) > _exact(kept[name])) == largest:
+            kept[name] = value
+    return kept
+
+
+def _exact(value: str | float) -> int:
+    return parse_quantity(str(value)).nanos
+
+
+def charged_pod(pod: Json, limits: Mapping[str, Limits], overheads: Mapping[str, Written]) -> dict[str, Any]:
+    """The pod spec as Kueue counts it: with overhead, LimitRange defaults, and limits in place of requests."""
+    spec = dict(pod)
+    overhead = overheads.get(pod.get("runtimeClassName") or "")
+    if overhead and not pod.get("overhead"):
+        spec["overhead"] = overhead
+    for kind in ("initContainers", "containers"):
+        if pod.get(kind):
+            spec[kind] = [_filled(container, limits.get("Container", Limits())) for container in pod[kind]]
+    if pod.get("resources") is not None:
+        spec["resources"] = _filled(pod, limits.get("Pod", Limits()))["resources"]
+    return spec
+
+
+def _filled(holder: Json, limits: Limits) -> dict[str, Any]:
+    resources = holder.get("resources") or {}
+    most = {**limits.default, **(resources.get("limits") or {})}
+    requested = {**most, **limits.default_request, **(resources.get("requests") or {})}
+    return {**holder, "resources": {"limits": most, "requests": requested}}
+
+
+def pod_amounts(pod: Json) -> Amounts:
+    """The requests of one pod; never negative."""
+    return {name: max(0, amount(name, requested)) for name, requested in pod_requests(pod).items()}
+
+
+def over_limit(pod: Json) -> Iterator[tuple[Place, list[str]]]:
+    """Each place in a charged pod spec where a request exceeds its limit, with the resources."""
+    for place, resources in _resources(pod):
+        names = exceeded_resources(amounts(resources.get("requests")), amounts(resources.get("limits")))
+        if names:
+            yield place, names
+
+
+def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Place, list[str], str]]:
+    """Each place in a charged pod spec that a LimitRange forbids, with the resources and "max" or "min"."""
+    if "Container" in limits:
+        bounds = limits["Container"]
+        for place, resources in _resources(pod):
+            if place:
+                requested, most = resources.get("requests") or {}, resources.get("limits") or {}
+                largest, smallest = _kept(requested, most, largest=True), _kept(requested, most, largest=False)
+                yield from _outside(place, amounts(largest), amounts(smallest), bounds)
+    if "Pod" in limits:
+        total: Mapping[str, Quantity] = pod_requests(pod)
+        counted = {name: amount(name, requested) for name, requested in total.items()}
+        yield from _outside((), counted, counted, limits["Pod"])
+
+
+def _outside(
+    place: Place, largest: Amounts, smallest: Amounts, bounds: Limits
+) -> Iterator[tuple[Place, list[str], str]]:
+    above, below = (
+        exceeded_resources(largest, amounts(bounds.highest)),
+        exceeded_resources(amounts(bounds.lowest), smallest),
+    )
+    if above:
+        yield place, above, "max"
+    if below:
+        yield place, below, "min"
+
+
+def _resources(pod: Json) -> Iterator[tuple[Place, Json]]:
+    """The resources in a pod spec with the path of their container; () for the pod's own."""
+    for kind in ("initContainers", "containers"):
+        for i, container in enumerate(pod.get(kind) or ()):
+            yield (kind, i), container.get("resources") or {}
+    if pod.get("resources") is not None:
+        yield (), pod["resources"]

@@ -1,0 +1,242 @@
+"""Simulate Kueue's scheduler: queues of waiting jobs whose heads are examined in cycles.
+
+No job ever finishes or is preempted. Source: kubernetes-sigs/kueue pkg/scheduler/scheduler.go,
+pkg/cache/queue/cluster_queue.go, pkg/workload/resources.go (ValidateAdmissibility).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from heapq import heappop, heappush
+
+from trainc.features.fits.assigner import Assigner
+from trainc.features.fits.assignment import QUOTA_TAKEN, Assignment, Mode, Progress
+from trainc.features.fits.cluster import Cluster, ClusterQueue, FlavorResource, Quota
+from trainc.features.fits.flavors import State
+from trainc.features.fits.quota import QuotaNode, available, quota_tree, use
+from trainc.features.fits.requests import out_of_range, over_limit
+from trainc.features.fits.selectors import MalformedSelector, matches_selector
+from trainc.features.fits.topology import Occupancy, still_fits, topology_trees
+from trainc.features.fits.workload import Workload
+from trainc.startup.records import dataclass, field, replace
+
+NAMESPACE, RESOURCES, LIMIT_RANGE = "namespace", "resources", "limit-range"
+NO_LONGER, BEHIND, ADMITTED = "no-longer-fits", "behind", "admitted"
+
+# A job that has been examined this often has tried every flavor.
+_MOST_IDLE_CYCLES = 14
+
+
+def idle_state(cluster: Cluster) -> State:
+    """The state of a cluster with nothing running."""
+    return State(cluster, quota_tree(cluster), topology_trees(cluster), {}, Occupancy())
+
+
+@dataclass(slots=True)
+class Entry:
+    """A queued job. `cause` is the result of the latest attempt, `assignment` what it found.
+
+    `barred` is a reason not to try at all. `seen` is the state that the latest attempt depended on; while it is the
+    same, the attempt is not repeated.
+    """
+
+    order: int
+    workload: Workload
+    cause: str = BEHIND
+    assignment: Assignment | None = None
+    progress: Progress = ()
+    barred: str = ""
+    seen: tuple[Progress, int, int] | None = None
+
+
+@dataclass(slots=True)
+class _Line:
+    """The waiting jobs of a ClusterQueue: those still to be examined, in order, and the shapes that did not fit."""
+
+    active: list[tuple[int, Entry]] = field(default_factory=list)
+    refused_shapes: set[str] = field(default_factory=set)
+
+
+class Scheduler:
+    """The state of all queues, quota and nodes, initially idle. Jobs are submitted one at a time."""
+
+    def __init__(self, state: State) -> None:
+        self.state = replace(state, used=dict(state.used), occupied=state.occupied.copy())
+        self.lines: dict[str, _Line] = {}
+        self.looks = 0
+        self.admissions = _Admissions()
+        self._settled = False
+
+    def submit(self, entry: Entry, queue: ClusterQueue) -> None:
+        """Queue a job and run cycles until the state no longer changes."""
+        line = self.lines.setdefault(queue.name, _Line())
+        if not queue.strict and entry.workload.shape in line.refused_shapes:
+            return
+        entry.barred = inadmissible(entry.workload, queue, self.state.cluster)
+        heappush(line.active, (entry.order, entry))
+        if self._settled and line.active[0][1] is not entry:
+            return
+        self._settled = self._run()
+
+    def _run(self) -> bool:
+        """Run cycles; return whether a further one would repeat the last."""
+        idle, before = 0, None
+        while idle < _MOST_IDLE_CYCLES:
+            heads = self._heads()
+            if self._cycle(heads):
+                idle, before = 0, None
+                continue
+            idle += 1
+            after = [(head.order, head.progress, head.cause) for _, head in heads], self._sizes()
+            if after == before or not any(line.active for line in self.lines.values()):
+                return True
+            before = after
+        return False
+
+    def _sizes(self) -> list[int]:
+        return [len(line.active) for line in self.lines.values()]
+
+    def _heads(self) -> list[tuple[ClusterQueue, Entry]]:
+        queues = self.state.cluster.cluster_queues
+        return [(queues[name], heappop(line.active)[1]) for name, line in self.lines.items() if line.active]
+
+    def _cycle(self, heads: Iterable[tuple[ClusterQueue, Entry]]) -> bool:
+        """Run one scheduling cycle; return whether a job was admitted."""
+        cycle = _Cycle(self)
+        looked = []
+        for queue, entry in heads:
+            if entry.barred:
+                entry.cause = entry.barred
+                self._requeue(queue, entry, again=queue.strict and entry.barred != NAMESPACE, shape=False)
+            else:
+                looked.append((queue, entry, cycle.look(queue, entry)))
+        looked.sort(key=lambda one: (one[2].level, one[1].order))
+        for queue, entry, found in looked:
+            entry.cause = cycle.process(queue, entry, found)
+        for queue, entry, _ in looked:
+            if entry.cause != ADMITTED:
+                skipped = entry.cause == NO_LONGER
+                self._requeue(queue, entry, again=queue.strict or skipped, shape=not skipped)
+        return any(entry.cause == ADMITTED for _, entry, _ in looked)
+
+    def _requeue(self, queue: ClusterQueue, entry: Entry, *, again: bool, shape: bool) -> None:
+        line = self.lines[queue.name]
+        if again or any(at != -1 for tried in entry.progress for at in tried.values()):
+            heappush(line.active, (entry.order, entry))
+        elif shape and not queue.strict:
+            line.refused_shapes.add(entry.workload.shape)
+            line.active = [pair for pair in line.active if pair[1].workload.shape != entry.workload.shape]
+
+
+class _Admissions:
+    """Counts admissions, in total and by tree of cohorts."""
+
+    def __init__(self) -> None:
+        self.by_root: dict[QuotaNode, int] = {}
+        self.all = 0
+
+    def count(self, root: QuotaNode) -> None:
+        """Count one more admission."""
+        self.by_root[root] = self.by_root.get(root, 0) + 1
+        self.all += 1
+
+
+class _Cycle:
+    """One cycle: the state at its start, and what its jobs take or reserve."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self.lasting = scheduler.state
+        self.state = replace(self.lasting, used=dict(self.lasting.used), occupied=self.lasting.occupied.copy())
+
+    def look(self, queue: ClusterQueue, entry: Entry) -> Assignment:
+        """Find flavors for a job, resuming its latest attempt; reuse its result if nothing has changed since."""
+        admissions = self.scheduler.admissions
+        in_tree = admissions.by_root.get(self.state.nodes[queue.name].root, 0)
+        found = entry.assignment
+        if found is None or entry.seen != (entry.progress, in_tree, admissions.all if found.saw_nodes else 0):
+            self.scheduler.looks += 1
+            start = entry.progress
+            found = Assigner(self.state, queue).assign(entry.workload, start)
+            entry.seen = start, in_tree, admissions.all if found.saw_nodes else 0
+        entry.assignment, entry.progress = found, found.progress
+        return found
+
+    def process(self, queue: ClusterQueue, entry: Entry, found: Assignment) -> str:
+        """Admit a job or return the cause; a waiting job may reserve resources until the cycle ends."""
+        fits_quota = self._fits_quota(queue, found)
+        fits = fits_quota and self._fits_places(found)
+        if fits_quota and not fits:
+            found = self._look_again(queue, entry, found)
+            fits = self._fits_quota(queue, found) and self._fits_places(found)
+        if found.mode == Mode.NO:
+            return found.cause(queue)
+        if found.mode == Mode.WAITS:
+            if not queue.reclaims_any:
+                _take(self.state, queue, found, self._reserved(queue, found), shared=False)
+            return QUOTA_TAKEN
+        if not fits:
+            return NO_LONGER
+        _take(self.state, queue, found, found.used, shared=False)
+        _take(self.lasting, queue, found, found.used, shared=True)
+        self.scheduler.admissions.count(self.state.nodes[queue.name].root)
+        return ADMITTED
+
+    def _look_again(self, queue: ClusterQueue, entry: Entry, found: Assignment) -> Assignment:
+        """The places found at the start of the cycle are taken: find others in the same flavors."""
+        assigner = Assigner(self.state, queue)
+        again = assigner.assign(entry.workload, (), found.chosen)
+        entry.assignment, entry.progress, entry.seen = again, again.progress, None
+        return again
+
+    def _fits_quota(self, queue: ClusterQueue, found: Assignment) -> bool:
+        node, used = self.state.nodes[queue.name], self.state.used
+        return all(max(0, available(node, key, used)) >= amount for key, amount in found.used.items())
+
+    def _fits_places(self, found: Assignment) -> bool:
+        for one in found.pod_sets:
+            if one.placement is not None:
+                tree = self.state.trees[one.tree]
+                if not still_fits(tree, one.placement, one.pod_set.one, self.state.occupied.taken(tree)):
+                    return False
+        return True
+
+    def _reserved(self, queue: ClusterQueue, found: Assignment) -> dict[FlavorResource, int]:
+        """The resources that a waiting job reserves in this cycle."""
+        node = self.state.nodes[queue.name]
+        reserved = {}
+        for key, amount in found.used.items():
+            quota = queue.quotas.get(key, Quota(0))  # A flavor may lack some resources of its group.
+            rest = quota.nominal - self.state.used.get((node, key), 0)
+            if not found.level:
+                reserved[key] = max(0, min(amount, rest))
+            else:
+                reserved[key] = amount if quota.borrowing is None else min(amount, rest + quota.borrowing)
+        return reserved
+
+
+def _take(
+    state: State, queue: ClusterQueue, found: Assignment, amounts: Mapping[FlavorResource, int], *, shared: bool
+) -> None:
+    """Charge a job to quota and nodes. Other flavors on the same nodes see the usage from the next cycle on."""
+    for key, amount in amounts.items():
+        use(state.nodes[queue.name], key, amount, state.used)
+    for one in found.pod_sets:
+        if one.placement is not None:
+            state.occupied.add(state.trees[one.tree], one.placement, one.pod_set.one, shared=shared)
+
+
+def inadmissible(workload: Workload, queue: ClusterQueue, cluster: Cluster) -> str:
+    """Why a job is not examined at all: its namespace, a request above its limit, or a LimitRange; otherwise empty."""
+    labels = cluster.namespaces.get(workload.namespace)
+    try:
+        if labels is None or not matches_selector(queue.namespaces, labels):
+            return NAMESPACE
+    except MalformedSelector:
+        return NAMESPACE
+    if any(next(over_limit(one.pod), None) for one in workload.pod_sets):
+        return RESOURCES
+    limits = cluster.limits.get(workload.namespace)
+    if limits and any(next(out_of_range(one.pod, limits), None) for one in workload.pod_sets):
+        return LIMIT_RANGE
+    return ""

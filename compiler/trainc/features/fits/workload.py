@@ -1,0 +1,256 @@
+"""The Workload that Kueue creates for a JobSet: its pod sets and their topology requests.
+
+Source: kubernetes-sigs/kueue pkg/controller/jobs/jobset/jobset_controller.go (PodSets), pkg/controller/jobframework/tas.go,
+pkg/workload/workload.go (totalRequestsFromPodSets, computeSchedulingHash).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from trainc.features.fits.amounts import Amounts
+from trainc.features.fits.cluster import Cluster
+from trainc.features.fits.requests import charged_pod, pod_amounts
+from trainc.kube import names
+from trainc.kube.documents import Json
+from trainc.kube.quantity import canonical
+from trainc.startup.records import dataclass
+
+PREFIX = "kueue.x-k8s.io/"
+QUEUE = names.QUEUE_LABEL
+REQUIRED, PREFERRED, UNCONSTRAINED = (
+    f"{PREFIX}podset-{kind}-topology" for kind in ("required", "preferred", "unconstrained")
+)
+SLICE_LEVEL, SLICE_SIZE = f"{PREFIX}podset-slice-required-topology", f"{PREFIX}podset-slice-size"
+SLICE_LAYERS, GROUP = f"{PREFIX}podset-slice-required-topology-constraints", f"{PREFIX}podset-group-name"
+DEFAULT_QUEUE = "default"
+
+# The values that Go's strconv.ParseBool accepts.
+BOOLEANS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
+    ("0", "f", "F", "FALSE", "false", "False"), False
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyRequest:
+    """The topology request of a pod set: a level at which one domain must or should hold all pods, or any nodes.
+
+    `slices` are (level, size) pairs from the outermost inwards: that many pods share one domain of that level.
+    """
+
+    required: str | None = None
+    preferred: str | None = None
+    unconstrained: bool | None = None
+    slices: tuple[tuple[str, int], ...] = ()
+    group: str | None = None
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the pod set requests any topology."""
+        requested = (self.required, self.preferred, self.unconstrained)
+        return bool(self.slices) or any(one is not None for one in requested)
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """The pods of one replicated job.
+
+    `pod` is the pod spec as charged, `one` the requests per pod, `total` those of all pods; `step` is its role in the
+    TrainJob that it was compiled from, `index` its index in the JobSet.
+    """
+
+    name: str
+    count: int
+    pod: Json
+    one: Amounts
+    total: Amounts
+    topology: TopologyRequest
+    step: str = ""
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A queued job. The scheduler treats two jobs of the same `shape` in one queue alike."""
+
+    namespace: str
+    name: str
+    queue: str
+    pod_sets: tuple[PodSet, ...]
+    shape: str
+
+    @property
+    def job(self) -> str:
+        """The name of the job in answers."""
+        return job_name(self.namespace, self.name)
+
+
+def job_name(namespace: str, name: str) -> str:
+    """The name of a job in answers: `team-a/llm`, or just `llm` without a namespace."""
+    return f"{namespace}/{name}" if namespace else name
+
+
+def place(jobset: Json) -> tuple[str, str]:
+    """The namespace and name of a JobSet."""
+    metadata = jobset.get("metadata") or {}
+    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+def queue_of(jobset: Json, cluster: Cluster) -> str:
+    """The LocalQueue of a JobSet; empty if Kueue does not manage it.
+
+    Without the label, it is the namespace's LocalQueue `default` if that exists and is not stopped.
+    """
+    written = ((jobset.get("metadata") or {}).get("labels") or {}).get(QUEUE)
+    if written:
+        return str(written)
+    queue = cluster.local_queues.get((place(jobset)[0], DEFAULT_QUEUE))
+    return DEFAULT_QUEUE if queue and not queue.stopped else ""
+
+
+def replicated_jobs(jobset: Json) -> list[Json]:
+    """The replicated jobs of a JobSet."""
+    return list((jobset.get("spec") or {}).get("replicatedJobs") or ())
+
+
+def pod_count(replicated_job: Json) -> int:
+    """The number of concurrent pods of a replicated job."""
+    job = (replicated_job.get("template") or {}).get("spec") or {}
+    parallelism = _number(job.get("parallelism"), 1)
+    return _number(replicated_job.get("replicas"), 1) * min(parallelism, _number(job.get("completions"), parallelism))
+
+
+def _number(value: Any, default: int) -> int:
+    return default if value is None else int(value)
+
+
+def pod_template(replicated_job: Json) -> Json:
+    """The pod template of a replicated job."""
+    job = (replicated_job.get("template") or {}).get("spec") or {}
+    template: Json = job.get("template") or {}
+    return template
+
+
+def pod_annotations(replicated_job: Json) -> Mapping[str, str]:
+    """The pod annotations of a replicated job."""
+    return (pod_template(replicated_job).get("metadata") or {}).get("annotations") or {}
+
+
+def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
+    """The Workload that Kueue creates for a JobSet accepted by its webhooks, with the charged requests."""
+    namespace, name = place(jobset)
+    jobs = replicated_jobs(jobset)
+    pod_sets = tuple(_pod_set(one, i, namespace, cluster) for i, one in enumerate(jobs))
+    replicas = [_number(one.get("replicas"), 1) for one in jobs]
+    return Workload(namespace, name, queue, pod_sets, _shape(pod_sets, replicas))
+
+
+def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster) -> PodSet:
+    written = pod_template(replicated_job).get("spec") or {}
+    pod = charged_pod(written, cluster.limits.get(namespace, {}), cluster.overheads)
+    count, one = pod_count(replicated_job), pod_amounts(pod)
+    labels = ((replicated_job.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    return PodSet(
+        str(replicated_job.get("name")),
+        count,
+        pod,
+        one,
+        {name: amount * count for name, amount in one.items()},
+        topology_request(pod_annotations(replicated_job)),
+        str(labels.get(names.ANCESTOR_LABEL) or ""),
+        index,
+    )
+
+
+def topology_request(written: Mapping[str, str]) -> TopologyRequest:
+    """Parse the topology annotations of a pod template. Raises ValueError if they are malformed."""
+    required, preferred, unconstrained = (written.get(key) for key in (REQUIRED, PREFERRED, UNCONSTRAINED))
+    if required is not None:
+        preferred = unconstrained = None
+    elif preferred is not None:
+        unconstrained = None
+    elif unconstrained is not None and unconstrained not in BOOLEANS:
+        raise ValueError(f"{UNCONSTRAINED} is not a boolean")
+    constrained = required is not None or preferred is not None
+    return TopologyRequest(
+        required,
+        preferred,
+        None if unconstrained is None else BOOLEANS[unconstrained],
+        _slices(written),
+        written.get(GROUP) if constrained else None,
+    )
+
+
+def _slices(written: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
+    if SLICE_LAYERS in written:
+        return tuple(slice_layers(written[SLICE_LAYERS]))
+    if SLICE_LEVEL in written and SLICE_SIZE in written:
+        return ((written[SLICE_LEVEL], int(written[SLICE_SIZE])),)
+    return ()
+
+
+def slice_layers(text: str) -> list[tuple[str, int]]:
+    """Parse the annotation for nested slices into levels and sizes. Raises ValueError where Go would fail."""
+    try:
+        layers = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if layers is None:
+        return []
+    if not isinstance(layers, list):
+        raise ValueError("it is not a JSON array")  # noqa: TRY004 - a text that cannot be read
+    return [_layer(layer) for layer in layers]
+
+
+def _layer(layer: Any) -> tuple[str, int]:
+    # Go's decoder matches field names case-insensitively and reads null as the zero value.
+    if layer is None:
+        return "", 0
+    if not isinstance(layer, dict):
+        raise ValueError("an entry is not a JSON object")  # noqa: TRY004 - as above
+    known = {key.lower(): value for key, value in layer.items()}
+    level, size = known.get("topology"), known.get("size")
+    level, size = "" if level is None else level, 0 if size is None else size
+    if (
+        not isinstance(level, str)
+        or isinstance(size, bool)
+        or not isinstance(size, int)
+        or not -(2**31) <= size < 2**31
+    ):
+        raise ValueError("an entry needs a topology (a string) and a size (an integer)")
+    return level, size
+
+
+def _shape(pod_sets: tuple[PodSet, ...], replicas: list[int]) -> str:
+    """A key of everything by which the scheduler can distinguish two workloads of a queue."""
+    return json.dumps([_pod_set_shape(one, n) for one, n in zip(pod_sets, replicas, strict=True)], sort_keys=True)
+
+
+def _pod_set_shape(one: PodSet, replicas: int) -> list[Any]:
+    requested = one.topology
+    pod = one.pod
+    spec = [pod.get(key) for key in _SHAPED]
+    containers = [
+        [[_canonical((box.get("resources") or {}).get("requests")), box.get("ports")] for box in pod.get(kind) or ()]
+        for kind in ("initContainers", "containers")
+    ]
+    own = _canonical((pod.get("resources") or {}).get("requests"))
+    wanted = [requested.required, requested.preferred, requested.unconstrained, requested.slices, requested.group]
+    return [one.name, spec, containers, own, _canonical(pod.get("overhead")), one.count, one.total, wanted, replicas]
+
+
+_SHAPED = (
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "runtimeClassName",
+    "priority",
+    "topologySpreadConstraints",
+    "resourceClaims",
+)
+
+
+def _canonical(written: Mapping[str, str | float] | None) -> dict[str, str]:
+    return {name: canonical(value) for name, value in (written or {}).items()}

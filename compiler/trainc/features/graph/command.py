@@ -1,0 +1,85 @@
+"""Draw a job: its steps and their order, pods, GPUs, volumes, addresses and gang.
+
+text is a tree for the terminal, mermaid a flowchart for Markdown, dot is for
+Graphviz. svg follows the reader's light or dark theme and needs the extra
+`trainc[graph]`.
+
+Examples:
+  trainc graph jobs/llm.yaml
+  trainc graph jobs/#team-a/llm --format svg > llm.svg
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+
+from trainc.cli.command import Arguments, Status, Streams
+from trainc.cli.one_job import add_job, compiled_job
+from trainc.cli.reporting import Paint, Part
+from trainc.features.graph.formats import Role
+from trainc.features.graph.model import Graph, read_graph
+from trainc.findings.text import escape_report
+from trainc.plugins.registry import enabled
+
+FORMATS = ("text", "mermaid", "dot", "svg", "json")
+_LOOKS: dict[Role, Part] = {
+    "heading": "heading",
+    "step": "heading",
+    "size": "value",
+    "faint": "faint",
+    "address": "runtime",
+    "gang": "deviation",
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add job and format options."""
+    add_job(parser)
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Print the picture."""
+    found = compiled_job(arguments, streams)
+    if found is None:
+        return Status.DIAGNOSED
+    one, settings = found
+    graph = read_graph(one.compiled.manifests, enabled(settings.options.plugins))
+    try:
+        drawn = _format(graph, arguments, streams)
+    except ModuleNotFoundError as missing:
+        if missing.name != "svg":
+            raise
+        streams.err.write("trainc graph: svg needs the extra `graph`; run: pip install 'trainc[graph]'\n")
+        return Status.USAGE
+    streams.out.write(drawn.encode("utf-8", "backslashreplace"))
+    return Status.DONE
+
+
+def _format(graph: Graph, arguments: Arguments, streams: Streams) -> str:
+    match arguments.format:
+        case "mermaid":
+            from trainc.features.graph.formats import graph_mermaid
+
+            return graph_mermaid(graph)
+        case "dot":
+            from trainc.features.graph.formats import graph_dot
+
+            return graph_dot(graph)
+        case "svg":
+            from trainc.features.graph.drawing import graph_svg
+
+            return graph_svg(graph)
+        case "json":
+            from trainc.features.graph.formats import graph_json
+
+            return json.dumps(graph_json(graph), indent=2, ensure_ascii=False) + "\n"
+        case _:
+            return _text(graph, Paint(arguments.color, streams.out))
+
+
+def _text(graph: Graph, paint: Paint) -> str:
+    from trainc.features.graph.formats import graph_text
+
+    return escape_report(graph_text(graph, lambda text, role: paint(_LOOKS[role], text)), coloured=paint.is_on)

@@ -1,0 +1,257 @@
+"""Export the graph in Graphviz's DOT language and as JSON.
+
+{"apiVersion": "trainc/v1alpha1", "kind": "Graph", "namespace", "name", "suspended", "pods", "gpus",
+ "gang": {"name", "scheduler", "members"} | null where there are several or none, "gangs": [all of them],
+ "steps": [{"name", "role", "image", "pods", "replicas", "gpus": {RESOURCE: PER_POD},
+            "requests": {RESOURCE: PER_POD}, "inGang", "gang", "hosts",
+            "dependsOn": [{"step", "status"}], "volumes": [{"name", "source"}],
+            "rendezvous": [{"address", "toldBy"}]}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Literal, TypeAlias
+
+from trainc.features.graph.model import Graph, Step, gang, layers, per_pod, size, total
+from trainc.findings.text import escape_line
+from trainc.startup.records import dataclass
+
+
+def graph_dot(graph: Graph) -> str:
+    """Return a left-to-right digraph with the gang's members in a cluster."""
+    return "\n".join(_lines(graph)) + "\n"
+
+
+def _lines(graph: Graph) -> Iterator[str]:
+    known = {step.name for step in graph.steps}
+    clusters = [(each, members) for each in graph.gangs if (members := graph.members(each))]
+    inside = {step.name for _, members in clusters for step in members}
+    yield f"digraph {_quoted(graph.name)} {{"
+    yield "  rankdir=LR; labelloc=t; fontname=Helvetica; bgcolor=transparent"
+    yield f"  label={_quoted(f'JobSet {graph.name}: {total(graph)}')}"
+    yield '  node [shape=box, style="rounded", fontname=Helvetica, margin="0.2,0.12"]'
+    yield "  edge [fontname=Helvetica, fontsize=10]"
+    yield from (f"  {_node(step)}" for step in graph.steps if step.name not in inside)
+    for number, (each, members) in enumerate(clusters):
+        yield f"  subgraph cluster_gang{number or ''} {{"
+        yield f"    label={_quoted(gang(each))}; style=dashed"
+        yield from (f"    {_node(step)}" for step in members)
+        yield "  }"
+    for step in graph.steps:
+        for dependency in step.depends_on:
+            if dependency.step in known:
+                ends = f"{_quoted(dependency.step)} -> {_quoted(step.name)}"
+                yield f"  {ends} [label={_quoted(dependency.status)}]"
+    yield "}"
+
+
+def _node(step: Step) -> str:
+    lines = [step.name, size(step), step.hosts, *(f"rendezvous {m.address}" for m in step.rendezvous)]
+    if step.volumes:
+        lines.append("volumes: " + ", ".join(volume.name for volume in step.volumes))
+    width = ", penwidth=2" if step.role == "trainer" else ""
+    return f"{_quoted(step.name)} [label={_quoted(chr(10).join(filter(None, lines)))}{width}]"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def graph_json(graph: Graph) -> dict[str, Any]:
+    """Return the graph as JSON-serializable data in the shape shown above."""
+    return {
+        "apiVersion": "trainc/v1alpha1",
+        "kind": "Graph",
+        "namespace": graph.namespace,
+        "name": graph.name,
+        "suspended": graph.suspended,
+        "pods": graph.pods,
+        "gpus": graph.gpus,
+        "gang": None if graph.gang is None else asdict(graph.gang),
+        "gangs": [asdict(gang) for gang in graph.gangs],
+        "steps": [_step(step) for step in graph.steps],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "role": step.role,
+        "image": step.image,
+        "pods": step.pods,
+        "replicas": step.replicas,
+        "gpus": step.gpus,
+        "requests": {name: str(amount) for name, amount in step.requests},
+        "runs": step.runs,
+        "inGang": bool(step.gang),
+        "gang": step.gang,
+        "hosts": step.hosts,
+        "dependsOn": [asdict(dependency) for dependency in step.depends_on],
+        "volumes": [asdict(volume) for volume in step.volumes],
+        "rendezvous": [{"address": meeting.address, "toldBy": meeting.source} for meeting in step.rendezvous],
+    }
+
+
+# Render the graph as a tree for the terminal: the steps in startup order, with their details.
+
+
+Role: TypeAlias = Literal["heading", "step", "size", "faint", "address", "gang"]
+Paint: TypeAlias = Callable[[str, Role], str]
+
+# The prefixes of a step's name and of its detail lines.
+_INNER = ("├─ ", "│     ")
+_LAST = ("└─ ", "      ")
+
+
+def plain(text: str, role: Role) -> str:
+    """Return `text` without styling."""
+    return text
+
+
+def graph_text(graph: Graph, paint: Paint = plain) -> str:
+    """Render the whole tree."""
+    place = "/".join(filter(None, (graph.namespace, graph.name)))
+    about = total(graph) + (", suspended" if graph.suspended else "")
+    lines = [f"{paint(f'JobSet {place}', 'heading')}  {paint(about, 'size')}"]
+    lines += [f"│  {paint(gang(each), 'gang')}" for each in graph.gangs]
+    steps = [step for layer in layers(graph) for step in layer]
+    width = max((len(step.name) for step in steps), default=0)
+    for step in steps:
+        last = step is steps[-1]
+        branch, trunk = _LAST if last else _INNER
+        first, *others = _step_lines(step, graph, width, paint)
+        lines += ["│", branch + first, *(trunk + line for line in others)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _step_lines(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[str]:
+    marks = [step.role] if step.role and step.role != step.name else []
+    if step.gang and graph.gangs:
+        marks.append("in the gang" if graph.gang is not None else f"in gang {step.gang}")
+    title = f"{paint(f'{step.name:<{width}}', 'step')}  {paint(size(step), 'size')}"
+    yield f"{title}  {paint(', '.join(marks), 'faint')}"
+    for name, value, role in _step_facts(step):
+        yield f"{paint(f'{name:<10}', 'faint')} {paint(escape_line(value), role)}"
+
+
+def _step_facts(step: Step) -> Iterator[tuple[str, str, Role]]:
+    if step.depends_on:
+        yield "after", ", ".join(f"{d.step} is {d.status}" for d in step.depends_on), "step"
+    if step.image:
+        yield "image", step.image, "faint"
+    if step.runs:
+        yield "runs", step.runs, "size"
+    if step.requests:
+        yield "per pod", per_pod(step), "size"
+    if step.hosts:
+        yield "hosts", step.hosts, "address"
+    for meeting in step.rendezvous:
+        yield "rendezvous", f"{meeting.address}  ({meeting.source})", "address"
+    for i, volume in enumerate(step.volumes):
+        yield "" if i else "volumes", f"{volume.name}  ({volume.source})", "faint"
+
+
+# Render the graph as a Mermaid flowchart for Markdown.
+
+
+_ROLES = {"trainer": "trainer", "dataset-initializer": "initializer", "model-initializer": "initializer"}
+_LOOKS = {"trainer": "stroke:#2f81f7,stroke-width:3px", "initializer": "stroke:#3fb950,stroke-width:2px"}
+_GANG = "fill:none,stroke:#a371f7,stroke-dasharray:6 4"
+
+
+def graph_mermaid(graph: Graph) -> str:
+    """Return a left-to-right flowchart without the code fence."""
+    steps = [step for layer in layers(graph) for step in layer]
+    boxes = [Box(step.name, tuple(_label_lines(step)), _ROLES.get(step.role, "")) for step in steps]
+    arrows = [Arrow(d.step, step.name, d.status) for step in steps for d in step.depends_on]
+    frames = [Frame(gang(each), [step.name for step in graph.members(each)], _GANG) for each in graph.gangs]
+    return flowchart(boxes, arrows, _LOOKS, frames) + "\n"
+
+
+def _label_lines(step: Step) -> Iterator[str]:
+    yield size(step)
+    if step.hosts:
+        yield step.hosts
+    yield from (f"rendezvous {meeting.address}" for meeting in step.rendezvous)
+    if step.volumes:
+        yield "volumes: " + ", ".join(volume.name for volume in step.volumes)
+
+
+# Mermaid flowchart syntax, as rendered by GitHub and GitLab, is confined to this section.
+
+
+_ESCAPES = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "#": "&#35;"}
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box: its name and its lines of text; `look` is the name of a style, or empty."""
+
+    name: str
+    lines: Sequence[str]
+    look: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """An arrow between two boxes, by name."""
+
+    start: str
+    end: str
+    label: str
+    dotted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A dashed frame around some of the boxes."""
+
+    label: str
+    boxes: Collection[str]
+    style: str
+
+
+def flowchart(
+    boxes: Sequence[Box], arrows: Sequence[Arrow], looks: Mapping[str, str], frames: Sequence[Frame] = ()
+) -> str:
+    """Return a left-to-right flowchart without the code fence. Arrows with a missing end are omitted.
+
+    `looks` maps names to styles; only strokes are readable on both light and dark pages.
+    """
+    return "\n".join(_flowchart_lines(boxes, arrows, looks, frames))
+
+
+def _flowchart_lines(
+    boxes: Sequence[Box], arrows: Sequence[Arrow], looks: Mapping[str, str], frames: Sequence[Frame]
+) -> Iterator[str]:
+    ids = {box.name: f"s{i}" for i, box in enumerate(boxes)}
+    framed = {name for frame in frames for name in frame.boxes}
+    yield "flowchart LR"
+    yield from (f"  {_box(box, ids)}" for box in boxes if box.name not in framed)
+    for number, frame in enumerate(frame for frame in frames if frame.boxes):
+        name = f"frame{number or ''}"
+        yield f'  subgraph {name}["{_escaped(frame.label)}"]'
+        yield from (f"    {_box(box, ids)}" for box in boxes if box.name in frame.boxes)
+        yield "  end"
+        yield f"  style {name} {frame.style}"
+    for arrow in arrows:
+        if arrow.start in ids and arrow.end in ids:
+            line = "-.->" if arrow.dotted else "-->"
+            yield f"  {ids[arrow.start]} {line}|{_escaped(arrow.label)}| {ids[arrow.end]}"
+    for look, style in looks.items():
+        alike = [ids[box.name] for box in boxes if box.look == look]
+        if alike:
+            yield f"  classDef {look} {style}"
+            yield f"  class {','.join(alike)} {look}"
+
+
+def _box(box: Box, ids: Mapping[str, str]) -> str:
+    body = "<br/>".join([f"<b>{_escaped(box.name)}</b>", *map(_escaped, box.lines)])
+    return f'{ids[box.name]}["{body}"]'
+
+
+def _escaped(text: str) -> str:
+    return "".join(_ESCAPES.get(character, character) for character in text)

@@ -1,0 +1,424 @@
+"""The data model of a picture of a job."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from trainc.ir.commands.launcher import Launch
+from trainc.ir.commands.programs import base
+from trainc.ir.commands.started import CommandLine, read_command
+from trainc.kube import names
+from trainc.kube.devices import accelerator
+from trainc.kube.documents import Json, value_at
+from trainc.kube.quantity import Quantity, pod_requests
+from trainc.plugins.plugin import Gang as GangScheduler
+from trainc.plugins.plugin import Plugin, RendezvousFile
+from trainc.plugins.registry import PLUGINS, programs
+from trainc.startup.records import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """The named step must reach `status` (Ready or Complete) before this one starts."""
+
+    step: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A volume of a step's pods; `source` is its kind and target, e.g. `secret hf-token`."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rendezvous:
+    """A rendezvous address, and the variable or file that tells the pods about it."""
+
+    address: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A replicated job. `pods` counts the pods of one replica; `requests` are per pod, by resource name.
+
+    `runs` describes the processes it starts. `role` is the ancestor step or the part in an MPI job, or empty. `hosts`
+    is a pattern with ranges for the DNS names of all pods, empty if the pods have none. `gang` is the name of the gang
+    that the pods join, if any.
+    """
+
+    name: str
+    role: str
+    image: str
+    pods: int
+    replicas: int
+    requests: tuple[tuple[str, Quantity], ...]
+    volumes: tuple[Volume, ...]
+    depends_on: tuple[Dependency, ...]
+    hosts: str
+    rendezvous: tuple[Rendezvous, ...]
+    gang: str
+    runs: str = ""
+
+    @property
+    def all_pods(self) -> int:
+        """Pods of all replicas."""
+        return self.pods * self.replicas
+
+    @property
+    def gpus(self) -> dict[str, int]:
+        """Compute devices per pod, by resource name."""
+        return {name: amount.units for name, amount in self.requests if accelerator(name)}
+
+    @property
+    def accelerators(self) -> Counter[str]:
+        """Compute devices per pod, by display name: GPU, TPU."""
+        found: Counter[str] = Counter()
+        for name, amount in self.requests:
+            if noun := accelerator(name):
+                found[noun] += amount.units
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """Pods that a scheduler starts all together or not at all; `members` is how many it waits for."""
+
+    name: str
+    scheduler: str
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The steps of one JobSet in the order of its replicated jobs, and its gangs: at most one, or one per step."""
+
+    namespace: str
+    name: str
+    steps: tuple[Step, ...]
+    gangs: tuple[Gang, ...]
+    suspended: bool
+
+    @property
+    def gang(self) -> Gang | None:
+        """The job's only gang; None if it has none or several."""
+        return self.gangs[0] if len(self.gangs) == 1 else None
+
+    def members(self, gang: Gang) -> list[Step]:
+        """The steps whose pods join a gang."""
+        return [step for step in self.steps if step.gang == gang.name]
+
+    @property
+    def pods(self) -> int:
+        """Pods of all steps."""
+        return sum(step.all_pods for step in self.steps)
+
+    @property
+    def gpus(self) -> int:
+        """Compute devices of all pods."""
+        return sum(step.all_pods * count for step in self.steps for count in step.gpus.values())
+
+    @property
+    def accelerators(self) -> Counter[str]:
+        """Compute devices of all pods, by display name."""
+        found: Counter[str] = Counter()
+        for step in self.steps:
+            found.update({noun: count * step.all_pods for noun, count in step.accelerators.items()})
+        return found
+
+
+# Phrases about a step that every output format shares.
+
+
+_TIMES = " \N{MULTIPLICATION SIGN} "
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 pod`, `2,000 pods`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def total(graph: Graph) -> str:
+    """The pods and devices of the whole job."""
+    return ", ".join((counted(graph.pods, "pod"), *_devices(graph.accelerators)))
+
+
+def size(step: Step) -> str:
+    """Replicas if there are several, pods per replica, and devices per pod if there are any, as a product."""
+    factors = [f"{step.replicas:,}"] if step.replicas != 1 else []
+    factors.append(counted(step.pods, "pod"))
+    if found := _devices(step.accelerators):
+        factors.append(" + ".join(found))
+    return _TIMES.join(factors)
+
+
+def _devices(found: Counter[str]) -> list[str]:
+    return [counted(count, noun) for noun, count in found.items() if count]
+
+
+def devices(step: Step) -> str:
+    """`8 nvidia.com/gpu, 1 rdma/hca` for one pod."""
+    return ", ".join(f"{amount} {name}" for name, amount in step.requests if name not in _HOST)
+
+
+def cpu_and_memory(step: Step) -> str:
+    """`96 CPUs, 1Ti memory` for one pod."""
+    return ", ".join(f"{amount} {_HOST[name]}" for name, amount in step.requests if name in _HOST)
+
+
+def per_pod(step: Step) -> str:
+    """All requests of one pod."""
+    return ", ".join(filter(None, (devices(step), cpu_and_memory(step))))
+
+
+_HOST = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "disk"}
+
+
+def gang(found: Gang) -> str:
+    """`gang llm: 4 pods together (coscheduling)`."""
+    return f"gang {found.name}: {counted(found.members, 'pod')} together ({found.scheduler})"
+
+
+# Assign the steps to layers: each after all of its dependencies, and close to them within its layer.
+
+
+def layers(graph: Graph) -> list[list[Step]]:
+    """Steps without dependencies, then their dependents, and so on; steps in a cycle form a single layer."""
+    steps = {step.name: step for step in graph.steps}
+    sorter = TopologicalSorter({s.name: [d.step for d in s.depends_on if d.step in steps] for s in graph.steps})
+    try:
+        sorter.prepare()
+    except CycleError:
+        return [list(graph.steps)]
+    found: list[list[Step]] = []
+    place: dict[str, int] = {}
+    while sorter.is_active():
+        ready = sorter.get_ready()
+        layer = sorted((step for step in graph.steps if step.name in ready), key=lambda s: _height(s, place))
+        place |= {step.name: i for i, step in enumerate(layer)}
+        found.append(layer)
+        sorter.done(*ready)
+    return found
+
+
+def _height(step: Step, place: Mapping[str, int]) -> float:
+    """The mean position of a step's dependencies, used to reduce line crossings."""
+    heights = [place[d.step] for d in step.depends_on if d.step in place]
+    return sum(heights) / len(heights) if heights else 0.0
+
+
+# The processes in a step's pods: the launcher, its workers and their ranks, read from the manifests alone.
+
+
+# The environment variable that identifies each framework, and its policy.
+_FRAMEWORKS = {
+    "PET_NNODES": "torch",
+    "OMPI_MCA_orte_set_default_slots": "mpi",
+    "JAX_NUM_PROCESSES": "jax",
+    "DMLC_NUM_WORKER": "xgboost",
+}
+
+
+def process_text(pod: Json, pods: int, devices: int) -> str:
+    """`torchrun, 8 processes per pod, 32 ranks`; empty if the step uses no known framework."""
+    for container in pod.get("containers", ()):
+        env = {str(v["name"]): v.get("value") for v in container.get("env", ())}
+        policy = next((policy for variable, policy in _FRAMEWORKS.items() if variable in env), None)
+        words = tuple(map(str, (*container.get("command", ()), *container.get("args", ()))))
+        if policy is not None and words:
+            return _text(read_command(words, programs(policy)), policy, env, pods, devices)
+    return ""
+
+
+def _text(line: CommandLine, policy: str, env: Mapping[str, str | None], pods: int, devices: int) -> str:
+    launch = line.launches[-1] if line.launches else None
+    program = launch.launcher.name if launch is not None else _program(line)
+    each, ranks = _counts(launch, policy, env, pods, devices)
+    counts = [f"{each:,} process{'' if each == 1 else 'es'} per pod"] if each else []
+    counts += [f"{ranks:,} rank{'' if ranks == 1 else 's'}"] if ranks else []
+    return ", ".join([program, *counts])
+
+
+def _program(line: CommandLine) -> str:
+    found = line.ran("python", "code", "unknown")
+    return base(found[-1].words[found[-1].program.index]) if found else "the image's own command"
+
+
+def _counts(
+    launch: Launch | None, policy: str, env: Mapping[str, str | None], pods: int, devices: int
+) -> tuple[int, int]:
+    """Processes per pod and per step; 0 if unspecified."""
+    if policy == "xgboost":
+        return 0, int(env.get("DMLC_NUM_WORKER") or 0)
+    if policy == "mpi":
+        return 0, _number(launch.given(launch.launcher.total) if launch else None)
+    if policy == "jax" or launch is None:
+        return 1, pods if policy == "jax" else 0
+    requested = launch.given(launch.launcher.per_node)
+    each = _number(requested) or _parse_count(env.get("PET_NPROC_PER_NODE"), devices)
+    return each, each * pods
+
+
+def _parse_count(value: str | None, devices: int) -> int:
+    """A number, or a word that stands for the number of devices in the pod."""
+    return int(value) if value and value.isdecimal() else devices
+
+
+def _number(option: Any) -> int:
+    return int(option.value) if option is not None and option.value and option.value.isdecimal() else 0
+
+
+def summary(steps: Sequence[Step]) -> str:
+    """Describe the training step: `4 pods x 8 GPUs, torchrun, 8 processes per pod, 32 ranks, rendezvous at ...`."""
+    step = next((step for step in steps if step.runs), None)
+    if step is None:
+        return ""
+    meeting = [f"rendezvous at {step.rendezvous[0].address}"] if step.rendezvous else []
+    return ", ".join([size(step).replace("\N{MULTIPLICATION SIGN}", "x"), step.runs, *meeting])
+
+
+# Build a graph from the manifests that will be applied, so that the picture always matches them.
+
+
+_KINDS = {"persistentVolumeClaim": "PVC"}
+_REFERENCES = ("name", "secretName", "claimName", "path")
+
+
+def read_graph(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -> Graph:
+    """Read the graph of the only JobSet among a job's manifests; `plugins` supply the rendezvous addresses."""
+    jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
+    spec, metadata = jobset["spec"], jobset["metadata"]
+    claims: dict[str, str] = dict(_claims(spec))
+    steps = [_step(job, jobset, manifests, claims, plugins) for job in spec.get("replicatedJobs", ())]
+    return Graph(
+        metadata.get("namespace", ""),
+        metadata["name"],
+        tuple(_in_startup_order(steps, spec)),
+        tuple(_gangs_of(manifests, plugins)),
+        spec.get("suspend") is True,
+    )
+
+
+def _step(
+    job: Json, jobset: Json, manifests: Sequence[Json], claims: Mapping[str, str], plugins: Sequence[Plugin]
+) -> Step:
+    job_spec = job["template"].get("spec", {})
+    template = job_spec.get("template", {})
+    pod: Json = template.get("spec", {})
+    containers = pod.get("containers", ())
+    label = (job["template"].get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL, "")
+    pods, replicas = job_spec.get("parallelism", 1), job.get("replicas", 1)
+    requests = tuple(_requests(pod))
+    return Step(
+        name=job["name"],
+        role=label,
+        image=containers[0].get("image", "") if containers else "",
+        pods=pods,
+        replicas=replicas,
+        requests=requests,
+        volumes=tuple(_volumes(pod, claims)),
+        depends_on=tuple(Dependency(d["name"], d["status"]) for d in job.get("dependsOn", ())),
+        hosts=_hosts(jobset, job["name"], replicas, pods),
+        rendezvous=tuple(_rendezvous(pod, manifests, _hosts(jobset, job["name"], 1, 1), plugins)),
+        runs=process_text(pod, pods * replicas, sum(amount.units for name, amount in requests if accelerator(name))),
+        gang=next((str(name) for gang in _gangs(plugins) if (name := value_at(template, gang.joins))), ""),
+    )
+
+
+def _requests(pod: Json) -> Iterator[tuple[str, Quantity]]:
+    """The requests of a pod: compute devices first, then other devices, then CPU and memory."""
+    found = pod_requests(pod, limits_count=True)
+    yield from sorted(found.items(), key=lambda item: (not accelerator(item[0]), "/" not in item[0], item[0]))
+
+
+def _volumes(pod: Json, claims: Mapping[str, str]) -> Iterator[Volume]:
+    for volume in pod.get("volumes", ()):
+        nothing: tuple[str, Json] = ("", {})
+        kind, source = next(((k, v) for k, v in volume.items() if k != "name"), nothing)
+        refers_to = next((source[field] for field in _REFERENCES if field in source), "") if source else ""
+        yield Volume(volume["name"], f"{_KINDS.get(kind, kind)} {refers_to}".strip())
+    mounted = {m["name"] for c in pod.get("containers", ()) for m in c.get("volumeMounts", ())}
+    for name in sorted(mounted & set(claims)):
+        yield Volume(name, claims[name])
+
+
+def _claims(spec: Json) -> Iterator[tuple[str, str]]:
+    """The claims that JobSet creates for its pods, which mount them by name."""
+    for policy in spec.get("volumeClaimPolicies", ()):
+        for template in policy.get("templates", ()):
+            size = template.get("spec", {}).get("resources", {}).get("requests", {}).get("storage", "")
+            yield template["metadata"]["name"], f"PVC {size}".strip()
+
+
+def _hosts(jobset: Json, job: str, replicas: int, pods: int) -> str:
+    network = jobset["spec"].get("network") or {}
+    if network.get("enableDNSHostnames") is False or not pods * replicas:
+        return ""
+    name = jobset["metadata"]["name"]
+    return f"{name}-{job}-{_range(replicas)}-{_range(pods)}.{network.get('subdomain') or name}"
+
+
+def _range(count: int) -> str:
+    return "0" if count == 1 else f"[0-{count - 1}]"
+
+
+def _gangs(plugins: Sequence[Plugin]) -> Iterator[GangScheduler]:
+    return (plugin.gang for plugin in plugins if plugin.gang is not None)
+
+
+def _rendezvous(
+    pod: Json, manifests: Sequence[Json], first_host: str, plugins: Sequence[Plugin]
+) -> Iterator[Rendezvous]:
+    for container in pod.get("containers", ()):
+        env = {variable["name"]: str(variable.get("value", "")) for variable in container.get("env", ())}
+        for address in (address for plugin in plugins for address in plugin.addresses):
+            host, port = env.get(address.variable), env.get(address.port)
+            if host:
+                yield Rendezvous(host if port is None else f"{host}:{port}", address.variable)
+        for argument in (argument for plugin in plugins for argument in plugin.address_arguments):
+            for word in container.get("command", ()):
+                if word.startswith(argument):
+                    yield Rendezvous(word.removeprefix(argument), argument.rstrip("="))
+    mounted = {(volume.get("configMap") or {}).get("name") for volume in pod.get("volumes", ())}
+    for manifest in manifests:
+        if manifest["kind"] == "ConfigMap" and manifest["metadata"]["name"] in mounted:
+            for file in (file for plugin in plugins for file in plugin.files):
+                yield from _by_file(manifest, file, first_host)
+
+
+def _by_file(config_map: Json, file: RendezvousFile, first_host: str) -> Iterator[Rendezvous]:
+    """What programs read from a file: all hosts, or the port of rank 0."""
+    name, text = config_map["metadata"]["name"], config_map["data"].get(file.key)
+    if text is not None and not file.port:
+        hosts = text.count("\n")
+        yield Rendezvous(f"{hosts:,} host{'' if hosts == 1 else 's'}", f"{file.called or file.key} in {name}")
+    port = re.search(file.port, text or "") if file.port else None
+    if port is not None and first_host:
+        yield Rendezvous(f"{first_host}:{port[1]}", f"{file.called or file.key} in {name}")
+
+
+def _gangs_of(manifests: Sequence[Json], plugins: Sequence[Plugin]) -> Iterator[Gang]:
+    schedulers = {plugin.gang.api_group: plugin for plugin in plugins if plugin.gang is not None}
+    for manifest in manifests:
+        if manifest["kind"] == "PodGroup":
+            group = manifest["apiVersion"].partition("/")[0]
+            plugin = schedulers.get(group)
+            size = value_at(manifest, plugin.gang.size) if plugin is not None and plugin.gang is not None else None
+            yield Gang(manifest["metadata"]["name"], group if plugin is None else plugin.policy, size or 0)
+
+
+def _in_startup_order(steps: Sequence[Step], spec: Json) -> Iterator[Step]:
+    """Under startupPolicy InOrder, make each step depend on the previous one if it does not already."""
+    in_order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
+    for before, step in zip((None, *steps), steps, strict=False):
+        if in_order and before is not None and not step.depends_on:
+            yield replace(step, depends_on=(Dependency(before.name, "Ready"),))
+        else:
+            yield step

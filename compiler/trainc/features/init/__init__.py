@@ -1,0 +1,1 @@
+"""`trainc init`: create a GitOps repository."""

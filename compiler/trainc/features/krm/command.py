@@ -1,0 +1,113 @@
+"""Compile the TrainJobs among kustomize's resources; leave the others unchanged.
+
+Without CONFIG, trainc is a KRM function: it reads a ResourceList from stdin and
+writes one to stdout. Its functionConfig is an overlay (apiVersion:
+trainc/v1alpha1, kind: Overlay). With CONFIG, the file of an overlay, it is an
+exec plugin: it reads and writes a stream of YAML. kustomize looks for exec
+plugins by kind, so install trainc, or a link to it, under the name Overlay.
+
+Examples:
+  trainc krm < resource-list.yaml
+  trainc krm overlay.yaml < resources.yaml
+  trainc krm --print kustomizeconfig.yaml > kustomizeconfig.yaml
+  kubectl kustomize --enable-alpha-plugins DIR
+    (with overlay.yaml under `transformers`, and the plugin installed as
+    $KUSTOMIZE_PLUGIN_HOME/trainc/v1alpha1/overlay/Overlay)
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser
+from collections.abc import Sequence
+
+from trainc.cli.command import FILE, Arguments, Status, Streams, add_reporting, set_completion
+from trainc.cli.reporting import Files, Paint, text_report
+from trainc.emit.yaml_writer import dump_yaml
+from trainc.features.krm.kustomization import FILE_NAME, kustomize_config, used_as_validator
+from trainc.features.krm.transform import Transformed, transform
+from trainc.findings import CompileError, Diagnostic, has_errors
+from trainc.kube.documents import Manifest
+from trainc.options import Limits
+from trainc.reading.document import Document
+from trainc.reading.opening import error_reason, read_bounded, read_file
+
+_STDIN = "-"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the configuration argument."""
+    configuration = parser.add_argument(
+        "configuration", metavar="CONFIG", nargs="?", help="overlay file; kustomize passes it to exec plugins"
+    )
+    set_completion(configuration, FILE)
+    parser.add_argument("--print", choices=(FILE_NAME,), help="print a file that kustomize needs, and exit")
+    parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
+    add_reporting(parser)
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Respond in the protocol of the request."""
+    if arguments.print:
+        streams.out.write(kustomize_config().encode())
+        return Status.DONE
+    text = read_bounded(streams.stdin, Limits().file_bytes)
+    answer = _function if arguments.configuration is None else _plugin
+    try:
+        return answer(text, arguments, streams)
+    except CompileError as error:
+        return _report(error.diagnostics, Files(text), arguments, streams)
+
+
+def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
+    from trainc.features.krm.transform import answer, read_resource_list, results_of
+
+    request = read_resource_list(text)
+    done = _transform(request.items, request.configuration, arguments)
+    results = results_of(done.diagnostics, [*request.items, *done.items])
+    streams.out.write(dump_yaml([answer(request, done.items, results)]).encode("utf-8", "backslashreplace"))
+    return _report(done.diagnostics, Files(text), arguments, streams)
+
+
+def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
+    from trainc.reading.yaml_reader import read_documents
+
+    configuration = _configuration(arguments.configuration)
+    documents, problems = read_documents(text, _STDIN, Limits())
+    if has_errors(problems):
+        raise CompileError(problems)
+    done = _transform([document.data for document in documents], configuration, arguments)
+    status = _report([*problems, *done.diagnostics], Files(text), arguments, streams)
+    if status is Status.DONE:
+        streams.out.write(dump_yaml(done.items).encode("utf-8", "backslashreplace"))
+    return status
+
+
+def _transform(items: Sequence[Manifest], configuration: Document | None, arguments: Arguments) -> Transformed:
+    folder = os.curdir
+    refused = used_as_validator(folder, configuration)
+    if refused:
+        return Transformed(list(items), refused)
+    return transform(items, configuration, folder, allow_empty=arguments.allow_empty)
+
+
+def _configuration(path: str) -> Document:
+    from trainc.reading.yaml_reader import read_documents
+
+    try:
+        found, problems = read_documents(read_file(path, Limits().file_bytes), path, Limits())
+    except OSError as error:
+        message = f"{path} cannot be read: {error_reason(error)}"
+        raise CompileError([Diagnostic("UnreadableFile", "error", message, "name an overlay file")]) from None
+    if not problems and len(found) != 1:
+        message = f"{path} has {len(found)} documents; an overlay file has exactly one"
+        problems = [Diagnostic("InvalidOverlay", "error", message, "put each overlay in a file of its own")]
+    if problems:
+        raise CompileError(problems)
+    return found[0]
+
+
+def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
+    paint = Paint(arguments.color, streams.err)
+    streams.err.write(text_report(diagnostics, files, paint, quiet=arguments.quiet))
+    return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE

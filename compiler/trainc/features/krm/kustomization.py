@@ -1,0 +1,281 @@
+"""Read the kustomization that runs trainc, to report misuse that kustomize itself would not explain."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.emit.yaml_writer import dump_yaml
+from trainc.findings import Diagnostic, Path, format_path
+from trainc.kube.documents import Json
+from trainc.options import Limits
+from trainc.project.overlays.overlay import is_overlay
+from trainc.reading.document import Document
+from trainc.reading.opening import is_inside, read_file, root_around
+from trainc.reading.yaml_reader import read_documents
+from trainc.startup.records import dataclass
+
+# Source: kubernetes-sigs/kustomize api/konfig/general.go (RecognizedKustomizationFileNames).
+_FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_NAMES_KUSTOMIZATIONS = ("resources", "components", "bases")
+# No real stack is deeper; kustomize itself refuses cycles.
+_MOST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Kustomization:
+    """A kustomization: its folder, file name and content. Files outside `root` are not read."""
+
+    folder: str
+    file: str
+    data: Json
+    root: str
+
+    def entries(self, field: str) -> list[Any]:
+        """The items of a list field; empty if it is not a list."""
+        found = self.data.get(field)
+        return found if isinstance(found, list) else []
+
+    def documents(self, entry: Any) -> Sequence[dict[str, Any]]:
+        """The documents of an entry, which is a file path or, if it contains line breaks, inline YAML."""
+        if not isinstance(entry, str):
+            return ()
+        return _parsed(entry.encode()) if "\n" in entry.strip() else _documents(self.path_of(entry), self.root)
+
+    def beneath(self) -> Iterator[Kustomization]:
+        """This kustomization and those it builds on, without duplicates."""
+        waiting, met = [self], {os.path.realpath(self.folder)}
+        while waiting:
+            one = waiting.pop()
+            yield one
+            for entry in (entry for field in _NAMES_KUSTOMIZATIONS for entry in one.entries(field)):
+                place = os.path.realpath(one.path_of(entry)) if isinstance(entry, str) else ""
+                if place and place not in met and len(met) < _MOST and os.path.isdir(place):
+                    met.add(place)
+                    found = kustomization_in(place)
+                    waiting += [found] if found else []
+
+    def path_of(self, entry: str) -> str:
+        """The path that an entry refers to."""
+        return os.path.join(self.folder, entry)
+
+
+def kustomization_in(folder: str) -> Kustomization | None:
+    """The kustomization in a folder; None if there is none or it cannot be read."""
+    root = root_around(os.curdir)
+    for file in _FILES:
+        for data in _documents(os.path.join(folder, file), root):
+            return Kustomization(folder, file, data, root)
+    return None
+
+
+def used_as_validator(folder: str, configuration: Document | None) -> list[Diagnostic]:
+    """An error if the kustomization in `folder` lists `configuration` among its validators; otherwise empty.
+
+    kustomize compares a validator's output with its input and refuses any difference, with an unhelpful message.
+    """
+    kustomization = kustomization_in(folder)
+    if configuration is None or kustomization is None:
+        return []
+    documents = (data for entry in kustomization.entries("validators") for data in kustomization.documents(entry))
+    if _name(configuration.data) in (_name(data) for data in documents if is_overlay(data)):
+        return [_refusal(kustomization.file)]
+    return []
+
+
+def _refusal(file: str) -> Diagnostic:
+    return Diagnostic(
+        "UsedAsValidator",
+        "error",
+        f"{file} lists trainc under `validators`, which cannot change resources; trainc replaces TrainJobs",
+        hint="move the entry to `transformers`",
+        object="Kustomization",
+        path="validators",
+    )
+
+
+def _documents(path: str, root: str) -> Sequence[dict[str, Any]]:
+    try:
+        if not is_inside(path, root):
+            return ()
+        return _parsed(read_file(path, Limits().file_bytes))
+    except (OSError, ValueError):
+        return ()
+
+
+def _parsed(text: bytes) -> Sequence[dict[str, Any]]:
+    """The documents that can be parsed; kustomize has read the same text and reports errors in the others."""
+    return [document.data for document in read_documents(text, "", Limits())[0]]
+
+
+def _name(data: Json) -> str:
+    metadata = data.get("metadata")
+    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
+
+# What kustomize has to know of TrainJobs, runtimes and JobSets: `configurations`, with which names and images follow.
+#
+# kustomize knows the references of built-in kinds alone. Without this file a generator's hash, a prefix or an entry
+# of `images` never reaches a TrainJob, and no error says so.
+#
+# Source: kubernetes-sigs/kustomize api/internal/konfig/builtinpluginconsts (namereference.go, images.go,
+# commonlabels.go).
+
+
+FILE_NAME = "kustomizeconfig.yaml"
+_HEAD = """\
+# What kustomize needs to know about TrainJobs, runtimes and JobSets. In the kustomization that lists trainc as a transformer:
+#
+#   configurations: [kustomizeconfig.yaml]
+"""
+
+_CONTAINERS = ("containers", "initContainers")
+_TEMPLATE = "spec/replicatedJobs/template/spec/template"
+_PATCHES = ("spec/podSpecOverrides", "spec/podTemplateOverrides/spec")
+# Where each kind has pod templates.
+_TEMPLATES: Mapping[str, tuple[str, ...]] = {
+    "TrainJob": (f"spec/runtimePatches/trainingRuntimeSpec/template/{_TEMPLATE}",),
+    "TrainingRuntime": (f"spec/template/{_TEMPLATE}",),
+    "ClusterTrainingRuntime": (f"spec/template/{_TEMPLATE}",),
+    "JobSet": (_TEMPLATE,),
+}
+_STEPS = ("spec/trainer", "spec/initializer/dataset", "spec/initializer/model")
+_JOB_KINDS = ("TrainJob", "JobSet")
+
+
+def _of_containers(*fields: str) -> tuple[str, ...]:
+    return tuple(f"{containers}/{field}" for containers in _CONTAINERS for field in fields)
+
+
+# Where a pod names objects of each kind; the paths begin at the pod's spec.
+_PODS_NAME: Mapping[str, tuple[str, ...]] = {
+    "ConfigMap": (
+        *_of_containers("env/valueFrom/configMapKeyRef/name", "envFrom/configMapRef/name"),
+        "volumes/configMap/name",
+        "volumes/projected/sources/configMap/name",
+    ),
+    "Secret": (
+        *_of_containers("env/valueFrom/secretKeyRef/name", "envFrom/secretRef/name"),
+        "imagePullSecrets/name",
+        "volumes/secret/secretName",
+        "volumes/projected/sources/secret/name",
+        "volumes/csi/nodePublishSecretRef/name",
+        "volumes/cephfs/secretRef/name",
+    ),
+    "ServiceAccount": ("serviceAccountName",),
+    "PersistentVolumeClaim": ("volumes/persistentVolumeClaim/claimName",),
+    "PriorityClass": ("priorityClassName",),
+    "RuntimeClass": ("runtimeClassName",),
+    "StorageClass": ("volumes/ephemeral/volumeClaimTemplate/spec/storageClassName",),
+    "ResourceClaim": ("resourceClaims/resourceClaimName",),
+    "ResourceClaimTemplate": ("resourceClaims/resourceClaimTemplateName",),
+}
+# What else names objects: (kind of the object, kind that names it, path).
+_OTHERS: tuple[tuple[str, str, str], ...] = (
+    *(("ConfigMap", "TrainJob", f"{step}/env/valueFrom/configMapKeyRef/name") for step in _STEPS),
+    *(("Secret", "TrainJob", f"{step}/env/valueFrom/secretKeyRef/name") for step in _STEPS),
+    *(("Secret", "TrainJob", f"{step}/secretRef/name") for step in _STEPS[1:]),
+    ("TrainingRuntime", "TrainJob", "spec/runtimeRef/name"),
+    ("ClusterTrainingRuntime", "TrainJob", "spec/runtimeRef/name"),
+    *(("LocalQueue", kind, r"metadata/labels/kueue.x-k8s.io\/queue-name") for kind in _JOB_KINDS),
+    *(("WorkloadPriorityClass", kind, r"metadata/labels/kueue.x-k8s.io\/priority-class") for kind in _JOB_KINDS),
+    ("StorageClass", "JobSet", "spec/volumeClaimPolicies/templates/spec/storageClassName"),
+)
+# The API groups of referents whose kind alone says too little, and of those that have versions of their own.
+_GROUPS: Mapping[str, str] = {
+    "PriorityClass": "scheduling.k8s.io",
+    "RuntimeClass": "node.k8s.io",
+    "StorageClass": "storage.k8s.io",
+    "ResourceClaim": "resource.k8s.io",
+    "ResourceClaimTemplate": "resource.k8s.io",
+    "TrainingRuntime": "trainer.kubeflow.org",
+    "ClusterTrainingRuntime": "trainer.kubeflow.org",
+    "LocalQueue": "kueue.x-k8s.io",
+    "WorkloadPriorityClass": "kueue.x-k8s.io",
+}
+
+
+def kustomize_config() -> str:
+    """The file's text."""
+    return _HEAD + dump_yaml(
+        [
+            {
+                "images": list(_images()),
+                "nameReference": [
+                    {**_gvk(kind), "fieldSpecs": list(_referrers(kind))}
+                    for kind in dict.fromkeys((*_PODS_NAME, *(kind for kind, _, _ in _OTHERS)))
+                ],
+                "commonLabels": list(_pods_metadata("labels")),
+                "templateLabels": list(_pods_metadata("labels")),
+                "commonAnnotations": list(_pods_metadata("annotations")),
+            }
+        ]
+    )
+
+
+def _gvk(kind: str) -> dict[str, str]:
+    # kustomize adds to what it knows of a built-in kind, if the version is the same too.
+    return {"group": _GROUPS[kind], "kind": kind} if kind in _GROUPS else {"kind": kind, "version": "v1"}
+
+
+def _pod_specs() -> Iterator[tuple[str, str]]:
+    """(kind, path) of every pod spec."""
+    yield from (("TrainJob", path) for path in _PATCHES)
+    yield from ((kind, f"{template}/spec") for kind, templates in _TEMPLATES.items() for template in templates)
+
+
+def _referrers(kind: str) -> Iterator[dict[str, str]]:
+    """Every field in which an object of `kind` is named."""
+    for referrer, spec in _pod_specs():
+        yield from ({"kind": referrer, "path": f"{spec}/{field}"} for field in _PODS_NAME.get(kind, ()))
+    yield from ({"kind": referrer, "path": path} for named, referrer, path in _OTHERS if named == kind)
+
+
+def _images() -> Iterator[dict[str, str]]:
+    yield {"kind": "TrainJob", "path": "spec/trainer/image"}
+    for kind, spec in _pod_specs():
+        yield from ({"kind": kind, "path": f"{spec}/{field}"} for field in _of_containers("image"))
+
+
+def _pods_metadata(field: str) -> Iterator[dict[str, object]]:
+    """Where labels and annotations for pods belong: wherever a runtime or a JobSet has a template of them."""
+    for kind, templates in _TEMPLATES.items():
+        if kind != "TrainJob":
+            yield from ({"kind": kind, "path": f"{path}/metadata/{field}", "create": True} for path in templates)
+
+
+def references_of(jobset: Json) -> Iterator[tuple[str, str, str]]:
+    """(field path, kind, name) of every object that a JobSet names, as far as the table knows."""
+    for kind in dict.fromkeys((*_PODS_NAME, *(kind for kind, _, _ in _OTHERS))):
+        for field in (field for field in _referrers(kind) if field["kind"] == "JobSet"):
+            yield from ((path, kind, name) for path, name in _values(jobset, field["path"]))
+
+
+def images_of(item: Json) -> Iterator[tuple[str, str]]:
+    """(field path, image) of every image of a TrainJob, runtime or JobSet."""
+    for field in _images():
+        if field["kind"] == item.get("kind"):
+            yield from _values(item, field["path"])
+
+
+def _values(item: Json, path: str) -> Iterator[tuple[str, str]]:
+    """Every text at a path of kustomize's, which has `/` between keys, `\\/` in them, and nothing for lists."""
+    steps = tuple(step.replace("\0", "/") for step in path.replace(r"\/", "\0").split("/"))
+    found: list[tuple[Path, Any]] = [((), item)]
+    for step in steps:
+        found = [
+            ((*at, step), value[step])
+            for at, value in _flattened(found)
+            if isinstance(value, Mapping) and value.get(step) is not None
+        ]
+    yield from ((format_path(at), value) for at, value in _flattened(found) if isinstance(value, str))
+
+
+def _flattened(found: Iterable[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:
+    """Lists as their items."""
+    for at, value in found:
+        if isinstance(value, list):
+            yield from (((*at, index), item) for index, item in enumerate(value))
+        else:
+            yield at, value

@@ -1,0 +1,249 @@
+"""What kustomize's changes of names and images do not reach in compiled jobs: an error, where it would say nothing.
+
+kustomize fixes references and adds the hashes of generators after its transformers, in the JobSets that trainc has
+made, and only where `configurations` tell it of JobSets. `images` are replaced before, in the TrainJobs.
+
+Source: kubernetes-sigs/kustomize api/internal/target/kusttarget.go (makeCustomizedResMap),
+api/internal/utils/annotations.go, api/image/image.go.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.features.krm.kustomization import FILE_NAME, Kustomization, images_of, references_of
+from trainc.findings import CompileError, Diagnostic, Path, Source
+from trainc.ir.trainjob import carried
+from trainc.kube.documents import Json, Manifest
+from trainc.kube.names import RUNTIME_KINDS
+from trainc.options import Limits
+from trainc.reading.document import Document, label_of
+from trainc.reading.opening import is_inside, read_file, root_around
+from trainc.reading.yaml_reader import read_documents
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+# What kustomize and kpt write into the metadata of resources: read where it helps, and never handed on.
+#
+# Source: kubernetes-sigs/kustomize api/internal/utils/annotations.go, kyaml/kio/kioutil/kioutil.go.
+
+
+_PREVIOUS_NAMES = "internal.config.kubernetes.io/previousNames"
+_ORIGIN = "config.kubernetes.io/origin"
+_PATHS = ("internal.config.kubernetes.io/path", "config.kubernetes.io/path")
+_TRANSFORMATIONS = "alpha.config.kubernetes.io/transformations"
+_ORIGIN_PATH = pattern(r"^path: (.+)$", re.MULTILINE)
+
+
+def as_written(items: Sequence[Json], folder: str) -> list[Document]:
+    """The items as their author means them: without the tools' own metadata, and each runtimeRef led to its runtime.
+
+    Their places are those in the file that the tool names, where it lies below `folder` or in the repository around it.
+    """
+    renamed = _renamed_runtimes(items)
+    return [Document(_cleaned(_following(item, renamed)), file_of(item), _finder(item, folder)) for item in items]
+
+
+def file_of(item: Json) -> str:
+    """The file that an item came from, as far as the tool says; else empty."""
+    annotations = annotations_of(item)
+    for key in _PATHS:
+        if isinstance(annotations.get(key), str):
+            return str(annotations[key])
+    origin = _ORIGIN_PATH.search(str(annotations.get(_ORIGIN, "")))
+    return origin.group(1).strip() if origin else ""
+
+
+def _finder(item: Json, folder: str) -> Callable[[Path], Source | None]:
+    """What finds a field in the file that the item was written in; patches may have changed it since."""
+
+    def locate(path: Path) -> Source | None:
+        written = _as_read(item, folder)
+        return written.locate(path) if written else None
+
+    return locate
+
+
+def _as_read(item: Json, folder: str) -> Document | None:
+    """The item as it stands in its file; None where nothing names the file, or it holds no such object."""
+    file = os.path.normpath(os.path.join(folder, file_of(item))) if file_of(item) else ""
+    if not file or not is_inside(file, root_around(folder)):
+        return None
+    try:
+        documents, _ = read_documents(read_file(file, Limits().file_bytes), file, Limits())
+    except (OSError, ValueError, CompileError):
+        return None
+    names = {name_of(item), *earlier_names(item)}
+    return next((d for d in documents if d.data.get("kind") == item.get("kind") and name_of(d.data) in names), None)
+
+
+def _cleaned(item: Json) -> dict[str, Any]:
+    metadata = item.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return dict(item)
+    kept = dict(metadata)
+    for field in ("labels", "annotations"):
+        if isinstance(kept.get(field), Mapping):
+            kept[field] = {k: v for k, v in carried(kept[field]).items() if k != _TRANSFORMATIONS}
+    return {**item, "metadata": kept}
+
+
+def _renamed_runtimes(items: Iterable[Json]) -> dict[tuple[str, str], set[str]]:
+    """(kind, earlier name) of each runtime that kustomize has renamed, with what it is called now.
+
+    kustomize does not know that a runtimeRef is a reference, and leaves it as it was.
+    """
+    names: dict[tuple[str, str], set[str]] = {}
+    runtimes = [item for item in items if item.get("kind") in RUNTIME_KINDS]
+    for runtime in runtimes:
+        for earlier in earlier_names(runtime):
+            names.setdefault((runtime["kind"], earlier), set()).add(name_of(runtime))
+    present = {(runtime["kind"], name_of(runtime)) for runtime in runtimes}
+    return {key: now for key, now in names.items() if key not in present and len(now) == 1}
+
+
+def _following(item: Json, renamed: Mapping[tuple[str, str], set[str]]) -> Json:
+    spec = item.get("spec")
+    reference = spec.get("runtimeRef") if isinstance(spec, Mapping) else None
+    if not isinstance(reference, Mapping):
+        return item
+    key = (str(reference.get("kind", "ClusterTrainingRuntime")), str(reference.get("name")))
+    if key not in renamed:
+        return item
+    (name,) = renamed[key]
+    return {**item, "spec": {**item["spec"], "runtimeRef": {**reference, "name": name}}}
+
+
+def earlier_names(item: Json) -> list[str]:
+    """What kustomize says that an item was called before it renamed it."""
+    return [name for name in str(annotations_of(item).get(_PREVIOUS_NAMES, "")).split(",") if name]
+
+
+def annotations_of(item: Json) -> Json:
+    """The annotations of an item; empty where it has none."""
+    metadata = item.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    return annotations if isinstance(annotations, Mapping) else {}
+
+
+def name_of(item: Json) -> str:
+    """The name of an item; empty where it has none."""
+    metadata = item.get("metadata")
+    return str(metadata.get("name", "")) if isinstance(metadata, Mapping) else ""
+
+
+_GETS_HASH = "internal.config.kubernetes.io/needsHashSuffix"
+_LIST_IT = (
+    f"`trainc krm --print {FILE_NAME} > {FILE_NAME}`, and add `configurations: [{FILE_NAME}]` to the kustomization"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A field of a JobSet that names one of the resources, which kustomize has renamed or is going to."""
+
+    jobset: Manifest
+    path: str
+    kind: str
+    name: str
+    target: Json
+
+
+def find_stale_references(
+    items: Sequence[Json], manifests: Sequence[Manifest], kustomization: Kustomization | None, *, name_hash: bool
+) -> Iterator[Diagnostic]:
+    """An error for each name and image of `manifests` that would not be what the kustomization means by it.
+
+    `items` are the resources as kustomize hands them over; without a kustomization only they tell.
+    """
+    jobsets = [manifest for manifest in manifests if manifest["kind"] == "JobSet"]
+    renamed = [reference for jobset in jobsets for reference in _renamed(jobset, items)]
+    if name_hash:
+        yield from (_hashed_too_early(one) for one in renamed if _GETS_HASH in annotations_of(one.target))
+    if kustomization is None:
+        return
+    known = _configured_kinds(kustomization)
+    yield from (_left_behind(one) for one in renamed if one.kind not in known)
+    for jobset in jobsets:
+        yield from _images_left(jobset, items, kustomization)
+
+
+def _renamed(jobset: Manifest, items: Sequence[Json]) -> Iterator[_Reference]:
+    for path, kind, name in references_of(jobset):
+        for item in items:
+            called = {name_of(item), *earlier_names(item)}
+            changes = name_of(item) != name or _GETS_HASH in annotations_of(item)
+            if item.get("kind") == kind and name in called and changes:
+                yield _Reference(jobset, path, kind, name, item)
+                break
+
+
+def _hashed_too_early(reference: _Reference) -> Diagnostic:
+    message = (
+        f"nameHash cannot include the contents of {reference.kind} {reference.name}: kustomize adds the "
+        "generator's hash after the JobSet is named, so a change would modify a JobSet of the same name and be refused"
+    )
+    hint = (
+        "compile what kustomize prints (`kubectl kustomize DIR | trainc build - --name-hash`, without the transformer), "
+        "or remove nameHash, or set `generatorOptions: {disableNameSuffixHash: true}`"
+    )
+    return Diagnostic("NameHashTooEarly", "error", message, hint, label_of(reference.jobset), reference.path)
+
+
+def _left_behind(reference: _Reference) -> Diagnostic:
+    now = name_of(reference.target) + ("-HASH" if _GETS_HASH in annotations_of(reference.target) else "")
+    message = (
+        f"kustomize renames {reference.kind} {reference.name} to {now}, but not where the JobSet refers to it: "
+        "the pods would never start"
+    )
+    return Diagnostic("ReferenceNotFollowed", "error", message, _LIST_IT, label_of(reference.jobset), reference.path)
+
+
+def _configured_kinds(kustomization: Kustomization) -> set[str]:
+    """The kinds of objects of which some configuration says where JobSets name them."""
+    return {
+        str(reference.get("kind"))
+        for one in kustomization.beneath()
+        for entry in one.entries("configurations")
+        for document in one.documents(entry)
+        for reference in _mappings(document.get("nameReference"))
+        if "JobSet" in (field.get("kind") for field in _mappings(reference.get("fieldSpecs")))
+    }
+
+
+def _images_left(jobset: Manifest, items: Sequence[Json], kustomization: Kustomization) -> Iterator[Diagnostic]:
+    given = {image for item in items for _, image in images_of(item)}
+    for path, image in images_of(jobset):
+        for change in _mappings(kustomization.data.get("images")):
+            wanted = _replaced(image, change)
+            if wanted != image:
+                name = change["name"]
+                message = f"{kustomization.file} replaces the image {name} with {wanted}, but {image} would still run"
+                hint = (
+                    _LIST_IT
+                    if image in given
+                    else f"the image is from a built-in runtime, which kustomize does not see: move the entry of {name} to "
+                    "`images` of the overlay, or add the runtime to `resources`"
+                )
+                yield Diagnostic("ImageNotReplaced", "error", message, hint, label_of(jobset), path)
+
+
+def _replaced(image: str, change: Json) -> str:
+    """`image` as kustomize's entry of `images` has it."""
+    name = str(change.get("name", ""))
+    match = re.fullmatch(rf"{re.escape(name)}(:[\w.-]*)?(@sha256:[\w.-]*)?", image) if name else None
+    if match is None:
+        return image
+    tag, digest = (match.group(part) or "" for part in (1, 2))
+    new_tag, new_digest = change.get("newTag"), change.get("digest")
+    if new_tag or new_digest:
+        tag = f":{new_tag}" if new_tag else ""
+        digest = f"@{new_digest}" if new_digest else ""
+    return f"{change.get('newName') or name}{tag}{digest}"
+
+
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

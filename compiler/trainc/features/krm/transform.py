@@ -1,0 +1,205 @@
+"""Compile the TrainJobs and runtimes among kustomize's items; leave all other items unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.features.krm.kustomization import kustomization_in
+from trainc.features.krm.references import as_written, file_of, find_stale_references
+from trainc.findings import CompileError, Diagnostic, Path, format_path, has_errors, sort_diagnostics
+from trainc.findings.policy import Policy
+from trainc.kube.documents import Json, Manifest
+from trainc.options import Limits, Options
+from trainc.pipeline.inputs import read_inputs
+from trainc.pipeline.python import compile_documents
+from trainc.project.dialects import is_trainer_document
+from trainc.project.overlays.load import load_overlay, overlaid_options
+from trainc.project.overlays.overlay import is_overlay
+from trainc.reading.document import Document, label_of
+from trainc.reading.yaml_reader import read_value
+from trainc.startup.records import dataclass, replace
+
+# Fields of a plugin's configuration that kustomize reads to find its arguments.
+_KUSTOMIZES_OWN = ("argsOneLiner", "argsFromFile")
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """The items after compilation; unchanged if there is an error among `diagnostics`."""
+
+    items: list[Manifest]
+    diagnostics: list[Diagnostic]
+
+
+def transform(
+    items: Sequence[Manifest], configuration: Document | None, folder: str, *, allow_empty: bool = False
+) -> Transformed:
+    """Compile the TrainJobs among `items` as `configuration` says, an overlay with paths relative to `folder`."""
+    try:
+        manifests, diagnostics = _compiled(items, configuration, folder, allow_empty)
+    except CompileError as error:
+        return Transformed(list(items), error.diagnostics)
+    new = {_identity(manifest) for manifest in manifests}
+    kept = [item for item in items if not _is_consumed(item) and not _is_passed_on(item, new)]
+    return Transformed([*kept, *manifests], diagnostics)
+
+
+def _compiled(
+    items: Sequence[Manifest], configuration: Document | None, folder: str, allow_empty: bool
+) -> tuple[list[Manifest], list[Diagnostic]]:
+    overlays, problems = ([], []) if configuration is None else load_overlay(_own(configuration), folder, Limits())
+    options, contradictions = overlaid_options(Options(), overlays)
+    if has_errors([*problems, *contradictions]):
+        raise CompileError([*problems, *contradictions])
+    inputs = read_inputs((), (), options, overlays=overlays, extra_documents=as_written(items, folder))
+    found = [*problems, *contradictions, *inputs.diagnostics]
+    try:
+        rules = Policy(tuple(rule for overlay in overlays for rule in overlay.rules))
+        compilation = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog, rules)
+    except CompileError as error:
+        raise CompileError([*found, *error.diagnostics]) from None
+    kustomization = kustomization_in(folder)
+    found += find_stale_references(items, compilation.manifests, kustomization, name_hash=bool(options.name_hash))
+    if not compilation.jobs and not allow_empty and not has_errors(found):
+        found.append(_NO_TRAINJOB)
+    if has_errors(found):
+        raise CompileError([*found, *compilation.diagnostics])
+    return compilation.manifests, sort_diagnostics([*found, *compilation.diagnostics])
+
+
+def _own(configuration: Document) -> Document:
+    """The configuration without the fields for kustomize."""
+    data = {key: value for key, value in configuration.data.items() if key not in _KUSTOMIZES_OWN}
+    return Document(data, configuration.file, configuration.locate)
+
+
+def _is_consumed(item: Mapping[str, Any]) -> bool:
+    # A generator also receives its own configuration as an item.
+    return is_trainer_document(item) or is_overlay(item)
+
+
+def _is_passed_on(item: Mapping[str, Any], new: set[tuple[str, ...]]) -> bool:
+    """Whether an item is a SealedSecret that the output already contains."""
+    return item.get("kind") == "SealedSecret" and _identity(item) in new
+
+
+def _identity(item: Mapping[str, Any]) -> tuple[str, ...]:
+    metadata = item.get("metadata")
+    named = metadata if isinstance(metadata, Mapping) else {}
+    return tuple(str(part or "") for part in (item.get("kind"), named.get("namespace"), named.get("name")))
+
+
+_NO_TRAINJOB = Diagnostic(
+    "NoTrainJob",
+    "error",
+    "there are no TrainJobs among the resources; with pruning, empty output would delete running jobs",
+    hint="list the files of TrainJobs under `resources`, and trainc under `transformers`, which come before `validators`",
+)
+
+
+# Read and write the ResourceList of a KRM function: from text to items, and back with results.
+#
+# Source: kubernetes-sigs/kustomize cmd/config/docs/api-conventions/functions-spec.md.
+
+
+STDIN = "-"
+KIND = "ResourceList"
+_GROUP = "config.kubernetes.io/"
+_HINT = "a KRM function reads a ResourceList on stdin; kustomize and kpt write it"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceList:
+    """`configuration` is the functionConfig; `head` is everything else, which is returned unchanged."""
+
+    head: Mapping[str, Any]
+    items: list[Manifest]
+    configuration: Document | None
+
+
+def read_resource_list(text: bytes) -> ResourceList:
+    """Parse the ResourceList of a function. Raises CompileError if it is malformed."""
+    try:
+        value = read_value(text.decode())
+    except UnicodeDecodeError:
+        raise CompileError([_wrong((), "it is not UTF-8 text")]) from None
+    except CompileError as error:
+        raise CompileError(map(_in_stdin, error.diagnostics)) from None
+    problems = list(_problems(value))
+    if problems:
+        raise CompileError(problems)
+    configuration = value.get("functionConfig")
+    head = {name: content for name, content in value.items() if name not in ("items", "results")}
+    return ResourceList(head, value["items"], None if configuration is None else Document.of(configuration))
+
+
+def answer(request: ResourceList, items: Sequence[Manifest], results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The ResourceList that a function returns."""
+    reported = {"results": list(results)} if results else {}
+    return {**request.head, "items": list(items), **reported}
+
+
+def _problems(value: Any) -> Iterator[Diagnostic]:
+    if not isinstance(value, Mapping) or value.get("kind") != KIND:
+        yield _wrong((), "it is empty" if value is None else f"it is not a {KIND}")
+        return
+    if not str(value.get("apiVersion", "")).startswith(_GROUP):
+        yield _wrong(
+            ("apiVersion",), f"apiVersion is {value.get('apiVersion')!r}, which is not in {_GROUP.rstrip('/')}"
+        )
+    if not isinstance(value.get("items"), list):
+        yield _wrong(("items",), "items is not a list")
+        return
+    for index, item in enumerate(value["items"]):
+        if not isinstance(item, Mapping):
+            yield _wrong(("items", index), "it is not an object")
+    if not isinstance(value.get("functionConfig"), Mapping | None):
+        yield _wrong(("functionConfig",), "it is not an object")
+
+
+def _wrong(path: Path, what: str) -> Diagnostic:
+    message = f"the input cannot be used: {what}"
+    return Diagnostic("InvalidResourceList", "error", message, hint=_HINT, object=KIND, path=format_path(path))
+
+
+def _in_stdin(problem: Diagnostic) -> Diagnostic:
+    return problem if problem.source is None else replace(problem, source=replace(problem.source, file=STDIN))
+
+
+# Diagnostics as the `results` of a KRM function, for tools that show them; kustomize does not.
+#
+# Source: kubernetes-sigs/kustomize cmd/config/docs/api-conventions/functions-spec.md.
+
+
+def results_of(diagnostics: Iterable[Diagnostic], items: Iterable[Json]) -> list[dict[str, Any]]:
+    """One result per diagnostic; `items` are the objects that they may refer to."""
+    known = {label_of(item): item for item in items}
+    return [_result(d, known.get(d.object)) for d in diagnostics]
+
+
+def _result(d: Diagnostic, item: Json | None) -> dict[str, Any]:
+    tags = {"code": d.code, **({"hint": d.hint} if d.hint else {})}
+    result: dict[str, Any] = {"message": d.message, "severity": d.severity, "tags": tags}
+    if item is None:
+        # A field may be given only together with its resource.
+        place = ": ".join(part for part in (d.object, d.path) if part)
+        return {**result, "message": f"{place}: {d.message}" if place else d.message}
+    result["resourceRef"] = _reference(item)
+    if d.path:
+        result["field"] = {"path": d.path}
+    if file := file_of(item):
+        result["file"] = {"path": file}
+    return result
+
+
+def _reference(item: Json) -> dict[str, str]:
+    metadata = item.get("metadata")
+    named = metadata if isinstance(metadata, Mapping) else {}
+    reference = {
+        "apiVersion": item.get("apiVersion"),
+        "kind": item.get("kind"),
+        "name": named.get("name"),
+        "namespace": named.get("namespace"),
+    }
+    return {field: value for field, value in reference.items() if isinstance(value, str) and value}

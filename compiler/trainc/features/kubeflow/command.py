@@ -1,0 +1,122 @@
+"""Run a Kubeflow SDK script offline and write the TrainJobs it would submit.
+
+The script is run, as `python SCRIPT ARG ...` would; only its TrainerClient is
+replaced. Each train() call compiles its TrainJob: what the cluster would refuse
+or what cannot run is reported, and nothing is written. A job without Name(...)
+is named after its function and content. What the script prints goes to stderr.
+
+Examples:
+  trainc sdk train.py > job.yaml
+  trainc sdk train.py --namespace team-a -o jobs/ -- --lr 0.1
+
+Exit code: 0 done, 1 a job is refused, or the script fails or submits nothing.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from trainc.cli.command import (
+    FILE,
+    FOLDER,
+    Arguments,
+    Status,
+    Streams,
+    UsageError,
+    add_release,
+    add_reporting,
+    set_completion,
+)
+from trainc.cli.reporting import Files, Paint, text_report
+from trainc.findings import CompileError, Diagnostic, sort_diagnostics
+from trainc.findings.text import escape_report
+from trainc.options import Limits, Options
+
+if TYPE_CHECKING:
+    from trainc.features.kubeflow.preflight import ScriptResult
+    from trainc.kube.documents import Manifest
+
+_EXTRA = ("kubeflow", "kubernetes", "kubeflow_trainer_api")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the script, its arguments, and output options."""
+    set_completion(parser.add_argument("script", metavar="SCRIPT", help="the Python file to run"), FILE)
+    parser.add_argument(
+        "words", metavar="ARG", nargs="*", help="arguments for the script; put them after -- if they start with -"
+    )
+    group = parser.add_argument_group("input")
+    help_text = "folder with more runtimes (repeatable)"
+    set_completion(group.add_argument("--runtimes", metavar="DIR", action="append", default=[], help=help_text), FOLDER)
+    add_release(group.add_argument)
+    group.add_argument("--namespace", metavar="NAME", default="default", help="namespace for clients that set none")
+    group = parser.add_argument_group("output")
+    help_text = "write DIR/<name>.yaml for each job (default: stdout)"
+    set_completion(group.add_argument("-o", "--output", metavar="DIR", help=help_text), FOLDER)
+    add_reporting(parser)
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Run the script, then write its jobs."""
+    try:
+        from trainc.features.kubeflow.backend import OfflineBackend
+        from trainc.features.kubeflow.preflight import ScriptError, run_script
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        streams.err.write("trainc sdk: this needs the extra `kubeflow`; run: pip install 'trainc[kubeflow]'\n")
+        return Status.USAGE
+    options = Options(release=arguments.release)
+    try:
+        runtimes = _runtimes(arguments.runtimes)
+
+        def backend_of(namespace: str | None) -> OfflineBackend:
+            return OfflineBackend(namespace or arguments.namespace, runtimes, options)
+
+        ran = run_script(arguments.script, arguments.words, backend_of, streams.err)
+    except CompileError as error:
+        return _refused(error.diagnostics, arguments, streams)
+    except ScriptError as error:
+        streams.err.write(escape_report(f"trainc sdk: {error}\n"))
+        return Status.DIAGNOSED
+    _report((d for backend in ran.backends for d in backend.compilation.diagnostics), arguments, streams)
+    if not ran.trainjobs:
+        streams.err.write(f"trainc sdk: {arguments.script} submits no TrainJob\n")
+        return Status.DIAGNOSED
+    return _written(ran, arguments, streams)
+
+
+def _runtimes(folders: list[str]) -> list[Manifest]:
+    """Every runtime in the folders. Raises CompileError for files that cannot be read."""
+    from trainc.reading.files import read_paths
+
+    documents, diagnostics = read_paths(folders, Limits()) if folders else ([], [])
+    if any(diagnostic.severity == "error" for diagnostic in diagnostics):
+        raise CompileError(diagnostics)
+    return [document.data for document in documents if str(document.data.get("kind", "")).endswith("TrainingRuntime")]
+
+
+def _written(ran: ScriptResult, arguments: Arguments, streams: Streams) -> Status:
+    if arguments.output is None:
+        text = "---\n".join(backend.to_yaml() for backend in ran.backends if backend.trainjobs)
+        streams.out.write(text.encode("utf-8", "backslashreplace"))
+    else:
+        try:
+            paths = [path for backend in ran.backends for path in backend.write(arguments.output)]
+        except FileExistsError as error:
+            raise UsageError(str(error)) from None
+        if arguments.verbose:
+            streams.err.write("".join(f"wrote {path}\n" for path in paths))
+    return Status(min(ran.status, 1))
+
+
+def _refused(diagnostics: Iterable[Diagnostic], arguments: Arguments, streams: Streams) -> Status:
+    _report(diagnostics, arguments, streams)
+    return Status.DIAGNOSED
+
+
+def _report(diagnostics: Iterable[Diagnostic], arguments: Arguments, streams: Streams) -> None:
+    found = sort_diagnostics(list(dict.fromkeys(diagnostics)))
+    streams.err.write(text_report(found, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))

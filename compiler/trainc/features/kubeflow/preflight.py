@@ -1,0 +1,163 @@
+"""A client of the SDK whose jobs are compiled before they are sent: what would be refused or hang never leaves here."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import runpy
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TextIO, TypeVar
+from unittest import mock
+
+from kubeflow.trainer import TrainerClient
+
+from trainc.features.kubeflow.backend import OfflineBackend
+from trainc.findings import CompileError
+from trainc.kube.documents import Manifest
+from trainc.options import Options
+from trainc.pipeline.python import compile_trainjob
+from trainc.startup.records import dataclass
+
+Client = TypeVar("Client")
+_GROUP, _VERSION = "trainer.kubeflow.org", "v1alpha1"
+# What the API server adds, and no author writes.
+_SERVERS_OWN = ("managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink")
+
+
+class PreflightWarning(UserWarning):
+    """A warning of trainc about a job that is sent all the same."""
+
+
+def preflight(client: Client, options: Options = Options()) -> Client:
+    """A copy of a TrainerClient whose train() compiles each TrainJob against the runtime that the cluster has, then sends it.
+
+    train() raises CompileError, with hints, before anything is sent, where the job would be refused or could not run;
+    warnings are shown as PreflightWarning. TypeError for a client without a cluster behind it.
+    """
+    backend = getattr(client, "backend", None)
+    if not hasattr(backend, "custom_api"):
+        raise TypeError("preflight needs the TrainerClient of a cluster; the backend of this one has no custom_api")
+    checked, checking = copy.copy(client), copy.copy(backend)
+    checking.custom_api = _Checking(backend.custom_api, options)  # type: ignore[union-attr]
+    submit = checking.train  # type: ignore[union-attr]
+
+    def train(*arguments: Any, **named: Any) -> Any:
+        try:
+            return submit(*arguments, **named)
+        except RuntimeError as error:
+            # The SDK puts its own words around whatever a request raises.
+            if isinstance(error.__cause__, CompileError):
+                raise error.__cause__ from None
+            raise
+
+    checking.train = train  # type: ignore[union-attr]
+    checked.backend = checking  # type: ignore[attr-defined]
+    return checked
+
+
+class _Checking:
+    """The cluster's API, with a look at each TrainJob on its way there."""
+
+    def __init__(self, api: Any, options: Options) -> None:
+        self._api, self._options = api, options
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._api, name)
+
+    def create_namespaced_custom_object(self, *words: Any, **named: Any) -> Any:
+        """Compile, then create: the words are the group, the version, the namespace, the plural and the body."""
+        *_, namespace, plural, body = words
+        if plural == "trainjobs":
+            job = copy.deepcopy(body)
+            job["metadata"] = {**job["metadata"], "namespace": namespace}
+            found = compile_trainjob(job, [self._runtime(namespace, job["spec"]["runtimeRef"])], self._options)
+            for diagnostic in found.diagnostics:
+                if diagnostic.severity == "warning":
+                    hint = f"; {diagnostic.hint}" if diagnostic.hint else ""
+                    warnings.warn(f"{diagnostic}{hint}", PreflightWarning, stacklevel=2)
+        return self._api.create_namespaced_custom_object(*words, **named)
+
+    def _runtime(self, namespace: str, reference: Manifest) -> Manifest:
+        name = reference["name"]
+        if reference.get("kind", "ClusterTrainingRuntime") == "TrainingRuntime":
+            found = self._api.get_namespaced_custom_object(_GROUP, _VERSION, namespace, "trainingruntimes", name)
+        else:
+            found = self._api.get_cluster_custom_object(_GROUP, _VERSION, "clustertrainingruntimes", name)
+        metadata = {key: value for key, value in found["metadata"].items() if key not in _SERVERS_OWN}
+        return {**{key: value for key, value in found.items() if key != "status"}, "metadata": metadata}
+
+
+# A script that uses the SDK, run with its client replaced: every TrainerClient that it makes compiles and keeps its
+# jobs.
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptResult:
+    """What a script left: the backends of its clients in order, and its exit status."""
+
+    backends: list[OfflineBackend]
+    status: int
+
+    @property
+    def trainjobs(self) -> list[Manifest]:
+        """The TrainJobs of all clients."""
+        return [job for backend in self.backends for job in backend.trainjobs]
+
+
+def run_script(
+    path: str, words: Sequence[str], backend_of: Callable[[str | None], OfflineBackend], out: TextIO
+) -> ScriptResult:
+    """Run the script as `python PATH WORDS` would. What it prints goes to `out`.
+
+    `backend_of` makes the backend of a client, which may name a namespace. Raises CompileError for a refused job, and
+    ScriptError for whatever else the script raises and does not catch.
+    """
+    backends: list[OfflineBackend] = []
+
+    def replaced(client: Any, backend_config: Any = None) -> None:
+        client.backend = backend_of(getattr(backend_config, "namespace", None))
+        backends.append(client.backend)
+
+    with mock.patch.object(TrainerClient, "__init__", replaced), _as_main(path, words), contextlib.redirect_stdout(out):
+        try:
+            runpy.run_path(path, run_name="__main__")
+        except SystemExit as left:
+            return ScriptResult(backends, _status(left.code, out))
+        except CompileError:
+            raise
+        except Exception as error:
+            raise ScriptError(_place(error, path)) from error
+    return ScriptResult(backends, 0)
+
+
+class ScriptError(Exception):
+    """What a script raised; the message has its place and its words."""
+
+
+@contextlib.contextmanager
+def _as_main(path: str, words: Sequence[str]) -> Iterator[None]:
+    folder = os.path.dirname(os.path.abspath(path))
+    with mock.patch.object(sys, "argv", [path, *words]), mock.patch.object(sys, "path", [folder, *sys.path]):
+        yield
+
+
+def _status(code: object, out: TextIO) -> int:
+    """As Python itself takes the argument of sys.exit."""
+    if code is None or isinstance(code, int):
+        return int(code or 0)
+    out.write(f"{code}\n")
+    return 1
+
+
+def _place(error: Exception, path: str) -> str:
+    line = None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    where = path if line is None else f"{path}:{line}"
+    return f"{where}: {type(error).__name__}: {error}"

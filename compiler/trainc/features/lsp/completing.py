@@ -1,0 +1,218 @@
+"""What can be written under the cursor: fields and values from the schema, and the names of what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from trainc.features.lsp.names import OVERLAY, SETTINGS, at, fields_of, kind_of, runtime_of, values_of
+from trainc.features.lsp.snapshot import Position, Range, Schema, Snapshot, Typing, typing_at
+from trainc.findings import Path
+from trainc.kube.devices import KNOWN
+from trainc.kube.documents import Json, mapping, objects, value_at_index
+from trainc.kube.names import RUNTIME_KINDS, TRAINER_API
+from trainc.kube.releases import NEWEST_RELEASE
+from trainc.options import Limits
+from trainc.reading.catalog import names as names_in_catalog
+from trainc.reading.yaml_reader import encode, read_documents
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+Role: TypeAlias = Literal["field", "value", "name"]
+
+_QUEUE = "kueue.x-k8s.io/queue-name"
+_KINDS = ("TrainJob", *RUNTIME_KINDS)
+_LINE = pattern(r"^(kind|name|namespace|  name|  namespace)\s*:\s*[\"']?([^\s\"'#]+)")
+_JOBS = "replicatedJobs"
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Something that can stand in a range; `detail` says what it is, `about` more of it."""
+
+    label: str
+    role: Role
+    range: Range
+    text: str
+    detail: str = ""
+    about: str = ""
+
+
+def completions(snapshot: Snapshot, position: Position) -> list[Completion]:
+    """What can be written at a place; whatever fits what is there already is for the editor to tell."""
+    lines = snapshot.lines
+    typing = typing_at(lines, position)
+    if typing is None:
+        return []
+    place = Range(Position(position.line, typing.start), position)
+    document = _document(lines, position.line, typing.first)
+    root = _root(snapshot, document)
+    if typing.awaits == "key":
+        inside = at(root, typing.path) if root is not None else None
+        listed = inside is not None and "items" in inside and "properties" not in inside
+        if listed or inside is None or root is None:
+            return list(_named(snapshot, document, typing, place))
+        return [*_fields(inside, root, typing, place), *_keys(typing, place)]
+    found = at(root, typing.path) if root is not None else None
+    known = [Completion(value, "value", place, _plain(value, found)) for value in (values_of(found) if found else ())]
+    return [*known, *_named(snapshot, document, typing, place)]
+
+
+def _document(lines: Sequence[str], number: int, first: int) -> Json:
+    """The document around a line, without that line; where it cannot be read, what its first fields say."""
+    end = next((n for n in range(number, len(lines)) if lines[n].startswith("---")), len(lines))
+    others = [*lines[first:number], "", *lines[number + 1 : end]]
+    found, _ = read_documents(encode("\n".join(others)), "", Limits())
+    if found:
+        return found[0].data
+    matches = [match for line in others if (match := _LINE.match(line))]
+    metadata = {match[1].strip(): match[2] for match in reversed(matches) if match[1].startswith(" ")}
+    return {**{match[1]: match[2] for match in matches if not match[1].startswith(" ")}, "metadata": metadata}
+
+
+def _root(snapshot: Snapshot, document: Json) -> Schema | None:
+    name = snapshot.file.rpartition("/")[2]
+    if name == SETTINGS:
+        return snapshot.schema(SETTINGS)
+    if name == "overlay.yaml" or document.get("kind") == OVERLAY:
+        return snapshot.schema(OVERLAY)
+    return snapshot.schema(str(document.get("kind"))) or snapshot.schema("TrainJob")
+
+
+def _fields(schema: Schema, root: Schema, typing: Typing, place: Range) -> Iterator[Completion]:
+    required = schema.get("required", ())
+    for name, inner in fields_of(schema, root).items():
+        if name not in typing.siblings and name != "status":
+            detail = ", ".join(filter(None, (kind_of(inner), "required" if name in required else "")))
+            text = f"{name}:{_after(inner, typing.indent)}"
+            yield Completion(name, "field", place, text, detail, str(inner.get("description", "")))
+
+
+def _after(schema: Schema, indent: int) -> str:
+    """What comes after the colon of a new field: room for its value."""
+    if indent < 0 or schema.get("type") not in ("object", "array"):
+        return " "
+    return f"\n{' ' * indent}{'  ' if schema['type'] == 'object' else '- '}"
+
+
+def _keys(typing: Typing, place: Range) -> Iterator[Completion]:
+    """Keys that are the author's own, of which some are known: resources, and the label of the queue."""
+    if typing.path[-1:] in (("limits",), ("requests",)) or typing.path[-1:] == ("resourcesPerNode",):
+        for name in ("cpu", "memory", *sorted(KNOWN)):
+            yield Completion(name, "name", place, f"{name}: ", "resource")
+    if typing.path[-2:] == ("metadata", "labels"):
+        yield Completion(_QUEUE, "name", place, f"{_QUEUE}: ", "the Kueue queue")
+
+
+def _plain(value: str, schema: Schema | None) -> str:
+    """A value as YAML reads it back: a release in quotes."""
+    is_text = schema is not None and schema.get("type") != "boolean"
+    return f'"{value}"' if is_text and (value in ("true", "false") or value[:1].isdigit()) else value
+
+
+def _named(snapshot: Snapshot, document: Json, typing: Typing, place: Range) -> Iterator[Completion]:
+    """The names that there are for what is awaited."""
+    shape = tuple("*" if isinstance(step, int) else step for step in typing.path)
+    for ending, detail, names in _NAMES:
+        if shape[-len(ending) :] == ending:
+            for name in dict.fromkeys(names(snapshot, document, typing.path)):
+                yield Completion(name, "name", place, name, detail)
+            return
+
+
+_Names: TypeAlias = Callable[[Snapshot, Json, Path], Iterable[str]]
+
+
+def _runtimes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+    wanted = value_at_index(document, ("spec", "runtimeRef", "kind"))
+    for one in snapshot.workspace:
+        if one.data.get("kind") in ((wanted,) if wanted in RUNTIME_KINDS else RUNTIME_KINDS):
+            yield str(value_at_index(one.data, ("metadata", "name")))
+    if wanted != "TrainingRuntime":
+        releases = (built.session.options.release for built in snapshot.built)
+        yield from names_in_catalog(next(filter(None, releases), NEWEST_RELEASE))
+
+
+def _template(snapshot: Snapshot, document: Json) -> Json:
+    """The JobSet template that a document is about: its own, or that of its runtime."""
+    if document.get("kind") == "JobSet":
+        return document
+    if document.get("kind") in ("TrainJob", "TrainingJob"):
+        runtime = runtime_of(snapshot, document)
+        document = runtime.data if runtime is not None else {}
+    return mapping(value_at_index(document, ("spec", "template")))
+
+
+def _jobs(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+    for job in objects(value_at_index(_template(snapshot, document), ("spec", _JOBS))):
+        yield str(job.get("name"))
+
+
+def _pods(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Json]:
+    """The pods of the job that a path is inside, or of all of them where it does not say."""
+    wanted: set[Any] = set()
+    for end, step in enumerate(path):
+        if step == _JOBS and end + 1 < len(path):
+            wanted.add(value_at_index(document, (*path[: end + 2], "name")))
+        if step in ("podTemplateOverrides", "podSpecOverrides") and end + 1 < len(path):
+            targets = objects(value_at_index(document, (*path[: end + 2], "targetJobs")))
+            wanted |= {target.get("name") for target in targets}
+    for job in objects(value_at_index(_template(snapshot, document), ("spec", _JOBS))):
+        if not wanted or job.get("name") in wanted:
+            yield mapping(value_at_index(job, ("template", "spec", "template", "spec")))
+
+
+def _containers(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+    field = next(step for step in reversed(path) if step in ("containers", "initContainers"))
+    for pod in _pods(snapshot, document, path):
+        yield from (str(container.get("name")) for container in objects(pod.get(str(field))))
+
+
+def _volumes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+    """Those of the runtime's pods, and those that the same patch adds."""
+    end = next(i for i in range(len(path) - 1, -1, -1) if path[i] in ("containers", "initContainers"))
+    for pod in (mapping(value_at_index(document, path[:end])), *_pods(snapshot, document, path)):
+        yield from (str(volume.get("name")) for volume in objects(pod.get("volumes")))
+
+
+def _queues(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+    """Those of the cluster that trainc.yaml names, and those that other documents use."""
+    yield from snapshot.queues
+    labels = (value_at_index(one.data, ("metadata", "labels")) for one in snapshot.workspace)
+    yield from sorted({str(found[_QUEUE]) for found in labels if isinstance(found, Mapping) and _QUEUE in found})
+
+
+def _named_in(kinds: Sequence[str]) -> _Names:
+    def names(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+        for one in snapshot.workspace:
+            if one.data.get("kind") in kinds:
+                yield str(value_at_index(one.data, ("metadata", "name")))
+
+    return names
+
+
+def _fixed(*values: str) -> _Names:
+    def names(snapshot: Snapshot, document: Json, path: Path) -> Iterable[str]:
+        return values
+
+    return names
+
+
+# The end of a path, `*` for an item of a list; what is there; which names there are.
+_NAMES: tuple[tuple[Path, str, _Names], ...] = (
+    (("runtimeRef", "name"), "runtime", _runtimes),
+    (("runtimeRef", "kind"), "kind of runtime", _fixed(*RUNTIME_KINDS)),
+    (("labels", _QUEUE), "Kueue queue", _queues),
+    ((_JOBS, "*", "name"), "replicated job", _jobs),
+    (("targetJobs", "*", "name"), "replicated job", _jobs),
+    (("dependsOn", "*", "name"), "replicated job", _jobs),
+    (("targetReplicatedJobs", "*"), "replicated job", _jobs),
+    (("coordinator", "replicatedJob"), "replicated job", _jobs),
+    (("volumeMounts", "*", "name"), "volume", _volumes),
+    (("containers", "*", "name"), "container", _containers),
+    (("initContainers", "*", "name"), "container", _containers),
+    (("target", "name"), "document", _named_in(_KINDS)),
+    (("target", "kind"), "kind", _fixed(*_KINDS)),
+    (("apiVersion",), "", _fixed(TRAINER_API)),
+    (("kind",), "", _fixed(*_KINDS)),
+)

@@ -1,0 +1,177 @@
+"""What an editor shows of the field under the cursor: what it means, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trainc.explain.model import ExplainedField, Explanation, Input, prefix
+from trainc.explain.replay import Recorder, explanation
+from trainc.explain.text import describe_origin, shorten_value
+from trainc.features.lsp.names import at, kind_of, root_of
+from trainc.features.lsp.snapshot import Built, Field, Position, Range, Snapshot, Tree, trees
+from trainc.findings import Diagnostic, Source
+from trainc.findings.text import escape_line, underlined
+from trainc.kube.documents import FieldPath, format_field, stable_path
+from trainc.reading.document import Document
+from trainc.startup.records import dataclass
+
+_MOST_SHOWN = 8
+_JOB_KINDS = ("TrainJob", "TrainingJob")
+
+
+@dataclass(frozen=True, slots=True)
+class Hover:
+    """Markdown about a range."""
+
+    range: Range
+    text: str
+
+
+def hover(snapshot: Snapshot, position: Position) -> Hover | None:
+    """About the field at a place; None where there is none."""
+    found = field_at(snapshot, position)
+    if found is None:
+        return None
+    field = found.field
+    parts = [*_meaning(snapshot, found), *_fate(snapshot, found)]
+    return Hover(field.key if field.key.holds(position) else field.value, "\n\n".join(parts)) if parts else None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A field of the file, and what it is in."""
+
+    document: Document
+    tree: Tree
+    field: Field
+
+    def wrote(self, given: Input) -> bool:
+        """Whether an input of an explanation is the field, or one below it."""
+        source, path, whole = given.source, self.field.path, self.tree.whole
+        here = source is not None and source.file == self.document.file
+        inside = here and source is not None and whole.start.line <= source.line - 1 <= whole.end.line
+        return inside and given.index[: len(path)] == path
+
+
+def field_at(snapshot: Snapshot, position: Position) -> Found | None:
+    """The field at a place of the file; None where no document that could be read has one."""
+    for tree in trees(snapshot.text):
+        if tree.whole.holds(position) and (field := tree.at(position)) is not None:
+            line = tree.fields[0].key.start.line
+            for document in snapshot.documents:
+                source = document.locate(())
+                if source is not None and source.line - 1 == line:
+                    return Found(document, tree, field)
+    return None
+
+
+def _meaning(snapshot: Snapshot, found: Found) -> Iterator[str]:
+    """The field, its type and default, and a line about it, as far as the schema says."""
+    document, field = found.document, found.field
+    root = root_of(snapshot, document.data)
+    schema = at(root, field.path) if root is not None else None
+    name = format_field(stable_path(field.path, document.data))
+    if schema is None or root is None:
+        yield f"`{escape_line(name)}`"
+        return
+    details = [kind_of(schema)]
+    details += [f"default `{schema['default']}`"] if "default" in schema else []
+    above = at(root, field.path[:-1])
+    details += ["required"] if above is not None and field.path[-1] in above.get("required", ()) else []
+    yield f"`{escape_line(name)}` ({', '.join(filter(None, details))})".removesuffix(" ()")
+    if description := schema.get("description"):
+        yield str(description)
+
+
+def _fate(snapshot: Snapshot, found: Found) -> Iterator[str]:
+    """What the output has of a field: in the first environment whose jobs compile, and in others where it differs."""
+    environments_of: dict[str, list[str]] = {}
+    for built in snapshot.built:
+        text = _fate_in(built, found)
+        if text:
+            environments_of.setdefault(text, []).append(built.environment)
+    for text, environments in environments_of.items():
+        yield text if len(environments_of) == 1 else f"**{', '.join(environments)}**\n\n{text}"
+
+
+def _fate_in(built: Built, found: Found) -> str:
+    explained = _explained(built, found.document)
+    if explained is None:
+        return ""
+    rows = list(_rows(explained, found))
+    if not rows:
+        path = found.field.path
+        says = found.field.kind == "scalar" and path[:1] == ("spec",) and path[:2] != ("spec", "runtimeRef")
+        return "Nothing in the output comes from this field." if says else ""
+    more = f"\n\n... and {len(rows) - _MOST_SHOWN} more" if len(rows) > _MOST_SHOWN else ""
+    by = f" in {explained.job}" if found.document.data.get("kind") not in _JOB_KINDS else ""
+    return f"Becomes{by}:\n\n" + "\n".join(f"- {row}" for row in rows[:_MOST_SHOWN]) + more
+
+
+def _explained(built: Built, document: Document) -> Explanation | None:
+    """The explanation of the job that a document is, or of one that uses the runtime that it is."""
+    session = built.session
+    for job in session.jobs:
+        own = job.document.file == document.file and job.document.locate(()) == document.locate(())
+        if not own and document.data.get("kind") in _JOB_KINDS:
+            continue
+        recorder = Recorder(session.index.others)
+        session.compile(job, recorder)
+        uses = recorder.runtime is not None and recorder.runtime.document.locate(()) == document.locate(())
+        if recorder.stages and (own or uses):
+            return explanation(recorder, session.options)
+    return None
+
+
+def _rows(explained: Explanation, found: Found) -> Iterator[str]:
+    for made in explained.objects:
+        before = prefix(explained, made)
+        for field in made.fields:
+            depth = next((i for i, origin in enumerate(field.origins) if any(map(found.wrote, origin.inputs))), None)
+            if depth is not None:
+                yield _row(field, before, depth)
+
+
+def _row(field: ExplainedField, before: str, depth: int) -> str:
+    target = f"`{escape_line(before + _short(field.path))}` = `{escape_line(shorten_value(field.value))}`"
+    if depth == 0:
+        how = (
+            ""
+            if field.origin.kind in ("trainjob", "runtime", "patch", "overlay")
+            else f", by {describe_origin(field.origin)}"
+        )
+        return target + escape_line(how)
+    return f"{target}: overridden by {escape_line(describe_origin(field.origin))}"
+
+
+def _short(path: FieldPath) -> str:
+    return format_field(path) if len(path) <= 6 else f"{format_field(path[:3])}...{format_field(path[7:])}"
+
+
+# Diagnostics where an editor marks them: the words that `trainc check` underlines.
+
+
+def marked(snapshot: Snapshot) -> list[tuple[Diagnostic, Range]]:
+    """The diagnostics of the file, each with the words that it means."""
+    lines = snapshot.lines
+    return [(d, words(lines, d.source, d.message)) for d in snapshot.diagnostics if d.source is not None]
+
+
+def words(lines: Sequence[str], source: Source, message: str) -> Range:
+    """Where the words begin and end that a message about a place means; at least one character, where there is one."""
+
+    def line_of(number: int) -> str | None:
+        return lines[number - 1] if 0 < number <= len(lines) else None
+
+    number, start, end = underlined(line_of, source, message)
+    length = len(line_of(number) or "")
+    start = min(start, length)
+    line = min(number, len(lines)) - 1
+    return Range(Position(line, start), Position(line, min(max(end, start + 1), length)))
+
+
+def full_message(diagnostic: Diagnostic) -> str:
+    """What an editor shows: the message, where it is not about all environments, and the help."""
+    where = f" (in {', '.join(diagnostic.environments)})" if diagnostic.environments else ""
+    path = f"{diagnostic.path}: " if diagnostic.path else ""
+    return f"{path}{diagnostic.message}{where}" + (f"\nhelp: {diagnostic.hint}" if diagnostic.hint else "")

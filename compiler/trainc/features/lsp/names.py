@@ -1,0 +1,375 @@
+"""Names that documents call each other by: where each is defined, and where it is mentioned.
+
+Runtimes are named by TrainJobs; replicated jobs, containers and volumes of a runtime by itself and by the patches of
+the TrainJobs that use it; files and folders by overlays and trainc.yaml.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from trainc.features.lsp.snapshot import Field, Range, Schema, Snapshot, Tree, trees
+from trainc.findings import Path
+from trainc.kube.documents import ITEM_KEYS, Json, mapping, value_at_index
+from trainc.kube.names import RUNTIME_KINDS
+from trainc.kube.releases import NEWEST_RELEASE
+from trainc.reading.catalog import find
+from trainc.reading.document import Document
+from trainc.reading.files import OVERLAY_FILE
+from trainc.startup.records import dataclass
+
+# The outline of a file: its documents, and in each what has a name or holds one that has.
+
+
+Role: TypeAlias = Literal["document", "field", "item"]
+# What nobody looks for in an outline.
+_LEFT_OUT = ("apiVersion", "kind", "name", "namespace")
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineSymbol:
+    """A document, a field or a named item; `name_range` is what to select of it."""
+
+    name: str
+    detail: str
+    role: Role
+    range: Range
+    name_range: Range
+    children: Sequence[OutlineSymbol] = ()
+
+
+# The fields in each mapping or list, by its path.
+_Inside: TypeAlias = dict[Path, list[Field]]
+
+
+def symbols(text: str) -> list[OutlineSymbol]:
+    """The outline of a text; documents that cannot be read as YAML are left out."""
+    return [_of_document(tree) for tree in trees(text) if tree.fields]
+
+
+def _of_document(tree: Tree) -> OutlineSymbol:
+    kind, name = (_text(tree, path) for path in (("kind",), ("metadata", "name")))
+    first = tree.fields[0]
+    inside: _Inside = {}
+    for field in tree.fields:
+        inside.setdefault(field.path[:-1], []).append(field)
+    below = _below(inside, ())
+    return OutlineSymbol(name or kind or "document", kind if name else "", "document", tree.whole, first.key, below)
+
+
+def _below(inside: _Inside, path: Path) -> list[OutlineSymbol]:
+    return [symbol for field in inside.get(path, ()) for symbol in _symbols(inside, field)]
+
+
+def _symbols(inside: _Inside, field: Field) -> Iterator[OutlineSymbol]:
+    step = field.path[-1]
+    if isinstance(step, int):
+        key = ITEM_KEYS.get(str(field.path[-2]), "name") if len(field.path) > 1 else "name"
+        named = next((one for one in inside.get(field.path, ()) if one.path[-1] == key and one.text), None)
+        if named is not None:
+            yield OutlineSymbol(named.text, "", "item", field.whole, named.value, _below(inside, field.path))
+    elif step not in _LEFT_OUT:
+        detail = field.text.partition("\n")[0][:60] if field.kind == "scalar" else ""
+        yield OutlineSymbol(str(step), detail, "field", field.whole, field.key, _below(inside, field.path))
+
+
+def _text(tree: Tree, path: Path) -> str:
+    field = tree.field(path)
+    return field.text if field is not None and field.kind == "scalar" else ""
+
+
+# What a JSON Schema says of the field at a path: which fields there are below it, and what may stand there.
+
+
+OVERLAY, SETTINGS = "Overlay", "trainc.yaml"
+_NOUNS = {"object": "mapping", "array": "list", "integer": "whole number", "boolean": "true or false"}
+
+
+def root_of(snapshot: Snapshot, document: Mapping[str, Any]) -> Schema | None:
+    """The schema of a document of the file, by its kind; None for kinds that trainc has none of."""
+    if snapshot.file.rpartition("/")[2] == SETTINGS and "kind" not in document:
+        return snapshot.schema(SETTINGS)
+    return snapshot.schema(str(document.get("kind")))
+
+
+def at(root: Schema, path: Path) -> Schema | None:
+    """The schema of what stands at `path`; None where nothing may."""
+    here: Schema | None = _resolved(root, root)
+    for step in path:
+        here = None if here is None else _child(here, step)
+        here = None if here is None else _resolved(root, here)
+    return here
+
+
+def fields_of(schema: Schema, root: Schema) -> dict[str, Schema]:
+    """The fields that a mapping may have, by name."""
+    found = dict(schema.get("properties", {}))
+    for choice in _choices(schema):
+        found |= {name: one for name, one in fields_of(_resolved(root, choice), root).items() if name not in found}
+    return {name: _resolved(root, one) if isinstance(one, Mapping) else {} for name, one in found.items()}
+
+
+def values_of(schema: Schema) -> Sequence[str]:
+    """The values that there are to choose from, if the schema names them."""
+    if schema.get("type") == "boolean":
+        return ("true", "false")
+    if "const" in schema:
+        return (str(schema["const"]),)
+    return [str(value) for value in schema.get("enum", ())] or [v for one in _choices(schema) for v in values_of(one)]
+
+
+def kind_of(schema: Schema) -> str:
+    """The type in words: `list of mappings` is told as `list`, an amount of a resource as `quantity`."""
+    if schema.get("format"):
+        return str(schema["format"])
+    if values := values_of(schema):
+        return " | ".join(values)
+    kinds = schema.get("type", ())
+    return " or ".join(_NOUNS.get(kind, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds))
+
+
+def _child(schema: Schema, step: str | int) -> Schema | None:
+    for one in (schema, *_choices(schema)):
+        named = one.get("properties", {})
+        found = one.get("items") if isinstance(step, int) else named.get(step, _free(one, step))
+        if isinstance(found, Mapping):
+            return found
+    return None
+
+
+def _free(schema: Schema, key: str) -> Any:
+    """The schema of a key that is the author's own: a label, a resource, a code."""
+    import re
+
+    patterns = schema.get("patternProperties", {})
+    matching = (inner for pattern, inner in patterns.items() if re.search(pattern, key))
+    return next(matching, schema.get("additionalProperties"))
+
+
+def _choices(schema: Schema) -> Iterator[Schema]:
+    for word in ("anyOf", "oneOf"):
+        yield from (one for one in schema.get(word, ()) if isinstance(one, Mapping))
+
+
+def _resolved(root: Schema, schema: Schema) -> Schema:
+    reference = schema.get("$ref")
+    if not isinstance(reference, str):
+        return schema
+    target: Any = root
+    for step in reference.removeprefix("#/").split("/"):
+        target = target[step]
+    return {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+# What is named, then whose it is: ("container", "ClusterTrainingRuntime", "", "torch", "node", "trainer").
+Symbol: TypeAlias = tuple[str, ...]
+
+RUNTIME, JOB, CONTAINER, VOLUME, TRAINJOB = "runtime", "replicated job", "container", "volume", "TrainJob"
+_JOBSET: Path = ("spec", "template", "spec")
+_POD: Path = ("template", "spec", "template", "spec")
+# Where a JobSet names its own jobs, beside the rules of its failure policy.
+_POLICIES: tuple[Path, ...] = (("successPolicy", "targetReplicatedJobs"), ("coordinator", "replicatedJob"))
+_OVERRIDES = ("podTemplateOverrides", "podSpecOverrides")
+_FILES_OF_OVERLAYS: tuple[Path, ...] = (("resources",), ("runtimes",))
+_FILES_OF_SETTINGS: tuple[Path, ...] = (
+    ("sources",),
+    ("runtimes",),
+    ("overlay",),
+    ("policies",),
+    ("output",),
+    ("cluster",),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name at `path` of a document; `defines` where it is given rather than used."""
+
+    symbol: Symbol
+    document: Document
+    path: Path
+    defines: bool
+
+    @property
+    def name(self) -> str:
+        """The name itself."""
+        return self.symbol[-1]
+
+
+def mentions(document: Document) -> Iterator[Mention]:
+    """Every name that a document gives or uses."""
+    data, kind = document.data, document.data.get("kind")
+    name, namespace = value_at_index(data, ("metadata", "name")), value_at_index(data, ("metadata", "namespace"))
+    if kind in RUNTIME_KINDS:
+        scope = _scope(kind, namespace, name)
+        yield Mention((RUNTIME, *scope), document, ("metadata", "name"), defines=True)
+        yield from _of_jobset(document, scope, _JOBSET)
+    elif kind == "JobSet":
+        yield from _of_jobset(document, ("JobSet", str(namespace or ""), str(name)), ("spec",))
+    elif kind in ("TrainJob", "TrainingJob"):
+        yield Mention((TRAINJOB, str(name)), document, ("metadata", "name"), defines=True)
+        yield from _of_trainjob(document, namespace)
+    elif kind == "Overlay":
+        yield from _of_overlay(document)
+
+
+def _scope(kind: Any, namespace: Any, name: Any) -> Symbol:
+    return str(kind), "" if kind == "ClusterTrainingRuntime" else str(namespace or ""), str(name)
+
+
+def _of_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]:
+    spec = value_at_index(document.data, at)
+    for path, job in _items(spec, (*at, "replicatedJobs")):
+        called = str(job.get("name"))
+        yield Mention((JOB, *scope, called), document, (*path, "name"), defines=True)
+        for awaited, one in _items(job, (*path, "dependsOn")):
+            yield Mention((JOB, *scope, str(one.get("name"))), document, (*awaited, "name"), defines=False)
+        yield from _of_pod(document, scope, called, (*path, *_POD), defines=True)
+    lists = [(*at, *where) for where in _POLICIES]
+    rules = _items(mapping(value_at_index(spec, ("failurePolicy",))), (*at, "failurePolicy", "rules"))
+    for path in (*lists, *((*rule, "targetReplicatedJobs") for rule, _ in rules)):
+        for place, text in _texts(document.data, path):
+            yield Mention((JOB, *scope, text), document, place, defines=False)
+
+
+def _of_trainjob(document: Document, namespace: Any) -> Iterator[Mention]:
+    spec = mapping(value_at_index(document.data, ("spec",)))
+    reference = mapping(value_at_index(spec, ("runtimeRef",)))
+    scope = _scope(reference.get("kind") or "ClusterTrainingRuntime", namespace, reference.get("name"))
+    if "name" in reference:
+        yield Mention((RUNTIME, *scope), document, ("spec", "runtimeRef", "name"), defines=False)
+    for path, _ in _items(spec, ("spec", "runtimePatches")):
+        jobs = (*path, "trainingRuntimeSpec", "template", "spec", "replicatedJobs")
+        for at, job in _items_at(document.data, jobs):
+            called = str(job.get("name"))
+            yield Mention((JOB, *scope, called), document, (*at, "name"), defines=False)
+            yield from _of_pod(document, scope, called, (*at, *_POD), defines=False)
+    for field in _OVERRIDES:
+        for path, override in _items(spec, ("spec", field)):
+            for at, target in _items(override, (*path, "targetJobs")):
+                called = str(target.get("name"))
+                yield Mention((JOB, *scope, called), document, (*at, "name"), defines=False)
+                pod = (*path, "spec") if field == _OVERRIDES[0] else path
+                yield from _of_pod(document, scope, called, pod, defines=False)
+
+
+def _of_pod(document: Document, scope: Symbol, job: str, at: Path, *, defines: bool) -> Iterator[Mention]:
+    for path, volume in _items_at(document.data, (*at, "volumes")):
+        yield Mention((VOLUME, *scope, job, str(volume.get("name"))), document, (*path, "name"), defines=True)
+    for field in ("initContainers", "containers"):
+        for path, container in _items_at(document.data, (*at, field)):
+            name = str(container.get("name"))
+            yield Mention((CONTAINER, *scope, job, name), document, (*path, "name"), defines=defines)
+            for mount, one in _items(container, (*path, "volumeMounts")):
+                symbol = (VOLUME, *scope, job, str(one.get("name")))
+                yield Mention(symbol, document, (*mount, "name"), defines=False)
+
+
+def _of_overlay(document: Document) -> Iterator[Mention]:
+    for path, patch in _items(document.data, ("patches",)):
+        target = mapping(value_at_index(patch, ("target",)))
+        kind, name = target.get("kind"), target.get("name")
+        symbol = (
+            (TRAINJOB, str(name)) if kind == "TrainJob" else (RUNTIME, *_scope(kind, target.get("namespace"), name))
+        )
+        if name and (kind == "TrainJob" or kind in RUNTIME_KINDS):
+            yield Mention(symbol, document, (*path, "target", "name"), defines=False)
+
+
+def mentioned(document: Document, path: Path) -> Mention | None:
+    """The name that stands at a path of a document, if one does."""
+    return next((mention for mention in mentions(document) if mention.path == path), None)
+
+
+def definitions(snapshot: Snapshot, mention: Mention) -> list[Mention]:
+    """Where a name is given: in the document itself, or in the runtimes of the workspace, or in trainc's catalog."""
+    scope = mention.symbol[1:4]
+    found = [
+        other
+        for document in _possible(snapshot, mention)
+        for other in mentions(document)
+        if other.defines and other.symbol == mention.symbol
+    ]
+    if found or scope[0] != "ClusterTrainingRuntime":
+        return found
+    shipped = _shipped(snapshot, scope[2])
+    return [one for one in (mentions(shipped) if shipped else ()) if one.defines and one.symbol == mention.symbol]
+
+
+def references(snapshot: Snapshot, mention: Mention) -> list[Mention]:
+    """Everywhere that a name is used, in the whole workspace."""
+    every = (other for document in snapshot.workspace for other in mentions(document))
+    return [other for other in every if not other.defines and other.symbol == mention.symbol]
+
+
+def runtime_of(snapshot: Snapshot, job: Json) -> Document | None:
+    """The runtime that a TrainJob's document names, as it is written."""
+    reference = mapping(value_at_index(job, ("spec", "runtimeRef")))
+    kind = reference.get("kind") or "ClusterTrainingRuntime"
+    wanted = _scope(kind, value_at_index(job, ("metadata", "namespace")), reference.get("name"))
+    for document in snapshot.workspace:
+        data = document.data
+        if (
+            data.get("kind") == kind
+            and _scope(
+                kind, value_at_index(data, ("metadata", "namespace")), value_at_index(data, ("metadata", "name"))
+            )
+            == wanted
+        ):
+            return document
+    return _shipped(snapshot, wanted[2]) if kind == "ClusterTrainingRuntime" else None
+
+
+def _shipped(snapshot: Snapshot, name: str) -> Document | None:
+    options = next((built.session.options for built in snapshot.built), None)
+    answer = find(name, (options.release if options else None) or NEWEST_RELEASE)
+    return answer if isinstance(answer, Document) else None
+
+
+def _possible(snapshot: Snapshot, mention: Mention) -> Iterator[Document]:
+    """A volume that a patch adds is known to that patch's TrainJob only."""
+    yield mention.document
+    for document in snapshot.workspace:
+        given = document.data.get("kind") in (*RUNTIME_KINDS, "JobSet") or mention.symbol[0] == TRAINJOB
+        if given and (document.file, document.data) != (mention.document.file, mention.document.data):
+            yield document
+
+
+def named_files(snapshot: Snapshot, document: Document) -> Iterator[tuple[Path, str]]:
+    """The paths of files that an overlay or trainc.yaml names, each with where it is named; from `root`."""
+    data, folder = document.data, os.path.dirname(document.file)
+    places: Sequence[Path] = ()
+    if data.get("kind") == "Overlay":
+        places = (*_FILES_OF_OVERLAYS, *((*path, "path") for path, _ in _items(data, ("patches",))))
+    elif document.file.rpartition("/")[2] == SETTINGS:
+        names = mapping(value_at_index(data, ("environments",)))
+        places = (*_FILES_OF_SETTINGS, *(("environments", n, *path) for n in names for path in _FILES_OF_SETTINGS))
+    for place in places:
+        for path, text in _texts(data, place):
+            target = os.path.normpath(os.path.join(folder, text))
+            inside = os.path.join(target, OVERLAY_FILE)
+            yield path, inside if os.path.isfile(os.path.join(snapshot.root, inside)) else target
+
+
+def _items(holder: Any, path: Path) -> Iterator[tuple[Path, Json]]:
+    """The mappings in the list that `holder` has under the last step of `path`, each with its path."""
+    found = holder.get(path[-1]) if isinstance(holder, Mapping) else None
+    for number, item in enumerate(found if isinstance(found, list) else ()):
+        if isinstance(item, dict):
+            yield (*path, number), item
+
+
+def _items_at(data: Json, path: Path) -> Iterator[tuple[Path, Json]]:
+    return _items(value_at_index(data, path[:-1]), path)
+
+
+def _texts(data: Json, path: Path) -> Iterator[tuple[Path, str]]:
+    """The text at a path, or the texts of the list there."""
+    found = value_at_index(data, path)
+    if isinstance(found, str):
+        yield path, found
+    for number, item in enumerate(found if isinstance(found, list) else ()):
+        if isinstance(item, str):
+            yield (*path, number), item

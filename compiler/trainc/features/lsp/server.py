@@ -1,0 +1,403 @@
+"""The state of a language server: the open files, the workspaces around them, and when diagnostics are published.
+
+It opens no port, writes no file and asks nothing of the network. Diagnostics are published at once for the file in which
+somebody types, and for all open files when nobody has typed for a moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import from_fs_path, to_fs_path
+from pygls.workspace import PositionCodec
+
+from trainc import __version__
+from trainc.features.lsp import completing, fixes, hovering, lenses, names
+from trainc.features.lsp import hovering as marking
+from trainc.features.lsp import names as symbols
+from trainc.features.lsp.snapshot import Position, Range, Snapshot, Workspace
+from trainc.findings import Diagnostic, Source
+from trainc.findings.codes import rule_url
+from trainc.reading.catalog import SHOWN_FOLDER, catalog_folder
+from trainc.reading.opening import CONFIGURATION_FILE, folders_upward, read_file
+from trainc.reading.yaml_reader import decode
+
+# How long nobody has typed, in seconds, when what takes longer is done: the cluster is asked, and other files are looked at.
+_MOMENT = 0.4
+# Nobody writes a longer text by hand; `trainc check` reads what is longer.
+_MOST_BYTES = 1_000_000
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "info": types.DiagnosticSeverity.Information,
+}
+
+
+class Units:
+    """The lines of one text, and positions in it as the client counts them: in UTF-16, unless it offers something else."""
+
+    def __init__(self, lines: Sequence[str], codec: PositionCodec) -> None:
+        self._lines = lines
+        self._codec = codec
+
+    def position(self, place: Position) -> types.Position:
+        """A place, for the client."""
+        line = self._lines[place.line] if place.line < len(self._lines) else ""
+        return types.Position(place.line, self._codec.client_num_units(line[: place.column]))
+
+    def range(self, place: Range) -> types.Range:
+        """A range, for the client."""
+        return types.Range(self.position(place.start), self.position(place.end))
+
+    def position_of(self, given: types.Position) -> Position:
+        """A place that the client names; the end of its line, or of the text, where that is shorter."""
+        if given.line >= len(self._lines):
+            return Position(len(self._lines) - 1, len(self._lines[-1]))
+        line = self._lines[given.line]
+        units = 0
+        for column, character in enumerate(line):
+            if units >= given.character:
+                return Position(given.line, column)
+            units += self._codec.client_num_units(character)
+        return Position(given.line, len(line))
+
+    def range_of(self, given: types.Range) -> Range:
+        """A range that the client names."""
+        return Range(self.position_of(given.start), self.position_of(given.end))
+
+
+# Opens the workspace in a folder; that of one file alone where no folder is known to be one.
+Opens: TypeAlias = Callable[[str, str | None], Workspace]
+
+
+class Server(LanguageServer):
+    """The open files, the workspaces around them, and what was last seen of each file."""
+
+    def __init__(self, workspace_at: Opens) -> None:
+        super().__init__("trainc", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        self._workspace_at = workspace_at
+        self._workspaces: dict[str, Workspace] = {}
+        self._snapshots: dict[str, tuple[object, bool, Snapshot]] = {}
+        self._later: asyncio.TimerHandle | None = None
+        self._pending: dict[str, asyncio.Handle] = {}
+
+    def texts(self) -> dict[str, str]:
+        """The texts of the open files, by real path."""
+        documents = self.workspace.text_documents.items()
+        return {path: document.source or "" for uri, document in documents if (path := file_of(uri))}
+
+    def around(self, path: str) -> Workspace:
+        """The workspace of a file: the nearest folder with a trainc.yaml, else the editor's folder, else it alone."""
+        root = self._root(path)
+        key = root or path
+        if key not in self._workspaces:
+            folder, alone = (root, None) if root is not None else (os.path.dirname(path), path)
+            self._workspaces[key] = self._workspace_at(folder, alone)
+        return self._workspaces[key]
+
+    def _root(self, path: str) -> str | None:
+        above = list(folders_upward(os.path.dirname(path)))
+        configured = next((one for one in above if os.path.isfile(os.path.join(one, CONFIGURATION_FILE))), None)
+        opened = [file_of(one.uri) or "" for one in self.workspace.folders.values()]
+        opened += [os.path.realpath(self.workspace.root_path)] if self.workspace.root_path else []
+        holding = [one for one in opened if one and (path.startswith(one.rstrip(os.sep) + os.sep))]
+        return configured or max(holding, key=len, default=None)
+
+    def look(self, uri: str, *, thorough: bool = False) -> Snapshot | None:
+        """The file as it is now; None for what is no file, or not open, or too large."""
+        path, texts = file_of(uri), self.texts()
+        if path is None or path not in texts or len(texts[path]) > _MOST_BYTES:
+            return None
+        if not os.path.isdir(os.path.dirname(path)):
+            return None  # Not saved yet, or its folder is gone.
+        known = self._snapshots.get(path)
+        state = tuple(sorted((name, hash(text)) for name, text in texts.items()))
+        if known is not None and known[0] == state and (known[1] or not thorough):
+            return known[2]
+        snapshot = self.around(path).look_at(path, texts, thorough=thorough)
+        self._snapshots[path] = state, thorough and snapshot.complete, snapshot
+        return snapshot
+
+    def looked_at(self, snapshot: Snapshot, text: str) -> Sequence[Diagnostic]:
+        """The diagnostics of a file with another text."""
+        path = os.path.join(snapshot.root, snapshot.file)
+        return self.around(path).look_at(path, {**self.texts(), path: text}, thorough=False).diagnostics
+
+    def units(self, lines: Sequence[str]) -> Units:
+        """Positions in a text as the client counts them."""
+        return Units(lines, self.workspace.position_codec)
+
+    def show(self, uri: str, *, thorough: bool = False) -> None:
+        """Publish what there is to say of a file."""
+        snapshot = self.look(uri, thorough=thorough)
+        document = self.workspace.text_documents.get(uri)
+        found = [] if snapshot is None else [self.diagnostic(snapshot, *one) for one in hovering.marked(snapshot)]
+        version = document.version if document is not None else None
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
+
+    def diagnostic(self, snapshot: Snapshot, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
+        """A diagnostic as the protocol has it."""
+        return types.Diagnostic(
+            self.units(snapshot.lines).range(place),
+            hovering.full_message(diagnostic),
+            _SEVERITIES[diagnostic.severity],
+            diagnostic.code,
+            types.CodeDescription(rule_url(diagnostic.code)),
+            "trainc",
+        )
+
+    def show_soon(self, uri: str) -> None:
+        """Publish once the messages that have arrived by now are read: of several key presses only the last counts."""
+        loop = asyncio.get_running_loop()
+        if (waiting := self._pending.pop(uri, None)) is not None:
+            waiting.cancel()
+        self._pending[uri] = loop.call_later(0.02, self.show, uri)
+        self.show_all_later()
+
+    def show_all_later(self) -> None:
+        """Publish every open file when nobody has typed for a moment."""
+        if self._later is not None:
+            self._later.cancel()
+        self._later = asyncio.get_running_loop().call_later(_MOMENT, self.show_all)
+
+    def show_all(self) -> None:
+        """Publish every open file."""
+        for uri in list(self.workspace.text_documents):
+            self.show(uri, thorough=True)
+        if not all(snapshot.complete for _, _, snapshot in self._snapshots.values()):
+            self.show_all_later()
+        capabilities = self.client_capabilities.workspace
+        if capabilities and capabilities.code_lens and capabilities.code_lens.refresh_support:
+            self.workspace_code_lens_refresh(None)
+
+    def changed_on_disk(self) -> None:
+        """Look at the disk again."""
+        self._snapshots.clear()
+        for workspace in self._workspaces.values():
+            workspace.changed()
+        self.show_all_later()
+
+    def place_of(self, mention: names.Mention, snapshot: Snapshot) -> types.Location | None:
+        """Where a name stands."""
+        source = mention.document.locate(mention.path)
+        return self.located(source, f"'{mention.name}'", snapshot) if source is not None else None
+
+    def located(self, source: Source, message: str, snapshot: Snapshot) -> types.Location | None:
+        """The words that a message means about a place, in whichever file."""
+        path = path_of(source, snapshot.root)
+        text = self.texts().get(os.path.realpath(path))
+        try:
+            lines = (decode(read_file(path, _MOST_BYTES)) if text is None else text).splitlines()
+        except OSError:
+            return None
+        place = hovering.words(lines, source, message)
+        return types.Location(from_fs_path(path) or "", self.units(lines).range(place))
+
+
+def file_of(uri: str) -> str | None:
+    """The real path of a file; None for what is none, such as a text that was never saved."""
+    if not uri.startswith("file:"):
+        return None
+    path = to_fs_path(uri)
+    return os.path.realpath(path) if path and "\0" not in path else None
+
+
+def path_of(source: Source, root: str) -> str:
+    """The path of the file that a place is in."""
+    if source.origin == "catalog":
+        return os.path.join(catalog_folder(), source.file.removeprefix(SHOWN_FOLDER))
+    return os.path.join(root, source.file)
+
+
+# The features of the language server, one handler each: from the protocol to a function of this package, and back.
+
+
+_WATCHED = "**/*.{yaml,yml,json,j2}"
+_KINDS = {
+    "document": types.SymbolKind.Object,
+    "field": types.SymbolKind.Field,
+    "item": types.SymbolKind.Struct,
+}
+_COMPLETIONS = {
+    "field": types.CompletionItemKind.Field,
+    "value": types.CompletionItemKind.EnumMember,
+    "name": types.CompletionItemKind.Reference,
+}
+
+
+def make_server(workspace_at: Opens) -> Server:
+    """A server with every feature; `workspace_at` opens the folder that a file belongs to."""
+    server = Server(workspace_at)
+    for method, handler, options in _FEATURES:
+        server.feature(method, options)(functools.partial(handler, server))
+    return server
+
+
+async def _initialized(server: Server, params: types.InitializedParams) -> None:
+    """Ask the client to tell of files that change on the disk, where it can."""
+    files = server.client_capabilities.workspace and server.client_capabilities.workspace.did_change_watched_files
+    if files and files.dynamic_registration:
+        watchers = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(_WATCHED)])
+        registration = types.Registration("watch", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, watchers)
+        await server.client_register_capability_async(types.RegistrationParams([registration]))
+
+
+def _opened(server: Server, params: types.DidOpenTextDocumentParams) -> None:
+    server.show(params.text_document.uri)
+    server.show_all_later()
+
+
+def _changed(server: Server, params: types.DidChangeTextDocumentParams) -> None:
+    server.show_soon(params.text_document.uri)
+
+
+def _saved(server: Server, params: types.DidSaveTextDocumentParams) -> None:
+    server.changed_on_disk()
+
+
+def _closed(server: Server, params: types.DidCloseTextDocumentParams) -> None:
+    server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(params.text_document.uri, []))
+    server.changed_on_disk()
+
+
+def _watched(server: Server, params: types.DidChangeWatchedFilesParams) -> None:
+    server.changed_on_disk()
+
+
+def _hover(server: Server, params: types.HoverParams) -> types.Hover | None:
+    snapshot = server.look(params.text_document.uri)
+    if snapshot is None:
+        return None
+    units = server.units(snapshot.lines)
+    found = hovering.hover(snapshot, units.position_of(params.position))
+    if found is None:
+        return None
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, found.text), units.range(found.range))
+
+
+def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+    snapshot = server.look(params.text_document.uri)
+    only = params.context.only
+    if snapshot is None or (only and not any(types.CodeActionKind.QuickFix.value.startswith(kind) for kind in only)):
+        return []
+    units, uri = server.units(snapshot.lines), params.text_document.uri
+    requested = units.range_of(params.range)
+    known = dict(marking.marked(snapshot))
+    return [
+        types.CodeAction(
+            fix.title,
+            types.CodeActionKind.QuickFix,
+            [server.diagnostic(snapshot, fix.diagnostic, known[fix.diagnostic])],
+            fix.preferred,
+            edit=types.WorkspaceEdit({uri: [types.TextEdit(units.range(e.range), e.text) for e in fix.edits]}),
+        )
+        for fix in fixes.fixes(snapshot, requested, functools.partial(server.looked_at, snapshot))
+    ]
+
+
+def _definition(server: Server, params: types.DefinitionParams) -> list[types.Location]:
+    return _located(server, params, names.definitions)
+
+
+def _references(server: Server, params: types.ReferenceParams) -> list[types.Location]:
+    def wanted(snapshot: Snapshot, mention: names.Mention) -> list[names.Mention]:
+        declared = names.definitions(snapshot, mention) if params.context.include_declaration else []
+        return [*declared, *names.references(snapshot, mention)]
+
+    return _located(server, params, wanted)
+
+
+def _located(
+    server: Server,
+    params: types.DefinitionParams | types.ReferenceParams,
+    wanted: Callable[[Snapshot, names.Mention], list[names.Mention]],
+) -> list[types.Location]:
+    snapshot = server.look(params.text_document.uri)
+    position = server.units(snapshot.lines).position_of(params.position) if snapshot is not None else None
+    found = hovering.field_at(snapshot, position) if snapshot is not None and position is not None else None
+    if snapshot is None or found is None:
+        return []
+    files = dict(names.named_files(snapshot, found.document))
+    if found.field.path in files:
+        path = os.path.join(snapshot.root, files[found.field.path])
+        return [_top(path)] if os.path.isfile(path) else []
+    mention = names.mentioned(found.document, found.field.path)
+    places = [server.place_of(one, snapshot) for one in wanted(snapshot, mention)] if mention is not None else []
+    return [place for place in places if place is not None]
+
+
+def _top(path: str) -> types.Location:
+    start = types.Position(0, 0)
+    return types.Location(from_fs_path(os.path.normpath(path)) or "", types.Range(start, start))
+
+
+def _completion(server: Server, params: types.CompletionParams) -> list[types.CompletionItem]:
+    snapshot = server.look(params.text_document.uri)
+    if snapshot is None:
+        return []
+    units = server.units(snapshot.lines)
+    return [
+        types.CompletionItem(
+            found.label,
+            kind=_COMPLETIONS[found.role],
+            detail=found.detail or None,
+            documentation=found.about or None,
+            sort_text=f"{number:04}",
+            filter_text=found.label,
+            text_edit=types.TextEdit(units.range(found.range), found.text),
+        )
+        for number, found in enumerate(completing.completions(snapshot, units.position_of(params.position)))
+    ]
+
+
+def _lenses(server: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
+    snapshot = server.look(params.text_document.uri, thorough=True)
+    path = file_of(params.text_document.uri)
+    if snapshot is None or path is None:
+        return []
+    before = server.around(path).at_head(path, server.texts()) if snapshot.documents else None
+    units = server.units(snapshot.lines)
+    found = lenses.lenses(snapshot, before)
+    return [types.CodeLens(units.range(lens.range), types.Command(lens.text, "")) for lens in found]
+
+
+def _symbols(server: Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+    snapshot = server.look(params.text_document.uri)
+    if snapshot is None:
+        return []
+    units = server.units(snapshot.lines)
+
+    def made(symbol: symbols.OutlineSymbol) -> types.DocumentSymbol:
+        return types.DocumentSymbol(
+            symbol.name,
+            _KINDS[symbol.role],
+            units.range(symbol.range),
+            units.range(symbol.name_range),
+            symbol.detail or None,
+            children=[made(child) for child in symbol.children],
+        )
+
+    return [made(symbol) for symbol in symbols.symbols(snapshot.text)]
+
+
+_FEATURES: tuple[tuple[str, Callable[..., Any], Any], ...] = (
+    (types.INITIALIZED, _initialized, None),
+    (types.TEXT_DOCUMENT_DID_OPEN, _opened, None),
+    (types.TEXT_DOCUMENT_DID_CHANGE, _changed, None),
+    (types.TEXT_DOCUMENT_DID_SAVE, _saved, None),
+    (types.TEXT_DOCUMENT_DID_CLOSE, _closed, None),
+    (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, _watched, None),
+    (types.TEXT_DOCUMENT_HOVER, _hover, None),
+    (types.TEXT_DOCUMENT_CODE_ACTION, _actions, types.CodeActionOptions([types.CodeActionKind.QuickFix])),
+    (types.TEXT_DOCUMENT_DEFINITION, _definition, None),
+    (types.TEXT_DOCUMENT_REFERENCES, _references, None),
+    (types.TEXT_DOCUMENT_COMPLETION, _completion, types.CompletionOptions(trigger_characters=[" ", ":", "/"])),
+    (types.TEXT_DOCUMENT_CODE_LENS, _lenses, None),
+    (types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, _symbols, None),
+)

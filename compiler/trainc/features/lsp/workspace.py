@@ -1,0 +1,522 @@
+"""A folder as an editor has it open: what `trainc check` would say there of a file, with the texts not saved yet.
+
+Everything is read once, and again when something on the disk or in the settings has changed; a key press reads one file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager
+from copy import copy
+from itertools import islice
+from typing import Any
+
+from trainc.admission.admit import check_rendered
+from trainc.cli.command import Arguments, UsageError
+from trainc.cli.compiling import judge_of, skipped_documents
+from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
+from trainc.compilation import CompiledJob
+from trainc.explain import place
+from trainc.features.fits.answer import Fit
+from trainc.features.fits.judging import judge_jobs
+from trainc.features.lsp.snapshot import Built, Snapshot
+from trainc.findings import CompileError, Diagnostic, has_errors
+from trainc.findings.policy import Policy
+from trainc.kube.releases import NEWEST_RELEASE
+from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
+from trainc.lints.registry import lint_all_jobs
+from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_job
+from trainc.pipeline.index import Key
+from trainc.pipeline.session import Session
+from trainc.pipeline.valid_document import ValidDocument
+from trainc.project.configuration import FILE_NAME, configuration_schema
+from trainc.project.dialects import is_trainer_document
+from trainc.project.overlays.editor_schema import overlay_schema
+from trainc.project.overlays.load import Stack, load_overlays, values_of
+from trainc.reading import opening
+from trainc.reading.catalog import find
+from trainc.reading.document import Document
+from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, is_unrelated, read_file, read_paths, shown_path
+from trainc.reading.git import commit_of, find_changed_files, repository_of
+from trainc.reading.ignores import check_ignores, ignores_of
+from trainc.reading.opening import unsaved
+from trainc.reading.yaml_reader import encode
+from trainc.schema.editor_schema import DIALECT, json_schema
+from trainc.schema.shapes import ROOTS
+from trainc.startup.records import dataclass, replace
+
+# What the jobs of other files claim, for what only all jobs together show: two that write to one folder, or share a
+# name.
+#
+# A thousand jobs take seconds to compile, so that an editor has some of them compiled whenever nobody types.
+
+
+# How many jobs with unknown claims are compiled at a time.
+_AT_ONE_TIME = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A job of another file: its position in the order of all jobs, and its claims."""
+
+    order: tuple[str, str]
+    file: str
+    claims: tuple[Claim, ...]
+
+
+class Neighbours:
+    """The known claims, keyed by the content of a job and its context; they are kept when files are read again."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, str, str], Neighbour | None] = {}
+        self._last: list[Neighbour] = []
+
+    def learn(self, session: Session, jobs: Sequence[Document], around: Sequence[Document]) -> bool:
+        """Compile some of the new `jobs` against the documents `around` them; return whether all are known."""
+        surroundings = hash(repr([document.data for document in around]))
+        keys = {(surroundings, document.file, repr(document.data)): document for document in jobs}
+        unknown = [key for key in keys if key not in self._known]
+        for key in unknown[:_AT_ONE_TIME]:
+            self._known[key] = _neighbour(session, keys[key])
+        self._known = {key: found for key, found in self._known.items() if key in keys}
+        # Of several jobs with the same name, only the first one is compiled.
+        first: dict[tuple[str, str], Neighbour] = {}
+        for found in filter(None, map(self._known.get, keys)):
+            first.setdefault(found.order, found)
+        self._last = list(first.values())
+        return len(unknown) <= _AT_ONE_TIME
+
+    def beyond(self, files: set[str]) -> Iterator[Neighbour]:
+        """The claims known at the last call of `learn`, except those from some files."""
+        return (found for found in self._last if found.file not in files)
+
+
+def _neighbour(session: Session, document: Document) -> Neighbour | None:
+    """The claims of the job in a document; None if it does not compile."""
+    own = session.with_jobs([document])
+    for job in own.jobs:
+        compiled, _ = own.compile(job)
+        if compiled is not None:
+            order = compiled.namespace, compiled.name
+            return Neighbour(order, document.file, tuple(claims_of(compiled.manifests)))
+    return None
+
+
+def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[CompiledJob], list[Diagnostic]]:
+    """Compile the jobs of a session; diagnostics include conflicts with all other jobs."""
+    compiled: list[CompiledJob] = []
+    found: list[Diagnostic] = []
+    entries: list[tuple[tuple[str, str], ValidDocument | None, Sequence[Claim]]] = []
+    for job in session.jobs:
+        outcome, diagnostics = session.compile(job)
+        found += diagnostics
+        if outcome is not None:
+            compiled.append(outcome)
+            entries.append(((outcome.namespace, outcome.name), job, list(claims_of(outcome.manifests))))
+    files = {job.document.file for job in session.jobs}
+    known = {order for order, _, _ in entries}
+    entries += [(one.order, None, one.claims) for one in neighbours.beyond(files) if one.order not in known]
+    services: Services = {}
+    for _, home, claims in sorted(entries, key=_order):
+        between = list(lint_all_jobs(claims, services, session.options))
+        if home is not None:
+            found += session.rules([home.place_built(*about) for about in between], False)
+    return compiled, found
+
+
+def _order(entry: tuple[tuple[str, str], Any, Any]) -> tuple[str, str]:
+    return entry[0]
+
+
+# One environment of trainc.yaml as an editor has it open: what was read once, and what a file of it comes to.
+#
+# A job is compiled with the runtimes of all files and without their jobs, so that an answer takes no longer where
+# there are a thousand of them.
+
+
+_JOB_KINDS = ("TrainJob", "TrainingJob")
+# How many of the jobs that use a runtime are compiled while the runtime is edited.
+_MOST_USERS = 8
+
+
+class Opened:
+    """One environment, read as `trainc check` reads it."""
+
+    def __init__(self, name: str, settings: Settings, neighbours: Neighbours) -> None:
+        self.name = name
+        self.settings = settings
+        self._neighbours = neighbours
+        overlays, limits = settings.overlays, settings.options.limits
+        self._values: Mapping[str, Any] = values_of(overlays) if overlays else {}
+        exclude = settings.configuration.exclude
+        documents, _ = read_paths(settings.paths, limits, values=self._values, exclude=exclude)
+        self._sources: list[list[Document]] = []
+        for folder in (*settings.runtimes, *(path for overlay in overlays for path in overlay.all_runtimes)):
+            found, _ = read_paths([folder], limits, values=self._values, exclude=exclude)
+            self._sources.append(found)
+        overlay_files = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
+        self._documents = [document for document in documents if os.path.realpath(document.file) not in overlay_files]
+        self._shared: tuple[Session, Stack | None] | None = None
+
+    @property
+    def documents(self) -> list[Document]:
+        """Every document as written, including those from overlays."""
+        resources = [d for overlay in self.settings.overlays for one in overlay.in_order for d in one.resources]
+        return [*self._documents, *resources, *(document for source in self._sources for document in source)]
+
+    @property
+    def files_of_overlays(self) -> set[str]:
+        """The real paths of overlays, their patches and their resources."""
+        return {os.path.realpath(path) for overlay in self.settings.overlays for path, _ in overlay.texts}
+
+    def read(self, file: str, data: bytes) -> tuple[list[Document], list[Diagnostic]]:
+        """The documents in a file, and the errors in its text."""
+        return read_file(data, file, self.settings.options.limits, self._values)
+
+    def with_file(self, file: str, found: Sequence[Document]) -> Opened:
+        """A copy with different documents in one file, which is appended if it was not read before."""
+        before = [document for document in self.documents if document.file == file]
+        if all(map(_is_job, (*before, *found))):
+            self._session()  # Created here so that the copies share it.
+            shared = self._shared
+        else:
+            shared = None
+        other = copy(self)
+        other.__dict__ |= {
+            "_documents": [*_replaced(self._documents, file, found), *(() if before else found)],
+            "_sources": [list(_replaced(source, file, found)) for source in self._sources],
+            "_shared": shared,
+        }
+        return other
+
+    def learn(self) -> bool:
+        """Learn the claims of some more jobs; return whether all are known. Skipped for overlays, which change jobs."""
+        session, stack = self._session()
+        jobs = [document for document in self._documents if _is_job(document)] if stack is None else []
+        around = [document for document in self.documents if not _is_job(document)]
+        return self._neighbours.learn(session, jobs, around)
+
+    def build(self, file: str) -> tuple[Built, list[Diagnostic]]:
+        """Compile the jobs and runtimes of a file; return them with the diagnostics, of any file."""
+        rules = self.settings.policy()
+        shared, stack = self._session()
+        own = [document for document in self.documents if document.file == file]
+        jobs = [*self._jobs_with(own), *self._users_of(own)]
+        if stack is not None:
+            others = [document for document in stack.documents if document.file == file and _is_job(document)]
+            jobs = [*stack.more(jobs).documents, *others]
+        session = replace(shared.with_jobs(jobs), rules=rules)
+        found = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
+        found += session.diagnostics()
+        compiled, more = compile_among(session, self._neighbours)
+        found += [*more, *self._about_others(file, session, rules)]
+        mine = tuple(job for job in compiled if job.file == file)
+        return Built(self.name, self._with_a_job(session, file), mine), found
+
+    def _session(self) -> tuple[Session, Stack | None]:
+        """The session for everything except jobs, reused until that changes."""
+        if self._shared is None:
+            settings = self.settings
+            options, stack = settings.options, None
+            documents, sources, catalog = [d for d in self._documents if not _is_job(d)], self._sources, find
+            if settings.overlays:
+                stack = Stack(settings.overlays, documents, sources, find, options.release or NEWEST_RELEASE)
+                documents, sources, catalog = stack.documents, stack.sources, stack.catalog
+                documents = [document for document in documents if not _is_job(document)]
+            judge, _ = judge_of(settings, self._documents)
+            self._shared = Session.of(documents, sources, options, catalog, place, judge=judge), stack
+        return self._shared
+
+    def _jobs_with(self, own: Sequence[Document]) -> list[Document]:
+        """The jobs of a file and those in others with the same names, in input order."""
+        names = {_name(document) for document in own if _is_job(document)}
+        return [document for document in self._documents if _is_job(document) and _name(document) in names]
+
+    def _users_of(self, own: Sequence[Document]) -> list[Document]:
+        """Some of the jobs that use a runtime of this file."""
+        mine = {_name(document) for document in own if _is_job(document)}
+        runtimes = [document for document in own if is_trainer_document(document.data) and not _is_job(document)]
+        keys = {_key(document.data.get("kind"), document, _name(document)) for document in runtimes}
+        using = (d for d in self._documents if _is_job(d) and _reference(d) in keys and _name(d) not in mine)
+        return list(islice(using, _MOST_USERS if keys else 0))
+
+    def _about_others(self, file: str, session: Session, rules: Policy) -> list[Diagnostic]:
+        """Diagnostics about unused runtimes, fragments, rendered JobSets, and everything else."""
+        own = [document for document in self.documents if document.file == file]
+        found: list[Diagnostic] = []
+        # A refused job does not use its runtime; jobs of other files are assumed to be valid.
+        used = {_reference(document) for document in self._documents if _is_job(document) and document.file != file}
+        used |= {_reference(job.document) for job in session.jobs}
+        for runtime in session.index.runtimes.values():
+            home = runtime.document
+            if home.file == file and _key(home.data["kind"], home, _name(home)) not in used:
+                found += check_runtime(runtime, session)
+        options = self.settings.options
+        found += rules(check_fragments(own, options), False)
+        if any(document.data.get("kind") == "JobSet" for document in own):
+            found += rules(check_rendered(self._documents, options), False)
+        return found + rules(skipped_documents(own, self.settings, checks_fragments=True), True)
+
+    def _with_a_job(self, session: Session, file: str) -> Session:
+        """The session, plus a minimal job if the file has a runtime that no job uses."""
+        runtime = next((r for r in session.index.runtimes.values() if r.document.file == file), None)
+        if session.jobs or runtime is None:
+            return session
+        return session.with_jobs([Document.of(smallest_job(runtime, session.options))])
+
+
+def _replaced(source: Sequence[Document], file: str, found: Sequence[Document]) -> Iterator[Document]:
+    """The documents of a source, with those of one file replaced."""
+    placed = False
+    for document in source:
+        if document.file != file:
+            yield document
+        elif not placed:
+            placed = True
+            yield from found
+
+
+def _is_job(document: Document) -> bool:
+    return document.data.get("kind") in _JOB_KINDS and is_trainer_document(document.data)
+
+
+def _name(document: Document) -> Any:
+    metadata = document.data.get("metadata")
+    return metadata.get("name") if isinstance(metadata, dict) else None
+
+
+def _reference(document: Document) -> Key | None:
+    """The runtime that a job refers to."""
+    spec = document.data.get("spec")
+    reference = spec.get("runtimeRef") if isinstance(spec, dict) else None
+    if not isinstance(reference, dict):
+        return None
+    return _key(reference.get("kind") or "ClusterTrainingRuntime", document, reference.get("name"))
+
+
+def _key(kind: Any, document: Document, name: Any) -> Key:
+    metadata = document.data.get("metadata")
+    namespace = metadata.get("namespace") if isinstance(metadata, dict) and kind != "ClusterTrainingRuntime" else ""
+    return str(kind), str(namespace or ""), str(name)
+
+
+Schema = dict[str, Any]
+
+
+class Workspace:
+    """The files below `root`, compiled as `arguments` and trainc.yaml specify. See lsp.snapshot.Workspace."""
+
+    def __init__(self, arguments: Arguments, root: str) -> None:
+        self.root = os.path.realpath(root)
+        self._arguments = arguments
+        self._opened: list[Opened] | None = None
+        self._refused: list[Diagnostic] = []
+        self._queues: list[str] | None = None
+        # The texts that the environments were read with or have been updated to.
+        self._known: dict[str, str] = {}
+        self._neighbours: dict[str, Neighbours] = {}
+        self._heads: dict[object, list[tuple[CompiledJob, ...]] | None] = {}
+
+    def changed(self) -> None:
+        """Read everything again for the next answer."""
+        self._opened = self._queues = None
+        self._heads.clear()
+
+    def look_at(self, file: str, texts: Mapping[str, str], *, thorough: bool = True) -> Snapshot:
+        """Analyze a file, by its real path; `texts` are those of all open files. `thorough` includes the cluster."""
+        with self._open(texts):
+            name, text = shown_path(os.path.relpath(file)), texts[file]
+            if self._opened is None and not os.path.isfile(FILE_NAME) and not _may_concern(file, encode(text)):
+                return Snapshot(self.root, name, text)  # Other YAML files do not require reading the whole folder.
+            environments = self._environments(file, texts)
+            if not self._concerns(file, name, encode(text), environments):
+                return Snapshot(self.root, name, text)
+            return self._snapshot(name, text, environments, thorough=thorough)
+
+    def at_head(self, file: str, texts: Mapping[str, str]) -> Sequence[Sequence[CompiledJob]] | None:
+        """The jobs of a file in git's HEAD, for each environment; None if there is no HEAD."""
+        with self._open(texts):
+            environments = self._environments(file, texts)
+            try:
+                repository = repository_of(self.root)
+                commit = commit_of(repository, "HEAD")
+                here = dict(self._texts(environments, repository.top))
+                name = os.path.relpath(file, repository.top)
+                changed = find_changed_files(repository, commit, here | {name: encode(texts[file])}, self._limits)
+            except (CompileError, OSError):
+                return None
+            key = (commit, file, tuple(sorted((path, data or b"") for path, data in changed.items())))
+            if key not in self._heads:
+                before = {os.path.join(repository.top, path): data for path, data in changed.items()}
+                self._heads[key] = self._compiled_before(environments, before, file, texts)
+            return self._heads[key]
+
+    def _compiled_before(
+        self,
+        environments: Sequence[Opened],
+        before: Mapping[str, bytes | None],
+        file: str,
+        texts: Mapping[str, str],
+    ) -> list[tuple[CompiledJob, ...]] | None:
+        """The jobs of a file given what other files contained `before`: None for a file that did not exist."""
+        if not any(_is_settings(path) or self._is_overlaid(path) for path in before):
+            return [_compiled_with(opened, before, file) for opened in environments]
+        edited = {path: encode(text) for path, text in texts.items()}
+        with unsaved({**edited, **{path: data or b"" for path, data in before.items()}}):
+            try:
+                every = environments_of(self._arguments)
+                read = {one.name: one for one in map(self._read, every)}
+            except (CompileError, UsageError):
+                return None
+            name = shown_path(os.path.relpath(file))
+            return [read[o.name].build(name)[0].compiled if o.name in read else () for o in environments]
+
+    @property
+    def _limits(self) -> Any:
+
+        return limits_of(self._arguments)
+
+    @contextmanager
+    def _open(self, texts: Mapping[str, str]) -> Iterator[None]:
+        """Work in the root folder, like `trainc check`, with the editor's texts."""
+        with chdir(self.root), unsaved({path: encode(text) for path, text in texts.items()}):
+            yield
+
+    def _environments(self, file: str, texts: Mapping[str, str]) -> list[Opened]:
+        """Every environment with unsaved changes of other files; read again if a change affects what to read."""
+        typed = [path for path, text in texts.items() if self._known.get(path) != text]
+        says = any(_is_settings(path) or self._is_overlaid(path) for path in typed)
+        if self._opened is not None and not says:
+            for path in typed:
+                if path != file:
+                    self._type(path, texts[path])
+        else:
+            self._refused, self._known = [], dict(texts)
+            try:
+                every = environments_of(self._arguments)
+                self._opened = [self._read(each) for each in every]
+            except CompileError as error:  # The previous settings apply until the new ones are valid.
+                self._refused = error.diagnostics
+            except UsageError:
+                pass
+        return self._opened or []
+
+    def _read(self, arguments: Arguments) -> Opened:
+        name = environment_name(arguments)
+        return Opened(name, settings_of(arguments), self._neighbours.setdefault(name, Neighbours()))
+
+    def _type(self, path: str, text: str) -> None:
+        """Update a file to its current text."""
+        name = shown_path(os.path.relpath(path))
+        self._known[path] = text
+        if self._opened and self._concerns(path, name, encode(text), self._opened):
+            self._opened = [one.with_file(name, one.read(name, encode(text))[0]) for one in self._opened]
+
+    def _is_overlaid(self, path: str) -> bool:
+        return any(path in opened.files_of_overlays for opened in self._opened or ())
+
+    def _concerns(self, file: str, name: str, data: bytes, environments: Sequence[Opened]) -> bool:
+        """Whether `trainc check` reads a file. A file outside all sources counts as named, unless it is excluded."""
+        if _is_settings(file) or not environments:
+            return _may_concern(file, data)
+        if self._is_overlaid(file) or not data.strip():
+            return True
+        hidden = any(part.startswith(".") for part in name.split("/"))
+        excluded = any(opened.settings.configuration.exclude(name) for opened in environments)
+        return not (hidden or excluded or is_unrelated(data, template=file.endswith(TEMPLATE_SUFFIXES)))
+
+    def _snapshot(self, name: str, text: str, environments: Sequence[Opened], *, thorough: bool) -> Snapshot:
+        documents: list[Document] = []
+        everything: list[Document] = []
+        built: list[Built] = []
+        fits: list[Fit] = []
+        found: dict[str, list[Diagnostic]] = {"": []} if not environments else {}
+        complete = True
+        for one in environments:
+            own, problems = one.read(name, encode(text))
+            opened = one if _is_settings(name) else one.with_file(name, own)
+            rules = opened.settings.policy()
+            problems = rules(problems, True)
+            complete = complete and (not thorough or opened.learn())
+            result, more = opened.build(name)
+            problems += more
+            if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
+                judgement = judge_jobs(
+                    [m for job in result.compiled for m in job.manifests], own, cluster, opened.settings.options
+                )
+                if not has_errors(problems):
+                    problems += rules(judgement.diagnostics, judgement.answers is None)
+                fits += judgement.answers.alone if judgement.answers else ()
+            documents, everything = documents or own, everything or opened.documents
+            built.append(result)
+            found[opened.name] = problems
+        ignored = self._ignore_comments(name, text, found)
+        if name.rpartition("/")[2] == OVERLAY_FILE and not any(
+            os.path.realpath(name) in o.files_of_overlays for o in environments
+        ):
+            ignored += load_overlays([name], self._limits)[1]
+        every = merge_diagnostics({key: [*each, *ignored, *self._refused] for key, each in found.items()})
+        own_diagnostics = [d for d in every if d.source and (d.source.file, d.source.origin) == (name, "file")]
+        release = next((o.settings.options.release for o in environments if o.settings.options.release), NEWEST_RELEASE)
+        return Snapshot(
+            self.root,
+            name,
+            text,
+            documents,
+            everything,
+            built,
+            own_diagnostics,
+            lambda kind: _schema(kind, release),
+            self._local_queues(environments),
+            fits,
+            complete,
+        )
+
+    def _ignore_comments(self, name: str, text: str, found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
+        """Diagnostics about the file's ignore comments, unless there are other errors."""
+        every = [diagnostic for each in found.values() for diagnostic in each]
+        own = [d for d in every if d.source and d.source.file == name]
+        return [] if has_errors(own) else list(check_ignores(ignores_of(encode(text), name), own))
+
+    def _local_queues(self, environments: Sequence[Opened]) -> Sequence[str]:
+        if self._queues is None:
+            folders = {o.settings.configuration.cluster for o in environments if o.settings.configuration.cluster}
+            read = [d for folder in sorted(folders) for d in read_paths([folder], self._limits, everything=True)[0]]
+            queues = [d.data for d in read if d.data.get("kind") == "LocalQueue"]
+            self._queues = sorted({str((queue.get("metadata") or {}).get("name")) for queue in queues})
+        return self._queues
+
+    def _texts(self, environments: Sequence[Opened], top: str) -> Iterator[tuple[str, bytes]]:
+        """The files that were read, by their path relative to the repository root."""
+        files = {d.file for opened in environments for d in opened.documents}
+        files |= {path for opened in environments for path in opened.files_of_overlays}
+        files |= {file for opened in environments if (file := opened.settings.configuration.file)}
+        for file in files:
+            real = os.path.realpath(file)
+            if real.startswith(top + os.sep):
+                yield os.path.relpath(real, top), opening.read_file(real, self._limits.file_bytes)
+
+
+def _compiled_with(opened: Opened, before: Mapping[str, bytes | None], file: str) -> tuple[CompiledJob, ...]:
+    """The jobs of a file, given earlier texts of files; None means that a file did not exist."""
+    for path, data in before.items():
+        name = shown_path(os.path.relpath(path))
+        if not _is_settings(name):
+            opened = opened.with_file(name, opened.read(name, data)[0] if data else [])
+    return opened.build(shown_path(os.path.relpath(file)))[0].compiled
+
+
+def _may_concern(file: str, data: bytes) -> bool:
+    return _is_settings(file) or not data.strip() or not is_unrelated(data)
+
+
+def _is_settings(name: str) -> bool:
+    """Whether a file controls what is read, rather than being input itself."""
+    return name.rpartition("/")[2] in (FILE_NAME, OVERLAY_FILE)
+
+
+def _schema(kind: str, release: str) -> Schema | None:
+    if kind in ROOTS:
+        return json_schema(kind, release)
+    return {"Overlay": overlay_schema, FILE_NAME: configuration_schema}.get(kind, lambda _: None)(DIALECT)

@@ -1,0 +1,264 @@
+"""Convert a document to the newest release's API, and report what that API cannot express."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+from trainc.features.migrate.renaming import NewNames, with_renamed_target, with_standard_names
+from trainc.findings import Finding, Path
+from trainc.kube import names
+from trainc.kube.documents import Json, value_at
+from trainc.kube.names import KINDS
+from trainc.kube.releases import RELEASES
+from trainc.project.dialects import Conversion, DialectContext, dialect_context, dialect_of
+from trainc.project.dialects.dialect import original_path
+from trainc.project.dialects.shape import JOBS
+from trainc.schema import check
+from trainc.startup.records import dataclass
+
+# Raised by code that expects valid fields. `build` validates the document against a single release first, but here it
+# may belong to any release.
+_OF_WRONG_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+# The kind and name of a runtime.
+_Runtime: TypeAlias = tuple[str, str]
+
+_TORCH_PROCESSES: Path = ("spec", "mlPolicy", "torch", "numProcPerNode")
+MANAGER_DOMAIN = f"migrated.{names.TRAINER_GROUP}"
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the migration of one document needs to know about the others: model storage and migrated runtimes.
+
+    `counting` has the (kind, name) of runtimes whose torch policy sets a number of processes; `renamed` maps runtimes
+    whose jobs are renamed by their migration to the new names.
+    """
+
+    context: DialectContext = DialectContext()
+    counting: frozenset[_Runtime] = frozenset()
+    renamed: Mapping[_Runtime, Mapping[str, NewNames]] = MappingProxyType({})
+
+
+def around_of(documents: Iterable[Json]) -> Around:
+    """Collect from these documents what the migration of any of them may need."""
+    known = list(documents)
+    context = dialect_context(known)
+    counting = {
+        _runtime_of(document) for document in known if value_at(document, _TORCH_PROCESSES) not in (None, "auto")
+    }
+    migrated = ((document, migrate_document(document, Around(context))) for document in known)
+    renamed = {_runtime_of(document): result.renamed for document, result in migrated if result.renamed}
+    return Around(context, frozenset(counting), renamed)
+
+
+def _runtime_of(document: Json) -> _Runtime:
+    return str(document.get("kind")), str(value_at(document, ("metadata", "name")))
+
+
+def _referred_to(trainjob: Json) -> _Runtime:
+    reference = trainjob["spec"].get("runtimeRef") or {}
+    return str(reference.get("kind", "ClusterTrainingRuntime")), str(reference.get("name"))
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """A document in the newest API. Paths in `findings` refer to the original; `renamed` is keyed by old names."""
+
+    data: Json
+    findings: tuple[Finding, ...] = ()
+    renamed: Mapping[str, NewNames] = MappingProxyType({})
+
+
+def migrate_document(document: Json, around: Around = Around()) -> Migrated:
+    """Like `_migrate`, but returns a malformed document, which `build` would refuse, unchanged and with findings.
+
+    An exception for a document that some release accepts is a defect and is not caught.
+    """
+    try:
+        return _migrate(document, around)
+    except _OF_WRONG_SHAPES:
+        wrong = _shape_findings(document)
+        if not wrong:
+            raise
+        return Migrated(document, tuple(wrong))
+
+
+def _shape_findings(document: Json) -> list[Finding]:
+    """Validate a document against the best-matching release; a document of a dialect cannot be migrated."""
+    kind = document.get("kind")
+    if dialect_of(document) is None and kind in KINDS:
+        found = [[f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES]
+        return min(found, key=len)
+    hint = "run `trainc check` on it and fix the errors first"
+    return [
+        Finding(
+            "CannotMigrate", "error", "the document has fields that are missing or of the wrong type", hint, ("spec",)
+        )
+    ]
+
+
+def _migrate(document: Json, around: Around) -> Migrated:
+    """Convert a TrainJob or runtime of any dialect and release to the newest API.
+
+    A document that is current already, or of another kind, is returned unchanged. Fields that cannot be expressed stay
+    as written and are reported; if the result would be refused because of them, the whole document stays unchanged.
+    """
+    dialect = dialect_of(document)
+    data: Json = document
+    findings: list[Finding] = []
+    renamed: Mapping[str, NewNames] = {}
+    if dialect is not None:
+        kind = dialect.kinds[document["kind"]]
+        conversion = dialect.convert(document, kind, around.context)
+        problems = [f for f in conversion.findings if f.severity == "error"]
+        refused = list(refusals(document, conversion))
+        if problems or refused:
+            return Migrated(document, (*problems, *refused))
+        data = conversion.data
+        findings += [f for f in conversion.findings if f.code not in ("DeprecatedAPIVersion", "UnreleasedAPI")]
+    elif document.get("apiVersion") != names.TRAINER_API or not isinstance(document.get("spec"), Mapping):
+        return Migrated(document)
+    if data.get("kind") == "TrainJob":
+        data, found = _trainjob(data, around)
+    else:
+        if dialect is not None:
+            data, name_findings, renamed = with_standard_names(data, dialect.naming)
+            findings += name_findings
+        data, found = _runtime(data)
+    return Migrated(data, (*findings, *found), renamed)
+
+
+def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
+    spec = dict(document["spec"])
+    patches = list(_patches_of(spec, around.renamed.get(_referred_to(document), {})))
+    for field in ("labels", "annotations", "podSpecOverrides", "podTemplateOverrides"):
+        spec.pop(field, None)
+    if patches:
+        numbered = [
+            {"manager": f"{MANAGER_DOMAIN}/{number}", "trainingRuntimeSpec": {"template": patch}}
+            for number, patch in enumerate(patches, start=_first_free(spec))
+        ]
+        # Spec labels and overrides were applied before patches, so existing patches stay last.
+        spec["runtimePatches"] = [*numbered, *(spec.get("runtimePatches") or ())]
+    findings: list[Finding] = []
+    trainer = spec.get("trainer")
+    if isinstance(trainer, Mapping) and isinstance(trainer.get("numProcPerNode"), str):
+        counted = _referred_to(document) in around.counting
+        spec["trainer"], findings = _with_process_number(trainer, counted)
+    return {**document, "spec": spec}, findings
+
+
+def _first_free(spec: Json) -> int:
+    used = [
+        int(number)
+        for domain, _, number in (str(p.get("manager", "")).partition("/") for p in spec.get("runtimePatches") or ())
+        if domain == MANAGER_DOMAIN and number.isdecimal()
+    ]
+    return max(used, default=0) + 1
+
+
+def _patches_of(spec: Json, renamed: Mapping[str, NewNames]) -> Iterator[Json]:
+    metadata = {field: spec[field] for field in ("labels", "annotations") if spec.get(field)}
+    if metadata:
+        yield {"metadata": metadata}
+    for override in spec.get("podSpecOverrides") or ():
+        pod_spec = {field: value for field, value in override.items() if field != "targetJobs"}
+        yield _patch(override, {"spec": pod_spec} if pod_spec else {}, renamed)
+    for override in spec.get("podTemplateOverrides") or ():
+        pod_template = {field: override[field] for field in ("metadata", "spec") if override.get(field)}
+        yield _patch(override, pod_template, renamed)
+
+
+def _patch(override: Json, pod_template: Json, renamed: Mapping[str, NewNames]) -> Json:
+    template = {"template": {"spec": {"template": pod_template}}} if pod_template else {}
+    targets = [{"name": job["name"], **template} for job in override["targetJobs"]]
+    return {"spec": {"replicatedJobs": [with_renamed_target(target, renamed) for target in targets]}}
+
+
+def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
+    """The trainer with a number, or without `auto`, which is the default unless the runtime itself is `counted`."""
+    requested = trainer["numProcPerNode"]
+    if requested.isdecimal():
+        return {**trainer, "numProcPerNode": int(requested)}, []
+    if requested == "auto" and not counted:
+        return {field: value for field, value in trainer.items() if field != "numProcPerNode"}, []
+    message = f"numProcPerNode {requested!r} has had no counterpart since Trainer 2.2"
+    hint = "write the number of processes, or drop the field to take it from the node's resources"
+    if counted:
+        hint = "write the number of processes, or drop the runtime's own numProcPerNode first"
+    return trainer, [refuse(("spec", "trainer", "numProcPerNode"), message, hint)]
+
+
+def _runtime(document: Json) -> tuple[Json, list[Finding]]:
+    spec = document.get("spec")
+    policy = spec.get("mlPolicy") if isinstance(spec, Mapping) else None
+    torch = policy.get("torch") if isinstance(policy, Mapping) else None
+    if not isinstance(spec, Mapping) or not isinstance(policy, Mapping) or not isinstance(torch, Mapping):
+        return document, []
+    findings: list[Finding] = []
+    kept = dict(torch)
+    if kept.get("numProcPerNode") == "auto":
+        del kept["numProcPerNode"]
+    elif "numProcPerNode" in kept:
+        hint = "set spec.trainer.numProcPerNode in the TrainJobs of this runtime"
+        message = "since Trainer 2.2, a runtime has no number of processes for torch"
+        findings.append(refuse(("spec", "mlPolicy", "torch", "numProcPerNode"), message, hint))
+    if "elasticPolicy" in kept:
+        hint = "keep it for trainc's gitops semantics, which honor it, or set the size of the job with numNodes"
+        message = "Trainer has had no elastic policy since 2.2"
+        findings.append(refuse(("spec", "mlPolicy", "torch", "elasticPolicy"), message, hint))
+    return {**document, "spec": {**spec, "mlPolicy": {**policy, "torch": kept}}}, findings
+
+
+# Findings about what the newest API cannot express of an older dialect, located in the original document.
+
+
+_STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+
+
+def refusals(document: Json, conversion: Conversion) -> Iterator[Finding]:
+    """Why `document` must stay in its dialect: what Trainer's own API would refuse after conversion."""
+    yield from _unsupported_values(document)
+    yield from _unfilled_volumes(conversion)
+
+
+def refuse(path: Path, message: str, hint: str) -> Finding:
+    """A finding about a field that stays as written, with advice."""
+    return Finding("CannotMigrate", "warning", message, hint=hint, path=path)
+
+
+def _unsupported_values(document: Json) -> Iterator[Finding]:
+    """Values that Trainer's own API would refuse, so that the document must stay in its dialect."""
+    spec = document.get("spec") or {}
+    policy, gang = spec.get("mlPolicy") or {}, spec.get("podGroupPolicy") or {}
+    implementation = (policy.get("mpi") or {}).get("mpiImplementation")
+    if implementation not in (None, "", "OpenMPI"):
+        message = f"Trainer runs OpenMPI only, not {implementation}"
+        hint = "keep the document as it is: trainc compiles it under gitops"
+        yield refuse(("spec", "mlPolicy", "mpi", "mpiImplementation"), message, hint)
+    for field in ("minMember", "queue", "priorityClassName"):
+        if field in (gang.get("volcano") or {}):
+            hint = (
+                "set the queue with the annotation scheduling.volcano.sh/queue-name, and priorityClassName in the pods"
+            )
+            message = f"Trainer's volcano policy has no {field}"
+            yield refuse(("spec", "podGroupPolicy", "volcano", field), message, hint)
+
+
+def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
+    """Initializers that Trainer's API refuses: it requires a volume named `initializer`, the dialect accepts any."""
+    jobs = value_at(conversion.data, JOBS)
+    for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
+        containers = value_at(job, ("template", "spec", "template", "spec", "containers"))
+        for at, container in enumerate(containers if isinstance(containers, list) else ()):
+            step = container.get("name") if isinstance(container, Mapping) else None
+            if step not in _STEPS or value_at(job, ("name",)) != step:
+                continue
+            mounts = container.get("volumeMounts") or ()
+            if not any(isinstance(mount, Mapping) and mount.get("name") == "initializer" for mount in mounts):
+                message = f"Trainer's {step} writes to a volume called initializer, which this container does not mount"
+                hint = "rename its volume and the mounts of it to initializer, then migrate again"
+                path = (*JOBS, index, "template", "spec", "template", "spec", "containers", at)
+                yield refuse(original_path(path, conversion.moves), message, hint)

@@ -1,0 +1,170 @@
+"""The layout: which replicated job of a JobSet runs which v1 pods, so that every pod can compute its own rank.
+
+A pod knows its completion index, the index of its Job within the replicated job, and that within the JobSet. If the
+templates are equal, a master and its workers form one job, whose completion index is the rank. Otherwise the workers
+are Jobs of one pod each, and the index within the JobSet is the rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from trainc.features.migrate.v1.job import Job, Role
+from trainc.features.migrate.v1.kinds import LABELS
+from trainc.kube import names
+from trainc.kube.names import LABEL_LIMIT
+from trainc.startup.records import dataclass, replace
+
+# A v1 pod: its role in lower case, and its index within the role.
+Pod = tuple[str, int]
+
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+JOB_INDEX = "jobset.sigs.k8s.io/job-index"
+_GLOBAL_INDEX = "jobset.sigs.k8s.io/job-global-index"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One replicated job: pods of one template, in order.
+
+    `before` counts the Jobs of the groups before it. `by_job` says that each pod is a Job of its own.
+    """
+
+    name: str
+    role: Role
+    pods: tuple[Pod, ...]
+    before: int = 0
+    is_trainer: bool = False
+    by_job: bool = False
+
+    @property
+    def index_label(self) -> str:
+        """The label that distinguishes its pods."""
+        return JOB_INDEX if self.by_job else COMPLETION_INDEX
+
+    def host(self, job: str, position: int) -> str:
+        """The host name of one of its pods."""
+        return names.pod_host(job, self.name, *((position, 0) if self.by_job else (0, position)))
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """All groups of a job."""
+
+    job: Job
+    groups: tuple[Group, ...]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one replicated job holds all pods, so that the TrainJob itself can specify what they run."""
+        return len(self.groups) == 1 and not self.job.kind.is_mpi
+
+    @property
+    def roles(self) -> list[Role]:
+        """The roles whose templates the pods use; the first one of identical roles."""
+        return list({group.role.name: group.role for group in self.groups}.values())
+
+    @property
+    def hosts(self) -> dict[Pod, str]:
+        """The address of every pod, valid throughout its namespace, by its v1 identity."""
+        found = (
+            (pod, f"{group.host(self.job.name, i)}.{self.job.name}")
+            for group in self.groups
+            for i, pod in enumerate(group.pods)
+        )
+        return dict(found)
+
+
+def counted(group: Group, first: int) -> dict[str, Any]:
+    """An environment variable source for `first` plus the position of the pod in its group."""
+    if len(group.pods) == 1:
+        return {"value": str(first)}
+    if first == 0:
+        return _field(f"metadata.labels['{JOB_INDEX}']" if group.by_job else names.COMPLETION_INDEX)
+    assert group.by_job
+    assert first == group.before
+    return _field(f"metadata.labels['{_GLOBAL_INDEX}']")
+
+
+def _field(path: str) -> dict[str, Any]:
+    return {"valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def layout_of(job: Job) -> Layout:
+    """The groups of a job, according to its kind, with shortened names if pod names would be too long."""
+    layout = _layout_of(job)
+    return layout if excess(layout) <= 0 or job.kind.is_mpi else Layout(job, tuple(_abbreviated(layout.groups)))
+
+
+def excess(layout: Layout) -> int:
+    """The number of characters by which the longest pod name, with its five random characters, is too long."""
+    longest = max(len(group.host(layout.job.name, len(group.pods) - 1)) for group in layout.groups)
+    return longest + len("-abcde") - LABEL_LIMIT
+
+
+def _abbreviated(groups: Iterable[Group]) -> Iterable[Group]:
+    """The groups with one-letter names: `node` is n, `worker` is w, `worker-rest` is r."""
+    for group in groups:
+        yield replace(group, name=group.name.rpartition("-")[2][0])
+
+
+def _layout_of(job: Job) -> Layout:
+    roles = [role for role in job.roles if role.replicas]
+    if job.kind.is_mpi:
+        return Layout(job, tuple(_mpi(job, roles)))
+    if job.kind.name == "PaddleJob":
+        return Layout(job, _paddle(roles))
+    if len(roles) == 1 or (job.kind.name in ("PyTorchJob", "XGBoostJob") and _alike(roles)):
+        pods = tuple(pod for role in roles for pod in _pods(role))
+        return Layout(job, (Group(names.NODE, roles[0], pods, is_trainer=True),))
+    if job.kind.name == "TFJob":
+        deciding = deciding_role(roles)
+        groups = (Group(role.lower, role, _pods(role), is_trainer=role is deciding) for role in roles)
+        return Layout(job, tuple(groups))
+    master, worker = roles
+    first = Group(master.lower, master, _pods(master), is_trainer=True)
+    return Layout(job, (first, Group(worker.lower, worker, _pods(worker), before=1, by_job=True)))
+
+
+def deciding_role(roles: Iterable[Role]) -> Role:
+    """The role whose end determines the end of a TFJob: the chief or master, else the workers."""
+    return min(roles, key=lambda role: (role.name not in ("Chief", "Master"), role.name != "Worker"))
+
+
+def _pods(role: Role) -> tuple[Pod, ...]:
+    return tuple((role.lower, index) for index in range(role.replicas))
+
+
+def _alike(roles: Iterable[Role]) -> bool:
+    """Whether the pods of these roles differ only by index."""
+    first, *others = roles
+    fields = str(first.template).replace("\\'", "'")
+    tells_apart = any(f"labels['{LABELS}{name}']" in fields for name in ("replica-type", "replica-index", "job-role"))
+    return not tells_apart and all((o.template, o.restart) == (first.template, first.restart) for o in others)
+
+
+def _paddle(roles: list[Role]) -> tuple[Group, ...]:
+    """The launcher serves the rendezvous only where PADDLE_MASTER is its own IP: rank 0 stands in a job of its own."""
+    groups: list[Group] = []
+    for role in roles:
+        pods = _pods(role)
+        if groups or len(pods) == 1:
+            name = names.NODE if len(roles) == len(pods) == 1 else role.lower
+            groups.append(Group(name, role, pods, len(groups), is_trainer=not groups))
+        else:
+            groups.append(Group(role.lower, role, pods[:1], is_trainer=True))
+            groups.append(Group(f"{role.lower}-rest", role, pods[1:], before=1, by_job=True))
+    return tuple(groups)
+
+
+def _mpi(job: Job, roles: list[Role]) -> Iterable[Group]:
+    """The launcher, and the hosts under the name that Trainer has for them.
+
+    Where the launcher works too, the index label of workers began at 1: who reads it reads the index in the JobSet.
+    """
+    for number, role in enumerate(roles):
+        launches = role.name == "Launcher"
+        reads_index = bool(job.spec.get("runLauncherAsWorker")) and f"{LABELS}replica-index" in str(role.template)
+        name = names.LAUNCHER if launches else names.NODE
+        yield Group(name, role, _pods(role), number, is_trainer=launches, by_job=reads_index and not launches)

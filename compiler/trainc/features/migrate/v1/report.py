@@ -1,0 +1,98 @@
+"""The migration report: every v1 job of a repository, its replacement, and the open decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from trainc.features.migrate.v1.batch import Batch
+from trainc.findings import Diagnostic, sort_diagnostics
+from trainc.project.dialects import is_legacy
+from trainc.reading.document import Document, label_of
+from trainc.startup.records import dataclass
+
+_COLUMNS = ("JOB", "FILE", "BECOMES", "PODS", "CHANGES", "DECISIONS")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One document: a v1 job with the kinds of what it becomes, or another that looks for pods of v1 jobs."""
+
+    label: str
+    place: str
+    becomes: tuple[str, ...]
+    pods: str
+    diagnostics: tuple[Diagnostic, ...]
+    is_job: bool
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it is a job that cannot be migrated."""
+        return self.is_job and not self.becomes
+
+    def count(self, *severities: str) -> int:
+        """The number of its diagnostics with one of these severities."""
+        return sum(diagnostic.severity in severities for diagnostic in self.diagnostics)
+
+
+def rows_of(documents: Iterable[Document], batch: Batch) -> list[Row]:
+    """A row for each v1 job, and for each document that names a label of v1, in the order of the files."""
+    rows: list[Row] = []
+    for document in documents:
+        result = batch.of(document.data)
+        if not is_legacy(document.data) and not result.findings:
+            continue
+        source = document.locate(("kind",)) or document.locate(())
+        place = f"{source.file}:{source.line}" if source else document.file
+        becomes = tuple(f"{made['kind']} {made['metadata']['name']}" for made in result.documents)
+        diagnostics = tuple(sort_diagnostics(map(document.place, result.findings)))
+        rows.append(Row(label_of(document.data), place, becomes, result.pods, diagnostics, is_legacy(document.data)))
+    return rows
+
+
+def format_report(rows: Sequence[Row]) -> str:
+    """The report as text: a table of the jobs, then what is stuck, what needs a decision, and what changes."""
+    jobs = [row for row in rows if row.is_job]
+    if not rows:
+        return "No Training Operator v1 jobs found.\n"
+    lines = [*_table(jobs), "", _sum(jobs)] if jobs else []
+    for title, severities in (
+        ("Cannot be migrated", ("error",)),
+        ("Needs a decision", ("warning",)),
+        ("Changes that need no action", ("info",)),
+    ):
+        lines += _section(title, rows, severities)
+    return "\n".join(lines) + "\n"
+
+
+def _sum(jobs: Sequence[Row]) -> str:
+    stuck = sum(row.is_stuck for row in jobs)
+    decisions = sum(bool(row.count("warning")) for row in jobs if not row.is_stuck)
+    rest = len(jobs) - stuck - decisions
+    return f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}: {rest} ready, {decisions} with open questions, {stuck} that cannot be migrated"
+
+
+def _table(jobs: Sequence[Row]) -> Iterator[str]:
+    cells = [_COLUMNS, *map(_cells, jobs)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(_COLUMNS))]
+    for row in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    becomes = ", ".join(name.partition(" ")[0] for name in row.becomes) or "-"
+    return (row.label, row.place, becomes, row.pods, str(row.count("info")), str(row.count("warning", "error")))
+
+
+def _section(title: str, rows: Iterable[Row], severities: Sequence[str]) -> Iterator[str]:
+    found = [(row, d) for row in rows for d in row.diagnostics if d.severity in severities]
+    if not found:
+        return
+    yield from ("", title)
+    label = None
+    for row, diagnostic in found:
+        if row.label != label:
+            yield f"  {row.label}"
+        label = row.label
+        yield f"    {diagnostic.source or row.place}: {diagnostic.message} [{diagnostic.code}]"
+        if diagnostic.severity != "info":
+            yield f"      help: {diagnostic.hint}"

@@ -1,0 +1,155 @@
+"""Write an HTML page about all jobs: steps, resources, findings, field origins.
+
+The page is a single file that works offline and without JavaScript. With the
+extra `trainc[graph]` it includes a picture of each job.
+
+Examples:
+  trainc report jobs/ -o report.html
+  trainc report jobs/ --overlay overlays/prod -o prod.html
+  trainc report --source-url https://git.example.com/ml/training/blob/main
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+
+from trainc.cli.command import (
+    FILE,
+    Arguments,
+    Status,
+    Streams,
+    UsageError,
+    add_input,
+    add_limits,
+    add_reporting,
+    add_shaping,
+    set_completion,
+)
+from trainc.cli.reporting import Files, Paint, counted_noun, text_report
+from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.emit.yaml_writer import dump_yaml
+from trainc.explain.replay import explanation
+from trainc.explain.select_job import OneJob, compile_every
+from trainc.features.graph.formats import graph_text
+from trainc.features.graph.model import Graph, read_graph
+from trainc.features.report.page import Job, Link, link_into, objects_of, page, row_of
+from trainc.findings import CompileError, Diagnostic
+from trainc.findings.text import escape_xml
+from trainc.options import Options
+from trainc.plugins.registry import enabled
+from trainc.reading.document import Document
+from trainc.startup.records import replace
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add input and output options."""
+    add_input(parser)
+    where = parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="report.html",
+        help="output file, or - for stdout (default: report.html)",
+    )
+    set_completion(where, FILE)
+    parser.add_argument(
+        "--source-url",
+        metavar="URL",
+        default="",
+        help="base URL for links to source lines (default: relative paths)",
+    )
+    parser.add_argument("--title", default="Training jobs", help="heading of the page (default: Training jobs)")
+    add_shaping(parser)
+    add_limits(parser)
+    add_reporting(parser)
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Compile every job under observation and write the page."""
+    if arguments.source_url and not arguments.source_url.startswith(("https://", "http://")):
+        raise UsageError(f"argument --source-url: {arguments.source_url!r} does not start with https://")
+    link = link_into(arguments.source_url, "" if arguments.output == "-" else os.path.dirname(arguments.output))
+    try:
+        every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
+    except CompileError as error:
+        return _refused({"": error.diagnostics}, arguments, streams)
+    jobs: list[Job] = []
+    diagnostics: dict[str, list[Diagnostic]] = {}
+    refused: dict[str, list[Diagnostic]] = {}
+    for name, settings in every.items():
+        try:
+            inputs = settings.read(streams.stdin)
+            compiled, diagnostics[name] = compile_every(inputs, settings.options, settings.policy())
+        except CompileError as error:
+            refused[name] = error.diagnostics
+            continue
+        fit, options = _fits(compiled, inputs.documents, settings), settings.options
+        made = (_job(len(jobs) + at, one, options, fit, link) for at, one in enumerate(compiled))
+        jobs += [replace(job, environment=name) for job in made]
+    if refused:
+        return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
+    text = escape_xml(page(jobs, merge_diagnostics(diagnostics), _printable(arguments.title), link))
+    if arguments.output == "-":
+        streams.out.write(text.encode("utf-8", "backslashreplace"))
+        return Status.DONE
+    with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+    if not arguments.quiet:
+        streams.err.write(f"{arguments.output}: {counted_noun(len(jobs), 'job')}\n")
+    return Status.DONE
+
+
+def _refused(found: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:
+    paint = Paint(arguments.color, streams.err)
+    streams.err.write(text_report(merge_diagnostics(found), Files(), paint, quiet=arguments.quiet))
+    return Status.DIAGNOSED
+
+
+def _fits(compiled: Sequence[OneJob], documents: Sequence[Document], settings: Settings) -> Mapping[str, str]:
+    """Whether each job fits the cluster that trainc.yaml names; empty without one or if its snapshot is incomplete."""
+    cluster = settings.configuration.cluster
+    if cluster is None:
+        return {}
+    from trainc.features.fits.forms import fits_by_job
+    from trainc.features.fits.judging import judge_jobs
+
+    manifests = [manifest for one in compiled for manifest in one.compiled.manifests]
+    found = judge_jobs(manifests, documents, cluster, settings.options)
+    return {} if found.answers is None else fits_by_job(found.answers)
+
+
+def _job(number: int, one: OneJob, options: Options, fit: Mapping[str, str], link: Link) -> Job:
+    explained = explanation(one.recorder, options)
+    name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
+    graph = read_graph(one.compiled.manifests, enabled(options.plugins))
+    return Job(
+        anchor=f"job-{number + 1}",
+        row=row_of(graph, explained.runtime.rpartition(" ")[2], one.compiled.manifests),
+        explanation=explained,
+        graph=graph,
+        picture=_picture(graph),
+        tall=_picture(graph, stacked=True),
+        tree=graph_text(graph),
+        objects=objects_of(explained, [dump_yaml([manifest]) for manifest in one.compiled.manifests], link),
+        diagnostics=tuple(one.diagnostics),
+        fit=fit.get(name, ""),
+    )
+
+
+def _picture(graph: Graph, *, stacked: bool = False) -> str:
+    """The picture, or an empty string if the extra for it is not installed."""
+    from trainc.features.graph.drawing import graph_svg
+
+    try:
+        return graph_svg(graph, stacked=stacked)
+    except ModuleNotFoundError as missing:
+        if missing.name != "svg":
+            raise
+        return ""
+
+
+def _printable(title: str) -> str:
+    """A title that can be encoded as UTF-8, whatever bytes the shell passed."""
+    return title.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,291 @@
+"""The HTML report: its data for each job, and the page itself."""
+
+from __future__ import annotations
+
+import os.path
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from importlib.resources import files
+from typing import TypeAlias
+from urllib.parse import quote
+
+from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Origin
+from trainc.explain.text import describe_origin, format_value, place
+from trainc.features.graph.model import Graph, counted, per_pod
+from trainc.findings import Diagnostic, Source
+from trainc.kube.devices import accelerator
+from trainc.kube.documents import Json, format_field
+from trainc.kube.quantity import NANOS_PER_UNIT, ZERO, Quantity
+from trainc.startup.records import dataclass
+
+# The table of jobs on the report page: a row for each job, and totals by namespace, queue and runtime.
+
+
+_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The total requests of jobs: pods, devices by display name, cores and bytes."""
+
+    jobs: int
+    pods: int
+    devices: Counter[str]
+    cpu: Quantity
+    memory: Quantity
+
+    def __add__(self, other: Size) -> Size:
+        return Size(
+            self.jobs + other.jobs,
+            self.pods + other.pods,
+            self.devices + other.devices,
+            self.cpu + other.cpu,
+            self.memory + other.memory,
+        )
+
+
+NOTHING = Size(0, 0, Counter(), ZERO, ZERO)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The table row of one job. `queue` and `priority` are Kueue's or Volcano's, empty if it has none."""
+
+    namespace: str
+    name: str
+    runtime: str
+    queue: str
+    priority: str
+    size: Size
+
+
+def row_of(graph: Graph, runtime: str, manifests: Sequence[Json]) -> Row:
+    """Build the row of a job from its graph and its manifests."""
+    jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
+    labels = jobset["metadata"].get("labels", {})
+    group: Json = next((manifest["spec"] for manifest in manifests if manifest["kind"] == "PodGroup"), {})
+    return Row(
+        graph.namespace,
+        graph.name,
+        runtime,
+        labels.get(_QUEUE_LABEL) or group.get("queue", ""),
+        labels.get(_PRIORITY_LABEL) or group.get("priorityClassName", ""),
+        _size(graph),
+    )
+
+
+def _size(graph: Graph) -> Size:
+    devices: Counter[str] = Counter()
+    host = dict.fromkeys(("cpu", "memory"), ZERO)
+    for step in graph.steps:
+        for resource, amount in step.requests:
+            if resource in host:
+                host[resource] += amount * step.all_pods
+            elif "/" in resource:
+                devices[accelerator(resource) or resource] += amount.units * step.all_pods
+    return Size(1, graph.pods, devices, host["cpu"], host["memory"])
+
+
+def device_columns(rows: Sequence[Row]) -> list[str]:
+    """All device types of any job, most frequent first."""
+    found = sum((row.size.devices for row in rows), Counter[str]())
+    return [device for device, _ in sorted(found.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def totals(rows: Sequence[Row]) -> list[tuple[str, list[tuple[str, Size]]]]:
+    """Sums by namespace, by queue and by runtime, where there are two to tell apart or one with a name."""
+    return [
+        (title, sums) for title, key in _GROUPS.items() if (sums := _sums(rows, key)) and sums != [("", sums[0][1])]
+    ]
+
+
+def _sums(rows: Sequence[Row], key: Callable[[Row], str]) -> list[tuple[str, Size]]:
+    names = sorted({key(row) for row in rows})
+    return [(name, sum((row.size for row in rows if key(row) == name), NOTHING)) for name in names]
+
+
+_GROUPS: dict[str, Callable[[Row], str]] = {
+    "namespace": lambda row: row.namespace,
+    "queue": lambda row: row.queue,
+    "runtime": lambda row: row.runtime,
+}
+
+
+def readable(amount: Quantity) -> str:
+    """An amount for people: `1,536`, `29.7Ti`; as Kubernetes writes it where it is neither whole nor in bytes."""
+    if amount.family == "binary":
+        units = amount.units
+        power = min((units.bit_length() - 1) // 10, len(_BINARY) - 1)
+        return f"{units / 1024**power:,.4g}{_BINARY[power]}"
+    return f"{amount.units:,}" if amount == Quantity(amount.units * NANOS_PER_UNIT, amount.family) else str(amount)
+
+
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
+
+
+# Links on the report page: to lines of source files, and inside descriptions of origins.
+
+
+# A piece of text and its link target, empty for none.
+Piece: TypeAlias = tuple[str, str]
+Link: TypeAlias = Callable[[Source | None], str]
+
+
+def link_into(base: str, folder: str) -> Link:
+    """Build links to source lines, relative to the URL `base` of a forge if given, else relative to `folder`.
+
+    Standard input and the catalog are not files and get no link.
+    """
+
+    def link(source: Source | None) -> str:
+        if source is None or not source.file or source.file == "-" or source.file.startswith("catalog:"):
+            return ""
+        file = source.file if base else os.path.relpath(source.file, folder or os.curdir)
+        path = quote(os.path.normpath(file).replace(os.sep, "/"))
+        return f"{base.rstrip('/')}/{path}#L{source.line}" if base else f"{path}#L{source.line}"
+
+    return link
+
+
+def linked(origin: Origin, link: Link) -> list[Piece]:
+    """Describe an origin, with each `file:line` as a separate linked piece."""
+    return list(
+        _pieces(describe_origin(origin), [(place(given.source), link(given.source)) for given in origin.inputs])
+    )
+
+
+def _pieces(text: str, places: list[Piece]) -> Iterator[Piece]:
+    for shown, address in places:
+        before, found, after = text.partition(shown) if shown and address else (text, "", "")
+        if found:
+            yield before, ""
+            yield shown, address
+            text = after
+    yield text, ""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A replaced value and its origin."""
+
+    value: str
+    origin: list[Piece]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of an object: its value, a description of its latest origin, and its earlier values."""
+
+    path: str
+    value: str
+    kind: str
+    origin: list[Piece]
+    earlier: tuple[Earlier, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An object of a job with all its fields, and as YAML."""
+
+    kind: str
+    name: str
+    yaml: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job. The pictures are SVG documents, empty if they could not be drawn; `tree` is the text version.
+
+    `tall` is the picture for narrow screens. `fit` describes whether the cluster configured in trainc.yaml can admit
+    the job, and `environment` is the one the job is compiled for; both are empty if trainc.yaml configures none.
+    """
+
+    anchor: str
+    row: Row
+    explanation: Explanation
+    graph: Graph
+    picture: str
+    tall: str
+    tree: str
+    objects: tuple[Object, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    fit: str = ""
+    environment: str = ""
+
+    @property
+    def findings(self) -> str:
+        """`1 warning, 2 infos`; empty if there are none."""
+        return severities(self.diagnostics)
+
+    @property
+    def rank(self) -> int:
+        """The sort key for findings: one warning counts more than any number of infos."""
+        found = Counter(diagnostic.severity for diagnostic in self.diagnostics)
+        return found["warning"] * 10_000 + found["info"]
+
+
+def severities(found: Sequence[Diagnostic]) -> str:
+    """`1 warning, 2 infos`."""
+    counts = Counter(diagnostic.severity for diagnostic in found)
+    return ", ".join(counted(counts[name], name) for name in ("error", "warning", "info") if counts[name])
+
+
+def objects_of(explanation: Explanation, yaml: Sequence[str], link: Link) -> tuple[Object, ...]:
+    """The objects of a job with descriptions of their origins; `yaml` has the text of each, in the same order."""
+    found = zip(explanation.objects, yaml, strict=True)
+    return tuple(Object(one.name.kind, one.name.name, text, _fields(one, link)) for one, text in found)
+
+
+def _fields(found: ExplainedObject, link: Link) -> tuple[Field, ...]:
+    return tuple(_field(field, link) for field in found.fields)
+
+
+def _field(field: ExplainedField, link: Link) -> Field:
+    earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in field.origins[1:])
+    origin = linked(field.origin, link)
+    return Field(format_field(field.path), format_value(field.value), field.origin.kind, origin, earlier)
+
+
+def page(jobs: Sequence[Job], others: Sequence[Diagnostic], title: str, link: Link) -> str:
+    """Return the HTML document. It is complete without JavaScript, which only adds sorting, filters and copying.
+
+    `others` are findings about runtimes and about the input as a whole.
+    """
+    # Imported here because nothing else in a report needs a template.
+    from jinja2 import Environment, StrictUndefined, select_autoescape
+    from markupsafe import Markup
+
+    environment = Environment(
+        autoescape=select_autoescape(default=True), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(_resource("page.html.j2"))
+    return template.render(
+        jobs=jobs,
+        others=others,
+        counted=counted,
+        devices=device_columns([job.row for job in jobs]),
+        link=link,
+        per_pod=per_pod,
+        place=place,
+        readable=readable,
+        severities=severities,
+        sum=sum((job.row.size for job in jobs), NOTHING),
+        totals=totals([job.row for job in jobs]),
+        title=title,
+        # These are trainc's own files and contain no input.
+        style=Markup(_resource("style.css")),  # noqa: S704
+        script=Markup(_resource("page.js")),  # noqa: S704
+        picture=_as_address,
+    )
+
+
+def _resource(name: str) -> str:
+    return files("trainc.features.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _as_address(svg: str) -> str:
+    """Encode a picture as a data URL, in which scripts would not run."""
+    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"

@@ -1,0 +1,265 @@
+"""Run a compiled job as processes on this machine, to see its ranks meet.
+
+Each pod is a process group with its compiled environment; pods meet on the
+loopback address. The job's commands run as you, outside any container: images
+are ignored, and programs and files are those of this machine. Volumes are
+folders below --workdir. Restarts and the end of the job follow backoffLimit and
+the failure and success policies. Ctrl-C stops everything.
+
+Examples:
+  trainc run jobs/llm.yaml --pods 2 --procs 2
+  trainc run jobs/llm.yaml --map /workspace=. --python .venv/bin/python
+
+Exit code: 0 the job succeeded, 124 after --timeout, 1 the input is wrong, else
+that of the program that failed the job.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+
+from trainc.cli.command import FILE, FOLDER, Arguments, Status, Streams, UsageError, argument_error, set_completion
+from trainc.cli.one_job import add_job, compiled_job
+from trainc.cli.reporting import Files, Paint, Part, Progress, text_report
+from trainc.explain.select_job import OneJob
+from trainc.features.run.model import Machine, Plan, Pod, Program, Size, requested_programs, scale_job
+from trainc.features.run.plan import inherited_variables, plan_of
+from trainc.features.run.processes import MARK, Reports, run_plan
+from trainc.features.run.stand_ins import MODULES_LOOKED_UP, PROGRAMS_LOOKED_UP, local_variables
+from trainc.findings import Diagnostic, Finding, format_path, has_errors
+from trainc.kube.documents import Json
+from trainc.plugins.plugin import Plugin
+from trainc.plugins.registry import enabled
+
+_MOST_PODS = 64
+_SILENT = 5.0
+_PORTS = 64
+# Placeholder for values that differ between runs, so that a dry run always prints the same.
+_EXAMPLE, _EXAMPLE_PORTS = "/tmp/trainc-run", range(29500, 29500 + _PORTS)  # noqa: S108 - nothing is written there
+_COLOURS: tuple[Part, ...] = ("runtime", "trainjob", "plugin", "deviation", "value", "help")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add job, size and location options."""
+    add_job(parser)
+    group = parser.add_argument_group("run")
+    group.add_argument("--pods", type=_positive, metavar="N", help="number of nodes to start, instead of the job's")
+    group.add_argument("--procs", type=_positive, metavar="N", help="processes to start per node, instead of the job's")
+    group.add_argument("--dry-run", action="store_true", help="print the commands without running them")
+    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="stop the job after this time")
+    group.add_argument("--no-restarts", action="store_true", help="stop at the first failure")
+    help_text = "folder for volumes (default: a temporary one)"
+    set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
+    group.add_argument(
+        "--map", type=_place, action="append", default=[], metavar="PATH=DIR",
+        help="use DIR in place of PATH in the image (repeatable)",
+    )  # fmt: skip
+    help_text = "interpreter for python, torchrun and tune"
+    set_completion(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Compile, plan, and run or print."""
+    paint = Paint(arguments.color, streams.err)
+    changed: list[Finding] = []
+
+    def smaller(job: Json) -> Json:
+        job, findings = scale_job(job, Size(arguments.pods, arguments.procs))
+        changed.extend(findings)
+        return job
+
+    found = compiled_job(arguments, streams, smaller)
+    if found is None:
+        return Status.DIAGNOSED
+    one, settings = found
+    with ExitStack() as stack:
+        workdir = os.path.abspath(
+            arguments.workdir or (_EXAMPLE if arguments.dry_run else stack.enter_context(_temporary()))
+        )
+        machine = _machine(arguments, workdir, one)
+        plugins = enabled(settings.options.plugins)
+        plan = plan_of(one.compiled.manifests, machine, plugins)
+        diagnostics = [
+            *one.diagnostics,
+            *_place_findings(changed, one, "TrainJob"),
+            *_place_findings(plan.findings, one, "JobSet"),
+        ]
+        streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
+        if arguments.dry_run:
+            streams.out.write(_format_plan(plan).encode("utf-8", "backslashreplace"))
+        if has_errors(diagnostics):
+            return Status.DIAGNOSED
+        if plan.pods > _MOST_PODS:
+            raise UsageError(
+                f"the job has {plan.pods:,} pods, and trainc run starts at most {_MOST_PODS}; use --pods 2"
+            )
+        if arguments.dry_run:
+            return Status.DONE
+        _make(plan)
+        environ = _environ(machine, plugins)
+        line = Progress(streams.err)
+        reports = _reports(arguments, streams, plan, line)
+        stack.callback(line.clear)
+        restarts = not arguments.no_restarts
+        return Status(run_plan(plan, environ, reports, restarts=restarts, timeout=arguments.timeout))
+
+
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="trainc-run-", ignore_cleanup_errors=True)
+
+
+def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
+    places = dict(arguments.map)
+    requested = {*PROGRAMS_LOOKED_UP, *requested_programs(one.compiled.manifests, places)}
+    programs = {name: path for name in requested if (path := shutil.which(name))}
+    python = os.path.abspath(arguments.python) if arguments.python else ""
+    if python and not shutil.which(python):
+        raise UsageError(f"--python: {arguments.python} is not an executable file")
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    ports = tuple(_EXAMPLE_PORTS) if arguments.dry_run else _free_ports(_PORTS)
+    # A dry run starts no process, not even to inspect the interpreter.
+    uses_tune = not arguments.dry_run and "tune" in requested_programs(one.compiled.manifests, places)
+    missing = _missing_modules(python or programs.get("python3", "")) if uses_tune else frozenset()
+    return Machine(workdir, os.environ, programs, ports, places, python, is_root, missing)
+
+
+def _missing_modules(python: str) -> frozenset[str]:
+    """The modules that an interpreter lacks; all of them without an interpreter."""
+    program = "import sys, importlib.util as u; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))"
+    if not python:
+        return frozenset(MODULES_LOOKED_UP)
+    words = [python, "-c", program, *MODULES_LOOKED_UP]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - the user's interpreter
+    return frozenset(done.stdout.split() if done.returncode == 0 else MODULES_LOOKED_UP)
+
+
+def _free_ports(count: int) -> tuple[int, ...]:
+    """Currently unused ports of the loopback address."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return tuple(each.getsockname()[1] for each in sockets)
+
+
+def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
+    """The local environment without variables from an outer launcher, plus those needed to run on one machine."""
+    known = [name for plugin in plugins for name in (*plugin.reserved, *plugin.shell_names)]
+    variables = {
+        *known,
+        *(value for plugin in plugins for value in plugin.shell_names.values()),
+        "RANK",
+        "LOCAL_RANK",
+        "WORLD_SIZE",
+    }
+    environ = {
+        **dict(inherited_variables(machine.environ, sorted(variables))),
+        **local_variables(machine),
+        MARK: machine.workdir,
+    }
+    return {**environ, "PATH": f"{machine.workdir}/bin{os.pathsep}{environ.get('PATH', os.defpath)}"}
+
+
+def _make(plan: Plan) -> None:
+    for folder in plan.folders:
+        os.makedirs(folder, exist_ok=True)
+    for path, text in plan.files.items():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        if path in plan.executable:
+            os.chmod(path, 0o700)
+
+
+def _place_findings(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
+    label = f"{kind} {one.compiled.namespace}/{one.compiled.name}".replace(" /", " ")
+    return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
+
+
+def _reports(arguments: Arguments, streams: Streams, plan: Plan, line: Progress) -> Reports:
+    names = [pod.short for step in plan.steps for pod in step.pods]
+    width = max(map(len, names), default=0)
+    colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
+    out_paint, err_paint = Paint(arguments.color, streams.out), Paint(arguments.color, streams.err)
+    last = [time.monotonic()]
+
+    def output(pod: Pod, program: Program, text: bytes) -> None:
+        line.clear()
+        last[0] = time.monotonic()
+        containers = sum(each.kind == "main" for each in pod.programs)
+        label = pod.short if program.kind == "main" and containers == 1 else f"{pod.short}/{program.name}"
+        prefix = out_paint(colours[pod.short], f"{label:{width}} | ")
+        streams.out.write(prefix.encode() + text.rstrip(b"\r") + b"\n")
+        streams.out.flush()
+
+    def event(pod: str, what: str) -> None:
+        line.clear()
+        if not arguments.quiet or not pod:
+            streams.err.write(err_paint("faint", f"trainc run: {pod + ': ' if pod else ''}{what}") + "\n")
+            streams.err.flush()
+
+    def state(running: Sequence[str], done: int) -> None:
+        line.show(lambda: _state(running, done, plan.pods, time.monotonic() - last[0]))
+
+    event(
+        plan.name,
+        f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes on this machine; images are not used",
+    )
+    return Reports(output, event, state)
+
+
+def _state(running: Sequence[str], done: int, pods: int, silent: float) -> str:
+    """The state of a run on one line: `2 of 4 pods running, 1 done, no output for 12 s: node-0-1, node-0-2`."""
+    quiet = f", no output for {silent:.0f} s" if silent >= _SILENT else ""
+    return f"{len(running)} of {pods} pods running, {done} done{quiet}: {', '.join(running)}"
+
+
+def _format_plan(plan: Plan) -> str:
+    """The plan as shell commands: the environment and the programs of each pod."""
+    import shlex
+
+    lines: list[str] = []
+    for step in plan.steps:
+        after = ", ".join(f"{name} is {status}" for name, status in step.after)
+        lines.append(f"# step {step.name}{f', when {after}' if after else ''}")
+        for pod in step.pods:
+            for program in pod.programs:
+                lines.append(
+                    f"# pod {pod.short}, {program.name}{'' if program.kind == 'main' else f' ({program.kind})'}"
+                )
+                variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
+                lines.append(f"{variables} {shlex.join(program.words)}".strip())
+    return "\n".join([*lines, ""])
+
+
+def _positive(text: str) -> int:
+    return int(_number(text, "a positive whole number", lambda value: value >= 1 and value == int(value)))
+
+
+def _seconds(text: str) -> float:
+    return _number(text, "a number of seconds", lambda value: value > 0)
+
+
+def _number(text: str, what: str, is_right: Callable[[float], bool]) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not (value < float("inf") and is_right(value)):
+        raise argument_error(f"{text!r} is not {what}")
+    return value
+
+
+def _place(text: str) -> tuple[str, str]:
+    path, separator, folder = text.partition("=")
+    if not separator or not path.startswith("/") or path == "/":
+        raise argument_error(f"{text!r} does not have the form PATH=DIR with an absolute PATH")
+    return path, os.path.abspath(folder or ".")

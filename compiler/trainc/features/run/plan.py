@@ -1,0 +1,445 @@
+"""Plan the local processes that stand in for the pods of a job's manifests, as data."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import cast
+
+from trainc.features.run.model import (
+    LOOPBACK,
+    ExitRule,
+    FailureRule,
+    Folders,
+    Hosts,
+    Machine,
+    Outcome,
+    Plan,
+    Pod,
+    Program,
+    ProgramKind,
+    Step,
+    SuccessRule,
+    containers,
+    expand_variables,
+    pod_spec,
+    rendezvous_ports,
+)
+from trainc.features.run.stand_ins import ALWAYS, stand_ins, stands_in_for_recipe
+from trainc.findings import Finding, Path, Severity
+from trainc.kube.documents import Json
+from trainc.kube.names import ANCESTOR_LABEL
+from trainc.kube.quantity import NANOS_PER_UNIT, parse_quantity
+from trainc.plugins.plugin import Plugin
+from trainc.startup.records import dataclass, replace
+
+# Volumes as local folders: shared ones by claim, others by pod, and ConfigMaps with their files.
+
+
+# The machine has folders of its own at these paths, where programs expect them.
+_LEFT_ALONE = ("/dev/shm", "/dev", "/proc", "/sys", "/tmp")  # noqa: S108 - mount paths of pods
+# Volumes shared by all pods that name them: the kind of volume, and the field with the name.
+_SHARED = {"persistentVolumeClaim": "claimName", "secret": "secretName", "hostPath": "path", "nfs": "path"}
+
+
+class Volumes:
+    """The folders and files of a plan, collected as pods are planned."""
+
+    def __init__(
+        self, workdir: str, config_maps: Mapping[str, Json], text: Callable[[str], str], plugins: Sequence[Plugin]
+    ) -> None:
+        """`text` replaces pod host names in a text by local addresses."""
+        self.folders: set[str] = set()
+        self.files: dict[str, str] = {}
+        self._root, self._config_maps, self._text = f"{workdir}/volumes", config_maps, text
+        # Host lists are left unchanged: they are for launchers, whose ssh resolves pod names.
+        self._host_lists = {file.key for plugin in plugins for file in plugin.files if not file.port}
+
+    def places(self, container: Json, spec: Json, pod: str) -> dict[str, str]:
+        """Map the container's mount paths to local paths; record the folder or ConfigMap files that each one needs."""
+        volumes = {volume["name"]: volume for volume in spec.get("volumes", ())}
+        found: dict[str, str] = {}
+        for mount in container.get("volumeMounts", ()):
+            if mount["mountPath"].rstrip("/") in _LEFT_ALONE:
+                continue
+            place = self._place(volumes.get(mount["name"], {"name": mount["name"]}), pod)
+            if mount.get("subPath"):
+                place = f"{place}/{mount['subPath']}"
+            if place not in self.files:
+                self.folders.add(place)
+            found[mount["mountPath"]] = place
+        return found
+
+    def _place(self, volume: Json, pod: str) -> str:
+        kind, source = next(((k, v or {}) for k, v in volume.items() if k != "name"), ("", {}))
+        if kind == "configMap":
+            return self._config_map(source)
+        if kind in _SHARED:
+            name = str(source.get(_SHARED[kind], volume["name"])).strip("/").replace("/", "_").lstrip(".")
+            return f"{self._root}/{name}"
+        return f"{self._root}/{pod}/{volume['name']}"
+
+    def _config_map(self, source: Json) -> str:
+        place = f"{self._root}/{source.get('name', '')}"
+        data: Json = self._config_maps.get(source.get("name", ""), {}).get("data", {})
+        items = source.get("items") or [{"key": key, "path": key} for key in data]
+        for item in items:
+            if item["key"] in data:
+                text = str(data[item["key"]])
+                self.files[f"{place}/{item['path']}"] = text if item["key"] in self._host_lists else self._text(text)
+        return place
+
+
+# A container's environment as the kubelet sets it; values known only to a cluster are substituted or reported.
+
+
+_INDEX = "batch.kubernetes.io/job-completion-index"
+_JOBSET = "jobset.sigs.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """The values that a pod's fields expose: its names, its position in the step, and its template's labels."""
+
+    name: str
+    namespace: str
+    jobset: str
+    step: str
+    replicas: int
+    replica: int
+    index: int
+    indexed: bool
+    labels: Json
+    annotations: Json
+
+    def field(self, path: str) -> str | None:
+        """The value of a fieldRef; None if only a cluster knows it."""
+        name, bracket, key = path.partition("['")
+        if bracket:
+            known = {
+                _INDEX: str(self.index) if self.indexed else "",
+                f"{_JOBSET}/jobset-name": self.jobset,
+                f"{_JOBSET}/replicatedjob-name": self.step,
+                f"{_JOBSET}/replicatedjob-replicas": str(self.replicas),
+                f"{_JOBSET}/job-index": str(self.replica),
+                f"{_JOBSET}/restart-attempt": "0",
+            }
+            written = self.labels if name == "metadata.labels" else self.annotations
+            return {**known, **{k: str(v) for k, v in written.items()}}.get(key.removesuffix("']"), "")
+        return {
+            "metadata.name": self.name,
+            "metadata.namespace": self.namespace or "default",
+            "spec.nodeName": "localhost",
+            "spec.serviceAccountName": "default",
+            "status.podIP": LOOPBACK,
+            "status.podIPs": LOOPBACK,
+            "status.hostIP": LOOPBACK,
+            "status.hostIPs": LOOPBACK,
+        }.get(path)
+
+
+def variables(
+    container: Json, facts: PodFacts, config_maps: Mapping[str, Json], environ: Mapping[str, str], path: Path
+) -> tuple[dict[str, str], list[Finding]]:
+    """The container's variables with `$(NAME)` expanded, and a warning for each one without a local value.
+
+    `environ` is the local environment; its variables stand in for Secret values of the same name.
+    """
+    found: dict[str, str] = {"HOSTNAME": facts.name}
+    if facts.indexed:
+        found["JOB_COMPLETION_INDEX"] = str(facts.index)
+    whole, findings = _whole_sources(container, config_maps, path)
+    found |= whole
+    for index, variable in enumerate(container.get("env", ())):
+        name = variable["name"]
+        if "valueFrom" not in variable:
+            found[name] = expand_variables(str(variable.get("value", "")), found)
+            continue
+        value = _from(variable["valueFrom"], container, facts, config_maps)
+        if value is None and name in environ:
+            value = environ[name]
+        if value is not None:
+            found[name] = value
+        elif not any(source.get("optional") for source in variable["valueFrom"].values()):
+            findings.append(_missing_source(_source_label(variable["valueFrom"]), name, (*path, "env", index)))
+    return found, findings
+
+
+def _whole_sources(
+    container: Json, config_maps: Mapping[str, Json], path: Path
+) -> tuple[dict[str, str], list[Finding]]:
+    """The variables from envFrom."""
+    found: dict[str, str] = {}
+    findings: list[Finding] = []
+    for index, source in enumerate(container.get("envFrom", ())):
+        place = (*path, "envFrom", index)
+        for kind in ("configMapRef", "secretRef"):
+            reference = source.get(kind)
+            if reference and kind == "configMapRef" and reference["name"] in config_maps:
+                prefix = source.get("prefix", "")
+                found |= {f"{prefix}{k}": v for k, v in config_maps[reference["name"]].get("data", {}).items()}
+            elif reference and not reference.get("optional"):
+                findings.append(_missing_source(f"the variables of {kind[:-3]} {reference['name']}", "", place))
+    return found, findings
+
+
+def _from(source: Json, container: Json, facts: PodFacts, config_maps: Mapping[str, Json]) -> str | None:
+    if "fieldRef" in source:
+        return facts.field(source["fieldRef"]["fieldPath"])
+    if "resourceFieldRef" in source:
+        return _amount(source["resourceFieldRef"], container)
+    key = source.get("configMapKeyRef")
+    value = config_maps.get(key["name"], {}).get("data", {}).get(key["key"]) if key else None
+    return None if value is None else str(value)
+
+
+def _amount(reference: Json, container: Json) -> str | None:
+    """A request or limit in units of the divisor, rounded up."""
+    kind, _, name = reference["resource"].partition(".")
+    written = (container.get("resources", {}).get(kind) or {}).get(name)
+    if written is None:
+        return None
+    divisor = parse_quantity(str(reference.get("divisor") or "1")).nanos or NANOS_PER_UNIT
+    return str(-(-parse_quantity(str(written)).nanos // divisor))
+
+
+def _source_label(source: Json) -> str:
+    for kind, reference in source.items():
+        if kind in ("secretKeyRef", "configMapKeyRef"):
+            return f"key {reference['key']} of {kind[:-6]} {reference['name']}"
+        return str(reference.get("fieldPath") or reference.get("resource") or kind)
+    return "its value"
+
+
+def _missing_source(what: str, name: str, path: Path) -> Finding:
+    unset = f"{name} is not set" if name else "they are not set"
+    hint = (
+        f"set it yourself: {name}=... trainc run ..."
+        if name
+        else "set the variables that the program needs, then start `trainc run`"
+    )
+    return Finding("ValueNotHere", "warning", f"{what} exists only in the cluster; {unset}", hint, path)
+
+
+def inherited_variables(environ: Mapping[str, str], ours: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The local variables that a pod inherits, without those in which another launcher describes its own ranks."""
+    for name, value in environ.items():
+        if name not in ours and not name.startswith(("PET_", "OMPI_", "PMIX_", "SLURM_")):
+            yield name, value
+
+
+# The API server's default: kubernetes pkg/apis/batch/v1/defaults.go.
+_BACKOFF_LIMIT, _NO_LIMIT = 6, 2**31 - 1
+_JOBS: Path = ("spec", "replicatedJobs")
+_POD: Path = ("template", "spec", "template", "spec")
+
+
+def plan_of(manifests: Sequence[Json], machine: Machine, plugins: Sequence[Plugin]) -> Plan:
+    """Plan the only JobSet among a job's manifests. Whatever cannot run locally is an error among the findings."""
+    return _Planner(manifests, machine, plugins).plan()
+
+
+class _Planner:
+    """A single pass over the manifests, with the state that its parts share."""
+
+    def __init__(self, manifests: Sequence[Json], machine: Machine, plugins: Sequence[Plugin]) -> None:
+        self._jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
+        self._config_maps = {m["metadata"]["name"]: m for m in manifests if m["kind"] == "ConfigMap"}
+        self._machine, self._plugins = machine, plugins
+        self._hosts = Hosts(self._jobset)
+        self._jobs: Sequence[Json] = self._jobset["spec"].get("replicatedJobs", ())
+        every = [container for job in self._jobs for _, container in containers(job)]
+        pairs = rendezvous_ports(self._hosts, every, plugins)
+        self._ports = dict(zip(pairs, machine.ports, strict=False))
+        names = sorted({str(v["name"]) for container in every for v in container.get("env", ())})
+        self._stand_ins = stand_ins(machine, self._hosts.pattern, names)
+        self._volumes = Volumes(machine.workdir, self._config_maps, self._text, plugins)
+        self._findings: list[Finding] = []
+
+    def plan(self) -> Plan:
+        """Build the plan, step by step."""
+        self._findings += _containers_only(self._config_maps, self._plugins)
+        steps = [self._step(index, job) for index, job in enumerate(self._jobs)]
+        spec = self._jobset["spec"]
+        if (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
+            steps = [_behind(step, before) for step, before in zip(steps, [None, *steps], strict=False)]
+        here = f"{self._machine.workdir}/bin"
+        programs = {f"{here}/{name}": text for name, text in self._stand_ins.items()}
+        return Plan(
+            self._jobset["metadata"]["name"],
+            tuple(step for step in steps if step.pods),
+            _outcome(spec),
+            tuple(sorted({here, *self._volumes.folders})),
+            {**self._volumes.files, **programs},
+            frozenset(programs),
+            tuple(dict.fromkeys(self._findings)),
+        )
+
+    def _text(self, text: str) -> str:
+        """A text with pod names replaced by local addresses."""
+        return self._hosts.localized(text, self._ports)
+
+    def _step(self, index: int, job: Json) -> Step:
+        spec: Json = job["template"].get("spec", {})
+        parallelism = spec.get("parallelism", 1)
+        completions = spec.get("completions") or parallelism
+        path = (*_JOBS, index, *_POD)
+        skipped = self._is_skipped(job, path)
+        pods = [
+            self._pod(job, replica, number, path)
+            for replica in range(0 if skipped else job.get("replicas", 1))
+            for number in range(completions)
+        ]
+        return Step(
+            job["name"],
+            tuple(pods),
+            tuple((need["name"], need["status"]) for need in job.get("dependsOn", ())),
+            parallelism,
+            spec.get("backoffLimit", _BACKOFF_LIMIT if "backoffLimitPerIndex" not in spec else _NO_LIMIT),
+            tuple(_exit_rules(spec.get("podFailurePolicy") or {})),
+            spec.get("activeDeadlineSeconds"),
+            spec.get("backoffLimitPerIndex"),
+            spec.get("maxFailedIndexes"),
+            tuple(_success_rules(spec.get("successPolicy") or {})),
+        )
+
+    def _is_skipped(self, job: Json, path: Path) -> bool:
+        """Whether the step has to be skipped because its command is in its image only. Records a finding if so."""
+        bare = [at for at, container in containers(job) if not container.get("command")]
+        if not bare:
+            return False
+        label = (job["template"].get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL, "")
+        initializes = label.endswith("-initializer")
+        message = f"{job['name']} has no command, and trainc does not know what its image runs"
+        hint = (
+            "put the data that it would download into its volume under --workdir"
+            if initializes
+            else "set `command` in its container"
+        )
+        severity: Severity = "warning" if initializes else "error"
+        skipping = "; it is treated as complete" if initializes else ""
+        self._findings.append(Finding("NothingToStart", severity, message + skipping, hint, (*path, *bare[0])))
+        return True
+
+    def _pod(self, job: Json, replica: int, number: int, path: Path) -> Pod:
+        template: Json = job["template"].get("spec", {}).get("template", {})
+        metadata, jobset = template.get("metadata", {}), self._jobset["metadata"]
+        short = f"{job['name']}-{replica}-{number}"
+        facts = PodFacts(
+            f"{jobset['name']}-{short}",
+            jobset.get("namespace", ""),
+            jobset["name"],
+            job["name"],
+            job.get("replicas", 1),
+            replica,
+            number,
+            job["template"]["spec"].get("completionMode") == "Indexed",
+            metadata.get("labels", {}),
+            metadata.get("annotations", {}),
+        )
+        spec = pod_spec(job)
+        programs = [
+            self._program(container, facts, spec, (*path, *at), cast("ProgramKind", _kind(at, container)))
+            for at, container in containers(job)
+        ]
+        return Pod(facts.name, short, job["name"], replica, tuple(programs), number)
+
+    def _program(self, container: Json, facts: PodFacts, spec: Json, path: Path, kind: ProgramKind) -> Program:
+        env, findings = variables(container, facts, self._config_maps, self._machine.environ, path)
+        mounted = self._volumes.places(container, spec, facts.name)
+        folders = Folders({**mounted, **self._machine.places})
+        mapped = {name: str(port) for name, port in self._mapped_ports(env)}
+        env = {**{name: folders.localized(self._text(value)) for name, value in env.items()}, **mapped}
+        words = [expand_variables(str(w), env) for w in (*container.get("command", ()), *container.get("args", ()))]
+        words = [folders.localized(self._text(word)) for word in words]
+        if words:
+            words[0] = self._found(words[0], path, findings)
+        self._findings += findings
+        folder = folders.localized(container.get("workingDir", ""))
+        return Program(
+            container["name"], kind, tuple(words), env, folder if folder != container.get("workingDir", "") else ""
+        )
+
+    def _mapped_ports(self, env: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+        """Ports in a variable of their own, separate from the one with the host."""
+        for address in (address for plugin in self._plugins for address in plugin.addresses if address.port):
+            host, port = env.get(address.variable, ""), env.get(address.port, "")
+            local = self._ports.get((host.partition(".")[0], port))
+            if local is not None:
+                yield address.port, local
+
+    def _found(self, program: str, path: Path, findings: list[Finding]) -> str:
+        """The local program: a stand-in, or the one on the PATH if the image's path does not exist here."""
+        name = os.path.basename(program)
+        known = name in self._stand_ins or name in self._machine.programs
+        is_path = "/" in program
+        if stands_in_for_recipe(name, self._stand_ins, self._machine):
+            message = "torchtune is not installed on this machine: the ranks only connect to each other, and nothing is trained"
+            hint = "install torchtune, or pass the interpreter that has it with --python"
+            findings.append(Finding("RecipeReplaced", "warning", message, hint, (*path, "command", 0)))
+        if name in ALWAYS or (is_path and known and program not in self._machine.programs):
+            if is_path and name not in ALWAYS:
+                message = f"{program} does not exist on this machine; this machine's {name} is run instead"
+                findings.append(Finding("CommandReplaced", "info", message, path=(*path, "command", 0)))
+            return name
+        if not known and program not in self._machine.programs:
+            message = f"{program} does not exist on this machine"
+            hint = "install it, pass the interpreter that has it with --python, or replace the image's folder with --map PATH=DIR"
+            findings.append(Finding("ProgramNotHere", "error", message, hint, (*path, "command", 0)))
+        return program
+
+
+def _kind(at: Path, container: Json) -> str:
+    if at[0] == "containers":
+        return "main"
+    return "sidecar" if container.get("restartPolicy") == "Always" else "init"
+
+
+def _containers_only(config_maps: Mapping[str, Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
+    for plugin in plugins:
+        if plugin.contained and any(name.endswith(file.suffix) for name in config_maps for file in plugin.files):
+            hint = "use `trainc check` and `trainc graph`, which start nothing"
+            message = f"a {plugin.name} job cannot run on this machine: {plugin.contained}"
+            yield Finding("ContainersOnly", "error", message, hint, _JOBS)
+
+
+def _behind(step: Step, before: Step | None) -> Step:
+    return replace(step, after=(*step.after, (before.name, "Ready"))) if before else step
+
+
+def _exit_rules(policy: Json) -> Iterator[ExitRule]:
+    for rule in policy.get("rules", ()):
+        codes = rule.get("onExitCodes")
+        if codes:
+            yield ExitRule(rule["action"], codes["operator"] == "In", frozenset(codes["values"]))
+
+
+def _success_rules(policy: Json) -> Iterator[SuccessRule]:
+    for rule in policy.get("rules", ()):
+        text = rule.get("succeededIndexes")
+        indexes = None if text is None else frozenset(index for part in text.split(",") for index in _indexes(part))
+        yield SuccessRule(indexes, rule.get("succeededCount"))
+
+
+def _indexes(part: str) -> range:
+    """Parse `3` or `2-5`."""
+    first, _, last = part.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def _outcome(spec: Json) -> Outcome:
+    success, failure = spec.get("successPolicy") or {}, spec.get("failurePolicy") or {}
+    rules = tuple(
+        FailureRule(
+            rule["action"], tuple(rule.get("targetReplicatedJobs", ())), tuple(rule.get("onJobFailureReasons", ()))
+        )
+        for rule in failure.get("rules", ())
+        # The message of a failed Job is not known here.
+        if not rule.get("onJobFailureMessagePatterns")
+    )
+    return Outcome(
+        success.get("operator", "All"),
+        tuple(success.get("targetReplicatedJobs", ())),
+        failure.get("maxRestarts", 0),
+        rules,
+    )

@@ -1,0 +1,236 @@
+"""User settings for diagnostics: `rules:` in trainc.yaml and overlays, and `# trainc: ignore[Code] reason` comments.
+
+Ignored diagnostics are kept with the severity `ignored` until they are sorted for a report, so that a check can find
+ignore comments that no longer match anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from trainc.findings import Diagnostic, Path, Source
+from trainc.startup.records import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from re import Pattern
+
+Level: TypeAlias = Literal["error", "warning", "info", "ignore"]
+LEVELS: tuple[Level, ...] = ("error", "warning", "info", "ignore")
+# Applies the user's settings. The second argument is True for findings that block compilation, which stay errors.
+Rules: TypeAlias = Callable[[Iterable[Diagnostic], bool], list[Diagnostic]]
+
+_STAYS = "this error cannot be ignored: nothing can be compiled until it is fixed"
+_NEEDS_REASON = "an error is ignored only with a reason: "
+
+
+def keep_severities(found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
+    """Return the diagnostics unchanged; used if there are no rules."""
+    return list(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The level for a code, either everywhere or in the files that match `glob`.
+
+    Globs are relative to the directory of the file that contains the rule; `here` is the current directory relative to
+    it.
+    """
+
+    code: str
+    level: Level
+    reason: str = ""
+    glob: str = ""
+    here: str = ""
+
+    def concerns(self, found: Diagnostic) -> bool:
+        """Return whether the rule applies to a diagnostic."""
+        if found.code != self.code or not self.glob:
+            return found.code == self.code
+        if found.source is None:
+            return False
+
+        path = os.path.normpath(os.path.join(self.here, os.path.relpath(found.source.file)))
+        return matches(path.replace(os.sep, "/"), self.glob)
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """One code of an ignore comment; `source` is the position of the comment, `line` the line it applies to."""
+
+    code: str
+    reason: str
+    line: int
+    source: Source
+
+
+def _no_comments(file: str) -> Sequence[Ignore]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A `Rules` callable: the last matching rule wins, and ignore comments take precedence over rules."""
+
+    rules: tuple[Rule, ...] = ()
+    comments: Callable[[str], Sequence[Ignore]] = field(default=_no_comments, repr=False)
+
+    def __call__(self, found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
+        """Return the diagnostics with their new severities. Idempotent."""
+        return [self._apply(diagnostic, fixed=fixed) for diagnostic in found]
+
+    def _apply(self, found: Diagnostic, *, fixed: bool) -> Diagnostic:
+        if found.severity == "ignored":
+            return found
+        source = found.source
+        for ignore in self.comments(source.file) if source is not None else ():
+            if (ignore.code, ignore.line) == (found.code, source.line if source else 0):
+                example = f"`# trainc: ignore[{found.code}] why it is fine`"
+                return _ignored(replace(found, source=ignore.source), found, ignore.reason, example, fixed=fixed)
+        rule = next((rule for rule in reversed(self.rules) if rule.concerns(found)), None)
+        if rule is None:
+            return found
+        if rule.level == "ignore":
+            example = f"`{found.code}: {{level: ignore, reason: why it is fine}}`"
+            return _ignored(found, found, rule.reason, example, fixed=fixed)
+        if found.severity == "error" and rule.level != "error" and (fixed or _hides_missing_output(found.code)):
+            return _with_hint(found, _STAYS)
+        return replace(found, severity=rule.level)
+
+
+def _ignored(ignored: Diagnostic, found: Diagnostic, reason: str, example: str, *, fixed: bool) -> Diagnostic:
+    if found.severity == "error" and (fixed or _hides_missing_output(found.code)):
+        return _with_hint(found, _STAYS)
+    if found.severity == "error" and not reason:
+        return _with_hint(found, _NEEDS_REASON + example)
+    return replace(ignored, severity="ignored")
+
+
+def _hides_missing_output(code: str) -> bool:
+    """Return whether the error means that the output lacks something, although it would look complete."""
+    from trainc.findings.codes import CODES
+
+    return code in CODES and CODES[code].stage == "emit"
+
+
+def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:
+    return found if found.hint.endswith(hint) else replace(found, hint=f"{found.hint}; {hint}".removeprefix("; "))
+
+
+# The schema of `rules:` in trainc.yaml and overlays.
+
+Problem: TypeAlias = tuple[Path, str, str]
+_LEVEL: Mapping[str, Any] = {"enum": list(LEVELS)}
+_RULE: Mapping[str, Any] = {
+    "anyOf": [
+        _LEVEL,
+        {
+            "type": "object",
+            "properties": {"level": _LEVEL, "reason": {"type": "string"}},
+            "additionalProperties": False,
+        },
+    ]
+}
+RULES_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "patternProperties": {r"[/*.]": {"type": "object", "additionalProperties": _RULE}},
+    "additionalProperties": _RULE,
+}
+
+
+def read_rules(value: Any, path: Path, folder: str) -> tuple[list[Rule], list[Problem]]:
+    """Parse the `rules:` mapping at `path`; return the rules and the problems as (path, message, hint).
+
+    Globs are relative to `folder`. Rules for specific paths come after general ones, so that they take precedence.
+    """
+    if not isinstance(value, Mapping):
+        return [], [(path, "rules must be a mapping", f"write `Code: {'|'.join(LEVELS)}`, one per line")]
+    rules: list[Rule] = []
+    problems: list[Problem] = []
+    here = os.path.relpath(os.curdir, folder or os.curdir)
+    by_path = {key: entry for key, entry in value.items() if _is_glob(key)}
+    parts: list[tuple[str, Path, Mapping[Any, Any]]] = [
+        ("", path, {key: entry for key, entry in value.items() if key not in by_path})
+    ]
+    for key, entry in by_path.items():
+        if isinstance(entry, Mapping):
+            parts.append((key, (*path, key), entry))
+        else:
+            problems.append(((*path, key), "rules for a path must be a mapping", f'write `"{key}": {{Code: info}}`'))
+    for glob, where, entries in parts:
+        for code, entry in entries.items():
+            rule, found = _rule(code, entry, (*where, code))
+            problems += found
+            rules += [replace(rule, glob=glob, here=here if glob else "")] if rule else []
+    return rules, problems
+
+
+def _is_glob(key: Any) -> bool:
+    return isinstance(key, str) and any(character in key for character in "/*.")
+
+
+def _rule(code: str, entry: Any, path: Path) -> tuple[Rule | None, Sequence[Problem]]:
+    wrong = list(_wrong_code(code, path))
+    level, reason = entry, ""
+    if isinstance(entry, Mapping):
+        level, reason = entry.get("level"), entry.get("reason", "")
+        wrong += [
+            ((*path, key), "a rule has a level and a reason", f"write `{code}: {{level: ignore, reason: why}}`")
+            for key in entry
+            if key not in ("level", "reason")
+        ]
+        if not isinstance(reason, str):
+            wrong.append(((*path, "reason"), f"{reason!r} is not a string", "write in a few words why"))
+    if level not in LEVELS:
+        wrong.append((path, f"{level!r} is not a level", f"use {', '.join(LEVELS[:-1])} or {LEVELS[-1]}"))
+    return (None, wrong) if wrong else (Rule(code, level, reason.strip()), ())
+
+
+def _wrong_code(code: str, path: Path) -> Iterator[Problem]:
+    if hint := unknown_code(code):
+        yield path, f"there is no diagnostic {code}", hint
+
+
+def unknown_code(code: str) -> str:
+    """Return a hint for an unknown code, or an empty string if `code` exists."""
+    from trainc.findings.codes import codes
+
+    known = codes()
+    if code in known:
+        return ""
+    from trainc.findings.text import did_you_mean
+
+    return did_you_mean(code, known) or "`trainc rule --all` lists the codes"
+
+
+# Path globs with .gitignore syntax.
+
+
+def matches(path: str, glob: str) -> bool:
+    """Return whether `glob` matches `path` or one of its parent directories.
+
+    `path` is relative and uses forward slashes. `*` and `?` do not match a slash; `**` matches any number of
+    directories. A glob without a slash matches at any depth (`*.tpl.yaml`, `charts`); one with a slash is anchored at
+    the root (`jobs/legacy/**`).
+    """
+    return _compile(glob).fullmatch(path) is not None
+
+
+@cache
+def _compile(glob: str) -> Pattern[str]:
+    import re  # Most commands have no globs.
+
+    parts = glob.removeprefix("./").strip("/").split("/")
+    text = "" if len(parts) > 1 or glob.startswith(("/", "./")) else "(?:.*/)?"
+    for part in parts[:-1]:
+        text += "(?:.*/)?" if part == "**" else f"{_name(part)}/"
+    return re.compile(f"{text}{'.*' if parts[-1] == '**' else _name(parts[-1])}(?:/.*)?", re.DOTALL)
+
+
+def _name(part: str) -> str:
+    """Translate one path segment to a regular expression."""
+    from re import escape
+
+    return "".join({"*": "[^/]*", "?": "[^/]"}.get(character) or escape(character) for character in part)

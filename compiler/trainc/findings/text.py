@@ -1,0 +1,180 @@
+"""Text of reports: escaping what the input controls, underlining a value, and suggesting near names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+from trainc.findings import Source
+from trainc.startup.patterns import pattern
+
+if TYPE_CHECKING:
+    import re
+
+# The color sequences that `Paint` writes.
+_LOOK = r"\x1b\[[0-9;]*m"
+_COMMAND = pattern(rf"##(?P<called>\w*)\[|(?m:^)(?P<before>(?:\s|{_LOOK})*)::")
+_OBEYED = pattern(rf"(?P<look>{_LOOK})|(?P<end>\r(?=\n))|[^\t\n -~]")
+_NOT_XML = pattern("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def escape_line(text: str) -> str:
+    """Escape everything in `text` that is not printable, line breaks included."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def escape_report(text: str, *, coloured: bool = False) -> str:
+    """Escape a report of several lines. Keeps line breaks, and color sequences if `coloured`."""
+    if not text.replace("\n", "").isprintable():
+        text = _OBEYED.sub(
+            lambda found: _escape_characters(found[0], bool(found["end"] or (coloured and found["look"]))), text
+        )
+    if "##" not in text and "::" not in text:
+        return text
+    return _COMMAND.sub(_break_command, text)
+
+
+def escape_xml(text: str) -> str:
+    """Escape the characters that XML 1.0 does not allow, in XML or HTML."""
+    return _NOT_XML.sub(lambda found: escape_line(found[0]), text)
+
+
+def _break_command(command: re.Match[str]) -> str:
+    called = command["called"]
+    return rf"{command['before']}\x3a:" if called is None else rf"#\x23{called}["
+
+
+def _escape_characters(found: str, kept: bool) -> str:
+    if kept:
+        return found
+    return escape_line(found) if not found.startswith("\x1b") else found.replace("\x1b", r"\x1b")
+
+
+# Find the text that a diagnostic refers to, to underline it in a terminal or mark it in an editor.
+
+
+# Returns a line (1-based) without its line ending, or None past the end of the file.
+LineOf: TypeAlias = Callable[[int], str | None]
+
+_WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
+# The value after a key on the same line: a quoted scalar, a plain scalar up to a comment, or a flow item.
+_VALUES = (
+    pattern(r":\s+(\"[^\"]*\"|'[^']*')"),
+    pattern(r":\s+(.*?)\s*(?: #.*)?$"),
+    pattern(r":\s+([^,{}\[\]]*)"),
+)
+# The header of a block scalar, and the parts of a message that may occur in it: options and quoted text.
+_BLOCK = pattern(r"(?:.*\s)?[|>][-+1-9]*\s*(?:#.*)?$")
+_NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`")
+_LONGEST_BLOCK = 400
+
+
+def underlined(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int]:
+    """Return (line, start, end) of the text that `message` refers to; the line is 1-based, the columns are 0-based.
+
+    This is the value of the key at `source` if the message mentions it, and the key otherwise. In a block scalar, it is
+    the first occurrence of something that the message mentions.
+    """
+    inside = _inside(line_of, source, message)
+    return inside or (
+        source.line,
+        *_in_line((line_of(source.line) or "").replace("\t", " "), source.column - 1, message),
+    )
+
+
+def _inside(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int] | None:
+    """Return the position in a block scalar of something that the message mentions, if any."""
+    header = line_of(source.line) or ""
+    if not _BLOCK.match(header, source.column - 1):
+        return None
+    named = [found[1] or found[2] or found[0] for found in _NAMED.finditer(message)]
+    indent = len(header) - len(header.lstrip())
+    for number in range(source.line + 1, source.line + _LONGEST_BLOCK):
+        line = line_of(number)
+        if line is None or (line.strip() and len(line) - len(line.lstrip()) <= indent):
+            break
+        for words in named:
+            if (at := line.find(words)) >= 0:
+                return number, at, at + len(words)
+    return None
+
+
+def _in_line(line: str, column: int, message: str) -> tuple[int, int]:
+    """Return the start and end of the text that the message refers to."""
+    word = _WORD.match(line, column)
+    if word is None:
+        return column, column
+    for value in _VALUES:
+        found = value.match(line, word.end())
+        if found is not None and _names(message, found[1].strip().strip("\"'")):
+            return found.start(1), found.start(1) + len(found[1].rstrip())
+    return word.span()
+
+
+def _names(message: str, value: str) -> bool:
+    """Return whether a message mentions a value as a whole word: "3" is not mentioned by "Trainer 2.3"."""
+    before, found, after = message.partition(value) if value else ("", "", "")
+    return bool(found) and not _joined(before[-1:]) and (not _joined(after[:1]) or after[:2].strip() == ".")
+
+
+def _joined(letter: str) -> bool:
+    return letter.isalnum() or (letter != "" and letter in "_.-")
+
+
+# Suggestions for misspelled names.
+
+
+_BEGINNING = 3  # The shortest prefix worth completing.
+
+
+def near_names(word: str, known: Iterable[str], limit: int = 3, cutoff: float = 0.6) -> list[str]:
+    """Return up to `limit` of the `known` names, most similar first, with a similarity (0 to 1) of at least `cutoff`.
+
+    If no name is similar enough, return names that start with `word`, since it may be incomplete.
+    """
+    # Only needed for bad input.
+    from difflib import get_close_matches
+
+    names = sorted(known)
+    near = get_close_matches(word, names, n=limit, cutoff=cutoff)
+    return near or [name for name in names if name.startswith(word) and len(word) >= _BEGINNING][:limit]
+
+
+def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return `did you mean a or b?`, or an empty string if no known name is similar."""
+    near = near_names(word, known, cutoff=cutoff)
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+def edits(left: str, right: str, most: int) -> int:
+    """Return the edit distance (with swaps) between `left` and `right`, or `most` + 1 if it is larger than `most`."""
+    if abs(len(left) - len(right)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        before, last, row = row, before, [i]
+        for j, b in enumerate(right, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]
+
+
+def misspelt(word: str, known: Iterable[str], most: int = 2) -> str:
+    """Return the known name that `word` misspells, or "".
+
+    Ignores case, `_` and `-`, and allows up to `most` edits.
+    """
+    plain = _letters(word)
+    found = sorted((edits(plain, _letters(name), most), name) for name in known if name != word)
+    return found[0][1] if found and found[0][0] <= most else ""
+
+
+def _letters(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")

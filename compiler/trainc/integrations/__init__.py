@@ -1,1 +1,0 @@
-"""Interfaces for other programs to run trainc and read its output."""

@@ -1,0 +1,273 @@
+"""Documents as plain data: their types, and paths to fields in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Self, TypeAlias
+
+from trainc.findings import Path, format_key
+from trainc.startup.records import dataclass
+
+# `Json` is read-only, `Manifest` is an object under construction. Neither may be modified after it has been passed on.
+Json: TypeAlias = Mapping[str, Any]
+Manifest: TypeAlias = dict[str, Any]
+
+_NOTHING: Json = {}
+
+
+def value_at(document: Any, path: Path) -> Any:
+    """Return the value at `path`, or None if any key on the way is missing."""
+    for step in path:
+        document = document.get(step) if isinstance(document, dict) else None
+    return document
+
+
+def without_path(document: Json, path: Path) -> dict[str, Any]:
+    """Return a copy of `document` without `path`, which must exist."""
+    key = str(path[0])
+    rest = {name: value for name, value in document.items() if name != key}
+    return rest if len(path) == 1 else {**document, key: without_path(document[key], path[1:])}
+
+
+def with_value(document: Json, path: Path, value: Any) -> dict[str, Any]:
+    """Return a copy of `document` with `value` at `path`, creating mappings as needed."""
+    key = str(path[0])
+    if len(path) == 1:
+        return {**document, key: value}
+    inner = document.get(key)
+    return {**document, key: with_value(inner if isinstance(inner, Mapping) else {}, path[1:], value)}
+
+
+def mapping(value: object) -> Json:
+    """Return `value` if it is a mapping, else an empty mapping."""
+    return value if isinstance(value, dict) else _NOTHING
+
+
+def items(value: object) -> list[Any]:
+    """Return `value` if it is a list, else an empty list."""
+    return value if isinstance(value, list) else []
+
+
+def objects(value: object) -> list[Json]:
+    """Return the items of `value` with non-mappings replaced by empty mappings, or [] if it is not a list."""
+    return [mapping(item) for item in value] if isinstance(value, list) else []
+
+
+# Merge keys: what identifies the items of lists, for validation by the API server and for patches.
+#
+# Source: x-kubernetes-list-type and x-kubernetes-list-map-keys in the CRDs of kubeflow/trainer and jobset; the
+# patchMergeKey tags of core/v1, batch/v1, meta/v1 and jobset v1alpha2. A patchMergeKey is always the first of the
+# list map keys. The keys are the same in every release; fields that a release lacks simply never occur.
+
+
+_Keys: TypeAlias = tuple[str, ...]
+
+_NAME: _Keys = ("name",)
+_CONTAINER: dict[str, _Keys] = {
+    "env": _NAME,
+    "ports": ("containerPort", "protocol"),
+    "volumeDevices": ("devicePath",),
+    "volumeMounts": ("mountPath",),
+}
+# Unlike in a container, mounts in a patch are keyed by name: a patch mounts each volume only once.
+_CONTAINER_PATCH: dict[str, _Keys] = {"env": _NAME, "volumeMounts": _NAME}
+_POD_OVERRIDE: dict[str, _Keys] = {
+    "containers": _NAME,
+    "initContainers": _NAME,
+    "schedulingGates": _NAME,
+    "volumes": _NAME,
+}
+_POD_PATCH: dict[str, _Keys] = {**_POD_OVERRIDE, "imagePullSecrets": _NAME}
+_BY_DEFINITION: dict[str, dict[str, _Keys]] = {
+    "trainer.TrainJobSpec": {"runtimePatches": ("manager",)},
+    "trainer.Trainer": {"env": _NAME},
+    "trainer.DatasetInitializer": {"env": _NAME},
+    "trainer.ModelInitializer": {"env": _NAME},
+    "trainer.JobSetSpecPatch": {"replicatedJobs": _NAME},
+    "trainer.PodSpecPatch": _POD_PATCH,
+    "trainer.PodSpecOverride": _POD_OVERRIDE,
+    "trainer.PodTemplateSpecOverride": _POD_PATCH,
+    "trainer.ContainerPatch": _CONTAINER_PATCH,
+    "trainer.ContainerOverride": _CONTAINER_PATCH,
+    "trainer.EnvInjection": {"targets": ("jobName",)},
+    "jobset.JobSetSpec": {"replicatedJobs": _NAME},
+    "jobset.ReplicatedJob": {"dependsOn": _NAME},
+    "core.Container": _CONTAINER,
+    "core.EphemeralContainer": _CONTAINER,
+    "core.PodSpec": {
+        "containers": _NAME,
+        "ephemeralContainers": _NAME,
+        "hostAliases": ("ip",),
+        "imagePullSecrets": _NAME,
+        "initContainers": _NAME,
+        "resourceClaims": _NAME,
+        "schedulingGates": _NAME,
+        "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+        "volumes": _NAME,
+    },
+    "core.ResourceRequirements": {"claims": _NAME},
+    "core.PersistentVolumeClaimStatus": {"conditions": ("type",)},
+}
+
+LIST_MAP_KEYS: dict[str, _Keys] = {
+    f"{definition}.{field}": keys for definition, fields in _BY_DEFINITION.items() for field, keys in fields.items()
+}
+SETS = frozenset(
+    {
+        "batch.PodFailurePolicyOnExitCodesRequirement.values",
+        "core.ContainerRestartRuleOnExitCodes.values",
+        "trainer.EnvInjectionTarget.containerNames",
+    }
+)
+
+
+def _first_keys(*definitions: str) -> dict[str, str]:
+    """Return the first key of each list in `definitions`, by bare field name."""
+    return {field: keys[0] for definition in definitions for field, keys in _BY_DEFINITION[definition].items()}
+
+
+# Merge keys of a strategic merge patch, by field name; lists without an entry here are replaced.
+MERGE_KEYS: Mapping[str, str] = {
+    **_first_keys("core.PodSpec", "core.Container", "jobset.JobSetSpec", "jobset.ReplicatedJob"),
+    "ownerReferences": "uid",
+}
+# Lists that a strategic merge patch merges as sets.
+MERGED_SETS = frozenset({"finalizers"})
+# Overlays can also patch lists of the TrainJob itself.
+OVERLAY_KEYS: Mapping[str, str] = {**MERGE_KEYS, **_first_keys("trainer.TrainJobSpec")}
+# Keys that name list items in field paths, including those of lists that cannot be patched.
+ITEM_KEYS: Mapping[str, str] = {
+    **OVERLAY_KEYS,
+    **_first_keys("core.ResourceRequirements", "trainer.EnvInjection"),
+    "podGroupTemplates": "name",
+}
+
+
+# Human-readable field paths, which refer to list items by name if the API gives them one.
+
+
+class Item(str):
+    """A step into a list: the value of the item's merge key. `key` is the name of that key, or empty if unimportant."""
+
+    __slots__ = ("key",)
+    key: str
+
+    def __new__(cls, value: object, key: str = "") -> Self:
+        """Create a step to the item whose `key` has the value `value`."""
+        item = super().__new__(cls, value)
+        item.key = key
+        return item
+
+
+FieldPath: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A scalar or an empty mapping or list. `path` refers to list items by name if possible, `index` by index."""
+
+    path: FieldPath
+    index: Path
+    value: Any
+
+
+Leaves: TypeAlias = dict[FieldPath, Leaf]
+
+
+def leaves(tree: Any) -> Leaves:
+    """Return every leaf of a document by its path, in document order."""
+    return {leaf.path: leaf for leaf in _walk(tree, (), ())}
+
+
+def _walk(value: Any, path: FieldPath, index: Path) -> Iterator[Leaf]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _walk(inner, (*path, key), (*index, key))
+    elif isinstance(value, list | tuple) and value:
+        for i, (step, inner) in enumerate(zip(_items(path, value), value, strict=True)):
+            yield from _walk(inner, (*path, step), (*index, i))
+    else:
+        yield Leaf(path, index, value)
+
+
+def _items(path: FieldPath, values: list[Any] | tuple[Any, ...]) -> list[str | int]:
+    """Return the steps to the items of a list: by merge key if every item has a unique one, and by index otherwise."""
+    key = ITEM_KEYS.get(str(path[-1])) if path else None
+    if key is not None and all(isinstance(value, Mapping) and key in value for value in values):
+        names = [Item(value[key]) for value in values]
+        if len(set(names)) == len(names):
+            return list(names)
+    return list(range(len(values)))
+
+
+def is_item_name(path: FieldPath) -> bool:
+    """Return whether a leaf is the merge key that its list item is named after."""
+    return len(path) > 2 and isinstance(path[-2], Item) and ITEM_KEYS.get(str(path[-3])) == path[-1]
+
+
+def value_at_index(tree: Any, index: Path) -> Any:
+    """Return the value at a path of keys and indexes, or None if it does not exist."""
+    for step in index:
+        try:
+            tree = tree[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return tree
+
+
+def path_exists(tree: Any, index: Path) -> bool:
+    """Return whether a path exists in a document, even if its value is null."""
+    parent = value_at_index(tree, index[:-1])
+    if isinstance(parent, Mapping):
+        return not index or index[-1] in parent
+    return isinstance(parent, list) and isinstance(index[-1], int) and 0 <= index[-1] < len(parent)
+
+
+def with_item_names(tree: Any, index: Path) -> FieldPath:
+    """Replace list indexes by item names, as far as `tree` has names for them."""
+    path: FieldPath = ()
+    for step in index:
+        if isinstance(step, int) and isinstance(tree, list) and step < len(tree):
+            path = (*path, _items(path, tree)[step])
+        else:
+            path = (*path, step)
+        tree = value_at_index(tree, (step,))
+    return path
+
+
+def stable_path(path: Path, data: Any) -> FieldPath:
+    """Replace the indexes of keyed lists by item keys, so that the path still holds after items are moved or added."""
+    steps: FieldPath = ()
+    for step in path:
+        key = ITEM_KEYS.get(str(steps[-1])) if steps and not isinstance(steps[-1], int | Item) else None
+        data = value_at_index(data, (step,))
+        name = data.get(key) if key and isinstance(step, int) and isinstance(data, Mapping) else None
+        steps = (*steps, Item(name, key or "") if isinstance(name, str | int) else step)
+    return steps
+
+
+def resolve_path(path: FieldPath, data: Any) -> Path:
+    """Resolve a path from `stable_path` to plain indexes in `data`; stops at the last step that exists."""
+    steps: Path = ()
+    for step in path:
+        plain = _index(step, data) if isinstance(step, Item) else step
+        if plain is None:
+            break
+        data = value_at_index(data, (plain,))
+        steps = (*steps, plain)
+    return steps
+
+
+def _index(item: Item, data: Any) -> int | None:
+    if not isinstance(data, list):
+        return None
+    found = (i for i, member in enumerate(data) if isinstance(member, Mapping) and str(member.get(item.key)) == item)
+    return next(found, None)
+
+
+def format_field(path: FieldPath) -> str:
+    """Format a path: `spec.replicatedJobs[node].template`. Other keys are quoted: `labels["a.b/c"]`."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int | Item) else format_key(step, leads=not text)
+    return text

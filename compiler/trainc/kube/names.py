@@ -1,0 +1,182 @@
+"""Names: those that Kubernetes and Trainer define, the forms that the API server accepts, and image references."""
+
+from __future__ import annotations
+
+from trainc.startup.patterns import pattern
+
+TRAINER_GROUP = "trainer.kubeflow.org"
+TRAINER_API = f"{TRAINER_GROUP}/v1alpha1"
+JOBSET_API = "jobset.x-k8s.io/v1alpha2"
+
+RUNTIME_KINDS = ("TrainingRuntime", "ClusterTrainingRuntime")
+KINDS = ("TrainJob", *RUNTIME_KINDS)
+
+ANCESTOR_LABEL = f"{TRAINER_GROUP}/trainjob-ancestor-step"
+SUPPORT_LABEL = f"{TRAINER_GROUP}/support"
+
+# Ancestor steps: the values of ANCESTOR_LABEL.
+TRAINER = "trainer"
+DATASET_INITIALIZER = "dataset-initializer"
+MODEL_INITIALIZER = "model-initializer"
+
+# Names of replicated jobs and containers with a special meaning.
+NODE = "node"
+LAUNCHER = "launcher"
+INITIALIZER_VOLUME = "initializer"
+
+TRAINER_PORT = 29500
+COMPLETION_INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+
+CONTROLLER_MANAGED_BY = f"{TRAINER_GROUP}/trainjob-controller"
+MULTIKUEUE_MANAGED_BY = "kueue.x-k8s.io/multikueue"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+
+
+def first_host(job: str, replicated_job: str, subdomain: str) -> str:
+    """Return the DNS name, within the namespace, of the first pod of a replicated job: rank 0 listens there."""
+    return f"{pod_host(job, replicated_job, 0, 0)}.{subdomain}"
+
+
+def pod_host(job: str, replicated_job: str, replica: int, index: int) -> str:
+    """Return the hostname that JobSet gives to a pod."""
+    return f"{job}-{replicated_job}-{replica}-{index}"
+
+
+# Syntax of names and label values in Kubernetes; length limits are checked separately, by `name_budget`.
+#
+# Source: kubernetes/apimachinery pkg/util/validation/validation.go. Syntax and length are separate because they have
+# separate messages. This module uses sets of characters because compiling regular expressions would take longer than
+# checking all names of a job.
+
+
+LABEL_LIMIT = 63
+SUBDOMAIN_LIMIT = 253
+
+_LOWER = frozenset("abcdefghijklmnopqrstuvwxyz")
+_LOWER_OR_DIGIT = _LOWER | frozenset("0123456789")
+_IN_LABEL = _LOWER_OR_DIGIT | frozenset("-")
+_LETTER_OR_DIGIT = _LOWER_OR_DIGIT | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_IN_VALUE = _LETTER_OR_DIGIT | frozenset("-_.")
+_IN_URL_PATH = _LETTER_OR_DIGIT | frozenset("/-._~%!$&'()*+,;=:")
+
+DNS_1035_FORM = "lowercase letters, digits and '-', with a letter first and no '-' last"
+DNS_1123_FORM = "lowercase letters, digits, '-' and '.', with a letter or digit first and last in every part"
+LABEL_VALUE_FORM = "letters, digits, '-', '_' and '.', with a letter or digit first and last"
+
+
+def is_dns1035_label(value: str) -> bool:
+    """Return whether `value` is a valid name of a Service or Job, apart from its length."""
+    return is_dns1123_label(value) and value[0] in _LOWER
+
+
+def is_dns1123_label(value: str) -> bool:
+    """Return whether `value` is a valid name of a volume, apart from its length."""
+    return _fits(value, _LOWER_OR_DIGIT, _IN_LABEL)
+
+
+def is_dns1123_subdomain(value: str) -> bool:
+    """Return whether `value` is a valid name of most objects (ConfigMap, Secret, ...), apart from its length."""
+    return all(map(is_dns1123_label, value.split(".")))
+
+
+def is_qualified_name(value: str) -> bool:
+    """Return whether `value` is a valid label or annotation key without its prefix, apart from its length."""
+    return _fits(value, _LETTER_OR_DIGIT, _IN_VALUE)
+
+
+def is_label_value(value: str) -> bool:
+    """Return whether `value` is a valid label value, apart from its length."""
+    return not value or is_qualified_name(value)
+
+
+def is_domain_prefixed_path(value: str) -> bool:
+    """Return whether `value` has the form `domain/path`, which `managedBy` requires."""
+    domain, _, path = value.partition("/")
+    return (
+        is_dns1123_subdomain(domain)
+        and length(domain) <= SUBDOMAIN_LIMIT
+        and path != ""
+        and _IN_URL_PATH.issuperset(path)
+    )
+
+
+def _fits(value: str, ends: frozenset[str], inside: frozenset[str]) -> bool:
+    return value != "" and value[0] in ends and value[-1] in ends and inside.issuperset(value)
+
+
+def length(value: str) -> int:
+    """Return the length in bytes, which is what Kubernetes limits."""
+    return len(value.encode("utf-8", "surrogatepass"))
+
+
+# Validation of container image references.
+#
+# Source: distribution/reference regexp.go and normalize.go. The length of a digest is not checked against its
+# algorithm.
+
+
+_PORT = pattern(r"\d{1,5}")
+_HOST = pattern(
+    r"(?:[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9])(?:\.(?:[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9]))*"
+)
+_PART = pattern(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
+_TAG = pattern(r"\w[\w.-]{0,127}", 256)  # re.ASCII
+_DIGEST = pattern(r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}")
+_BARE_ID = pattern(r"[0-9a-f]{64}")
+_LONGEST = 255
+# Matches nearly all real images; anything else is checked part by part.
+_USUAL = pattern(
+    r"(?:[a-z0-9]+(?:[.-][a-z0-9]+)*(?::\d{1,5})?/)?[a-z0-9]+(?:[._/-][a-z0-9]+)*(?::\w[\w.-]{0,127})?", 256
+)
+
+
+def reference_problem(image: str) -> tuple[str, str] | None:
+    """Return (problem, suggested replacement) for an invalid reference, or None if `image` is valid."""
+    return None if _USUAL.fullmatch(image) is not None else _problem(image)
+
+
+def _problem(image: str) -> tuple[str, str] | None:
+    if image != image.strip() or any(c.isspace() for c in image):
+        return "it contains spaces", "".join(image.split())
+    if "://" in image:
+        return "it starts with a URL scheme", image.partition("://")[2]
+    if "{{" in image or "${" in image or "$(" in image:
+        return "it contains a template that was not rendered", ""
+    name, at, digest = image.partition("@")
+    if at and _DIGEST.fullmatch(digest) is None:
+        return f"{digest!r} is not a valid digest: sha256: and 64 hexadecimal digits", name
+    name, tag = _split_tag(name)
+    if tag is not None and _TAG.fullmatch(tag) is None:
+        return (f"{tag!r} is not a valid tag", f"{name}:latest") if tag else ("there is no tag after the colon", name)
+    return _name_problem(name, image)
+
+
+def _split_tag(name: str) -> tuple[str, str | None]:
+    """Split at the last colon into name and tag; a colon before the last slash belongs to a port."""
+    before, colon, tag = name.rpartition(":")
+    return (before, tag) if colon and "/" not in tag else (name, None)
+
+
+def _name_problem(name: str, image: str) -> tuple[str, str] | None:
+    domain, path = _split_domain(name)
+    if domain is not None:
+        host, colon, port = domain.partition(":")
+        if domain.lower() != domain and "." not in domain and not colon:
+            # The capitals make it look like a registry host, but no such host exists.
+            return "repository names must be lowercase", image.replace(name, name.lower())
+        if (colon and _PORT.fullmatch(port) is None) or (_HOST.fullmatch(host) is None and not host.startswith("[")):
+            return f"{domain!r} is not a valid registry host", ""
+    if not path or not all(_PART.fullmatch(part) for part in path.split("/")):
+        if path.lower() != path:
+            return "repository names must be lowercase", image.replace(path, path.lower())
+        return f"{path!r} is not a valid repository name", ""
+    if _BARE_ID.fullmatch(name) is not None or len(name) > _LONGEST:
+        return "it is the ID of an image, not its name" if len(name) <= _LONGEST else "it is too long", ""
+    return None
+
+
+def _split_domain(name: str) -> tuple[str | None, str]:
+    first, slash, rest = name.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost" or first.lower() != first):
+        return first, rest
+    return None, name

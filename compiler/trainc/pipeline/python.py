@@ -1,0 +1,209 @@
+"""The Python API: the compile functions that `trainc` exports."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from trainc.compilation import Compilation
+from trainc.explain import place
+from trainc.findings import CompileError, Diagnostic, has_errors
+from trainc.findings.policy import Policy, Rules, keep_severities
+from trainc.kube.documents import Manifest
+from trainc.kube.releases import normalize_release
+from trainc.options import Options
+from trainc.pipeline.inputs import AnyPath, read_inputs
+from trainc.pipeline.session import Session
+from trainc.reading.catalog import Catalog, find, names
+from trainc.reading.document import Document
+from trainc.reading.ignores import Comments
+from trainc.startup.records import dataclass
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
+    from trainc.project.overlays.load import Loaded
+
+
+def catalog(release: str) -> list[Manifest]:
+    """Return the runtimes built into trainc for a Trainer release, sorted by name, as input for `compile_trainjob`.
+
+    Raises ValueError (not CompileError) for an unknown release.
+    """
+    minor = normalize_release(release)
+    found = (find(name, minor) for name in names(minor))
+    return [document.data for document in found if isinstance(document, Document)]
+
+
+def compile_trainjob(
+    trainjob: dict[str, Any], runtimes: Sequence[dict[str, Any]], options: Options = Options()
+) -> Compilation:
+    """Compile one TrainJob against the given runtimes only.
+
+    Inputs are plain YAML or JSON documents and are not modified; the manifests are plain documents as well.
+    Amounts are Kubernetes quantities and times are seconds, as in the Trainer API.
+
+    Raises CompileError with every problem found. Behavior follows kubeflow/trainer at the tag that PORT.yaml pins
+    for `options.release`.
+    """
+    for data in (*runtimes, trainjob):
+        if not isinstance(data, dict):
+            raise TypeError(f"{data!r} is not a document: pass a dict, or use compile_paths for files")
+    compilation = compile_documents([Document.of(data) for data in (*runtimes, trainjob)], (), options)
+    if not compilation.jobs:
+        hint = "pass a document with apiVersion: trainer.kubeflow.org/v1alpha1 and kind: TrainJob"
+        raise CompileError([Diagnostic("NoTrainJob", "error", "the document is not a TrainJob", hint)])
+    return compilation
+
+
+def compile_documents(
+    documents: Sequence[Document],
+    runtime_sources: Sequence[Sequence[Document]] = (),
+    options: Options = Options(),
+    catalog: Catalog | None = None,
+    rules: Rules = keep_severities,
+) -> Compilation:
+    """Compile every TrainJob in `documents`. Raises CompileError with the problems of all documents."""
+    return Session.of(documents, runtime_sources, options, catalog, place, rules).compile_all()
+
+
+def compile_paths(
+    paths: Sequence[AnyPath],
+    *,
+    runtimes: Sequence[AnyPath] = (),
+    overlays: Sequence[AnyPath] = (),
+    options: Options = Options(),
+) -> Compilation:
+    """Compile every TrainJob in the files and folders of `paths`, after applying `overlays` in order.
+
+    Runtimes are looked up in the same input, then in each folder of `runtimes`, then among trainc's built-in ones. The
+    settings of an overlay apply to fields that have their default in `options`.
+    Raises CompileError with the problems of all files, and TypeError for a single path instead of a list. Amounts are
+    Kubernetes quantities, times are seconds.
+    """
+    for name, given in (("paths", paths), ("runtimes", runtimes), ("overlays", overlays)):
+        if isinstance(given, str):
+            raise TypeError(f"{name} is a list of paths: write [{given!r}]")
+    return compile_inputs(paths, runtimes=runtimes, overlays=overlays, options=options)
+
+
+def compile_inputs(
+    paths: Sequence[AnyPath],
+    *,
+    runtimes: Sequence[AnyPath] = (),
+    overlays: Sequence[AnyPath] = (),
+    options: Options = Options(),
+    stdin: BinaryIO | None = None,
+) -> Compilation:
+    """Like `compile_paths`; `-` among the paths refers to `stdin`."""
+    loaded, options = _load(overlays, options)
+    inputs = read_inputs(paths, runtimes, options, overlays=loaded, stdin=stdin)
+    rules = Policy(tuple(rule for overlay in loaded for rule in overlay.rules), Comments())
+    session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules)
+    return session.compile_all(inputs.diagnostics)
+
+
+def _load(paths: Sequence[AnyPath], options: Options) -> tuple[Sequence[Loaded], Options]:
+    """Load the overlays and add their settings to the options. Raises CompileError with all their problems."""
+    if not paths:
+        return (), options
+    from trainc.project.overlays.load import load_overlays, overlaid_options
+
+    overlays, problems = load_overlays(paths, options.limits)
+    options, contradictions = overlaid_options(options, overlays)
+    if has_errors([*problems, *contradictions]):
+        raise CompileError([*problems, *contradictions])
+    return overlays, options
+
+
+# Compile a stream of TrainJobs, each independently of the others, on any executor.
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """The result of one job: its compilation, or the CompileError that refused it; the other one is None."""
+
+    compilation: Compilation | None = None
+    error: CompileError | None = None
+
+    def get(self) -> Compilation:
+        """Return the compilation, or raise the CompileError if the job was refused."""
+        if self.compilation is None:
+            assert self.error is not None
+            raise self.error
+        return self.compilation
+
+
+def compile_many(  # noqa: PLR0913 - all but the first go by their names
+    jobs: Iterable[Manifest],
+    *,
+    runtimes: Sequence[Manifest],
+    options: Options = Options(),
+    executor: Executor | None = None,
+    chunk: int = 50,
+    in_flight: int = 64,
+) -> Iterator[JobResult]:
+    """Compile each of `jobs` and yield one result per job, in order; a CompileError is stored instead of raised.
+
+    `executor` is a concurrent.futures executor or a compatible one, such as dask.distributed's `Client.get_executor()`;
+    without one, jobs are compiled in this process. `jobs` may be an infinite iterator: it is consumed as results are
+    taken, with at most `in_flight` chunks of `chunk` jobs pending. To stop early, close the iterator.
+
+    Jobs are not compared with each other. Two jobs of the same name give two results, and warnings that concern several
+    jobs, such as DuplicateSubdomain, are not reported. Exceptions of the executor itself, such as BrokenProcessPool,
+    are raised.
+    """
+    if chunk < 1 or in_flight < 1:
+        raise ValueError("chunk and in_flight must be at least 1")
+    chunks = _chunks(iter(jobs), chunk)
+    if executor is None:
+        return (result for some in chunks for result in compile_chunk(some, runtimes, options))
+    return _spread(chunks, runtimes, options, executor, in_flight)
+
+
+def compile_chunk(jobs: Sequence[Manifest], runtimes: Sequence[Manifest], options: Options) -> list[JobResult]:
+    """The work unit of one process: check the runtimes once, then compile every job against them."""
+    shared = Session.of([Document.of(runtime) for runtime in runtimes], (), options, None, place)
+    plain = not shared.jobs and not shared.index.references
+    return [
+        _with_shared(shared, job) if plain and job.get("kind") == "TrainJob" else _alone(job, runtimes, options)
+        for job in jobs
+    ]
+
+
+def _with_shared(shared: Session, job: Manifest) -> JobResult:
+    try:
+        return JobResult(shared.with_jobs([Document.of(job)]).compile_all(shared.index.diagnostics))
+    except CompileError as error:
+        return JobResult(error=error)
+
+
+def _alone(job: Manifest, runtimes: Sequence[Manifest], options: Options) -> JobResult:
+    """The slow path: `job` is not a TrainJob, or one of `runtimes` is."""
+    try:
+        return JobResult(compile_trainjob(job, runtimes, options))
+    except CompileError as error:
+        return JobResult(error=error)
+
+
+def _spread(
+    chunks: Iterator[list[Manifest]], runtimes: Sequence[Manifest], options: Options, executor: Executor, in_flight: int
+) -> Iterator[JobResult]:
+    under_way: deque[Future[list[JobResult]]] = deque()
+    try:
+        for some in chunks:
+            under_way.append(executor.submit(compile_chunk, some, runtimes, options))
+            if len(under_way) >= in_flight:
+                yield from under_way.popleft().result()
+        while under_way:
+            yield from under_way.popleft().result()
+    finally:
+        for future in under_way:
+            future.cancel()
+
+
+def _chunks(jobs: Iterator[Manifest], size: int) -> Iterator[list[Manifest]]:
+    while some := list(islice(jobs, size)):
+        yield some

@@ -1,0 +1,250 @@
+"""Building blocks of the tables: checks of single values (words, numbers, names, paths) and of the fields of a struct.
+
+A check is called with a value that is present and its path, and yields problems. It ignores values of the wrong type,
+which the schema stage reports. Source of the name forms: kubernetes/apimachinery pkg/util/validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
+
+from trainc.findings import Finding, Path
+from trainc.kube.documents import items, mapping
+from trainc.kube.names import (
+    DNS_1123_FORM,
+    LABEL_LIMIT,
+    LABEL_VALUE_FORM,
+    SUBDOMAIN_LIMIT,
+    is_dns1123_label,
+    is_dns1123_subdomain,
+    is_label_value,
+    is_qualified_name,
+    length,
+)
+from trainc.pods import mistakes
+
+Check: TypeAlias = Callable[[Any, Path], Iterable[Finding]]
+
+LARGEST_INT32 = 2**31 - 1
+_DNS_LABEL_FORM = "lowercase letters, digits and '-', at most 63, with a letter or digit first and last"
+_KEY_FORM = f"{LABEL_VALUE_FORM}, at most 63 characters, with or without a domain and '/' before"
+_KEY_CHARACTERS = frozenset("-._abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_PORT_CHARACTERS = frozenset("-abcdefghijklmnopqrstuvwxyz0123456789")
+
+
+def one_of(*allowed: str) -> Check:
+    """A word from `allowed`, which includes "" if an empty value counts as absent."""
+
+    def check(value: Any, path: Path) -> Iterable[Finding]:
+        return () if value in allowed or not isinstance(value, str) else (mistakes.unsupported(path, value, allowed),)
+
+    return check
+
+
+def number(smallest: int, largest: int | None = None) -> Check:
+    """An integer within bounds (inclusive)."""
+
+    def check(value: Any, path: Path) -> Iterable[Finding]:
+        if not isinstance(value, int) or (value >= smallest and (largest is None or value <= largest)):
+            return ()
+        return (mistakes.out_of_range(path, value, smallest, largest),)
+
+    return check
+
+
+def dns_label(value: Any, path: Path) -> Iterable[Finding]:
+    """A DNS label, like the names of volumes and containers."""
+    if not isinstance(value, str) or (len(value) <= LABEL_LIMIT and is_dns1123_label(value)):
+        return ()
+    return (mistakes.malformed(path, value, _DNS_LABEL_FORM, mistakes.suggest_label(value)),)
+
+
+def dns_subdomain(value: Any, path: Path) -> Iterable[Finding]:
+    """A DNS subdomain, like the names of most objects."""
+    if not isinstance(value, str) or is_subdomain(value):
+        return ()
+    return (mistakes.malformed(path, value, f"{DNS_1123_FORM}, at most {SUBDOMAIN_LIMIT} characters"),)
+
+
+def is_subdomain(value: str) -> bool:
+    """Return whether `value` is a DNS subdomain, including its length."""
+    return len(value) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(value)
+
+
+@lru_cache(maxsize=1024)
+def is_key(value: str) -> bool:
+    """Return whether `value` is a qualified name (of a label, taint or condition), including its prefix and lengths."""
+    prefix, slash, name = value.rpartition("/")
+    if slash and not is_subdomain(prefix):
+        return False
+    return len(name) <= LABEL_LIMIT and is_qualified_name(name)
+
+
+def qualified_name(value: Any, path: Path) -> Iterable[Finding]:
+    """A name with an optional domain prefix."""
+    return () if not isinstance(value, str) or is_key(value) else (mistakes.malformed(path, value, _KEY_FORM),)
+
+
+def label_key(value: Any, path: Path) -> Iterable[Finding]:
+    """A label key."""
+    return () if not isinstance(value, str) or is_key(value) else (mistakes.bad_label(path, value, _KEY_FORM, "key"),)
+
+
+def label_value(value: Any, path: Path) -> Iterable[Finding]:
+    """A label value."""
+    if not isinstance(value, str) or _is_label_value(value):
+        return ()
+    return (mistakes.bad_label(path, value, f"{LABEL_VALUE_FORM}, at most {LABEL_LIMIT} characters", "value"),)
+
+
+def _is_label_value(value: str) -> bool:
+    return length(value) <= LABEL_LIMIT and is_label_value(value)
+
+
+def labels(value: Any, path: Path) -> Iterator[Finding]:
+    """A map of labels."""
+    for key, item in mapping(value).items():
+        if not (is_key(str(key)) and _is_label_value(str(item))):
+            yield from label_key(key, (*path, key))
+            yield from label_value(item, (*path, key))
+
+
+def config_map_key(value: Any, path: Path) -> Iterable[Finding]:
+    """A key in a ConfigMap or a Secret; empty keys are reported as missing."""
+    if not isinstance(value, str) or not value:
+        return ()
+    if len(value) <= SUBDOMAIN_LIMIT and _KEY_CHARACTERS.issuperset(value) and value != "." and value[:2] != "..":
+        return ()
+    return (mistakes.malformed(path, value, "letters, digits, '-', '_' and '.', not '..' first"),)
+
+
+def is_variable_name(value: str) -> bool:
+    """Return whether `value` is a valid environment variable name by the relaxed rules of Kubernetes 1.34."""
+    return value.isascii() and value.isprintable() and "=" not in value
+
+
+def variable_name(value: Any, path: Path) -> Iterable[Finding]:
+    """The name of an environment variable."""
+    if not isinstance(value, str) or is_variable_name(value):
+        return ()
+    return (mistakes.malformed(path, value, "printable ASCII characters without '='"),)
+
+
+def port_name(value: Any, path: Path) -> Iterable[Finding]:
+    """The name of a container port."""
+    if not isinstance(value, str) or _is_port_name(value):
+        return ()
+    form = (
+        "at most 15 lowercase letters, digits and single '-', with a letter among them, none of the '-' first or last"
+    )
+    return (mistakes.malformed(path, value, form),)
+
+
+def _is_port_name(value: str) -> bool:
+    return (
+        0 < len(value) <= 15
+        and _PORT_CHARACTERS.issuperset(value)
+        and not value.replace("-", "").isdecimal()
+        and "--" not in value
+        and value[0] != "-"
+        and value[-1] != "-"
+    )
+
+
+def port(value: Any, path: Path) -> Iterable[Finding]:
+    """A port, by number or by name."""
+    if isinstance(value, str):
+        return port_name(value, path)
+    return _PORT_NUMBER(value, path)
+
+
+_PORT_NUMBER = number(1, 65535)
+
+
+def relative_path(value: Any, path: Path) -> Iterable[Finding]:
+    """A relative path without `..`."""
+    if not isinstance(value, str) or (value[:1] != "/" and ".." not in value):
+        return ()
+    if value[:1] == "/":
+        return (mistakes.bad_path(path, value, f"write a path without '/' first: {value.lstrip('/') or 'data'}"),)
+    return path_without_dotdot(value, path)
+
+
+def path_without_dotdot(value: Any, path: Path) -> Iterable[Finding]:
+    """A path without `..` components."""
+    if not isinstance(value, str) or ".." not in value.split("/"):
+        return ()
+    return (mistakes.bad_path(path, value, "write a path without '..'"),)
+
+
+def relative_file(value: Any, path: Path) -> Iterable[Finding]:
+    """The relative path of a file that Kubernetes writes to a volume; names starting with `..` are reserved."""
+    if isinstance(value, str) and value.startswith("..") and not value.startswith("../"):
+        return (mistakes.bad_path(path, value, "write a name that does not start with '..'"),)
+    return relative_path(value, path)
+
+
+def address(value: Any, path: Path) -> Iterable[Finding]:
+    """An IP address without leading zeros and without IPv4-mapped IPv6, like with StrictIPCIDRValidation."""
+    from ipaddress import IPv6Address, ip_address
+
+    if not isinstance(value, str):
+        return ()
+    try:
+        parsed = ip_address(value)
+    except ValueError:
+        return (mistakes.bad_address(path, value),)
+    strange = isinstance(parsed, IPv6Address) and (parsed.ipv4_mapped is not None or parsed.scope_id is not None)
+    return (mistakes.bad_address(path, value),) if strange else ()
+
+
+def unless_empty(check: Check) -> Check:
+    """Skip empty values, which count as absent."""
+
+    def check_set(value: Any, path: Path) -> Iterable[Finding]:
+        return check(value, path) if value else ()
+
+    return check_set
+
+
+def list_of(check: Check) -> Check:
+    """A list with each item checked by `check`."""
+
+    def check_items(value: Any, path: Path) -> Iterator[Finding]:
+        for i, item in enumerate(items(value)):
+            yield from check(item, (*path, i))
+
+    return check_items
+
+
+def duplicates(holders: Any, field: str, path: Path) -> Iterator[Finding]:
+    """Report items with the same value in `field`; empty values are reported as missing elsewhere."""
+    seen: set[str] = set()
+    for i, holder in enumerate(items(holders)):
+        value = mapping(holder).get(field)
+        if value and str(value) in seen:
+            yield mistakes.duplicate((*path, i, field), value)
+        seen.add(str(value))
+
+
+def struct(fields: Mapping[str, Check], needs: Sequence[str] = (), also: Check | None = None) -> Check:
+    """A mapping: `needs` are the fields that must not be empty, `also` checks several fields together."""
+    return partial(check_fields, fields, tuple(needs), also)
+
+
+def check_fields(
+    fields: Mapping[str, Check], needs: tuple[str, ...], also: Check | None, value: Any, path: Path
+) -> Iterator[Finding]:
+    """Check the fields of a mapping; absent fields are only subject to `needs` and `also`."""
+    if not isinstance(value, dict):
+        return
+    for name in needs:
+        if value.get(name) in (None, "", []):
+            yield mistakes.missing((*path, name))
+    for name, item in value.items():
+        if name in fields and item is not None and (item != "" or name not in needs):
+            yield from fields[name](item, (*path, name))
+    if also is not None:
+        yield from also(value, path)

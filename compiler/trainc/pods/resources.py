@@ -1,0 +1,224 @@
+"""Resources of containers and pods: names, amounts, limits, claims.
+
+Source: kubernetes pkg/apis/core/validation/validation.go (validateResourceRequirements, validatePodResources) and
+pkg/apis/core/helper/helpers.go (IsExtendedResourceName, IsOvercommitAllowed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from trainc.findings import Finding, Path
+from trainc.kube.documents import Json, items, mapping
+from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
+from trainc.pods import mistakes
+from trainc.pods.checks import dns_label, is_key
+
+_COMPUTE = ("cpu", "memory")
+_STANDARD = (*_COMPUTE, "ephemeral-storage")
+_HUGE_PAGES = "hugepages-"
+_NATIVE_DOMAIN = "kubernetes.io/"
+_RESIZED = ("NotRequired", "RestartContainer")
+
+_NameCheck = Callable[[str, Path], Iterator[Finding]]
+
+
+def check_resources(resources: Any, path: Path, claims: Collection[str] = ()) -> Iterator[Finding]:
+    """Check the `resources` of a container; `claims` are those of the pod."""
+    resources = mapping(resources)
+    yield from _check(resources, path, _container_resource)
+    if resources.get("claims"):
+        yield from _claims(resources["claims"], (*path, "claims"), claims)
+
+
+def _check(resources: Json, path: Path, check_name: _NameCheck) -> Iterator[Finding]:
+    limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
+    for field, amounts in (("limits", limits), ("requests", requests)):
+        for name, amount in amounts.items():
+            if name not in _COMPUTE:
+                yield from check_name(str(name), (*path, field, name))
+            if quantity := _quantity(amount):
+                yield from _amount(str(name), quantity, (*path, field, name))
+    for name, amount in requests.items():
+        if (name in limits or _cannot_be_overcommitted(str(name))) and (request := _quantity(amount)):
+            limit = _quantity(limits[name]) if name in limits else None
+            yield from _against_limit(str(name), request, limit, path, limited=name in limits)
+    names = {*map(str, limits), *map(str, requests)}
+    if any(name.startswith(_HUGE_PAGES) for name in names) and not names.intersection(_COMPUTE):
+        message, hint = "huge pages need a cpu or memory request as well", "add a memory limit"
+        yield Finding("InvalidResources", "error", message, hint=hint, path=path)
+
+
+def _quantity(amount: object) -> Quantity | None:
+    try:
+        return parse_quantity(str(amount))
+    except ValueError:
+        return None  # Reported by the schema stage.
+
+
+def _container_resource(name: str, path: Path) -> Iterator[Finding]:
+    if name in _STANDARD or (name.startswith(_HUGE_PAGES) and is_key(name)):
+        return
+    if "/" not in name:
+        message = f"containers cannot request a resource called {name!r}"
+        hint = "use cpu, memory, ephemeral-storage, or the full name of a device, such as nvidia.com/gpu"
+        yield Finding("UnknownResource", "error", message, hint=hint, path=path)
+    elif not is_key(name):
+        message, hint = (
+            f"{name!r} is not a valid resource name",
+            "write <domain>/<name>, such as nvidia.com/gpu",
+        )
+        yield Finding("UnknownResource", "error", message, hint=hint, path=path)
+    elif _is_extended(name) and (name.startswith("requests.") or not is_key(f"requests.{name}")):
+        message = f"{name!r} is not a valid device name"
+        hint = f"write {name.removeprefix('requests.')}" if name.startswith("requests.") else "use a shorter domain"
+        yield Finding("UnknownResource", "error", message, hint=hint, path=path)
+
+
+def _pod_resource(name: str, path: Path) -> Iterator[Finding]:
+    if name not in _COMPUTE and not name.startswith(_HUGE_PAGES):
+        message = f"{name!r} cannot be requested for the whole pod"
+        hint = "move it to the resources of a container: a pod can only have cpu, memory and hugepages-*"
+        yield Finding("UnknownResource", "error", message, hint=hint, path=path)
+
+
+def _amount(name: str, amount: Quantity, path: Path) -> Iterator[Finding]:
+    if amount.nanos < 0:
+        message = f"{name} cannot be {amount}"
+        yield Finding("OutOfRange", "error", message, hint="use 0 or more", path=path)
+    if _is_extended(name) and amount.nanos % (NANOS_PER_UNIT // 1000 * 1000):
+        message = f"{name} counts whole devices, and {amount} is not a whole number"
+        yield Finding("ExtendedResourceNotInteger", "error", message, hint="write a whole number, such as 1", path=path)
+    elif name.startswith(_HUGE_PAGES) and not _is_divisible(name, amount):
+        message = f"{amount} is not a multiple of the page size in {name}"
+        yield Finding(
+            "InvalidResources",
+            "error",
+            message,
+            hint="write a multiple of the page size, such as hugepages-2Mi: 1Gi",
+            path=path,
+        )
+
+
+def _is_divisible(name: str, amount: Quantity) -> bool:
+    page = _quantity(name.removeprefix(_HUGE_PAGES))
+    if page is None or page.nanos <= 0 or page.nanos % NANOS_PER_UNIT:
+        return False
+    return amount.units % page.units == 0
+
+
+def _against_limit(
+    name: str, request: Quantity, limit: Quantity | None, path: Path, *, limited: bool
+) -> Iterator[Finding]:
+    place = (*path, "requests", name)
+    if _cannot_be_overcommitted(name):
+        if not limited:
+            message = f"{name}: {request} is requested without a limit, which Kubernetes refuses for devices"
+            hint = f"move it to limits: {{{name}: {request}}}; the request is the same by default"
+            finding = Finding(
+                "ExtendedResourceUnequal", "error", message, hint=hint, path=(*path, "limits"), source_path=place
+            )
+            yield finding
+        elif limit is not None and limit.nanos != request.nanos:
+            message = f"the request of {name} is {request} and its limit {limit}; they must be equal"
+            yield Finding(
+                "ExtendedResourceUnequal", "error", message, hint="remove the request, or make them equal", path=place
+            )
+    elif limit is not None and request.nanos > limit.nanos:
+        message = f"the request of {name} is {request}, more than its limit of {limit}"
+        yield Finding("RequestExceedsLimit", "error", message, hint="raise the limit, or lower the request", path=place)
+
+
+def _cannot_be_overcommitted(name: str) -> bool:
+    return _is_extended(name) or name.startswith(_HUGE_PAGES)
+
+
+def _is_extended(name: str) -> bool:
+    return "/" in name and _NATIVE_DOMAIN not in name
+
+
+def _claims(claims: Any, path: Path, known: Collection[str]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for i, claim in enumerate(map(mapping, items(claims))):
+        name, request = str(claim.get("name") or ""), str(claim.get("request") or "")
+        if not name:
+            yield mistakes.missing((*path, i, "name"))
+            continue
+        if request:
+            yield from dns_label(request, (*path, i, "request"))
+        key = f"{name}/{request}" if request else name
+        whole_after_part = not request and any(other.startswith(f"{name}/") for other in seen)
+        if name in seen or key in seen or whole_after_part:
+            yield mistakes.duplicate((*path, i), key)
+        seen.add(key)
+        if name not in known:
+            yield mistakes.not_in_pod((*path, i), "claim (resourceClaims)", name, known)
+
+
+def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -> Iterator[Finding]:
+    """Check `resizePolicy`: what happens to a container when its resources change."""
+    seen: set[str] = set()
+    for i, policy in enumerate(map(mapping, items(policies))):
+        name, restart = policy.get("resourceName"), policy.get("restartPolicy")
+        if str(name) in seen:
+            yield mistakes.duplicate((*path, i), name)
+        seen.add(str(name))
+        if name not in _COMPUTE:
+            yield mistakes.unsupported((*path, i, "resourceName"), name, _COMPUTE)
+        if restart not in _RESIZED:
+            yield mistakes.unsupported((*path, i, "restartPolicy"), restart, _RESIZED)
+        elif pod_restart_policy == "Never" and restart != "NotRequired":
+            message, hint = "a pod that is never restarted cannot restart a container", "use restartPolicy: NotRequired"
+            yield mistakes.conflict((*path, i, "restartPolicy"), message, hint)
+
+
+def check_pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
+    """Check pod-level `resources`, which must cover those of the containers."""
+    resources, place = mapping(spec["resources"]), (*path, "resources")
+    if mapping(spec.get("os")).get("name") == "windows":
+        yield mistakes.misplaced(
+            place, "a Windows pod cannot have resources for the whole pod", "move them to the containers"
+        )
+        return
+    if resources.get("claims") is not None:
+        message, hint = "claims cannot be set for the whole pod", "move claims to the resources of a container"
+        yield mistakes.misplaced((*place, "claims"), message, hint)
+    yield from _check(resources, place, _pod_resource)
+    requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
+    for kind, amounts in (("requests", requests), ("limits", limits)):
+        for name in map(str, amounts):
+            wanted, own = _together(spec, kind, name), _quantity(amounts[name])
+            exact = kind == "requests" or name.startswith(_HUGE_PAGES)
+            if exact and own is not None and wanted > own.nanos:
+                message = f"the {kind} of {name} are {Quantity(wanted, own.family)} for the containers, but {own} for the whole pod"
+                yield Finding(
+                    "RequestExceedsLimit", "error", message, hint="increase that of the pod", path=(*place, kind, name)
+                )
+    for i, container in enumerate(map(mapping, items(spec.get("containers")))):
+        for name, amount in mapping(mapping(container.get("resources")).get("limits")).items():
+            limit, most = _quantity(amount), _quantity(limits.get(name))
+            if limit is not None and most is not None and limit.nanos > most.nanos:
+                message = f"the limit of {name} is {limit} for the container, but {most} for the whole pod"
+                where = (*path, "containers", i, "resources", "limits", name)
+                yield Finding("RequestExceedsLimit", "error", message, hint="raise the limit of the pod", path=where)
+
+
+def _together(spec: Json, kind: str, name: str) -> int:
+    """Return the total requests or limits of a pod's containers in billionths, or those of a larger init container."""
+    at_once, alone = 0, 0
+    for field in ("initContainers", "containers"):
+        for container in map(mapping, items(spec.get(field))):
+            amount = _quantity(mapping(mapping(container.get("resources")).get(kind)).get(name, "0"))
+            nanos = amount.nanos if amount is not None else 0
+            if field == "containers" or container.get("restartPolicy") == "Always":
+                at_once += nanos
+            else:
+                alone = max(alone, at_once + nanos)
+    return max(at_once, alone)
+
+
+def check_overhead(overhead: Any, path: Path) -> Iterator[Finding]:
+    """Check `overhead`, the amounts that a runtime class adds to a pod."""
+    for finding in _check({"limits": overhead}, (), _container_resource):
+        yield Finding(finding.code, "error", finding.message, hint=finding.hint, path=(*path, *finding.path[1:]))

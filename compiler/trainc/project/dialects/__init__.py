@@ -1,0 +1,87 @@
+"""Dialects: APIs other than trainer.kubeflow.org/v1alpha1 that existing documents use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from trainc.kube.documents import Json, value_at
+from trainc.kube.names import KINDS, RUNTIME_KINDS, TRAINER_GROUP
+from trainc.project.dialects.dialect import Conversion, Dialect, DialectContext
+
+__all__ = [
+    "DIALECTS",
+    "OME",
+    "OME_API",
+    "OME_GROUP",
+    "V2ALPHA1",
+    "V2ALPHA1_API",
+    "V2ALPHA1_GROUP",
+    "Conversion",
+    "Dialect",
+    "DialectContext",
+    "claimed_by",
+    "dialect_of",
+    "is_legacy",
+    "is_trainer_document",
+    "surroundings_of",
+]
+
+
+OME_GROUP = "ome.io"
+OME_API = f"{OME_GROUP}/v1beta1"
+V2ALPHA1_GROUP = "kubeflow.org"
+V2ALPHA1_API = f"{V2ALPHA1_GROUP}/v2alpha1"
+_BASE_MODEL_KIND = "ClusterBaseModel"
+_RUNTIMES = {kind: kind for kind in RUNTIME_KINDS}
+_TRAINJOB = {"TrainJob": "TrainJob", **_RUNTIMES}
+
+OME = Dialect("ome", OME_GROUP, (OME_API,), {"TrainingJob": "TrainJob", **_RUNTIMES}, needs_initializers=True)
+V2ALPHA1 = Dialect("v2alpha1", V2ALPHA1_GROUP, (V2ALPHA1_API,), _TRAINJOB)
+# The name of the API for one day.
+ONE_DAY_V2ALPHA1 = Dialect("v2alpha1", TRAINER_GROUP, (f"{TRAINER_GROUP}/v2alpha1",), _TRAINJOB)
+DIALECTS = (OME, V2ALPHA1, ONE_DAY_V2ALPHA1)
+# Jobs of the Training Operator and the MPI Operator, Trainer's predecessors; only `trainc migrate` supports them.
+_LEGACY_KINDS = frozenset(("PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "MPIJob"))
+
+
+def dialect_of(document: Json) -> Dialect | None:
+    """Return the dialect of a document, or None for Trainer's own API and anything else."""
+    version, kind = document.get("apiVersion"), document.get("kind")
+    known = isinstance(kind, str)
+    return next((d for d in DIALECTS if known and version in d.api_versions and kind in d.kinds), None)
+
+
+def claimed_by(document: Json) -> Dialect | None:
+    """Return the dialect whose group and kind a document uses, even if the version does not exist."""
+    group, _, version = str(document.get("apiVersion", "")).partition("/")
+    kind = str(document.get("kind"))
+    return next((d for d in DIALECTS if version and group == d.group and kind in d.kinds), None)
+
+
+def is_legacy(document: Json) -> bool:
+    """Return whether a document is a job of Trainer's predecessors, in any API version."""
+    kind = document.get("kind")
+    if not isinstance(kind, str) or kind not in _LEGACY_KINDS:
+        return False
+    return str(document.get("apiVersion")).partition("/")[0] == V2ALPHA1_GROUP
+
+
+def is_trainer_document(document: Json) -> bool:
+    """Return whether a document is, or is meant to be, a TrainJob or runtime of any dialect."""
+    group = str(document.get("apiVersion") or "").partition("/")[0]
+    kind = document.get("kind")
+    if group == TRAINER_GROUP or (kind in KINDS and (not group or group.endswith("kubeflow.org"))):
+        return True
+    return claimed_by(document) is not None
+
+
+def dialect_context(documents: Iterable[Json]) -> DialectContext:
+    """Collect what the conversion of a document may need from the rest of the input."""
+    models: dict[str, str] = {}
+    for document in documents:
+        if document.get("kind") == _BASE_MODEL_KIND and document.get("apiVersion") == OME_API:
+            uri = value_at(document, ("spec", "storage", "storageUri"))
+            name = value_at(document, ("metadata", "name"))
+            if isinstance(name, str) and isinstance(uri, str):
+                models[name] = uri
+    return DialectContext(models)

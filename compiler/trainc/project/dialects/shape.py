@@ -1,0 +1,319 @@
+"""Shapes: the fields of a dialect's own structs, checked before conversion.
+
+Shapes only describe what a conversion moves or drops. Types of Kubernetes and Trainer are left to the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trainc.findings import Finding, Path
+from trainc.findings.text import near_names
+from trainc.kube import names
+from trainc.kube.documents import Json
+from trainc.project.dialects.dialect import Conversion, Move
+from trainc.startup.records import dataclass
+
+ANY = "anything"
+TEXT = "a string"
+PROCESSES = "a string or a whole number"
+SCALARS = "a mapping of names to values"
+Shape: TypeAlias = Mapping[str, "Shape | str"]
+
+# Fields of API drafts and other frameworks, and their names in these APIs.
+_RENAMED_FIELDS = {
+    "mlSpec": "mlPolicy",
+    "torchSpec": "torch",
+    "pytorch": "torch",
+    "mpiSpec": "mpi",
+    "podGroupSpec": "podGroupPolicy",
+    "trainingRuntimeRef": "runtimeRef",
+    "storageKey": "key",
+    "datasetConfig": "datasets",
+    "replicatedJobs": "template.spec.replicatedJobs",
+}
+
+
+def check_shape(
+    value: Mapping[str, Any], shape: Shape, api: str, path: Path = ()
+) -> tuple[dict[str, Any], list[Finding]]:
+    """Return the fields that fit `shape`, and an error for each other field; nulls count as absent."""
+    fitting: dict[str, Any] = {}
+    findings: list[Finding] = []
+    for name, field in value.items():
+        here = (*path, str(name))
+        wanted = shape.get(name)
+        if wanted is None:
+            findings.append(_unknown(str(name), shape, api, here))
+        elif field is None:
+            continue
+        elif isinstance(wanted, Mapping) and isinstance(field, Mapping):
+            fitting[name], found = check_shape(field, wanted, api, here)
+            findings += found
+        elif _is(field, wanted):
+            fitting[name] = field
+        else:
+            findings.append(_wrong_type(wanted, field, here))
+    return fitting, findings
+
+
+def _is(value: Any, wanted: Shape | str) -> bool:
+    return wanted == ANY or (isinstance(wanted, str) and _TESTS[wanted](value))
+
+
+_TESTS: Mapping[str, Callable[[Any], bool]] = {
+    TEXT: lambda value: isinstance(value, str),
+    PROCESSES: lambda value: isinstance(value, str | int) and not isinstance(value, bool),
+    SCALARS: lambda value: isinstance(value, Mapping) and all(isinstance(v, str | int | float) for v in value.values()),
+}
+
+
+def _wrong_type(wanted: Shape | str, value: Any, path: Path) -> Finding:
+    expected = wanted if isinstance(wanted, str) else "a mapping"
+    shown = value if isinstance(value, str | int | float) else {list: "a list"}.get(type(value), "a mapping")
+    hint = (
+        "quote it"
+        if wanted == TEXT
+        else ("write `key: value` lines, indented under it" if expected.startswith("a mapping") else "")
+    )
+    return Finding("WrongType", "error", f"expected {expected}, got {shown!r}", hint=hint, path=path)
+
+
+def _unknown(name: str, shape: Shape, api: str, path: Path) -> Finding:
+    hint = next(iter(_hints(name, shape)), "remove it")
+    return Finding("UnknownField", "error", f"{api} has no field {name} here", hint=hint, path=path)
+
+
+def _hints(name: str, shape: Shape) -> Iterator[str]:
+    new_name = _RENAMED_FIELDS.get(name, "")
+    if new_name.partition(".")[0] in shape:
+        yield f"write {new_name}: the field was renamed"
+    for field, inner in shape.items():
+        if isinstance(inner, Mapping) and name in inner:
+            yield f"indent {name} under {field}"
+    for near in near_names(name, shape, 1, 0.6):
+        yield f"did you mean {near}?"
+
+
+# Converts the job `initializer` of older dialects to one job per init container.
+#
+# There, the steps are the init containers dataset-initializer and model-initializer of one job; Trainer uses a job
+# for each.
+
+
+JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
+_POD = ("template", "spec", "template", "spec")
+_JOB = "initializer"
+_STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitJobs:
+    """The replicated jobs with a separate job per initializer step, and the original path of everything."""
+
+    jobs: list[Any]
+    moves: tuple[Move, ...]
+    findings: tuple[Finding, ...]
+
+
+def split_initializer(jobs: Sequence[Any]) -> SplitJobs | None:
+    """Split the job `initializer`; returns None if there is no such job or it has no known steps.
+
+    The steps come first, because jobs of a JobSet can only depend on earlier ones. Every job that has no dependencies,
+    or depends on `initializer`, depends on the last step afterwards.
+    """
+    at = next((i for i, job in enumerate(jobs) if isinstance(job, Mapping) and job.get("name") == _JOB), None)
+    if at is None:
+        return None
+    pod = _pod(jobs[at])
+    init_containers = pod.get("initContainers")
+    steps = [
+        (i, c)
+        for i, c in enumerate(init_containers if isinstance(init_containers, list) else ())
+        if isinstance(c, Mapping) and c.get("name") in _STEPS
+    ]
+    if not steps:
+        return None
+    last = steps[-1][1]["name"]
+    others = [(i, job) for i, job in enumerate(jobs) if i != at]
+    split: list[Any] = [_step_job(jobs[at], pod, steps, position) for position in range(len(steps))]
+    split += [_waiting(job, last) if isinstance(job, Mapping) else job for _, job in others]
+    return SplitJobs(split, _moves(at, steps, others), tuple(_notices(at, pod, last, len(steps))))
+
+
+def _step_job(job: Json, pod: Json, steps: Sequence[tuple[int, Json]], position: int) -> dict[str, Any]:
+    """Return the job of one step: the old job with only the container of the step, after the step before it."""
+    container = steps[position][1]
+    kept = [c for c in pod["initContainers"] if not any(c is step for _, step in steps)] if position == 0 else []
+    spec = {key: value for key, value in pod.items() if key not in ("initContainers", "containers")}
+    spec = {**spec, **({"initContainers": kept} if kept else {}), "containers": [container]}
+    template = job["template"]
+    job_spec = {**template["spec"], "template": {**template["spec"]["template"], "spec": spec}}
+    metadata = _mapping(template.get("metadata"))
+    labels = {**_mapping(metadata.get("labels")), names.ANCESTOR_LABEL: container["name"]}
+    waits = [{"name": steps[position - 1][1]["name"], "status": "Complete"}] if position else job.get("dependsOn")
+    return {
+        **job,
+        "name": container["name"],
+        **({"dependsOn": waits} if waits else {}),
+        "template": {**template, "metadata": {**metadata, "labels": labels}, "spec": job_spec},
+    }
+
+
+def _waiting(job: Json, last: str) -> Json:
+    waits = job.get("dependsOn")
+    if not waits:
+        return {**job, "dependsOn": [{"name": last, "status": "Complete"}]}
+    if not isinstance(waits, list):
+        return job
+    renamed = [{**w, "name": last} if isinstance(w, Mapping) and w.get("name") == _JOB else w for w in waits]
+    return {**job, "dependsOn": renamed}
+
+
+def _moves(at: int, steps: Sequence[tuple[int, Json]], others: Sequence[tuple[int, Any]]) -> tuple[Move, ...]:
+    found: list[Move] = []
+    for position, (index, _) in enumerate(steps):
+        found.append(Move((*JOBS, position), (*JOBS, at)))
+        found.append(Move((*JOBS, position, *_POD, "containers", 0), (*JOBS, at, *_POD, "initContainers", index)))
+    found += [Move((*JOBS, len(steps) + i), (*JOBS, was)) for i, (was, _) in enumerate(others)]
+    return tuple(found)
+
+
+def _notices(at: int, pod: Json, last: str, count: int) -> list[Finding]:
+    containers = pod.get("containers")
+    dropped = [
+        str(c.get("name")) for c in (containers if isinstance(containers, list) else ()) if isinstance(c, Mapping)
+    ]
+    jobs = "a replicated job" if count == 1 else "replicated jobs that run one after the other"
+    message = f"the init containers of job {_JOB!r} become {jobs}; the other jobs wait for {last}"
+    if dropped:
+        message += f"; its container {', '.join(dropped)} is dropped"
+    hint = "write them as replicated jobs with dependsOn, as in trainer.kubeflow.org/v1alpha1"
+    return [Finding("InitializerJobSplit", "warning", message, hint=hint, path=(*JOBS, at))]
+
+
+def _pod(job: Json) -> Json:
+    """Return the pod spec of a job; empty if the job is malformed, which the schema check reports."""
+    found: Any = job
+    for step in _POD:
+        found = _mapping(found).get(step)
+    return _mapping(found)
+
+
+def _mapping(value: Any) -> Json:
+    return value if isinstance(value, Mapping) else {}
+
+
+# Conversions shared by the older dialects: runtimes, `spec.trainer`, `spec.runtimeRef` and the ML policy.
+
+
+OBJECT: Shape = {"apiVersion": ANY, "kind": ANY, "metadata": ANY, "status": ANY}
+ML_POLICY: Shape = {
+    "numNodes": ANY,
+    "torch": {
+        "numProcPerNode": PROCESSES,
+        "elasticPolicy": {"minNodes": ANY, "maxNodes": ANY, "maxRestarts": ANY, "metrics": ANY},
+    },
+    "mpi": {"numProcPerNode": ANY, "mpiImplementation": ANY, "sshAuthMountPath": ANY, "runLauncherAsNode": ANY},
+}
+VOLCANO: Shape = {"minMember": ANY, "queue": ANY, "priorityClassName": ANY}
+RUNTIME_SPEC: Shape = {
+    "mlPolicy": ML_POLICY,
+    "podGroupPolicy": {"coscheduling": {"scheduleTimeoutSeconds": ANY}, "volcano": VOLCANO},
+    "template": {"metadata": ANY, "spec": ANY},
+}
+
+
+def convert_runtime(document: Json, kind: str, api: str, shape: Shape) -> Conversion:
+    """Convert a runtime to Trainer's API; dialect-specific fields in `shape` stay in `spec` for the caller."""
+    fitting, findings = check_shape(document, shape, api)
+    data = {**fitting, "apiVersion": names.TRAINER_API, "kind": kind}
+    spec = dict(fitting.get("spec") or {})
+    if "mlPolicy" in spec:
+        spec["mlPolicy"], found = convert_policy(spec["mlPolicy"])
+        findings += found
+    split = split_initializer(_jobs(spec))
+    if split is not None:
+        template = spec["template"]
+        spec["template"] = {**template, "spec": {**template["spec"], JOBS[-1]: split.jobs}}
+        findings += split.findings
+    if "spec" in fitting:
+        data["spec"] = spec
+    return Conversion(data, split.moves if split else (), tuple(findings))
+
+
+def _jobs(spec: Json) -> list[Any]:
+    job_set_spec = (spec.get("template") or {}).get("spec")
+    jobs = job_set_spec.get(JOBS[-1]) if isinstance(job_set_spec, Mapping) else None
+    return jobs if isinstance(jobs, list) else []
+
+
+TRAINER: Shape = {
+    **dict.fromkeys(("image", "command", "args", "env", "numNodes", "resourcesPerNode"), ANY),
+    "numProcPerNode": PROCESSES,
+}
+RUNTIME_REF: Shape = dict.fromkeys(("name", "apiGroup", "kind"), ANY)
+
+
+def convert_trainer(trainer: Json) -> tuple[Json, list[Finding]]:
+    """Convert the process count of `spec.trainer` to a number if possible; "auto" is the default and is removed."""
+    if "numProcPerNode" not in trainer:
+        return trainer, []
+    processes, findings = convert_processes(trainer["numProcPerNode"], ("spec", "trainer", "numProcPerNode"))
+    rest = {name: value for name, value in trainer.items() if name != "numProcPerNode"}
+    return (rest if processes == "auto" else {**rest, "numProcPerNode": processes}), findings
+
+
+def convert_runtime_ref(reference: Json, own_group: str) -> Json:
+    """Replace the dialect's own API group with Trainer's; other groups are rejected when the reference is resolved."""
+    return {**reference, "apiGroup": names.TRAINER_GROUP} if reference.get("apiGroup") == own_group else reference
+
+
+# The ML policy of the older dialects, where process counts are strings, and numNodes can be set along with
+# elasticPolicy.
+
+
+_POLICY: Path = ("spec", "mlPolicy")
+
+
+def convert_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
+    """Convert the process count of `spec.mlPolicy` to a number if possible; returns the policy and findings."""
+    findings: list[Finding] = []
+    result = dict(policy)
+    torch = policy.get("torch") or {}
+    if "numProcPerNode" in torch:
+        processes, found = convert_processes(torch["numProcPerNode"], (*_POLICY, "torch", "numProcPerNode"))
+        result["torch"] = {**torch, "numProcPerNode": processes}
+        findings += found
+    nodes = policy.get("numNodes")
+    if isinstance(nodes, int) and nodes < 1:
+        message = f"numNodes is {nodes}; a job needs at least one node"
+        findings.append(
+            Finding("OutOfRange", "error", message, hint="set it to 1 or more", path=(*_POLICY, "numNodes"))
+        )
+    elif nodes is not None and "elasticPolicy" in torch:
+        findings.append(
+            Finding(
+                "ElasticWithNumNodes",
+                "warning",
+                f"numNodes is set together with torch.elasticPolicy; the job starts with {nodes} nodes and stays in the policy's range",
+                hint="remove numNodes to start with minNodes nodes",
+                path=(*_POLICY, "numNodes"),
+            )
+        )
+    return result, findings
+
+
+def convert_processes(value: int | str, path: Path) -> tuple[int | str, list[Finding]]:
+    """Convert a process count to a number or a word ("auto"); an unquoted number gets a warning."""
+    if isinstance(value, str):
+        return (int(value) if value.isdecimal() else value), []
+    warning = Finding(
+        "CoercedType",
+        "warning",
+        f"numProcPerNode is a string in this API, and {value} is a number; it is compiled as {str(value)!r}",
+        hint=f'quote it: "{value}"',
+        path=path,
+    )
+    return value, [warning]

@@ -1,0 +1,420 @@
+"""Applies overlays in kustomize's order: patches first, then namespace, names, labels, annotations and images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from trainc.findings import Diagnostic, Path, Severity, format_path
+from trainc.findings.text import did_you_mean
+from trainc.kube.documents import FieldPath, stable_path
+from trainc.kube.strategic_merge import Copies, PatchFailedError, merge_overlay
+from trainc.project.dialects import is_trainer_document
+from trainc.project.overlays.overlay import ImageChange, Overlay, Patch
+from trainc.project.overlays.patterns import Edited, Origin, exact_target, identity
+from trainc.startup.records import dataclass
+
+# JSON Patch (RFC 6902) with JSON Pointers (RFC 6901).
+
+
+_END = "-"
+# Repeated copies grow exponentially, like nested aliases, and repeated additions can nest deeply.
+_MOST_COPIED = 10_000
+_MOST_VALUES = 5_000_000
+_DEEPEST = 300
+_WITH_VALUE = ("add", "replace", "test")
+_WITH_FROM = ("move", "copy")
+_OPERATIONS = ("remove", *_WITH_VALUE, *_WITH_FROM)
+
+
+class _MissingError(Exception):
+    """The path of an operation does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    index: int
+    name: str
+    path: tuple[str, ...]
+    value: Any = None
+    source: tuple[str, ...] = ()
+
+
+def apply_operations(
+    data: Mapping[str, Any], operations: Sequence[Any], copies: Copies | None = None
+) -> tuple[dict[str, Any], list[tuple[FieldPath, Path]]]:
+    """Apply all operations; return the result and (path, path in `operations`) of each field written.
+
+    Containers of `data` that `copies` owns are changed in place, and all others are copied first. Raises
+    PatchFailedError with the path of the first operation that is malformed or does not apply.
+    """
+    result: Any = data
+    made, own = 0, copies or Copies()
+    written: list[tuple[FieldPath, Path]] = []
+    for operation in [_read(i, raw) for i, raw in enumerate(operations)]:
+        try:
+            result, at, values = _apply(result, operation, own)
+        except _MissingError as missing:
+            raise PatchFailedError(str(missing), (operation.index, "path")) from None
+        made += values
+        if made > _MOST_VALUES:
+            raise PatchFailedError("the operations would make the document too large", (operation.index,))
+        if at is not None:
+            place: Path = (operation.index, "value") if operation.name in _WITH_VALUE else (operation.index,)
+            written.append((stable_path(at, result), place))
+    if not isinstance(result, dict):
+        raise PatchFailedError("the operations remove the whole object", (0,))
+    return result, written
+
+
+def _read(index: int, raw: Any) -> _Operation:
+    if not isinstance(raw, Mapping):
+        raise PatchFailedError("an operation needs op and path, and value where op is add, replace or test", (index,))
+    name = raw.get("op")
+    if name not in _OPERATIONS:
+        raise PatchFailedError(f"op {name!r} is not supported; use one of {', '.join(_OPERATIONS)}", (index, "op"))
+    needed = ("path", *(("value",) if name in _WITH_VALUE else ()), *(("from",) if name in _WITH_FROM else ()))
+    for field in needed:
+        if field not in raw:
+            raise PatchFailedError(f"{name} needs {field!r}", (index,))
+    source = _pointer(raw["from"], (index, "from")) if name in _WITH_FROM else ()
+    return _Operation(index, name, _pointer(raw["path"], (index, "path")), raw.get("value"), source)
+
+
+def _pointer(text: Any, place: Path) -> tuple[str, ...]:
+    if text == "":
+        return ()
+    if not isinstance(text, str) or not text.startswith("/"):
+        raise PatchFailedError(f"{text!r} is not a valid JSON Pointer; write it like /spec/trainer/env/0", place)
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
+
+
+def _apply(data: Any, operation: _Operation, copies: Copies) -> tuple[Any, Path | None, int]:
+    """Apply one operation; return the data, the path written (if any), and the number of values added."""
+    if operation.name == "test":
+        if _get(data, operation.path) != operation.value:
+            raise _MissingError(f"the value at {_format_pointer(operation.path)} is not the value that `test` expects")
+        return data, None, 0
+    if operation.name == "remove":
+        return _edit(data, operation.path, _remove, copies), None, 0
+    value = _get(data, operation.source) if operation.source else operation.value
+    size, height = _size_limit(value)
+    if len(operation.path) + height > _DEEPEST:
+        raise _MissingError(f"{_format_pointer(operation.path)} would nest the document too deeply")
+    if operation.name == "replace":
+        _get(data, operation.path)
+    elif operation.name == "copy":
+        if size > _MOST_COPIED:
+            raise _MissingError(
+                f"more than {_MOST_COPIED:,} values at {_format_pointer(operation.source)} are too many to copy"
+            )
+        value = _copy(value)
+    elif operation.name == "move":
+        data = _edit(data, operation.source, _remove, copies)
+    return *_write(data, operation.path, value, copies, adding=operation.name != "replace"), size
+
+
+def _write(data: Any, path: tuple[str, ...], value: Any, copies: Copies, *, adding: bool) -> tuple[Any, Path]:
+    if not path:
+        return value, ()
+    where: list[str | int] = []
+    parent = data
+    for step in path:
+        where.append(_step(parent, step, path, adding))
+        parent = parent[where[-1]] if _has(parent, where[-1]) else None
+
+    def put(container: Any, step: str | int) -> None:
+        if isinstance(step, int) and adding:
+            container.insert(step, value)
+        else:
+            container[step] = value
+
+    return _edit(data, path, put, copies), tuple(where)
+
+
+def _edit(data: Any, path: tuple[str, ...], change: Callable[[Any, str | int], None], copies: Copies) -> Any:
+    """Apply `change` to the parent container of `path`, copying shared containers on the way."""
+    if not path:
+        raise _MissingError("an operation cannot remove the whole document; use a patch with `$patch: delete`")
+    step = _step(data, path[0], path, adding=True)
+    own = copies.of(data)
+    if len(path) == 1:
+        change(own, step)
+        return own
+    if not _has(data, step):
+        raise _MissingError(f"{_format_pointer(path)} does not exist: there is nothing at {_format_pointer(path[:1])}")
+    own[step] = _edit(own[step], path[1:], change, copies)
+    return own
+
+
+def _remove(container: Any, step: str | int) -> None:
+    if not _has(container, step):
+        raise _MissingError(f"there is no {step!r} to remove")
+    del container[step]
+
+
+def _copy(value: Any) -> Any:
+    """Return a deep copy, so that later changes to the original do not affect it."""
+    if isinstance(value, Mapping):
+        return {key: _copy(inner) for key, inner in value.items()}
+    return [_copy(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _get(data: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        at = _step(data, step, path, adding=False)
+        if not _has(data, at):
+            raise _MissingError(f"there is nothing at {_format_pointer(path)}")
+        data = data[at]
+    return data
+
+
+def _step(container: Any, step: str, path: tuple[str, ...], adding: bool) -> str | int:
+    if isinstance(container, Mapping):
+        return step
+    if not isinstance(container, list):
+        raise _MissingError(
+            f"there is nothing at {_format_pointer(path)}: {step!r} goes into a value that is neither a mapping nor a list"
+        )
+    if step == _END:
+        return len(container)
+    if not step.isdecimal() or not step.isascii() or (step != "0" and step.startswith("0")):
+        raise _MissingError(f"{step!r} in {_format_pointer(path)} is not a valid list index")
+    if int(step) > len(container) - (not adding):
+        raise _MissingError(f"the list in {_format_pointer(path)} has only {len(container)} items")
+    return int(step)
+
+
+def _size_limit(value: Any) -> tuple[int, int]:
+    """Return the number of values in `value` (shared ones count each time) and its depth, up to the limits."""
+    level, size, height = [value], 0, 0
+    while level and height <= _DEEPEST and size <= _MOST_VALUES:
+        inner = [
+            item.values() if isinstance(item, Mapping) else item for item in level if isinstance(item, Mapping | list)
+        ]
+        size += sum(map(len, inner))
+        height += bool(inner)
+        level = [child for children in inner for child in children if isinstance(child, Mapping | list)]
+    return size, height
+
+
+def _has(container: Any, step: str | int) -> bool:
+    if isinstance(step, str):
+        return isinstance(container, Mapping) and step in container
+    return isinstance(container, list) and step < len(container)
+
+
+def _format_pointer(path: tuple[str, ...]) -> str:
+    return "/" + "/".join(path)
+
+
+# Fields that identify the document to patch, and are not themselves changes.
+_IDENTITY = ("apiVersion", "kind")
+_IDENTITY_METADATA = ("name", "namespace")
+# Each hint searches all documents.
+_MOST_HINTS = 20
+
+# An image or patch that matched a document: the number of its layer, its kind, and its index in the layer.
+Use: TypeAlias = tuple[int, Literal["image", "patch"], int]
+
+
+class Layer:
+    """One overlay during application. Its effect on a document does not depend on other documents."""
+
+    def __init__(self, overlay: Overlay, patches: Sequence[Patch], number: int = 0) -> None:
+        self._overlay = overlay
+        self._patches = patches
+        self._number = number
+        self.diagnostics: list[Diagnostic] = []
+
+    def apply(self, documents: Iterable[Edited], uses: set[Use]) -> list[Edited]:
+        """Apply the overlay; returns the remaining documents and adds everything that matched one to `uses`."""
+        images: set[int] = set()
+        patched = (self._patched(document, uses) for document in documents)
+        done = [transform(d, self._overlay, images) for d in patched if d is not None]
+        uses.update((self._number, "image", index) for index in images)
+        return done
+
+    def unused(self, documents: Sequence[Edited], uses: set[Use]) -> list[Diagnostic]:
+        """Return an error for each patch that matches nothing, and a warning for each image that no container uses."""
+        patches = [p for i, p in enumerate(self._patches) if (self._number, "patch", i) not in uses]
+        images = [c for i, c in enumerate(self._overlay.images) if (self._number, "image", i) not in uses]
+        return [
+            *(self._missing_target(patch, documents) for patch in patches[:_MOST_HINTS]),
+            *(self._missing_target(patch, ()) for patch in patches[_MOST_HINTS:]),
+            *(self._missing_image(change, documents) for change in images),
+        ]
+
+    def _patched(self, document: Edited, uses: set[Use]) -> Edited | None:
+        found: Edited | None = document
+        for index, patch in enumerate(self._patches):
+            if found is not None and patch.target.fits(found):
+                uses.add((self._number, "patch", index))
+                found = self._apply_patch(found, patch)
+        return found
+
+    def _apply_patch(self, document: Edited, patch: Patch) -> Edited | None:
+        try:
+            if isinstance(patch.body, Mapping):
+                data, written = merge_overlay(document.data, _change(patch.body), document.copies)
+            else:
+                data, written = apply_operations(document.data, patch.body, document.copies)
+        except PatchFailedError as failed:
+            self._failed(document, patch, failed)
+            return document
+        if data is None:
+            return None
+        origins = [(path, Origin(patch.document, (*patch.prefix, *place))) for path, place in written]
+        return document.with_data(data, origins)
+
+    def _failed(self, document: Edited, patch: Patch, failed: PatchFailedError) -> None:
+        namespace, name = identity(document.data)
+        what = f"{document.data.get('kind')} {'/'.join(part for part in (namespace, name) if part)}"
+        in_place = ("patch", *failed.path) if patch.entry.file is None else ("path",)
+        self.diagnostics.append(
+            Diagnostic(
+                "PatchFailed",
+                "error",
+                f"the patch does not apply to {what}: {failed}",
+                hint="fix the patch, or narrow its target to the documents it is written for",
+                object=self._overlay.label,
+                path=format_path((*patch.entry.path, *in_place)),
+                source=patch.document.locate((*patch.prefix, *failed.path)),
+            )
+        )
+
+    def _missing_target(self, patch: Patch, documents: Sequence[Edited]) -> Diagnostic:
+        names = [identity(document.data)[1] for document in documents]
+        # A patch without an explicit target applies to the apiVersion, kind and name in its body.
+        wanted = patch.target.name.text if patch.target.name is not None else ""
+        some = ", ".join(f"{d.data.get('kind')} {identity(d.data)[1]}" for d in documents[:5]) or "none"
+        hint = did_you_mean(wanted, names) or f"documents here: {some}{' and others' if documents[5:] else ''}"
+        return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path)
+
+    def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:
+        names = image_names(documents)
+        hint = did_you_mean(change.name, names) or f"images here: {', '.join(names[:5]) or 'none'}"
+        message = f"no container uses the image {change.name!r}"
+        return self._diagnostic("ImageNotUsed", "warning", message, hint, change.path)
+
+    def _diagnostic(self, code: str, severity: Severity, message: str, hint: str, path: Path) -> Diagnostic:
+        place = self._overlay.document.locate(path)
+        return Diagnostic(
+            code, severity, message, hint=hint, object=self._overlay.label, path=format_path(path), source=place
+        )
+
+
+def _change(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a strategic merge patch without the fields that identify its document."""
+    change = {key: value for key, value in body.items() if key not in _IDENTITY}
+    metadata = change.get("metadata")
+    if isinstance(metadata, Mapping):
+        change["metadata"] = {key: value for key, value in metadata.items() if key not in _IDENTITY_METADATA}
+    return change
+
+
+def target_of_body(body: Any) -> Any:
+    """Return the target that a patch identifies in its body, or None if it lacks a kind or name."""
+    named = isinstance(body, Mapping) and body.get("kind") and isinstance(body.get("metadata"), Mapping)
+    return exact_target(body) if named and body["metadata"].get("name") else None
+
+
+# Everything that overlays change apart from patches: namespace, name, labels, annotations, images. TrainJobs get all of
+# it. Runtimes are never applied to the cluster. They get the namespace, so that they stay with their TrainJobs, and the
+# images, but keep their names, so that runtimeRefs stay valid. Other documents are left alone: a SealedSecret, for
+# example, is bound to its name and namespace.
+
+
+# TrainJob is the kind of Trainer and v2alpha1, TrainingJob that of OME.
+_JOB_KINDS = ("TrainJob", "TrainingJob")
+_NAMESPACED_KINDS = (*_JOB_KINDS, "TrainingRuntime")
+_KINDS = (*_NAMESPACED_KINDS, "ClusterTrainingRuntime")
+_CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
+
+
+def _is_concerned(data: Mapping[str, Any]) -> bool:
+    """Return whether a document is a TrainJob or a runtime, in any dialect."""
+    return data.get("kind") in _KINDS and is_trainer_document(data)
+
+
+def transform(document: Edited, overlay: Overlay, used_images: set[int]) -> Edited:
+    """Apply everything except patches; adds the indexes of images that are in use to `used_images`."""
+    if not _is_concerned(document.data):
+        return document
+    before, kind = document, document.data["kind"]
+    if overlay.namespace and kind in _NAMESPACED_KINDS:
+        document = _set(document, overlay, ("metadata", "namespace"), overlay.namespace, ("namespace",))
+    if kind in _JOB_KINDS:
+        document = _renamed(document, overlay)
+        for field, pairs in (("labels", overlay.labels), ("annotations", overlay.annotations)):
+            for pair in pairs:
+                document = _set(document, overlay, ("metadata", field, pair.key), pair.value, pair.path)
+    document = _with_images(document, overlay, used_images)
+    return document if document is before else before.renamed(document)
+
+
+def _set(document: Edited, overlay: Overlay, path: Path, value: Any, origin: Path) -> Edited:
+    return document.with_field(path, value, Origin(overlay.document, origin))
+
+
+def _renamed(document: Edited, overlay: Overlay) -> Edited:
+    metadata = document.data.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return document
+    name = metadata.get("name")
+    new = f"{overlay.name_prefix}{name}{overlay.name_suffix}"
+    if not isinstance(name, str) or new == name:
+        return document
+    # No origin: diagnostics about the name should point at the document, which is where its author looks.
+    return document.with_data({**document.data, "metadata": {**metadata, "name": new}}, ())
+
+
+def _with_images(document: Edited, overlay: Overlay, used: set[int]) -> Edited:
+    if not overlay.images:
+        return document
+    changes: dict[str, list[int]] = {}
+    for index, change in enumerate(overlay.images):
+        changes.setdefault(change.name, []).append(index)
+    for path, image in list(_images(document.data, ())):
+        if met := changes.get(_split_image(image)[0]):
+            used.update(met)
+            last = overlay.images[met[-1]]
+            document = _set(document, overlay, path, change_image(image, last), last.path)
+    return document
+
+
+def _images(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the path and image of every container and of the trainer."""
+    if isinstance(value, Mapping):
+        holds_image = path[-1:] == ("trainer",) or (len(path) > 1 and path[-2] in _CONTAINER_LISTS)
+        if holds_image and isinstance(value.get("image"), str):
+            yield (*path, "image"), value["image"]
+        for key, inner in value.items():
+            yield from _images(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _images(inner, (*path, index))
+
+
+def change_image(image: str, change: ImageChange) -> str:
+    """Return the image with `change` applied: a new digest replaces the tag, and a new tag replaces both."""
+    name, tag, digest = _split_image(image)
+    name = change.new_name or name
+    if change.digest:
+        return f"{name}{f':{change.new_tag}' if change.new_tag else ''}@{change.digest}"
+    if change.new_tag:
+        return f"{name}:{change.new_tag}"
+    return f"{name}{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
+
+
+def _split_image(image: str) -> tuple[str, str, str]:
+    """Split an image into (name, tag, digest); the colon before a registry's port does not start a tag."""
+    rest, _, digest = image.partition("@")
+    name, colon, tag = rest.rpartition(":")
+    return (name, tag, digest) if colon and "/" not in tag else (rest, "", digest)
+
+
+def image_names(documents: Sequence[Edited]) -> list[str]:
+    """Return the names of all images in use, for a hint."""
+    found = (image for d in documents if _is_concerned(d.data) for _, image in _images(d.data, ()))
+    return list(dict.fromkeys(_split_image(image)[0] for image in found))

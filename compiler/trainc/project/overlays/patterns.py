@@ -1,0 +1,364 @@
+"""Regular expressions in overlays: RE2 syntax, matched in a single pass without backtracking.
+
+Patterns that take Python's `re` exponential time are therefore harmless. In return, and as in RE2, lookaround and
+backreferences are not supported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeAlias
+
+from trainc.findings import Path, Source
+from trainc.kube.documents import FieldPath, Json, resolve_path, stable_path
+from trainc.kube.re2 import Assertion, Character, Group, Part, Repeat, parse_re2
+from trainc.kube.strategic_merge import Copies
+from trainc.reading.document import Document
+from trainc.startup.records import dataclass, field, replace
+
+# Names, namespaces and kinds in Kubernetes have at most 253 characters; longer ones are rejected elsewhere.
+_LONGEST_TEXT = 1_000
+_MOST_STATES = 5_000
+_DEEPEST = 50
+_META = frozenset("\\.[]()|*+?{}^$")
+_ENDS: dict[str, Kind] = {"^": "start", "\\A": "start", "$": "end", "\\z": "end"}
+
+# A state continues to `next`, and a split to `other` as well. `takes` matches the single character to consume.
+Kind: TypeAlias = Literal["character", "split", "start", "end", "done"]
+
+
+@dataclass(slots=True, eq=False)
+class _State:
+    kind: Kind
+    takes: re.Pattern[str] | None = None
+    next: _State | None = None
+    other: _State | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """An expression that must match the whole text."""
+
+    text: str
+    _first: _State | None = field(default=None, compare=False, repr=False)
+
+    def fits(self, text: str) -> bool:
+        """Return whether the whole `text` matches."""
+        if self._first is None:
+            return text == self.text
+        return len(text) <= _LONGEST_TEXT and _run(self._first, text)
+
+
+def literal(text: str) -> Pattern:
+    """Return a pattern that only matches `text` itself."""
+    return Pattern(text)
+
+
+def pattern(text: str) -> Pattern:
+    """Compile a pattern. Raises ValueError if it is invalid, unsupported or too large."""
+    if not _META.intersection(text):
+        return Pattern(text)
+    expression = parse_re2(text)
+    if expression.has_flags:
+        raise ValueError(f"{text!r} sets flags, which trainc does not support")
+    return Pattern(text, _Builder().group(expression.group, _State("done")))
+
+
+class _Builder:
+    """Builds states back to front: each part is given the state that follows it."""
+
+    def __init__(self) -> None:
+        self._states = 0
+        self._depth = 0
+
+    def group(self, group: Group, after: _State) -> _State:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ValueError("groups are nested too deeply")
+        first, *others = (self._sequence(parts, after) for parts in group.alternatives)
+        self._depth -= 1
+        for other in others:
+            first = self._state("split", next=first, other=other)
+        return first
+
+    def _state(self, kind: Kind, **parts: object) -> _State:
+        self._states += 1
+        if self._states > _MOST_STATES:
+            raise ValueError("the regular expression is too large")
+        return _State(kind, **parts)  # type: ignore[arg-type]
+
+    def _sequence(self, parts: list[Part], after: _State) -> _State:
+        for part in reversed(parts):
+            after = self._part(part, after)
+        return after
+
+    def _part(self, part: Part, after: _State) -> _State:
+        match part:
+            case Group():
+                return self.group(part, after)
+            case Repeat():
+                return self._repeat(part, after)
+            case Assertion(text) if text in _ENDS:
+                return self._state(_ENDS[text], next=after)
+            case Character(str(fits)):
+                return self._state("character", takes=re.compile(fits, re.ASCII | re.DOTALL), next=after)
+        raise ValueError("word boundaries and Unicode or POSIX classes are not supported")
+
+    def _repeat(self, repeat: Repeat, after: _State) -> _State:
+        if repeat.most is None:
+            loop = self._state("split", other=after)
+            loop.next = self._part(repeat.part, loop)
+            after = loop
+        for _ in range((repeat.most or repeat.least) - repeat.least):
+            after = self._state("split", next=self._part(repeat.part, after), other=after)
+        for _ in range(repeat.least):
+            after = self._part(repeat.part, after)
+        return after
+
+
+def _run(first: _State, text: str) -> bool:
+    current = _closure([first], 0, text)
+    for index, character in enumerate(text):
+        taken = [s.next for s in current if s.kind == "character" and (s.takes is None or s.takes.match(character))]
+        if not taken:
+            return False
+        current = _closure([state for state in taken if state is not None], index + 1, text)
+    return any(state.kind == "done" for state in current)
+
+
+def _closure(states: list[_State], index: int, text: str) -> list[_State]:
+    """Return all states that can be reached without consuming a character."""
+    seen: set[int] = set()
+    waiting, reached = list(states), []
+    while waiting:
+        state = waiting.pop()
+        if id(state) in seen:
+            continue
+        seen.add(id(state))
+        passes = (
+            state.kind == "split"
+            or (state.kind == "start" and not index)
+            or (state.kind == "end" and index == len(text))
+        )
+        if passes:
+            waiting += [onward for onward in (state.next, state.other) if onward is not None]
+        else:
+            reached.append(state)
+    return reached
+
+
+# A document while overlays are applied, with a record of the overlay that wrote each field.
+
+
+# A tree by path step: what was written below the step, and the origin of the step itself, if any.
+_Written: TypeAlias = "dict[str | int, tuple[_Written, list[Origin]]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value was written: a path in an overlay or in one of its patch files."""
+
+    document: Document
+    path: Path
+
+
+class Origins:
+    """The origin of each field of a document. Writing a field discards what was recorded below it."""
+
+    def __init__(self) -> None:
+        self._top: _Written = {}
+
+    def add(self, path: FieldPath, who: Origin) -> None:
+        """Record that `who` wrote the field at `path`."""
+        above = self._top
+        for step in path[:-1]:
+            above = above.setdefault(step, ({}, []))[0]
+        if path:
+            above[path[-1]] = ({}, [who])
+
+    def of(self, path: FieldPath) -> tuple[int, Origin] | None:
+        """Return the nearest written field at or above `path` as (number of steps, origin), or None."""
+        found = None
+        inner = self._top
+        for length, step in enumerate(path, 1):
+            if step not in inner:
+                break
+            inner, writers = inner[step]
+            found = (length, writers[0]) if writers else found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """`document` with edits: `data` is its current content, `origins` tells who wrote the changed fields.
+
+    Edits return a new instance that shares `origins` and `copies` and replaces the old one. `identities` are all
+    (namespace, name) that the document has had, current one last; patches may refer to any of them.
+    """
+
+    document: Document
+    data: dict[str, Any]
+    origins: Origins = field(default_factory=Origins)
+    identities: tuple[tuple[str, str], ...] = ()
+    copies: Copies = field(default_factory=Copies)
+
+    @classmethod
+    def of(cls, document: Document) -> Edited:
+        """Create an instance for a document without edits."""
+        return cls(document, document.data, identities=(identity(document.data),))
+
+    def with_data(self, data: dict[str, Any], written: Iterable[tuple[FieldPath, Origin]]) -> Edited:
+        """Return the document with new data, and record who wrote which fields."""
+        for path, who in written:
+            self.origins.add(path, who)
+        return replace(self, data=data)
+
+    def with_field(self, path: Path, value: Any, origin: Origin) -> Edited:
+        """Return the document with one field set, creating mappings as needed."""
+        return self.with_data(self._set(self.data, path, value), [(stable_path(path, self.data), origin)])
+
+    def _set(self, data: Any, path: Path, value: Any) -> Any:
+        if not path:
+            return value
+        step, *rest = path
+        known = self.copies.of(data if isinstance(data, Mapping) or isinstance(step, int) else {})
+        present = known[step] if isinstance(step, int) else known.get(step)
+        known[step] = self._set(present, tuple(rest), value)
+        return known
+
+    def renamed(self, changed: Edited) -> Edited:
+        """Return `changed`, keeping the identities of this document."""
+        return replace(changed, identities=(*self.identities, identity(changed.data)))
+
+    def finished(self) -> Document:
+        """Return the result for later stages, with positions that point to where each value was written."""
+        if self.data is self.document.data:
+            return self.document
+        return Document(self.data, self.document.file, self.locate, self.document)
+
+    def locate(self, path: Path) -> Source | None:
+        """Return the position where the value at `path` was written, in an overlay or in the original document."""
+        steps = stable_path(path, self.data)
+        if (found := self.origins.of(steps)) is not None:
+            end, origin = found
+            inside = _at(origin.document.data, origin.path)
+            return origin.document.locate((*origin.path, *resolve_path(steps[end:], inside)))
+        return self.document.locate(resolve_path(steps, self.document.data))
+
+
+def identity(data: Json) -> tuple[str, str]:
+    """Return (namespace, name) of a document; a part that is missing or not a string is empty."""
+    metadata = data.get("metadata")
+    known = metadata if isinstance(metadata, Mapping) else {}
+    namespace, name = known.get("namespace"), known.get("name")
+    return (namespace if isinstance(namespace, str) else "", name if isinstance(name, str) else "")
+
+
+def _at(data: Any, path: Path) -> Any:
+    for step in path:
+        if isinstance(data, Mapping) or (isinstance(data, list) and isinstance(step, int) and step < len(data)):
+            data = data.get(step) if isinstance(data, Mapping) else data[step]  # type: ignore[index]
+        else:
+            return None
+    return data
+
+
+# Selects the documents for a patch: kustomize's targets and Kubernetes' label selectors.
+
+
+TARGET_FIELDS = ("group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector")
+_SET_BASED = re.compile(r"(?P<key>\S+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)")
+_EQUALITY = re.compile(r"(?P<key>[^\s=!]+)\s*(?P<op>==|=|!=)\s*(?P<values>[^\s=!]*)")
+_EXISTENCE = re.compile(r"(?P<op>!?)\s*(?P<key>[^\s=!()]+)(?P<values>)")
+# Splits at commas, except inside parentheses, where they separate values.
+_PARTS = re.compile(r"(?:[^,()]+|\([^()]*\)|[()])+")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition on a label or annotation. Empty `values` means that only existence counts."""
+
+    key: str
+    values: frozenset[str]
+    wanted: bool
+
+    def holds(self, metadata: Mapping[str, Any]) -> bool:
+        """Return whether it is met. As in Kubernetes, a missing key satisfies every negated condition."""
+        met = self.key in metadata and (not self.values or metadata[self.key] in self.values)
+        return met is self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The conditions on a document. Patterns must match the whole text; None matches everything."""
+
+    group: Pattern | None = None
+    version: Pattern | None = None
+    kind: Pattern | None = None
+    name: Pattern | None = None
+    namespace: Pattern | None = None
+    labels: tuple[Requirement, ...] = ()
+    annotations: tuple[Requirement, ...] = ()
+
+    def fits(self, document: Edited) -> bool:
+        """Return whether a document matches, by its current name or one that it had in an earlier overlay."""
+        data = document.data
+        group, _, version = str(data.get("apiVersion", "")).rpartition("/")
+        if not (
+            _fits(self.group, group) and _fits(self.version, version) and _fits(self.kind, str(data.get("kind", "")))
+        ):
+            return False
+        if not any(_fits(self.namespace, ns) and _fits(self.name, name) for ns, name in document.identities):
+            return False
+        metadata = _mapping(data.get("metadata"))
+        labels, annotations = _mapping(metadata.get("labels")), _mapping(metadata.get("annotations"))
+        return all(r.holds(labels) for r in self.labels) and all(r.holds(annotations) for r in self.annotations)
+
+
+def target_of(fields: Mapping[str, Any]) -> Target:
+    """Convert a mapping with TARGET_FIELDS to a target. Raises ValueError for an invalid pattern or selector."""
+    patterns = (pattern(str(fields[name])) if fields.get(name) else None for name in TARGET_FIELDS[:5])
+    labels = parse_selector(str(fields.get("labelSelector") or ""))
+    annotations = parse_selector(str(fields.get("annotationSelector") or ""))
+    group, version, kind, name, namespace = patterns
+    return Target(group, version, kind, name, namespace, labels, annotations)
+
+
+def exact_target(fields: Mapping[str, Any]) -> Target:
+    """Return the target for the one document that the apiVersion, kind and metadata of a patch identify."""
+    group, _, version = str(fields.get("apiVersion") or "").rpartition("/")
+    metadata = _mapping(fields.get("metadata"))
+    return Target(
+        _exactly(group),
+        _exactly(version),
+        _exactly(fields.get("kind")),
+        _exactly(metadata.get("name")),
+        _exactly(metadata.get("namespace")),
+    )
+
+
+def parse_selector(text: str) -> tuple[Requirement, ...]:
+    """Parse a label selector: `a=b`, `a!=b`, `a in (b, c)`, `a notin (b)`, `a`, `!a`, separated by commas."""
+    return tuple(_requirement(part.strip()) for part in _PARTS.findall(text) if part.strip())
+
+
+def _requirement(text: str) -> Requirement:
+    for form in (_SET_BASED, _EQUALITY, _EXISTENCE):
+        match = form.fullmatch(text)
+        if match:
+            values = {value.strip() for value in match["values"].split(",")} if form is not _EXISTENCE else set()
+            return Requirement(match["key"], frozenset(values), match["op"] not in ("!=", "notin", "!"))
+    raise ValueError(f"{text!r} is not a valid selector requirement")
+
+
+def _exactly(value: Any) -> Pattern | None:
+    return literal(str(value)) if value else None
+
+
+def _fits(wanted: Pattern | None, text: str) -> bool:
+    return wanted is None or wanted.fits(text)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

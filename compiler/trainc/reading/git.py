@@ -1,0 +1,312 @@
+"""Extracts the files of a git revision to a directory, from which they are read like any others."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryFile
+from typing import IO
+from unicodedata import normalize
+
+from trainc.findings import CompileError, Diagnostic
+from trainc.options import Limits
+from trainc.reading.files import READ_SUFFIXES
+from trainc.startup.records import dataclass
+
+# Runs `git`, the only program that trainc uses to read input, with fixed arguments and without a shell.
+#
+# It only looks up revisions and prints files. It never changes the repository or fetches anything.
+
+
+_ERROR_BLOCK = 1 << 16
+# No prompts, and no downloads: a partial clone uses the objects that it has.
+_ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+REVISION_HINT = "use a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
+
+
+@contextmanager
+def git_output(folder: str, arguments: Iterable[str], given: bytes = b"") -> Iterator[IO[bytes]]:
+    """Run git and yield its output as a stream.
+
+    Kills git if the block raises. Raises CompileError if git fails.
+    """
+    with TemporaryFile() as requested, TemporaryFile() as errors:
+        requested.write(given)
+        requested.seek(0)
+        try:
+            git = subprocess.Popen(  # noqa: S603 - as in _git
+                _command(folder, arguments), stdin=requested, stdout=subprocess.PIPE, stderr=errors, env=_environment()
+            )
+        except OSError as error:
+            raise _cannot_run_git(error) from None
+        with git:
+            assert git.stdout is not None
+            try:
+                yield git.stdout
+                ended = not git.stdout.read(1)
+            except BaseException:
+                git.kill()
+                raise
+        if ended and git.returncode:
+            errors.seek(0)
+            raise refused(_error_message(errors.read(_ERROR_BLOCK), git.returncode))
+
+
+def run_git(folder: str, arguments: Iterable[str]) -> bytes:
+    """Run git and return its output. Raises CompileError if git fails."""
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed arguments; a revision follows --end-of-options
+            _command(folder, arguments), stdin=subprocess.DEVNULL, capture_output=True, check=False, env=_environment()
+        )
+    except OSError as error:
+        raise _cannot_run_git(error) from None
+    if done.returncode:
+        raise refused(_error_message(done.stderr, done.returncode))
+    return done.stdout
+
+
+def _command(folder: str, arguments: Iterable[str]) -> list[str]:
+    return ["git", "--no-replace-objects", "--literal-pathspecs", "-C", folder or ".", *arguments]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, **_ENVIRONMENT}
+
+
+def _error_message(stderr: bytes, status: int) -> str:
+    first = stderr.decode(errors="replace").strip().removeprefix("fatal: ").partition("\n")[0]
+    return first or f"git exited with status {status}"
+
+
+def _cannot_run_git(error: OSError) -> CompileError:
+    return refused(f"git cannot be run: {(error.strerror or type(error).__name__).lower()}")
+
+
+def refused(message: str, hint: str = REVISION_HINT) -> CompileError:
+    """Create the error for a revision that cannot be read."""
+    return CompileError([Diagnostic("NoSuchRevision", "error", message, hint)])
+
+
+# os.path imports faster than pathlib.
+
+
+_LINK = "120000"
+_FILE = "100"
+_BLOCK = 1 << 16
+# PATH_MAX on Linux.
+_LONGEST_LINK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The top directory of a repository, and the path of a directory relative to it (empty for the top itself)."""
+
+    top: str
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    mode: str
+    blob: bytes
+    path: str
+
+
+def repository_of(folder: str) -> Repository:
+    """Return the repository that contains `folder`. Raises CompileError if there is none or git is missing."""
+    try:
+        output = run_git(folder, ["rev-parse", "--show-toplevel", "--show-prefix"])
+    except CompileError as error:
+        if "not a git repository" not in error.diagnostics[0].message:
+            raise
+        raise refused("this folder is not in a git repository, so it has no revisions", _OUTSIDE_HINT) from None
+    lines = output.decode(errors="surrogateescape").split("\n")
+    return Repository(lines[0], lines[1].rstrip("/"))
+
+
+def commit_of(repository: Repository, revision: str) -> str:
+    """Resolve a revision to a commit. Raises CompileError if it does not exist."""
+    try:
+        return (
+            run_git(repository.top, ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"])
+            .decode()
+            .strip()
+        )
+    except CompileError:
+        is_shallow = run_git(repository.top, ["rev-parse", "--is-shallow-repository"]).strip() == b"true"
+        hint = _SHALLOW_HINT if is_shallow else REVISION_HINT
+        raise refused(f"there is no revision {revision!r}", hint) from None
+
+
+def published_commit(folder: str) -> tuple[str, str] | None:
+    """Return (URL, commit) of the checkout around `folder`, or None if others cannot fetch it."""
+    try:
+        if not run_git(folder, ["branch", "--remotes", "--contains", "HEAD"]).strip():
+            return None
+        url = run_git(folder, ["remote", "get-url", "origin"]).decode().strip()
+        commit = run_git(folder, ["rev-parse", "HEAD"]).decode().strip()
+    except CompileError:
+        return None
+    return None if url.startswith(("/", ".", "file:")) else (url, commit)
+
+
+def write_revision(
+    repository: Repository, revision: str, target: str, limits: Limits, paths: Sequence[str] = ()
+) -> bool:
+    """Extract the input files of `revision` (a commit, tag or branch) to the directory `target`.
+
+    Extracts YAML, JSON and template files and symlinks. `paths`, relative to the top of the repository, restricts this
+    to files at or below them. Existing files are kept. Returns whether there are symlinks. Raises CompileError if the
+    revision does not exist or exceeds the limits; the limits are checked before any content is read.
+    """
+    commit = commit_of(repository, revision)
+    entries = [entry for entry in _listed(repository.top, commit, limits, paths) if _is_wanted(entry)]
+    _check_places(entries)
+    # Symlinks come last, so that no file is written through one and no symlink is created through another.
+    entries.sort(key=lambda entry: entry.mode == _LINK)
+    new = [entry for entry in entries if not os.path.lexists(_place(target, entry))]
+    for entry, content in _contents(repository.top, new, limits):
+        try:
+            _write(entry, content, target)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise _unreadable(entry.path, f"it cannot be copied: {reason.lower()}") from None
+    return any(entry.mode == _LINK for entry in entries)
+
+
+def find_changed_files(
+    repository: Repository, commit: str, texts: Mapping[str, bytes], limits: Limits
+) -> dict[str, bytes | None]:
+    """Return the files of `texts` (by path from the top) that differ in a commit, with their content there or None.
+
+    Writes nothing, and runs no programs configured in the repository, such as filters. Raises CompileError like
+    `write_revision`.
+    """
+    prefix = repository.prefix
+    below = [prefix] if prefix and all(path.startswith(f"{prefix}/") for path in texts) else []
+    entries = {entry.path: entry for entry in _listed(repository.top, commit, limits, below)}
+    found: dict[str, bytes | None] = {path: None for path in texts if path not in entries}
+    other = [entry for path, entry in entries.items() if path in texts and _blob(texts[path], entry) != entry.blob]
+    found |= {entry.path: content for entry, content in _contents(repository.top, other, limits)}
+    return found
+
+
+def _blob(data: bytes, like: _Entry) -> bytes:
+    """Return the git object ID of a file with this content."""
+    import hashlib
+
+    algorithm = (
+        hashlib.sha1 if len(like.blob) == len(hashlib.sha1(usedforsecurity=False).hexdigest()) else hashlib.sha256
+    )
+    return algorithm(b"blob %d\0%s" % (len(data), data), usedforsecurity=False).hexdigest().encode()
+
+
+def _write(entry: _Entry, content: bytes, target: str) -> None:
+    path = _place(target, entry)
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    if os.path.realpath(folder) != folder:
+        raise OSError(errno.ELOOP, "a parent folder is a symbolic link")
+    if entry.mode == _LINK:
+        os.symlink(content, os.fsencode(path))
+    else:
+        with open(path, "xb") as stream:
+            stream.write(content)
+
+
+def _place(target: str, entry: _Entry) -> str:
+    return os.path.join(os.path.realpath(target), *entry.path.split("/"))
+
+
+def _check_places(entries: Sequence[_Entry]) -> None:
+    """Reject trees with duplicate paths or paths through symlinks, also on case-insensitive file systems."""
+    links = {_folded(entry.path) for entry in entries if entry.mode == _LINK}
+    met: set[str] = set()
+    for entry in entries:
+        parts = _folded(entry.path).split("/")
+        if any("/".join(parts[:end]) in links for end in range(1, len(parts))):
+            raise _unreadable(entry.path, "a parent folder is a symbolic link in the same revision")
+        if entry.path in met:
+            raise _unreadable(entry.path, "the revision contains it twice")
+        met.add(entry.path)
+
+
+def _folded(path: str) -> str:
+    return normalize("NFC", path.casefold()) if not path.isascii() else path.lower()
+
+
+def _listed(top: str, commit: str, limits: Limits, paths: Sequence[str]) -> Iterator[_Entry]:
+    """Yield all entries of a commit's tree. Streams the output, since a malicious tree can have millions of entries."""
+    wanted = [path for path in paths if path not in ("", os.curdir)]
+    listing = ["ls-tree", "-r", "-z", "--full-tree", commit, "--", *(wanted if len(wanted) == len(paths) else ())]
+    left, rest = limits.file_bytes, b""
+    with git_output(top, listing) as git:
+        while block := git.read(_BLOCK):
+            left -= len(block)
+            if left < 0:
+                raise _unreadable(
+                    "", f"its file names have more than {limits.file_bytes:,} bytes (see --max-file-bytes)"
+                )
+            *records, rest = (rest + block).split(b"\0")
+            yield from map(_entry, records)
+
+
+def _entry(record: bytes) -> _Entry:
+    about, _, path = record.partition(b"\t")
+    mode, _, blob = about.split(b" ")
+    return _Entry(mode.decode(), blob, os.fsdecode(path))
+
+
+def _is_wanted(entry: _Entry) -> bool:
+    parts = entry.path.split("/")
+    safe = not {"", ".", "..", ".git"} & {part.lower() for part in parts} and (
+        os.sep == "/" or os.sep not in entry.path
+    )
+    return safe and (entry.mode == _LINK or (entry.mode.startswith(_FILE) and entry.path.endswith(READ_SUFFIXES)))
+
+
+def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[tuple[_Entry, bytes]]:
+    """Yield entries with their content, one at a time, after checking the limits for all of them."""
+    if not entries:
+        return
+    if len(entries) > limits.documents:
+        raise _unreadable("", f"it has more than {limits.documents:,} files (see --max-documents)")
+    requested = b"".join(entry.blob + b"\n" for entry in entries)
+    left = limits.file_bytes
+    with git_output(top, ["cat-file", "--batch-check"], requested) as git:
+        for entry in entries:
+            size = _size(entry, git.readline())
+            left -= size
+            if entry.mode == _LINK and size > _LONGEST_LINK:
+                raise _unreadable(entry.path, "the symbolic link's target is too long")
+            if left < 0:
+                reason = f"reading it would exceed the limit of bytes, {limits.file_bytes:,} (see --max-file-bytes)"
+                raise _unreadable(entry.path, reason)
+    with git_output(top, ["cat-file", "--batch"], requested) as git:
+        for entry in entries:
+            content = git.read(_size(entry, git.readline()) + 1)
+            yield entry, content[:-1]
+
+
+def _size(entry: _Entry, head: bytes) -> int:
+    """Parse the header that git prints before the content of an object."""
+    words = head.split()
+    if len(words) != 3 or words[1] != b"blob":
+        raise refused(f"git has no content for {entry.path}: {head.decode(errors='replace').strip()}")
+    return int(words[2])
+
+
+def _unreadable(path: str, reason: str) -> CompileError:
+    what = f"{path!r} of the revision" if path else "the revision"
+    hint = "use a smaller part of it, as in git:main:jobs, or fix the revision"
+    return CompileError([Diagnostic("UnreadableFile", "error", f"{what} cannot be read: {reason}", hint)])
+
+
+_OUTSIDE_HINT = "run it inside the repository, or name two files or folders, as in `trainc diff old/ new/`"
+_SHALLOW_HINT = (
+    "this clone is shallow and has only its newest commits: in GitHub Actions set `fetch-depth: 0` for actions/checkout, "
+    "elsewhere run `git fetch --unshallow`"
+)

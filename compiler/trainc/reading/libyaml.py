@@ -1,0 +1,400 @@
+"""The slow but thorough reader, which parses to a tree with positions and reports all problems."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from yaml.error import YAMLError
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from trainc.findings import TEMPLATE_HINT, Diagnostic
+from trainc.options import Limits
+from trainc.reading.block_lines import MERGE, NotFiniteError, Scalar, decimal, float_key, integer, plain, through_json
+from trainc.reading.document import Chunk
+from trainc.reading.syntax_errors import syntax_error
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, field
+
+# Detects lost indentation, for example after copying from a web page, to report one clear error instead of many.
+#
+# Such text still looks like YAML and may even parse, but `spec:` is empty and its fields are next to it.
+
+
+_CONTENT = pattern(r"(?m)^([ \t]*)([^\s#].*)$")
+_EMPTY_KEY = pattern(r"[\w./-]+:\s*(?:#.*)?")
+_KEY = pattern(r"[\w./-]+(?=:(?:\s|$))")
+# Fields that are siblings in any manifest, so one of them after an empty one is no evidence.
+_ROOT_KEYS = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "data"))
+
+
+def find_lost_indentation(chunk: Chunk) -> Diagnostic | None:
+    """Return the error `FlattenedYAML` if all lines start in the same column although some keys are empty."""
+    lines = list(_CONTENT.finditer(chunk.text))
+    if len({len(line[1]) for line in lines}) != 1:
+        return None
+    for parent, child in pairwise(lines):
+        key = _KEY.match(child[2])
+        if _EMPTY_KEY.fullmatch(parent[2]) and key and key[0] not in _ROOT_KEYS:
+            return chunk.error(
+                "FlattenedYAML",
+                parent.start(2),
+                f"the indentation is lost: `{parent[2].partition(':')[0]}:` is empty and `{key[0]}:` is in the same column",
+                "copy the document again with its indentation: trainc cannot tell which field is under which",
+            )
+    return None
+
+
+# The YAML event parser: libyaml's if PyYAML was built with it, otherwise the one in pure Python.
+
+
+if TYPE_CHECKING:
+    from yaml._yaml import CParser as EventParser
+else:
+    try:
+        from yaml._yaml import CParser as EventParser
+    except ImportError:
+        from yaml.parser import Parser
+        from yaml.reader import Reader
+        from yaml.scanner import Scanner, ScannerError
+
+        class EventParser(Reader, Scanner, Parser):
+            """PyYAML's own parser, many times slower. Rejects anything that only one of the parsers accepts."""
+
+            def __init__(self, text: str) -> None:
+                Reader.__init__(self, text)
+                Scanner.__init__(self)
+                Parser.__init__(self)
+
+            def scan_to_next_token(self) -> None:
+                """Skip tabs where libyaml does: anywhere except in indentation (yaml/libyaml, scanner.c)."""
+                super().scan_to_next_token()
+                while self.peek() == "\t" and (self.flow_level or not self.allow_simple_key):
+                    self.forward()
+                    super().scan_to_next_token()
+
+            def get_event(self) -> object:
+                """Return the next event, or None at the end. Rejects unpaired surrogates, like libyaml."""
+                event = super().get_event()
+                try:
+                    getattr(event, "value", "").encode()
+                except UnicodeEncodeError:
+                    mark = event.start_mark
+                    raise ScannerError(None, None, "found invalid Unicode character escape code", mark) from None
+                return event
+
+
+__all__ = ["EventParser"]
+
+
+# Parses YAML to a tree that keeps tags, aliases and positions, for `construct` and `positions`.
+
+
+# The maximum number of nodes from aliases, per allowed alias: 400,000 by default, like go.yaml.in/yaml/v2 decode.go.
+_NODES_PER_ALIAS = 40
+
+Kind: TypeAlias = Literal["scalar", "sequence", "mapping", "alias"]
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A YAML node. `children` of a mapping alternate between keys and values; an alias only has a `target`.
+
+    `index` is the character offset in the text. `plain` means that the type depends on the text alone. `nodes`,
+    `aliases` and `height` measure the tree with all aliases expanded.
+    """
+
+    kind: Kind
+    index: int
+    text: str = ""
+    tag: str | None = None
+    plain: bool = False
+    children: list[Node] = field(default_factory=list)
+    target: Node | None = None
+    nodes: int = 1
+    aliases: int = 0
+    height: int = 0
+
+    def resolved(self) -> Node:
+        """Return the node itself, or the target of an alias."""
+        return self.target or self
+
+    def pairs(self) -> Iterator[tuple[Node, Node]]:
+        """Iterate over the (key, value) pairs of a mapping."""
+        return zip(self.children[::2], self.children[1::2], strict=True)
+
+
+class RefusedError(Exception):
+    """The text is valid YAML, but not a document that trainc accepts."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic
+
+
+def compose(chunk: Chunk, limits: Limits) -> Node | None:
+    """Parse a chunk; None if it has no document. Raises YAMLError or RefusedError if it cannot be read."""
+    composer = _Composer(chunk, limits)
+    parser = EventParser(chunk.text)
+    while (event := parser.get_event()) is not None:
+        composer.take(event)
+    return next(iter(composer.open[0].children), None)
+
+
+class _Composer:
+    """Builds the tree from events with an explicit stack, so that deep nesting cannot cause a RecursionError."""
+
+    def __init__(self, chunk: Chunk, limits: Limits) -> None:
+        self.chunk = chunk
+        self.limits = limits
+        self.anchors: dict[str, Node] = {}
+        self.open = [Node("sequence", 0)]  # Innermost last; the first entry is the stream.
+        self.aliases = self.aliased_nodes = 0
+
+    def take(self, event: Any) -> None:
+        if isinstance(event, ScalarEvent):
+            self._add(self._anchored(self._scalar(event), event))
+        elif isinstance(event, MappingStartEvent):
+            self._start("mapping", event)
+        elif isinstance(event, SequenceStartEvent):
+            self._start("sequence", event)
+        elif isinstance(event, MappingEndEvent | SequenceEndEvent):
+            self._add(self.open.pop())
+        elif isinstance(event, AliasEvent):
+            self._add(self._alias(event))
+        elif isinstance(event, DocumentStartEvent) and self.open[0].children:
+            message = "a second document starts here without a `---` line before it"
+            raise self._refused("YAMLSyntax", event, message, "put a `---` line between the documents")
+
+    def _scalar(self, event: Any) -> Node:
+        index, tag = event.start_mark.index, event.tag
+        if tag is None and event.implicit[0] and self.chunk.text.startswith("!", index):
+            tag = "!"
+        return Node("scalar", index, event.value, tag, event.implicit[0] and tag is None)
+
+    def _start(self, kind: Kind, event: Any) -> None:
+        if len(self.open) > self.limits.depth:
+            raise self._too_deep(event)
+        self.open.append(self._anchored(Node(kind, event.start_mark.index, tag=event.tag), event))
+
+    def _alias(self, event: Any) -> Node:
+        name = event.anchor
+        target = self.anchors.get(name)
+        if target is None:
+            hint = "define the anchor earlier in the same document"
+            raise self._refused("YAMLSyntax", event, f"the alias *{name} has no anchor &{name} before it", hint)
+        if target in self.open:
+            hint = "write the value out: it cannot refer to a mapping or list that it is part of"
+            raise self._refused("YAMLSyntax", event, f"the anchor &{name} contains itself", hint)
+        if len(self.open) - 1 + target.height > self.limits.depth:
+            raise self._too_deep(event)
+        node = Node("alias", event.start_mark.index, "", target=target)
+        node.nodes, node.aliases, node.height = target.nodes, target.aliases + 1, target.height
+        self._count(node, event)
+        return node
+
+    def _count(self, alias: Node, event: Any) -> None:
+        limit = self.limits.alias_expansions
+        self.aliases += alias.aliases
+        self.aliased_nodes += alias.nodes
+        if self.aliases > limit or self.aliased_nodes > limit * _NODES_PER_ALIAS:
+            message = f"aliases expand to more than {limit:,} copies or {limit * _NODES_PER_ALIAS:,} values"
+            hint = "write the repeated parts out, or raise the limit (--max-aliases)"
+            raise self._refused("TooManyAliases", event, message, hint)
+
+    def _anchored(self, node: Node, event: Any) -> Node:
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node
+        return node
+
+    def _add(self, node: Node) -> None:
+        parent = self.open[-1]
+        parent.children.append(node)
+        parent.nodes += node.nodes
+        parent.aliases += node.aliases
+        parent.height = max(parent.height, node.height + 1)
+
+    def _too_deep(self, event: Any) -> RefusedError:
+        message = f"the document nests deeper than {self.limits.depth:,} levels"
+        return self._refused("TooDeep", event, message, "flatten it, or raise the limit (--max-depth)")
+
+    def _refused(self, code: str, event: Any, message: str, hint: str) -> RefusedError:
+        return RefusedError(self.chunk.error(code, event.start_mark.index, message, hint))
+
+
+# Converts a node tree to a value and reports all problems with their positions.
+#
+# Follows go.yaml.in/yaml/v2 decode.go and sigs.k8s.io/yaml, but also rejects duplicate keys, and tags that kubectl
+# would ignore.
+
+
+_PREFIX = "tag:yaml.org,2002:"
+_COLLECTION_TAGS = {"mapping": (None, "!", _PREFIX + "map"), "sequence": (None, "!", _PREFIX + "seq")}
+_SEPARATE = "put a `---` line before this line if it starts another document; otherwise keep one of the two"
+_TAG_HINT = "remove the tag: Kubernetes has only strings, numbers, booleans and null"
+_MERGE_HINT = "give `<<` an alias of a mapping, as in `<<: *defaults`, or a list of them"
+
+
+def construct(node: Node, chunk: Chunk) -> tuple[Any, list[Diagnostic]]:
+    """Return the value of a document and its problems. The value is meaningless if there are any."""
+    constructor = _Constructor(chunk)
+    return constructor.value(node), list(dict.fromkeys(constructor.problems))
+
+
+def is_merge(key: Node) -> bool:
+    """Return whether a key is the merge key, either `<<` or by its tag."""
+    return key.kind == "scalar" and key.text == MERGE and (key.plain or key.tag == _PREFIX + "merge")
+
+
+def key_text(key: Node) -> str | None:
+    """Return a key as the string that kubectl converts it to, or None if kubectl rejects it."""
+    key = key.resolved()
+    if key.kind != "scalar":
+        return None
+    if not key.plain:
+        return key.text
+    value = plain(key.text)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if (whole := integer(key.text)) is not None:
+        return str(whole) if whole < 2**63 else None
+    return float_key(fraction) if (fraction := decimal(key.text)) is not None else None
+
+
+class _Constructor:
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.problems: list[Diagnostic] = []
+
+    def value(self, node: Node) -> Any:
+        node = node.resolved()
+        if node.kind == "scalar":
+            return self._scalar(node)
+        if node.tag not in _COLLECTION_TAGS[node.kind]:
+            self._unsupported_tag(node)
+        if node.kind == "sequence":
+            return [self.value(child) for child in node.children]
+        mapping: dict[str, Any] = {}
+        self._fill(mapping, node)
+        return mapping
+
+    def _fill(self, mapping: dict[str, Any], node: Node) -> None:
+        """Set the entries of `node` in order. A merge key overwrites the keys before it."""
+        seen: dict[str, Node] = {}
+        is_second = False
+        for key, value in node.pairs():
+            if is_merge(key):
+                self._merge(mapping, value)
+            elif (name := self._key(key)) is not None:
+                if name in seen and not is_second:
+                    self._duplicate(name, key, seen[name])
+                    # The remaining keys belong to another document whose `---` is missing.
+                    is_second = name == "apiVersion"
+                seen.setdefault(name, key)
+                mapping[name] = self.value(value)
+
+    def _merge(self, mapping: dict[str, Any], value: Node) -> None:
+        # A list of mappings must be inline: an alias may only refer to a mapping (decode.go merge).
+        sources = value.children if value.kind == "sequence" else [value]
+        for source in reversed(sources):
+            if source.resolved().kind == "mapping":
+                self._fill(mapping, source.resolved())
+            else:
+                message = "the merge key `<<` needs a mapping"
+                self._report("YAMLSyntax", source, message, _MERGE_HINT)
+
+    def _key(self, key: Node) -> str | None:
+        scalar = key.resolved()
+        if scalar.tag not in (None, "!", _PREFIX + "str"):
+            self._unsupported_tag(scalar)
+            return None
+        try:
+            name = key_text(scalar)
+        except NotFiniteError:
+            name = None
+        if name is None:
+            what = (scalar.text or "nothing") if scalar.kind == "scalar" else f"a {scalar.kind}"
+            template = self.chunk.text.startswith("{{", key.index - 1)
+            hint = TEMPLATE_HINT if template else "put the key in quotes: keys are strings"
+            self._report("UnsupportedKey", key, f"{what} cannot be a key", hint)
+        return name
+
+    def _scalar(self, node: Node) -> Scalar:
+        try:
+            return plain(node.text) if node.plain else self._tagged(node)
+        except NotFiniteError:
+            hint = "put quotes around it if it is a string: Kubernetes has finite numbers only"
+            self._report("NonFiniteNumber", node, f"{node.text} is not a finite number", hint)
+            return None
+
+    def _tagged(self, node: Node) -> Scalar:
+        tag, text = (node.tag or "!").removeprefix(_PREFIX), node.text
+        if tag in ("!", "str"):
+            return text
+        value = plain(text)
+        whole = integer(text) if text else None
+        if tag == "int" and whole is not None:
+            return through_json(whole)
+        if tag == "float" and isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+        if (tag == "bool" and isinstance(value, bool)) or (tag == "null" and value is None):
+            return value
+        if tag == "binary":
+            return self._binary(node)
+        if tag in ("int", "float", "bool", "null"):
+            self._report("UnsupportedTag", node, f"{text!r} does not match its tag {_shown(node)}", _TAG_HINT)
+        else:
+            self._unsupported_tag(node)
+        return None
+
+    def _binary(self, node: Node) -> str | None:
+        try:
+            return base64.b64decode(node.text.replace("\n", "").encode(), validate=True).decode()
+        except (binascii.Error, UnicodeError):
+            hint = "remove the tag, and write the text or its base64 as a string"
+            self._report("UnsupportedTag", node, "the !!binary value is not base64-encoded UTF-8 text", hint)
+            return None
+
+    def _duplicate(self, name: str, key: Node, first: Node) -> None:
+        line = self.chunk.source(first.index).line
+        message = f"the key {name!r} is already in this mapping, on line {line}"
+        hint = "keep one of the two; kubectl would silently use the last"
+        # Only top-level objects have an apiVersion, so a second one usually starts another document.
+        self._report("DuplicateKey", key, message, _SEPARATE if name == "apiVersion" else hint)
+
+    def _unsupported_tag(self, node: Node) -> None:
+        message = f"the tag {_shown(node)} is not supported here"
+        self._report("UnsupportedTag", node, message, _TAG_HINT)
+
+    def _report(self, code: str, node: Node, message: str, hint: str) -> None:
+        self.problems.append(self.chunk.error(code, node.index, message, hint))
+
+
+def _shown(node: Node) -> str:
+    """Format a tag as in YAML: `!!int` or `!mine`."""
+    tag = node.tag or ""
+    return f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag
+
+
+def read_strictly(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
+    """Return the value of the document in `chunk` (None if it is empty) and its problems."""
+    try:
+        root = compose(chunk, limits)
+    except YAMLError as error:
+        return None, [syntax_error(error, chunk)]
+    except RefusedError as refused:
+        return None, [refused.diagnostic]
+    return (None, []) if root is None else construct(root, chunk)

@@ -1,0 +1,197 @@
+"""The defaults of a release, and the zero values that its Go types write.
+
+The CRDs of Trainer and JobSet declare the defaults; a default only applies if its parent object is present. Source:
+manifests/base/crds of kubeflow/trainer and config/components/crd/bases of kubernetes-sigs/jobset, at the tags that
+PORT.yaml pins.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal, TypeAlias
+
+from trainc.kube.releases import Since
+from trainc.schema.shapes import definition
+
+Default: TypeAlias = str | int | bool
+
+DEFAULTS = Since[Default](
+    {
+        "2.0": {
+            "trainer.TrainJobSpec.suspend": False,
+            "trainer.TrainJobSpec.managedBy": "trainer.kubeflow.org/trainjob-controller",
+            "trainer.RuntimeRef.apiGroup": "trainer.kubeflow.org",
+            "trainer.RuntimeRef.kind": "ClusterTrainingRuntime",
+            "trainer.TorchMLPolicySource.numProcPerNode": "auto",
+            "trainer.MPIMLPolicySource.numProcPerNode": 1,
+            "trainer.MPIMLPolicySource.mpiImplementation": "OpenMPI",
+            "trainer.MPIMLPolicySource.sshAuthMountPath": "/root/.ssh",
+            "trainer.MPIMLPolicySource.runLauncherAsNode": False,
+            "trainer.CoschedulingPodGroupPolicySource.scheduleTimeoutSeconds": 60,
+            "jobset.FailurePolicy.restartStrategy": "Recreate",
+            "jobset.ReplicatedJob.replicas": 1,
+            "core.ContainerPort.protocol": "TCP",
+            "core.GRPCAction.service": "",
+            "core.ConfigMapEnvSource.name": "",
+            "core.ConfigMapKeySelector.name": "",
+            "core.ConfigMapProjection.name": "",
+            "core.ConfigMapVolumeSource.name": "",
+            "core.LocalObjectReference.name": "",
+            "core.SecretEnvSource.name": "",
+            "core.SecretKeySelector.name": "",
+            "core.SecretProjection.name": "",
+            "core.AzureDiskVolumeSource.fsType": "ext4",
+            "core.AzureDiskVolumeSource.readOnly": False,
+            "core.ISCSIVolumeSource.iscsiInterface": "default",
+            "core.RBDVolumeSource.keyring": "/etc/ceph/keyring",
+            "core.RBDVolumeSource.pool": "rbd",
+            "core.RBDVolumeSource.user": "admin",
+            "core.ScaleIOVolumeSource.fsType": "xfs",
+            "core.ScaleIOVolumeSource.storageMode": "ThinProvisioned",
+        },
+        "2.1": {
+            "jobset.ReplicatedJob.groupName": "default",
+            "core.FileKeySelector.optional": False,
+            "volcano.NetworkTopologySpec.mode": "hard",
+            "volcano.NetworkTopologySpec.highestTierAllowed": 1,
+        },
+        "2.2": {
+            "trainer.FluxMLPolicySource.numProcPerNode": 1,
+            "jobset.VolumeRetentionPolicy.whenDeleted": "Delete",
+        },
+    }
+)
+
+
+# Fields that keep a zero value ("", 0, false) when a release's Go types marshal the object. Runtime templates,
+# overrides and JobSets pass through Go types, where `omitempty` drops empty lists and maps and the zero value of every
+# optional non-pointer field. The fields below are pointers. `spec.trainer` and `spec.initializer` of a TrainJob are
+# only read and never marshaled, so there `args: []` and `image: ""` have a meaning. Source: k8s.io/api core/v1,
+# batch/v1 and autoscaling/v2, jobset v1alpha2, trainer v1alpha1, volcano scheduling v1beta1 Go types at the versions
+# that each release pins; all of them have the same pointers.
+
+
+_POINTERS: dict[str, str] = {
+    "autoscaling.MetricTarget": "averageUtilization",
+    "batch.JobSpec": "activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy"
+    " manualSelector maxFailedIndexes parallelism podReplacementPolicy suspend ttlSecondsAfterFinished",
+    "batch.PodFailurePolicyOnExitCodesRequirement": "containerName",
+    "batch.SuccessPolicyRule": "succeededCount succeededIndexes",
+    "core.AppArmorProfile": "localhostProfile",
+    "core.AzureDiskVolumeSource": "cachingMode fsType kind readOnly",
+    "core.CSIVolumeSource": "fsType readOnly",
+    "core.ClusterTrustBundleProjection": "name optional signerName",
+    "core.ConfigMapEnvSource": "optional",
+    "core.ConfigMapKeySelector": "optional",
+    "core.ConfigMapProjection": "optional",
+    "core.ConfigMapVolumeSource": "defaultMode optional",
+    "core.Container": "restartPolicy",
+    "core.DownwardAPIVolumeFile": "mode",
+    "core.DownwardAPIVolumeSource": "defaultMode",
+    "core.EphemeralContainer": "restartPolicy",
+    "core.FCVolumeSource": "lun",
+    "core.FileKeySelector": "optional",
+    "core.GRPCAction": "service",
+    "core.HostPathVolumeSource": "type",
+    "core.ISCSIVolumeSource": "initiatorName",
+    "core.KeyToPath": "mode",
+    "core.Lifecycle": "stopSignal",
+    "core.PersistentVolumeClaimSpec": "storageClassName volumeAttributesClassName volumeMode",
+    "core.PersistentVolumeClaimStatus": "currentVolumeAttributesClassName",
+    "core.PodCertificateProjection": "maxExpirationSeconds",
+    "core.PodDNSConfigOption": "value",
+    "core.PodResourceClaim": "resourceClaimName resourceClaimTemplateName",
+    "core.PodSchedulingGroup": "podGroupName",
+    "core.PodSecurityContext": "fsGroup fsGroupChangePolicy runAsGroup runAsNonRoot runAsUser seLinuxChangePolicy"
+    " supplementalGroupsPolicy",
+    "core.PodSpec": "activeDeadlineSeconds automountServiceAccountToken enableServiceLinks hostUsers hostnameOverride"
+    " preemptionPolicy priority resources runtimeClassName setHostnameAsFQDN shareProcessNamespace"
+    " terminationGracePeriodSeconds",
+    "core.Probe": "terminationGracePeriodSeconds",
+    "core.ProjectedVolumeSource": "defaultMode sources",  # No pointer: an optional list without omitempty.
+    "core.SeccompProfile": "localhostProfile",
+    "core.SecretEnvSource": "optional",
+    "core.SecretKeySelector": "optional",
+    "core.SecretProjection": "optional",
+    "core.SecretVolumeSource": "defaultMode optional",
+    "core.SecurityContext": "allowPrivilegeEscalation privileged procMount readOnlyRootFilesystem runAsGroup"
+    " runAsNonRoot runAsUser",
+    "core.ServiceAccountTokenProjection": "expirationSeconds",
+    "core.Toleration": "tolerationSeconds",
+    "core.TopologySpreadConstraint": "minDomains nodeAffinityPolicy nodeTaintsPolicy",
+    "core.TypedLocalObjectReference": "apiGroup",
+    "core.TypedObjectReference": "apiGroup namespace",
+    "core.VolumeMount": "mountPropagation recursiveReadOnly",
+    "core.WindowsSecurityContextOptions": "gmsaCredentialSpec gmsaCredentialSpecName hostProcess runAsUserName",
+    "jobset.JobSetSpec": "managedBy suspend ttlSecondsAfterFinished",
+    "jobset.Network": "enableDNSHostnames publishNotReadyAddresses",
+    "jobset.VolumeRetentionPolicy": "whenDeleted",
+    "meta.ObjectMeta": "deletionGracePeriodSeconds deletionTimestamp",
+    "trainer.CoschedulingPodGroupPolicySource": "scheduleTimeoutSeconds",
+    "trainer.FluxMLPolicySource": "numProcPerNode",
+    "trainer.MLPolicy": "numNodes",
+    "trainer.MPIMLPolicySource": "mpiImplementation numProcPerNode runLauncherAsNode sshAuthMountPath",
+    "trainer.PodSpecOverride": "serviceAccountName",
+    "trainer.PodSpecPatch": "serviceAccountName terminationGracePeriodSeconds",
+    "trainer.PodTemplateSpecOverride": "serviceAccountName",
+    "trainer.RuntimePatch": "time",
+    "trainer.RuntimeRef": "apiGroup kind",
+    "trainer.TorchElasticPolicy": "maxNodes maxRestarts minNodes",
+    "trainer.TorchMLPolicySource": "numProcPerNode",
+    "trainer.TrainJobSpec": "managedBy suspend",
+    "volcano.NetworkTopologySpec": "highestTierAllowed",
+}
+
+KEEPS_ZERO = frozenset(f"{definition}.{field}" for definition, fields in _POINTERS.items() for field in fields.split())
+
+# Non-pointer structs: Go writes them even if they are empty, but the API ignores them, so they are omitted.
+EMPTY_STRUCT_DROPPED = frozenset({"metadata", "resources", "status"})
+
+# Which zero values are dropped. "read": none. "marshalled": all except in pointers and required fields. "applied": also
+# empty lists in required fields, as by Go's apply configurations, which runtime templates pass through.
+Form: TypeAlias = Literal["read", "marshalled", "applied"]
+
+# Required by the CRDs, but omitted by Go if they are empty.
+OMITTED_THOUGH_REQUIRED = frozenset(
+    {"core.ContainerRestartRule.action", "core.ContainerRestartRuleOnExitCodes.operator"}
+)
+
+# Fields that Go types always write, with the value that they write for a missing one.
+EMPTY = object()  # a struct without fields, created for each document
+ALWAYS_WRITTEN: dict[str, object] = {
+    "batch.PodFailurePolicyOnPodConditionsPattern.status": "",  # Required until 2.1.
+    "core.PersistentVolumeClaim.spec": EMPTY,
+    "core.ResourceFieldSelector.divisor": "0",
+}
+
+# TrainJob fields that the controller reads but never marshals, so nothing inside them is dropped.
+NEVER_MARSHALLED = frozenset({"trainer.TrainJobSpec.trainer", "trainer.TrainJobSpec.initializer"})
+
+
+def keeps_zero(key: str, form: Form, *, required: bool, is_list: bool) -> bool:
+    """Return whether the zero value of the field `key` ("group.Definition.field") is written."""
+    if form == "read":
+        return True
+    omitted = key in OMITTED_THOUGH_REQUIRED or (form == "applied" and is_list)
+    return not omitted and (required or key in KEEPS_ZERO)
+
+
+@cache
+def defaults_of(release: str) -> dict[str, dict[str, Default]]:
+    """Return the defaults of `release` by definition and field."""
+    grouped: dict[str, dict[str, Default]] = {}
+    for key, value in DEFAULTS.at(release).items():
+        name, _, field = key.rpartition(".")
+        grouped.setdefault(name, {})[field] = value
+    return grouped
+
+
+def added_values(release: str, name: str, marshalled: bool) -> tuple[tuple[str, Default | object], ...]:
+    """Return the fields that are added to a struct: CRD defaults, except for zero values that Go drops again."""
+    known = definition(release, name).fields
+    defaults = {field: value for field, value in defaults_of(release).get(name, {}).items() if field in known}
+    if not marshalled:
+        return tuple(defaults.items())
+    kept = {field: value for field, value in defaults.items() if value or f"{name}.{field}" in KEEPS_ZERO}
+    written = {key.rpartition(".")[2]: value for key, value in ALWAYS_WRITTEN.items() if key.startswith(f"{name}.")}
+    return tuple({**kept, **written}.items())

@@ -1,0 +1,142 @@
+"""Rules for object metadata: those of the API server for every kind, and Trainer's for TrainJob names.
+
+Metadata in templates is only validated when Jobs are created from it, so it is not checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from trainc.findings import TEMPLATE_HINT, Finding, Path
+from trainc.kube.documents import Json
+from trainc.kube.names import (
+    LABEL_LIMIT,
+    SUBDOMAIN_LIMIT,
+    is_dns1035_label,
+    is_dns1123_label,
+    is_dns1123_subdomain,
+    is_label_value,
+    is_qualified_name,
+    length,
+)
+from trainc.schema.shapes import quote
+
+_ANNOTATIONS_TOTAL = 256 * 1024
+
+_NAME = ("metadata", "name")
+_LOWERCASE = "lowercase letters, digits and '-', starting and ending with a letter or digit"
+
+
+def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
+    """Check the metadata of a TrainJob, whose name must be an RFC 1035 label because host names contain it.
+
+    The webhook enforces this in 2.0, and CEL in the CRD since 2.1; both reject the same names.
+    """
+    metadata = trainjob.get("metadata") or {}
+    generated = metadata.get("generateName")
+    yield from _required_name(
+        metadata,
+        "replace generateName with name: a job in git needs its final name; --name-hash changes it with every change of the job"
+        if generated
+        else "add the name of this job under metadata, such as name: llm",
+    )
+    name = metadata.get("name")
+    if name and len(name) > LABEL_LIMIT:
+        yield Finding(
+            "InvalidName",
+            "error",
+            f"the name has {len(name)} characters; at most {LABEL_LIMIT} are allowed",
+            hint=f"shorten it by {len(name) - LABEL_LIMIT} characters",
+            path=_NAME,
+        )
+    if name and not is_dns1035_label(name):
+        rule = "lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
+        message = f"{quote(name)} is not a valid TrainJob name"
+        yield Finding("InvalidName", "error", message, hint=_renamed(name, rule, letter_first=True), path=_NAME)
+    yield from _object_meta(metadata)
+
+
+def object_metadata(document: Json) -> Iterator[Finding]:
+    """Check the metadata of a runtime."""
+    metadata = document.get("metadata") or {}
+    yield from _required_name(metadata, "add a name under metadata, such as name: my-runtime: TrainJobs refer to it")
+    yield from _subdomain_name(metadata)
+    yield from _object_meta(metadata)
+
+
+def jobset_metadata(jobset: Json) -> Iterator[Finding]:
+    """Check the metadata of a JobSet, where the API server supports `generateName`."""
+    metadata = jobset.get("metadata") or {}
+    if not metadata.get("generateName"):
+        yield from _required_name(metadata, "add metadata.name or metadata.generateName")
+    yield from _subdomain_name(metadata)
+    yield from _object_meta(metadata)
+
+
+def _renamed(name: str, rule: str, *, letter_first: bool) -> str:
+    """Return a hint with a valid name and the rule; for a template, a hint to render it."""
+    from trainc.schema import unknown_fields
+
+    if unknown_fields.is_template(name):
+        return TEMPLATE_HINT
+    instead = unknown_fields.suggest_name(name, letter_first=letter_first)
+    return f"write {instead}: {rule}" if instead else f"use {rule}"
+
+
+def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:
+    if not metadata.get("name"):
+        yield Finding("MissingRequired", "error", "metadata.name is missing", hint=hint, path=_NAME)
+
+
+def _subdomain_name(metadata: Json) -> Iterator[Finding]:
+    name = metadata.get("name")
+    if name and not (len(name) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(name)):
+        yield Finding(
+            "InvalidName",
+            "error",
+            f"{quote(name)} is not a valid name",
+            hint=_renamed(name, f"{_LOWERCASE}; '.' is allowed between them", letter_first=False),
+            path=_NAME,
+        )
+
+
+def _object_meta(metadata: Json) -> Iterator[Finding]:
+    namespace = metadata.get("namespace")
+    if namespace and not (is_dns1123_label(namespace) and len(namespace) <= LABEL_LIMIT):
+        message = f"{quote(namespace)} is not a valid namespace name"
+        yield Finding(
+            "InvalidName",
+            "error",
+            message,
+            hint=_renamed(namespace, f"{_LOWERCASE}, at most {LABEL_LIMIT} of them", letter_first=False),
+            path=("metadata", "namespace"),
+        )
+    for key, value in (metadata.get("labels") or {}).items():
+        if not _is_key(key):
+            yield _malformed_key(("metadata", "labels", key))
+        if value and not (is_label_value(value) and len(value) <= LABEL_LIMIT):
+            message = f"{quote(value)} is not a valid label value"
+            hint = "use at most 63 letters, digits, '-', '_' and '.', or move longer text to an annotation"
+            yield Finding("InvalidLabel", "error", message, hint=hint, path=("metadata", "labels", key))
+    annotations = metadata.get("annotations") or {}
+    for key in annotations:
+        if not _is_key(key.lower()):
+            yield _malformed_key(("metadata", "annotations", key))
+    size = sum(length(key) + length(value or "") for key, value in annotations.items())
+    if size > _ANNOTATIONS_TOTAL:
+        message = f"the annotations have {size} bytes in all; at most {_ANNOTATIONS_TOTAL} are allowed"
+        yield Finding("TooLong", "error", message, hint="move data to a ConfigMap", path=("metadata", "annotations"))
+
+
+@lru_cache(maxsize=4096)  # Documents have few distinct keys.
+def _is_key(key: str) -> bool:
+    prefix, slash, name = key.rpartition("/")
+    prefix_fits = len(prefix) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(prefix) if slash else True
+    return prefix_fits and is_qualified_name(name) and len(name) <= LABEL_LIMIT
+
+
+def _malformed_key(path: Path) -> Finding:
+    message = f"{quote(str(path[-1]))} is not a valid key for a label or annotation"
+    hint = "use at most 63 letters, digits, '-', '_' and '.', with or without a DNS prefix, as in acme.io/team"
+    return Finding("InvalidLabel", "error", message, hint=hint, path=path)

@@ -1,0 +1,437 @@
+"""What the CRDs check beyond types: constraints on values, their CEL rules, and rules about runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+from trainc.findings import Finding, Path
+from trainc.kube.documents import Json
+from trainc.kube.names import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODEL_INITIALIZER, NODE, TRAINER
+from trainc.kube.releases import Since
+from trainc.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
+from trainc.schema.shapes import API_VERSIONS, ROOTS, Struct, definition, quote
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+# Rules for several values: the CEL rules of the CRDs, as functions of one struct.
+#
+# A rule is called with a struct as written. Its fields have the right types, but can be null. It yields findings with
+# paths relative to that struct. Source: x-kubernetes-validations in the CRDs of kubeflow/trainer and jobset. Rules
+# for a single value that can be expressed as bounds or enums are in constraints.py. Rules for updates are out of
+# scope.
+
+
+Policy: TypeAlias = Mapping[str, Any]
+Rule: TypeAlias = Callable[[Policy], Iterator[Finding]]
+
+ML_POLICY = "trainer.MLPolicy"
+_NPROC_WORDS = ("auto", "cpu", "gpu")
+_URI = pattern(r"[A-Za-z][A-Za-z0-9+.-]*://[^\n]+")
+_MAIN_CONTAINER = "node"
+
+
+def one_framework(fields: Collection[str]) -> Rule:
+    """Return the rule that at most one of these fields of an MLPolicy is set: a runtime has one framework."""
+
+    def rule(policy: Policy) -> Iterator[Finding]:
+        configured = [name for name in fields if policy.get(name) is not None]
+        if len(configured) > 1:
+            from trainc.schema.editor_schema import DESCRIPTIONS
+
+            place = {key: index for index, key in enumerate(DESCRIPTIONS)}
+            configured.sort(key=lambda name: place.get(f"{ML_POLICY}.{name}", len(place)))
+            message = f"{' and '.join(configured)} cannot be used together"
+            yield Finding("MutuallyExclusivePolicies", "error", message, "keep one of them", (configured[-1],))
+
+    return rule
+
+
+def elastic_without_num_nodes(policy: Policy) -> Iterator[Finding]:
+    """Reject numNodes for an elastic job, which has a range of sizes (2.0 and 2.1)."""
+    torch = policy.get("torch")
+    if policy.get("numNodes") is not None and torch is not None and torch.get("elasticPolicy") is not None:
+        message = "numNodes cannot be used together with torch.elasticPolicy"
+        hint = "remove numNodes: minNodes and maxNodes of the elastic policy set the number of nodes"
+        yield Finding("ElasticWithNumNodes", "error", message, hint, ("numNodes",))
+
+
+def torch_processes(torch: Policy) -> Iterator[Finding]:
+    """Check that `numProcPerNode` is a positive number or one of three words (2.0 and 2.1)."""
+    processes = torch.get("numProcPerNode")
+    if processes is None or processes in _NPROC_WORDS or (not isinstance(processes, str) and processes > 0):
+        return
+    message = f"{quote(str(processes))} is not a valid number of processes"
+    hint = f"write a number without quotes, such as 8, or one of {', '.join(_NPROC_WORDS)}"
+    yield Finding("UnsupportedValue", "error", message, hint, ("numProcPerNode",))
+
+
+def storage_uri(initializer: Policy) -> Iterator[Finding]:
+    """Check that `storageUri` is empty or a URI (2.3)."""
+    uri = initializer.get("storageUri")
+    if uri and not _URI.match(uri):
+        hint = f"add a scheme: write hf://{uri[:80]} for Hugging Face, or s3://bucket/path"
+        yield Finding("InvalidStorageUri", "error", f"{quote(uri)} is not a URI", hint, ("storageUri",))
+
+
+def injection_targets(target: Policy) -> Iterator[Finding]:
+    """Reject the main container as an injection target, since it always gets the environment (2.3)."""
+    for index, name in enumerate(target.get("containerNames") or ()):
+        if name == _MAIN_CONTAINER:
+            message = "container node always gets the PET_ variables and cannot be listed"
+            path = ("containerNames", index)
+            yield Finding("NodeAlreadyInjected", "error", message, "list only the other containers", path)
+
+
+def in_order_without_depends_on(holder: Policy) -> Iterator[Finding]:
+    """Reject the combination of JobSet's two ways to order jobs."""
+    spec = holder.get("spec") or {}
+    order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder")
+    depends = [i for i, job in enumerate(spec.get("replicatedJobs") or ()) if job.get("dependsOn") is not None]
+    if order == "InOrder" and depends:
+        message = "startupPolicyOrder InOrder and dependsOn cannot be used together"
+        hint = "keep only one of them, preferably dependsOn"
+        path = ("spec", "replicatedJobs", depends[0], "dependsOn")
+        yield Finding("StartupPolicyWithDependsOn", "error", message, hint, path)
+
+
+def volume_claim_namespace(policy: Policy) -> Iterator[Finding]:
+    """Reject namespaces in volume claim templates, which are always in the JobSet's namespace (2.2).
+
+    The CRD's rule fails if `templates` or the metadata of one is missing, so such policies are rejected too.
+    """
+    if policy.get("templates") is None:
+        message = "a volume claim policy needs its list of templates"
+        yield Finding("MissingRequired", "error", message, "add templates, or remove the policy", ("templates",))
+    for index, template in enumerate(policy.get("templates") or ()):
+        if template.get("metadata") is None:
+            place = ("templates", index, "metadata")
+            message = "a volume claim template needs a name"
+            yield Finding("MissingRequired", "error", message, "add metadata: {name: data}", place)
+        if (template.get("metadata") or {}).get("namespace"):
+            path = ("templates", index, "metadata", "namespace")
+            message = "a volume claim template cannot have a namespace"
+            hint = "remove it: the claim is created in the namespace of the JobSet"
+            yield Finding("VolumeClaimNamespaceSet", "error", message, hint, path)
+
+
+def sources_of_jobset_volumes(jobset: Policy) -> Iterator[Finding]:
+    """Require sources in projected volumes: JobSet's webhook re-encodes the object, with null for missing ones."""
+    for index, job in enumerate((jobset.get("spec") or {}).get("replicatedJobs") or ()):
+        yield from _sources(job, ("spec", "replicatedJobs", index))
+
+
+def sources_of_patched_volumes(trainjob: Policy) -> Iterator[Finding]:
+    """Like `sources_of_jobset_volumes`, for Trainer's webhook (2.2), which only re-encodes to add `time` to patches."""
+    patches = (trainjob.get("spec") or {}).get("runtimePatches") or ()
+    if all(patch.get("time") is not None for patch in patches):
+        return
+    for index, patch in enumerate(patches):
+        template = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
+        place = ("spec", "runtimePatches", index, "trainingRuntimeSpec", "template", "spec", "replicatedJobs")
+        for number, job in enumerate((template.get("spec") or {}).get("replicatedJobs") or ()):
+            yield from _sources(job, (*place, number))
+
+
+def _sources(job: Policy, place: Path) -> Iterator[Finding]:
+    pods = ((job.get("template") or {}).get("spec") or {}).get("template") or {}
+    for index, volume in enumerate((pods.get("spec") or {}).get("volumes") or ()):
+        projected = volume.get("projected")
+        if projected is not None and projected.get("sources") is None:
+            path = (*place, "template", "spec", "template", "spec", "volumes", index, "projected", "sources")
+            hint = "list what to project: sources: [{configMap: {name: ...}}], or remove the volume"
+            yield Finding("MissingRequired", "error", "sources is missing", hint, path)
+
+
+RULES = Since[tuple[Rule, ...]](
+    {
+        "2.0": {
+            "trainer.TrainJob": (trainjob_metadata,),
+            "trainer.TrainingRuntime": (object_metadata,),
+            "trainer.ClusterTrainingRuntime": (object_metadata,),
+            ML_POLICY: (elastic_without_num_nodes,),
+            "trainer.TorchMLPolicySource": (torch_processes,),
+            "trainer.JobSetTemplateSpec": (in_order_without_depends_on,),
+            "jobset.JobSet": (jobset_metadata, in_order_without_depends_on, sources_of_jobset_volumes),
+            "jobset.VolumeClaimPolicy": (volume_claim_namespace,),
+        },
+        "2.2": {
+            "trainer.TrainJob": (trainjob_metadata, sources_of_patched_volumes),
+        },
+        "2.3": {
+            "trainer.DatasetInitializer": (storage_uri,),
+            "trainer.ModelInitializer": (storage_uri,),
+            "trainer.EnvInjectionTarget": (injection_targets,),
+        },
+    }
+)
+
+
+# All other integers are int32. These are int64 in the CRD, or a Go `int`, which has no format there.
+INT64 = frozenset(
+    {
+        "batch.JobSpec.activeDeadlineSeconds",
+        "core.PodSecurityContext.fsGroup",
+        "core.PodSecurityContext.runAsGroup",
+        "core.PodSecurityContext.runAsUser",
+        "core.PodSecurityContext.supplementalGroups[]",
+        "core.PodSpec.activeDeadlineSeconds",
+        "core.PodSpec.terminationGracePeriodSeconds",
+        "core.Probe.terminationGracePeriodSeconds",
+        "core.SecurityContext.runAsGroup",
+        "core.SecurityContext.runAsUser",
+        "core.ServiceAccountTokenProjection.expirationSeconds",
+        "core.SleepAction.seconds",
+        "core.Toleration.tolerationSeconds",
+        "jobset.Coordinator.jobIndex",
+        "jobset.Coordinator.podIndex",
+        "meta.ObjectMeta.deletionGracePeriodSeconds",
+        "meta.ObjectMeta.generation",
+        "trainer.PodSpecPatch.terminationGracePeriodSeconds",
+        "trainer.TrainJobSpec.activeDeadlineSeconds",
+        "volcano.NetworkTopologySpec.highestTierAllowed",
+    }
+)
+
+MINIMUM = Since[int](
+    {
+        "2.0": {"jobset.JobSetSpec.ttlSecondsAfterFinished": 0},
+        "2.2": {"trainer.TrainJobSpec.activeDeadlineSeconds": 1, "trainer.FluxMLPolicySource.numProcPerNode": 1},
+        "2.3": {"trainer.PodSpecPatch.terminationGracePeriodSeconds": 0},
+    }
+)
+
+ENUM = Since[tuple[str, ...]](
+    {
+        "2.0": {
+            **{f"{root}.kind": (kind,) for kind, root in ROOTS.items()},
+            **{f"{root}.apiVersion": (API_VERSIONS[kind],) for kind, root in ROOTS.items()},
+            "trainer.TrainJobSpec.managedBy": (
+                "trainer.kubeflow.org/trainjob-controller",
+                "kueue.x-k8s.io/multikueue",
+            ),
+            "trainer.MPIMLPolicySource.mpiImplementation": ("OpenMPI",),
+            "jobset.DependsOn.status": ("Ready", "Complete"),
+            "jobset.FailurePolicy.restartStrategy": ("Recreate", "BlockingRecreate"),
+            "jobset.FailurePolicyRule.action": ("FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts"),
+            "jobset.StartupPolicy.startupPolicyOrder": ("AnyOrder", "InOrder"),
+            "jobset.SuccessPolicy.operator": ("All", "Any"),
+        },
+        "2.1": {
+            "trainer.MPIMLPolicySource.mpiImplementation": ("OpenMPI", ""),
+            "volcano.NetworkTopologySpec.mode": ("hard", "soft"),
+        },
+        "2.2": {
+            "jobset.FailurePolicy.restartStrategy": ("Recreate", "BlockingRecreate", "InPlaceRestart"),
+            "jobset.VolumeRetentionPolicy.whenDeleted": ("Delete", "Retain"),
+        },
+        "2.3": {
+            "jobset.FailurePolicyRule.action": (
+                "FailJobSet",
+                "RestartJobSet",
+                "RestartJobSetAndIgnoreMaxRestarts",
+                "RestartJob",
+                "RestartJobAndIgnoreMaxRestarts",
+            ),
+        },
+    }
+)
+
+MIN_LENGTH = Since[int](
+    {
+        "2.1": {
+            "trainer.RuntimeRef.name": 1,
+            "trainer.ContainerOverride.name": 1,
+            "trainer.PodTemplateOverrideTargetJob.name": 1,
+        },
+        "2.2": {
+            "trainer.RuntimePatch.manager": 1,
+            "trainer.ReplicatedJobPatch.name": 1,
+            "trainer.ContainerPatch.name": 1,
+        },
+        "2.3": {"trainer.EnvInjectionTarget.jobName": 1},
+    }
+)
+
+MAX_LENGTH = Since[int](
+    {
+        "2.2": {
+            "trainer.RuntimeRef.name": 253,
+            "trainer.RuntimeRef.apiGroup": 253,
+            "trainer.RuntimeRef.kind": 253,
+            "trainer.TrainJobSpec.managedBy": 253,
+            "trainer.DatasetInitializer.storageUri": 2048,
+            "trainer.ModelInitializer.storageUri": 2048,
+            "trainer.Trainer.image": 500,
+            "trainer.Trainer.command[]": 65536,
+            "trainer.Trainer.args[]": 65536,
+            "trainer.MPIMLPolicySource.sshAuthMountPath": 4096,
+            "trainer.RuntimePatch.manager": 253,
+            "trainer.ReplicatedJobPatch.name": 253,
+            "trainer.PodSpecPatch.serviceAccountName": 253,
+            "trainer.ContainerPatch.name": 253,
+        },
+        "2.3": {
+            "trainer.Trainer.command[]": 1048576,
+            "trainer.Trainer.args[]": 1048576,
+            "trainer.EnvInjectionTarget.jobName": 253,
+            "trainer.EnvInjectionTarget.containerNames[]": 63,
+        },
+    }
+)
+
+MIN_ITEMS = Since[int](
+    {
+        "2.3": {"trainer.EnvInjectionTarget.containerNames": 1},
+    }
+)
+
+MAX_ITEMS = Since[int](
+    {
+        "2.0": {"jobset.ReplicatedJob.dependsOn": 1},
+        "2.1": {"jobset.ReplicatedJob.dependsOn": 5},
+        "2.2": {
+            "trainer.TrainJobSpec.runtimePatches": 16,
+            "trainer.Trainer.command": 128,
+            "trainer.Trainer.args": 128,
+            "trainer.Trainer.env": 128,
+            "trainer.DatasetInitializer.env": 128,
+            "trainer.ModelInitializer.env": 128,
+            "trainer.JobSetSpecPatch.replicatedJobs": 100,
+            "trainer.PodSpecPatch.containers": 64,
+            "trainer.PodSpecPatch.initContainers": 64,
+            "trainer.PodSpecPatch.imagePullSecrets": 64,
+            "trainer.PodSpecPatch.schedulingGates": 16,
+            "trainer.PodSpecPatch.tolerations": 128,
+            "trainer.PodSpecPatch.volumes": 128,
+            "trainer.ContainerPatch.env": 128,
+            "trainer.ContainerPatch.volumeMounts": 128,
+            "jobset.JobSetSpec.volumeClaimPolicies": 50,
+            "jobset.VolumeClaimPolicy.templates": 50,
+        },
+        "2.3": {"trainer.EnvInjection.targets": 16, "trainer.EnvInjectionTarget.containerNames": 8},
+    }
+)
+
+MIN_PROPERTIES = Since[int](
+    {
+        "2.1": {
+            "trainer.TrainingRuntime.spec": 1,
+            "trainer.ClusterTrainingRuntime.spec": 1,
+            "trainer.TrainingRuntimeSpec.template": 1,
+        },
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The constraints of a release on single values, by "group.Definition.field"."""
+
+    minimum: dict[str, int]
+    enum: dict[str, tuple[str, ...]]
+    min_length: dict[str, int]
+    max_length: dict[str, int]
+    min_items: dict[str, int]
+    max_items: dict[str, int]
+    min_properties: dict[str, int]
+
+
+@cache
+def limits(release: str) -> Limits:
+    """Return the tables above for `release`."""
+    return Limits(
+        MINIMUM.at(release),
+        ENUM.at(release),
+        MIN_LENGTH.at(release),
+        MAX_LENGTH.at(release),
+        MIN_ITEMS.at(release),
+        MAX_ITEMS.at(release),
+        MIN_PROPERTIES.at(release),
+    )
+
+
+def integer_bounds(key: str, release: str) -> tuple[int, int]:
+    """Return the smallest and the largest allowed value of the integer field `key`."""
+    bits = 63 if key in INT64 else 31
+    return limits(release).minimum.get(key, -(1 << bits)), (1 << bits) - 1
+
+
+@cache
+def rules_of(release: str) -> dict[str, tuple[Rule, ...]]:
+    """Return the rules of `release` by definition.
+
+    Each struct in an MLPolicy belongs to a framework, and they are mutually exclusive.
+    """
+    rules = RULES.at(release)
+    fields = definition(release, ML_POLICY).fields
+    frameworks = frozenset(field for field, shape in fields.items() if isinstance(shape, Struct))
+    return {**rules, ML_POLICY: (one_framework(frameworks), *rules.get(ML_POLICY, ()))}
+
+
+# Rules of Trainer's runtime webhooks for jobs with an ancestor label.
+#
+# Source: kubeflow/trainer pkg/webhooks/trainingruntime_webhook.go and clustertrainingruntime_webhook.go.
+
+
+# The required container in jobs of each ancestor step.
+REQUIRED_CONTAINER = Since[str](
+    {
+        "2.1": {TRAINER: NODE, DATASET_INITIALIZER: DATASET_INITIALIZER, MODEL_INITIALIZER: MODEL_INITIALIZER},
+    }
+)
+# Jobs that must have one replica regardless of their label.
+ONE_REPLICA = Since[bool](
+    {
+        "2.0": {LAUNCHER: True},
+        "2.1": {LAUNCHER: False},
+    }
+)
+# Labels, with their values, that exempt a runtime from the webhook.
+EXEMPT = Since[str](
+    {
+        "2.3": {"trainer.kubeflow.org/webhook-validation": "disabled"},
+    }
+)
+
+_STEPS = (TRAINER, DATASET_INITIALIZER, MODEL_INITIALIZER)
+
+
+def runtime_rules(document: Json, release: str) -> list[Finding]:
+    """Return all reasons why the webhook of `release` would reject a runtime with a valid schema.
+
+    Runtimes with a label that exempts them from the webhook (since 2.3, all shipped runtimes) have none.
+    """
+    labels = document["metadata"].get("labels") or {}
+    if any(labels.get(label) == value for label, value in EXEMPT.at(release).items()):
+        return []
+    spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
+    found: list[Finding] = []
+    for index, job in enumerate(spec.get("replicatedJobs") or ()):
+        path: Path = ("spec", "template", "spec", "replicatedJobs", index)
+        found.extend(_job_rules(job, path, release))
+    return found
+
+
+def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
+    template = job["template"]
+    ancestor = ((template.get("metadata") or {}).get("labels") or {}).get(ANCESTOR_LABEL, "")
+    single = ancestor in _STEPS or ONE_REPLICA.at(release).get(job["name"], False)
+    replicas = job.get("replicas")
+    if single and replicas not in (None, 1):
+        message = f"job {job['name']} has {replicas} replicas; only 1 is supported"
+        hint = "set replicas: 1; for more pods, use numNodes in mlPolicy or in the TrainJob"
+        yield Finding("ReplicasNotOne", "error", message, hint=hint, path=(*path, "replicas"), about="runtime")
+    wanted = REQUIRED_CONTAINER.at(release).get(ancestor)
+    if wanted is not None:
+        yield from _container_rule(job, ancestor, wanted, path)
+
+
+def _container_rule(job: Json, ancestor: str, wanted: str, path: Path) -> Iterator[Finding]:
+    pod = (((job["template"].get("spec") or {}).get("template") or {}).get("spec")) or {}
+    if all(container["name"] != wanted for container in pod.get("containers") or ()):
+        message = f"job {job['name']} has the ancestor label {ancestor}, but no container called {wanted}"
+        where = (*path, "template", "spec", "template", "spec", "containers")
+        hint = f"rename its main container to {wanted}, or remove the label"
+        yield Finding("MissingAncestorContainer", "error", message, hint=hint, path=where, about="runtime")

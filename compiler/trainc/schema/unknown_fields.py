@@ -1,0 +1,572 @@
+"""Explains unknown and misplaced fields: what was probably meant, and where it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path
+from trainc.findings.text import near_names
+from trainc.kube.names import LABEL_LIMIT, is_dns1035_label, is_dns1123_label
+from trainc.kube.releases import RELEASES
+from trainc.schema.shapes import ROOTS, ListOf, MapOf, Refused, Scalar, Shape, Struct, as_integer, definition
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+# Suggests where a field belongs that a TrainJob lacks, but its pods, Jobs or runtime have.
+
+
+_OWNERS = ("trainer.TrainJob", "trainer.TrainJobSpec", "trainer.Trainer")
+_POD = "template.spec.replicatedJobs[].template.spec.template.spec"
+# Structs of a runtime, and their location in its spec.
+_IN_RUNTIME = (
+    ("trainer.TrainingRuntimeSpec", ""),
+    ("core.PodSpec", f"{_POD}."),
+    ("core.Container", f"{_POD}.containers[]."),
+    ("batch.JobSpec", "template.spec.replicatedJobs[].template.spec."),
+    ("jobset.JobSetSpec", "template.spec."),
+)
+# Structs through which a TrainJob patches pods and containers, and the YAML around a pod field, newest release first.
+_PATCHES = (
+    (
+        "trainer.PodSpecPatch",
+        "trainer.ContainerPatch",
+        (
+            "runtimePatches: [{{manager: acme.io/{field}, trainingRuntimeSpec: {{template: {{spec: {{replicatedJobs: "
+            "[{{name: node, template: {{spec: {{template: {{spec: {{{inner}}}}}}}}}}}]}}}}}}}}]"
+        ),
+    ),
+    (
+        "trainer.PodTemplateSpecOverride",
+        "trainer.ContainerOverride",
+        "podTemplateOverrides: [{{targetJobs: [{{name: node}}], spec: {{{inner}}}}}]",
+    ),
+    (
+        "trainer.PodSpecOverride",
+        "trainer.ContainerOverride",
+        "podSpecOverrides: [{{targetJobs: [{{name: node}}], {inner}}}]",
+    ),
+)
+_LONGEST = 120  # Maximum number of characters of the user's text to repeat in a hint.
+
+
+def placement_hint(owner: str, field: str, value: Any, release: str) -> str:
+    """Return a hint for a field that `owner`, a part of a TrainJob, lacks; empty if it exists nowhere else."""
+    if owner not in _OWNERS:
+        return ""
+    for pod, container, text in _PATCHES:
+        inner = f"{field}: {_flow(value)}"
+        if _has(release, container, field) and field != "name":
+            inner = f"containers: [{{name: node, {inner}}}]"
+        elif not _has(release, pod, field):
+            continue
+        return "write it under spec as " + text.format(field=field.lower(), inner=inner)
+    for struct, place in _IN_RUNTIME:
+        if _has(release, struct, field):
+            return _in_runtime(field, value, place)
+    return ""
+
+
+def _in_runtime(field: str, value: Any, place: str) -> str:
+    own = "set numNodes under trainer; or, for all jobs of the runtime, " if field == "mlPolicy" else ""
+    text = f"{field}: {_flow(value)}"
+    for step in reversed(place.rstrip(".").split(".") if place else ()):
+        name = step.removesuffix("[]")
+        text = f"{name}: [{{name: node, {text}}}]" if step != name else f"{name}: {{{text}}}"
+    return f"{own}add `{text}` to the spec of the runtime (`trainc runtimes show NAME > runtime.yaml` copies a built-in one)"
+
+
+def _has(release: str, struct: str, field: str) -> bool:
+    try:
+        return field in definition(release, struct).fields
+    except KeyError:
+        return False
+
+
+def _flow(value: Any) -> str:
+    """Format a value as YAML on one line, or `...` if it is long or cannot be written as JSON."""
+    if value is None:
+        return "..."
+    try:
+        import json
+
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return "..."
+    return text if len(text) <= _LONGEST else "..."
+
+
+# Which releases have a field: for hints like "since 2.3", and to honor fields of older releases.
+
+
+# Replacements of fields that a later release removed, relative to the struct that contained them.
+REPLACEMENTS = {
+    "trainer.TrainJobSpec.labels": "runtimePatches[].trainingRuntimeSpec.template.metadata.labels",
+    "trainer.TrainJobSpec.annotations": "runtimePatches[].trainingRuntimeSpec.template.metadata.annotations",
+    "trainer.TrainJobSpec.podSpecOverrides": "podTemplateOverrides (2.1) or runtimePatches (from 2.2)",
+    "trainer.TrainJobSpec.podTemplateOverrides": "runtimePatches",
+    "trainer.TorchMLPolicySource.numProcPerNode": "spec.trainer.numProcPerNode of the TrainJob",
+    "trainer.TorchMLPolicySource.elasticPolicy": "numNodes: no release ever scaled by elasticPolicy; with --semantics gitops it becomes torchrun's range of nodes, and the number of pods stays fixed",
+}
+
+
+def known_in(kind: str, path: Path, release: str) -> bool:
+    """Return whether `release` has a field at `path` ("spec", "trainer", "env", 0, "name") of `kind`."""
+    shape: Shape = Struct(ROOTS[kind])
+    for step in path:
+        match shape:
+            case Struct(name) if step in (fields := definition(release, name).fields):
+                shape = fields[str(step)]
+            case ListOf(inner) if isinstance(step, int):
+                shape = inner
+            case MapOf(inner) if isinstance(step, str):
+                shape = inner
+            case _:
+                return False
+    return True
+
+
+def releases_with(definition_name: str, field: str) -> tuple[str, ...]:
+    """Return the releases in which `definition_name` has `field`, oldest first."""
+    return tuple(release for release in RELEASES if _has_definition(release, definition_name, field))
+
+
+def _has_definition(release: str, definition_name: str, field: str) -> bool:
+    try:
+        return field in definition(release, definition_name).fields
+    except KeyError:
+        return False
+
+
+def release_hint(definition_name: str, field: str, release: str) -> str:
+    """Return a hint about a field that only other releases have; empty if none does."""
+    known = releases_with(definition_name, field)
+    if not known:
+        return ""
+    if RELEASES.index(known[0]) > RELEASES.index(release):
+        return f"remove it, or compile with --release {known[0]}: the field is new in Trainer {known[0]}"
+    removed = RELEASES[RELEASES.index(known[-1]) + 1]
+    replacement = REPLACEMENTS.get(f"{definition_name}.{field}")
+    gone = f"the field was removed in Trainer {removed}"
+    return f"use {replacement}: {gone}" if replacement else f"remove it: {gone}"
+
+
+# Walks a document along with its schema, to explain why it was rejected.
+
+
+Ancestors: TypeAlias = tuple[tuple[Path, str], ...]
+
+_SINGLE = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value that the schema covers: `key` is its "group.Definition.field", `structs` are the enclosing structs."""
+
+    value: Any
+    shape: Shape
+    path: Path
+    key: str
+    structs: Ancestors = ()
+
+
+def nodes(node: Node, release: str) -> Iterator[Node]:
+    """Yield `node` and everything below it, as far as the types match the schema."""
+    yield node
+    match node.shape, node.value:
+        case Struct(name), dict():
+            structs = (*node.structs, (node.path, name))
+            for field, shape in definition(release, name).fields.items():
+                if field in node.value:
+                    child = Node(node.value[field], shape, (*node.path, field), f"{name}.{field}", structs)
+                    yield from nodes(child, release)
+        case ListOf(item), list():
+            for index, value in enumerate(node.value):
+                yield from nodes(Node(value, item, (*node.path, index), f"{node.key}[]", node.structs), release)
+        case MapOf(shape), dict():
+            for name, value in node.value.items():
+                yield from nodes(Node(value, shape, (*node.path, str(name)), f"{node.key}{{}}", node.structs), release)
+
+
+def without_nulls(value: Any, shape: Shape, release: str) -> Any:
+    """Return a copy without null entries in mappings, which the API server prunes.
+
+    Only recurses as far as the schema. Where the schema has neither a mapping nor a list, only scalars of the value are
+    kept: the rest does not matter, and could be nested too deeply for recursion.
+    """
+    match shape, value:
+        case Struct(name), dict():
+            fields = definition(release, name).fields
+            kept = {n: item for n, item in value.items() if item is not None}
+            return {n: without_nulls(item, fields[n], release) if n in fields else item for n, item in kept.items()}
+        case ListOf(inner), list():
+            return [without_nulls(item, inner, release) for item in value]
+        case MapOf(inner), dict():
+            return {n: without_nulls(item, inner, release) for n, item in value.items() if item is not None}
+        case Scalar("any"), _:
+            return value
+    if isinstance(value, dict):
+        return {name: item for name, item in value.items() if isinstance(item, _SINGLE)}
+    return [item for item in value if isinstance(item, _SINGLE)] if isinstance(value, list) else value
+
+
+def without_unknown(value: Any, shape: Shape, release: str) -> Any:
+    """Return a copy without unknown fields."""
+    match shape, value:
+        case Struct(name), dict():
+            fields = definition(release, name).fields
+            return {n: without_unknown(item, fields[n], release) for n, item in value.items() if n in fields}
+        case ListOf(item), list():
+            return [without_unknown(v, item, release) for v in value]
+        case MapOf(shape), dict():
+            return {n: without_unknown(v, shape, release) for n, v in value.items()}
+    return value
+
+
+def well_typed(value: Any, shape: Shape, release: str) -> Any:
+    """Return a copy without values of the wrong type; a list with a wrong item is dropped entirely."""
+    match shape, value:
+        case Struct(name), dict():
+            fields = definition(release, name).fields
+            known = {n: well_typed(value[n], s, release) for n, s in fields.items() if n in value}
+            return {n: item for n, item in known.items() if item is not None}
+        case ListOf(item), list():
+            items = [well_typed(v, item, release) for v in value]
+            return None if any(v is None for v in items) else items
+        case MapOf(shape), dict():
+            entries = {n: well_typed(v, shape, release) for n, v in value.items() if isinstance(n, str)}
+            return {n: item for n, item in entries.items() if item is not None}
+        case Scalar(kind), _:
+            return value if _has_type(value, kind) else None
+    return None
+
+
+def mistyped(value: Any, name: str, release: str) -> Path | None:
+    """Return the first path with a wrong type in a value of the definition `name`, or None.
+
+    As for the API server, a null field counts as missing, but null is not a valid list item.
+    """
+    for node in nodes(Node(value, Struct(name), (), name), release):
+        missing = node.value is None and node.path and isinstance(node.path[-1], str)
+        if not missing and not _is_of(node.shape, node.value):
+            return node.path
+    return None
+
+
+def _is_of(shape: Shape, value: Any) -> bool:
+    """Return whether the value itself, apart from its contents, has the type of a shape."""
+    match shape:
+        case Scalar(kind):
+            return _has_type(value, kind)
+        case ListOf():
+            return isinstance(value, list)
+        case _:
+            return isinstance(value, dict) and all(isinstance(key, str) for key in value)
+
+
+def _has_type(value: Any, kind: str) -> bool:
+    match kind:
+        case "any":
+            return True
+        case "boolean":
+            return isinstance(value, bool)
+        case "string" | "time":
+            return isinstance(value, str)
+        case "integer":
+            return _is_integer(value)
+        case _:
+            return isinstance(value, str) or _is_integer(value)
+
+
+def _is_integer(value: Any) -> bool:
+    try:
+        as_integer(value)
+    except Refused:
+        return False
+    return True
+
+
+# Suggests what to write instead of a rejected value: amounts, seconds, commands, variables, names.
+
+
+_TEMPLATE = pattern(r"\{\{|\{%|\$\{")
+_AMOUNT = pattern(r"\s*(?P<number>\d[\d,_]*(?:\.\d+)?)\s*(?P<unit>[kKmMgGtTpPeE]?)(?:i?[bB](?:ytes?)?|i)?\s*")
+_DURATION = pattern(r"\s*(?P<number>\d+)\s*(?P<unit>s|sec|m|min|h|hr|hours?|d|days?)\s*")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_VARIABLE = pattern(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)")
+_SHELL = pattern(r"[|&;<>$`\n]")
+VARIABLE = "write {name: "  # The start of each suggestion for a variable.
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_LONGEST_SUGGESTION = 80  # Maximum number of characters of the user's text to repeat in a hint.
+
+
+def is_template(text: str) -> bool:
+    """Return whether a value contains an unrendered placeholder: `{{ x }}`, `{% if %}` or `${X}`."""
+    return _TEMPLATE.search(text) is not None
+
+
+def suggest_amount(resource: str, text: str) -> str:
+    """Suggest a quantity of `resource` instead of text that Kubernetes cannot parse."""
+    if is_template(text):
+        return TEMPLATE_HINT
+    if "/" in resource:
+        word = text.strip().lower()
+        count = _NUMBERS.index(word) + 1 if word in _NUMBERS else None
+        return f"write {count}" if count else "write a whole number, such as 8"
+    if resource == "cpu":
+        found = _AMOUNT.match(text)
+        cores = f"write {found['number']}" if found and "," not in found["number"] else "write a number of cores"
+        return f'{cores}, or millicores such as "500m"'
+    found = _AMOUNT.fullmatch(text)
+    if found is None:
+        return 'write an amount such as "500m", 4 or 16Gi'
+    number, unit = found["number"].replace(",", "").replace("_", ""), found["unit"].upper() or "G"
+    decimal = "k" if unit == "K" else unit
+    return f"write {number}{unit}i (binary), or {number}{decimal} (decimal)"
+
+
+def suggest_seconds(text: str) -> str:
+    """Convert a duration such as `24h` to seconds; empty if it is not a duration."""
+    found = _DURATION.fullmatch(text)
+    return f"write {int(found['number']) * _SECONDS[found['unit'][0]]}: it is a number of seconds" if found else ""
+
+
+def suggest_name(text: str, *, letter_first: bool) -> str:
+    """Suggest a valid name similar to the rejected one; empty if none of its characters are usable."""
+    kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
+    name = "-".join(part for part in kept.split("-") if part)
+    if letter_first and name[:1].isdigit():
+        name = f"run-{name}"
+    name = name[:LABEL_LIMIT].rstrip("-")
+    fits = is_dns1035_label(name) if letter_first else is_dns1123_label(name)
+    return name if fits else ""
+
+
+def suggest_list(path: Path, value: Any) -> str:
+    """Suggest a list instead of the single string or mapping at `path`."""
+    field = path[-1]
+    if field == "env" and isinstance(value, dict):
+        return f"write a list: env: [{', '.join(_variable(str(k), v) for k, v in value.items())}]"
+    if field in ("command", "args") and isinstance(value, str):
+        return f"write a list: {field}: {_words(value, shell=field == 'command')}"
+    return "write a list, each item after '- '"
+
+
+def suggest_mapping(path: Path, value: Any) -> str:
+    """Suggest a mapping instead of another value at `path`."""
+    if path[-1:] == ("runtimeRef",) and isinstance(value, str):
+        return f"write its name one level down: runtimeRef: {{name: {_text(value)}}}"
+    if isinstance(value, list):
+        return "remove the dashes: one mapping belongs here"
+    found = _VARIABLE.fullmatch(value) if isinstance(value, str) else None
+    if found is not None and path[-2:-1] == ("env",):
+        return f"write {_variable(found['name'], found['value'])}"
+    return (
+        f"write `key: value` lines, indented under {path[-1]}"
+        if isinstance(path[-1], str)
+        else ("write `key: value` lines after the dash")
+    )
+
+
+def suggest_variable(item: Mapping[str, Any]) -> str:
+    """Suggest an item of `env` instead of `- NAME: value`."""
+    return f"write {', '.join(_variable(str(name), value) for name, value in item.items())}"
+
+
+def suggest_text(value: Any) -> str:
+    """Suggest a string instead of a mapping, since YAML reads `bash -c: echo` as one."""
+    if isinstance(value, dict) and len(value) == 1:
+        ((key, inner),) = value.items()
+        if isinstance(inner, str | int | float):
+            return f"put quotes around the whole item, which `: ` turns into a mapping: {_quoted(f'{key}: {inner}')}"
+    return "write one string here"
+
+
+def _variable(name: str, value: Any) -> str:
+    text = "..."
+    if value is None or isinstance(value, str | int | float):
+        text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{{name: {name}, value: {_quoted(text)}}}"
+
+
+def _words(text: str, *, shell: bool) -> str:
+    """Format a command line as a list; with a shell if it needs one."""
+    if len(text) > _LONGEST_SUGGESTION:
+        return "[python, train.py]" if shell else '["--epochs", "3"]'
+    if shell and _SHELL.search(text):
+        return f"[bash, -c, {_quoted(text)}]"
+    import shlex
+
+    try:
+        return f"[{', '.join(map(_quoted, shlex.split(text)))}]"
+    except ValueError:
+        return f"[{_quoted(text)}]"
+
+
+def _quoted(text: str) -> str:
+    import json
+
+    return json.dumps(text if len(text) <= _LONGEST_SUGGESTION else "...", ensure_ascii=False)
+
+
+def _text(text: str) -> str:
+    return text if is_dns1123_label(text) else _quoted(text)
+
+
+_POD_FIELDS = ("containers", "initContainers")
+# Structs that are often mistaken for a PodSpec: the code, and the relative path where the PodSpec belongs.
+_NOT_A_POD_SPEC = {
+    "jobset.JobSetSpec": (
+        "PodSpecInsteadOfJobSetSpec",
+        "this is a PodSpec, and a JobSetSpec is expected here",
+        "move its fields to replicatedJobs[].template.spec.template.spec",
+    ),
+    "batch.JobSpec": (
+        "PodSpecInsteadOfJobSpec",
+        "this is a PodSpec, and a JobSpec is expected here",
+        "move its fields one level down, to template.spec",
+    ),
+}
+# Names for a field in other tools, in lower case.
+_SYNONYMS = {
+    ("trainer.Trainer", word): hint
+    for words, hint in (
+        ("replicas workers workerreplicas numworkers worldsize parallelism", "use numNodes for the number of pods"),
+        ("gpus gpu numgpus gpuspernode", 'write resourcesPerNode: {limits: {"nvidia.com/gpu": 8}}'),
+        ("nprocpernode processespernode slots", "use numProcPerNode"),
+        ("entrypoint", "use command, and args for its arguments"),
+    )
+    for word in words.split()
+}
+_LONGEST_AMOUNT = 20
+_AT_A_GLANCE = 12  # The longest list of names that is useful in a hint.
+_DEEPEST_SEARCH = 5
+# Per object. More unknown fields than this are not typos, but another kind of document.
+_MOST_HINTS = 200
+
+
+def unknown_fields(root: Node, release: str, severity: Severity) -> Iterator[Finding]:
+    """Report every field of the document that the release does not have."""
+    for node in nodes(root, release):
+        if isinstance(node.shape, Struct) and isinstance(node.value, dict):
+            known = definition(release, node.shape.definition).fields
+            unknown = [name for name in node.value if name not in known]
+            if unknown:
+                yield from _findings_for(node, node.shape.definition, unknown, release, severity)
+
+
+def _findings_for(node: Node, owner: str, unknown: list[Any], release: str, severity: Severity) -> Iterator[Finding]:
+    pod_field = next((name for name in _POD_FIELDS if name in unknown), None)
+    if owner in _NOT_A_POD_SPEC and pod_field is not None:
+        code, message, hint = _NOT_A_POD_SPEC[owner]
+        yield Finding(code, severity, message, hint=hint, path=(*node.path, pod_field))
+        pod_fields = definition(release, "core.PodSpec").fields
+        unknown = [name for name in unknown if name not in pod_fields]
+    for name in unknown[:_MOST_HINTS]:
+        yield _explain_one(node, owner, str(name), release, severity)
+    for name in unknown[_MOST_HINTS:]:
+        message = f"Trainer {release} has no field {name} here"
+        yield Finding(
+            "UnknownField",
+            severity,
+            message,
+            hint="see the help for the first unknown fields",
+            path=(*node.path, str(name)),
+        )
+
+
+def _explain_one(node: Node, owner: str, name: str, release: str, severity: Severity) -> Finding:
+    path = (*node.path, name)
+    if owner == "trainer.MLPolicy" and name == "tensorflow":
+        message = "no Trainer release has a TensorFlow policy"
+        hint = "remove it and set TF_CONFIG in the command, or use torch, jax, xgboost or mpi (Horovod)"
+        return Finding("UnsupportedFramework", severity, message, hint=hint, path=path)
+    dropped = "; it is dropped" if severity == "warning" else ""
+    hint = (
+        _other_word(owner, name, node.value)
+        or _inner_hint(node, owner, name, release)
+        or release_hint(owner, name, release)
+        or _spelling_hint(owner, name, release)
+        or _outer_hint(node, name, release)
+        or placement_hint(owner, name, node.value.get(name), release)
+        or _deeper_hint(owner, name, release)
+        or _known_hint(owner, release)
+    )
+    return Finding(
+        "UnknownField", severity, f"Trainer {release} has no field {name} here{dropped}", hint=hint, path=path
+    )
+
+
+def _inner_hint(node: Node, owner: str, name: str, release: str) -> str:
+    """Suggest indentation for a field next to its parent: `spec:` is empty, and its fields are in the same column."""
+    fields = definition(release, owner).fields
+    inside = [f for f, shape in fields.items() if isinstance(shape, Struct) and name in _fields(shape, release)]
+    present = [field for field in inside if field in node.value]
+    if len(present or inside) != 1:
+        return ""
+    return indent_hint((*node.path, name), (*node.path, (present or inside)[0]))
+
+
+def indent_hint(field: Path, parent: Path) -> str:
+    """Return the hint for a field that is next to its parent."""
+    return f"indent {field[-1]} under {parent[-1]}"
+
+
+def _outer_hint(node: Node, name: str, release: str) -> str:
+    """Suggest moving a field out to an enclosing struct that has it."""
+    for path, owner in reversed(node.structs):
+        if name in definition(release, owner).fields:
+            return (
+                f"move it out, to {format_path((*path, name))}" if path else "move it to the top level of the document"
+            )
+    return ""
+
+
+def _spelling_hint(owner: str, name: str, release: str) -> str:
+    known = list(definition(release, owner).fields)
+    same = [field for field in known if field.lower() == name.replace("_", "").replace("-", "").lower()]
+    near = same or near_names(name, known, limit=1)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def _other_word(owner: str, name: str, siblings: dict[str, Any]) -> str:
+    """Return a hint for a field name from another tool."""
+    if owner == "core.EnvVar" and "name" not in siblings and "value" not in siblings:
+        return suggest_variable(siblings)
+    if owner == "core.ResourceRequirements":
+        amount = siblings.get(name)
+        return f"put it under limits: limits: {{{name}: {amount}}}" if _is_amount(amount) else ""
+    return _SYNONYMS.get((owner, name.replace("_", "").replace("-", "").lower()), "")
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float | str) and len(str(value)) <= _LONGEST_AMOUNT
+
+
+def _deeper_hint(owner: str, name: str, release: str) -> str:
+    """Suggest the least deeply nested place below `owner` that has the field."""
+    level: list[tuple[str, Shape]] = [("", Struct(owner))]
+    for _ in range(_DEEPEST_SEARCH):
+        deeper = [child for place, shape in level for child in _children(place, shape, release)]
+        for place, shape in deeper:
+            if isinstance(shape, Struct) and name in _fields(shape, release):
+                return f"move it to {place}.{name}"
+        level = deeper
+    return ""
+
+
+def _known_hint(owner: str, release: str) -> str:
+    """List the known fields if there are not too many."""
+    known = definition(release, owner).fields
+    return f"choose one of {', '.join(known)}" if 0 < len(known) <= _AT_A_GLANCE else ""
+
+
+def _children(place: str, shape: Shape, release: str) -> Iterator[tuple[str, Shape]]:
+    if isinstance(shape, Struct):
+        for field, inner in definition(release, shape.definition).fields.items():
+            dot = f"{place}.{field}" if place else field
+            yield (f"{dot}[]", inner.item) if isinstance(inner, ListOf) else (dot, inner)
+
+
+def _fields(shape: Struct, release: str) -> Mapping[str, Shape]:
+    return definition(release, shape.definition).fields

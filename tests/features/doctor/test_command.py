@@ -1,0 +1,199 @@
+"""`trainc doctor`: what it asks of kubectl, how long it waits, what it makes of files, and its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from builders import container, job, runtime, trainjob
+from commands import run
+
+from trainc.features.doctor.questions import QUESTIONS, QUEUES
+
+CLUSTER = Path(__file__).parent / "cluster"
+ROOT = Path(__file__).parents[3]
+JOB = str(ROOT / "tests" / "cases" / "torch-distributed.yaml")
+READING = ("get", "version")
+GOOD = {
+    "version": '{"serverVersion": {"gitVersion": "v1.35.1"}}',
+    "deployments.apps": json.dumps(
+        {
+            "kind": "DeploymentList",
+            "items": [
+                {
+                    "kind": "Deployment",
+                    "spec": {
+                        "template": {"spec": {"containers": [{"image": "registry.k8s.io/jobset/jobset:v0.12.0"}]}}
+                    },
+                }
+            ],
+        }
+    ),
+}
+Fake = Callable[..., Path]
+
+
+@pytest.fixture
+def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
+    """A kubectl on PATH that prints what it is told for the words it is called with, and writes them down."""
+
+    def fake(answers: dict[str, str], fails: str = "", waits: str = "") -> Path:
+        folder, calls = tmp_path / "bin", tmp_path / "calls"
+        folder.mkdir()
+        cases = "".join(f"  *' {word} '*) cat <<'END'\n{text}\nEND\n;;\n" for word, text in answers.items())
+        failing = f"case \" $* \" in *' {fails} '*) echo 'Error: {fails} is forbidden' >&2; exit 1;; esac\n" * bool(
+            fails
+        )
+        waiting = f"case \" $* \" in *' {waits} '*) exec sleep 60;; esac\n" * bool(waits)
+        script = f'#!/bin/sh\necho "$*" >> {calls}\n{failing}{waiting}case " $* " in\n{cases}  *) ;;\nesac\n'
+        program = folder / "kubectl"
+        program.write_text(script, encoding="utf-8")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin")
+        return calls
+
+    return fake
+
+
+def write_job(folder: Path, **gang: dict[str, str]) -> str:
+    """A job of a gang that is bound for a queue."""
+    document = trainjob({"numNodes": 2})
+    document["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "gpus"}
+    node = job(containers=[container(command=["torchrun", "train.py"])])
+    rt = runtime(node, policy={"torch": {}}, gang={"coscheduling": gang})
+    path = folder / "job.yaml"
+    path.write_text(f"{json.dumps(document)}\n---\n{json.dumps(rt)}\n", encoding="utf-8")
+    return str(path)
+
+
+def test_every_call_only_reads_and_is_bounded(kubectl: Fake, tmp_path: Path) -> None:
+    calls = kubectl(GOOD)
+    result = run(
+        "doctor", write_job(tmp_path), "--release", "2.3", "--context", "c", "--kubeconfig", "k", "--timeout", "7"
+    )
+    lines = calls.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len(QUESTIONS) + len(QUEUES)
+    for line in lines:
+        words = line.split()
+        assert words[:3] == ["--request-timeout=7s", "--context=c", "--kubeconfig=k"]
+        assert words[3] in READING
+    assert result.status == 1  # Neither coscheduling nor Kueue is there.
+    assert "podGroupPolicy" in result.stdout
+
+
+def test_a_cluster_that_has_everything_is_fine(kubectl: Fake) -> None:
+    kubectl(GOOD)
+    result = run("doctor", JOB, "--release", "2.3")
+    assert (result.status, result.stderr) == (0, "")
+    assert "v0.12.0" in result.stdout
+
+
+def test_queues_are_asked_for_where_a_job_names_one(kubectl: Fake) -> None:
+    calls = kubectl(GOOD)
+    run("doctor", JOB, "--release", "2.3")
+    assert "localqueues" not in [
+        word for line in calls.read_text(encoding="utf-8").splitlines() for word in line.split()
+    ]
+
+
+def test_a_question_that_is_refused_is_named(kubectl: Fake) -> None:
+    kubectl(GOOD, fails="crd")
+    result = run("doctor", JOB, "--release", "2.3")
+    assert (result.status, "no answer: custom resource definitions: Error: crd is forbidden" in result.stdout) == (
+        0,
+        True,
+    )
+
+
+def test_a_cluster_that_does_not_answer_is_an_error(kubectl: Fake) -> None:
+    kubectl({}, fails="version")
+    result = run("doctor", JOB, "--release", "2.3")
+    assert (result.status, result.stdout) == (1, "")
+    assert "error[ClusterUnreachable] Error: version is forbidden" in result.stderr
+
+
+def test_kubectl_is_not_waited_for_longer_than_it_was_told_to(kubectl: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trainc.features.doctor.questions._GRACE", -1)
+    kubectl(GOOD, waits="version")
+    result = run("doctor", JOB, "--release", "2.3", "--timeout", "2")
+    assert "no answer within 2 s" in result.stderr
+
+
+@pytest.mark.parametrize("answer", ["not json", "[" * 100_000, "7"])
+def test_an_answer_that_is_none_is_told(kubectl: Fake, answer: str) -> None:
+    kubectl({**GOOD, "crd": answer})
+    result = run("doctor", JOB, "--release", "2.3")
+    assert result.status == 0
+    assert ("its answer is not JSON" in result.stdout) == (answer != "7")
+
+
+def test_without_kubectl_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = run("doctor", JOB, "--release", "2.3")
+    assert (result.status, "--from DIR" in result.stderr) == (2, True)
+
+
+def test_files_stand_in_for_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = run("doctor", write_job(tmp_path), "--release", "2.3", "--from", str(CLUSTER))
+    assert (result.status, result.stderr) == (0, "")
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert lines[1:5] == [
+        "Kubernetes 1.32 to 1.35 v1.33.9 OK",
+        "JobSet 0.12 v0.12.0 OK",
+        "Trainer 2.3 - not found compiled jobs do not need it",
+        "Kueue 0.18 or 0.19 v0.19.2 OK",
+    ]
+    assert lines[5].startswith("coscheduling any version unknown OK")
+
+
+def test_a_folder_without_answers_is_not_an_empty_cluster(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", write_job(tmp_path)):
+        result = run("doctor", JOB, "--release", "2.3", "--from", str(folder))
+        assert (result.status, result.stdout, "error[SnapshotIncomplete]" in result.stderr) == (1, "", True)
+
+
+def test_json_is_for_programs(tmp_path: Path) -> None:
+    result = run("doctor", write_job(tmp_path), "--release", "2.0", "--from", str(CLUSTER), "--format", "json")
+    form = json.loads(result.stdout)
+    assert form["release"] == "2.0"
+    assert [c["name"] for c in form["components"]][:2] == ["Kubernetes", "JobSet"]
+    assert result.status == 0
+
+
+def test_a_job_that_does_not_compile_is_reported_next_to_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(json.dumps(trainjob(runtime="none")), encoding="utf-8")
+    result = run("doctor", str(path), "--release", "2.3", "--from", str(CLUSTER))
+    assert (result.status, "error[RuntimeNotFound]" in result.stderr) == (1, True)
+    assert "JobSet" in result.stdout
+
+
+def test_each_environment_has_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_job(tmp_path)
+    settings = "sources: [job.yaml]\nenvironments: {dev: {release: '2.2'}, prod: {release: '2.3'}}\n"
+    (tmp_path / "trainc.yaml").write_text(settings, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = run("doctor", "--from", str(CLUSTER))
+    assert [line for line in result.stdout.splitlines() if line.endswith(":")] == ["dev:", "prod:"]
+    form = json.loads(run("doctor", "--from", str(CLUSTER), "--format", "json").stdout)
+    assert {name: each["release"] for name, each in form["environments"].items()} == {"dev": "2.2", "prod": "2.3"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--timeout", "0"), "1 or more"),
+        (("--from", "x", "--context", "c"), "no effect"),
+        (("--from", "no-such-folder"), "error[NoSuchPath]"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(words: tuple[str, ...], told: str) -> None:
+    result = run("doctor", JOB, "--release", "2.3", *words)
+    assert result.status in {1, 2}
+    assert told in result.stderr

@@ -1,0 +1,54 @@
+"""What a change of jobs or queues does to the answers, in sentences."""
+
+from __future__ import annotations
+
+from clusters import Json, flavor, jobset, local, namespace, queue
+
+from trainc.features.fits.changes import fit_changes
+
+BASICS = [namespace(), flavor(), local("a")]
+
+
+def changes_of(before: list[Json], after: list[Json], *jobs: Json) -> list[str]:
+    """The sentences about queues that change under the same jobs."""
+    return fit_changes((jobs, [*BASICS, *before]), (jobs, [*BASICS, *after]))
+
+
+def test_less_quota_and_what_it_costs() -> None:
+    jobs = [jobset(f"j{number}", pods=5 + number) for number in range(4)]
+    assert changes_of([queue("a", 64)], [queue("a", 48)], *jobs)[-1] == (
+        "quota of a: 64 -> 48 GPUs; 2 jobs can no longer be admitted (team-a/j2, team-a/j3)."
+    )
+
+
+def test_more_quota_and_what_it_brings() -> None:
+    assert changes_of([queue("a", 8)], [queue("a", 16)], jobset(pods=2)) == [
+        "team-a/llm can now be admitted, which was impossible before.",
+        "quota of a: 8 -> 16 GPUs.",
+    ]
+
+
+def test_a_queue_that_is_stopped_or_removed() -> None:
+    stopped = changes_of([queue("a", 8)], [queue("a", 8, stopPolicy="Hold")], jobset())
+    assert stopped[-1] == "ClusterQueue a was stopped; 1 job can no longer be admitted (team-a/llm)."
+    removed = changes_of([queue("a", 8), queue("b", 8)], [queue("b", 8)], jobset())
+    assert removed[-1] == "ClusterQueue a was removed; 1 job can no longer be admitted (team-a/llm)."
+
+
+def test_a_job_that_grows_beyond_its_queue() -> None:
+    cluster = [*BASICS, queue("a", 8)]
+    assert fit_changes(([jobset()], cluster), ([jobset(pods=2)], cluster)) == [
+        (
+            "team-a/llm can no longer be admitted: the job requests 16 GPUs, and ClusterQueue a can provide at most 8: "
+            "all from its own quota; 8 would fit: numNodes 1."
+        )
+    ]
+
+
+def test_nothing_changes_nothing_is_reported() -> None:
+    assert changes_of([queue("a", 8)], [queue("a", 8)], jobset(), jobset("big", pods=2)) == []
+
+
+def test_half_a_snapshot_says_so() -> None:
+    (sentence,) = changes_of([queue("a", 8)], [], jobset())
+    assert sentence.startswith("The snapshot of the cluster is incomplete")

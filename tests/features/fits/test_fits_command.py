@@ -1,0 +1,128 @@
+"""`trainc fits`, and what `check` and `diff` do where trainc.yaml names a cluster."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from commands import run
+from golden_files import ROOT, GoldenFile
+from syrupy.assertion import SnapshotAssertion
+
+from trainc.features.fits import command
+from trainc.features.fits.snapshot import FETCH
+
+CASE = ROOT / "tests" / "cases" / "fits"
+
+
+class AnswerExtension(GoldenFile):
+    """What the command prints on both streams."""
+
+    file_extension = "txt"
+    folder = GoldenFile.folder / "fits"
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with the case's jobs and queues, committed."""
+    (tmp_path / "jobs").mkdir()
+    shutil.copy(CASE / "jobs.yaml", tmp_path / "jobs")
+    (tmp_path / "cluster").mkdir()
+    shutil.copy(CASE / "cluster.yaml", tmp_path / "cluster")
+    (tmp_path / "trainc.yaml").write_text('sources: [jobs]\nrelease: "2.3"\ncluster: cluster\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "queues"]):
+        subprocess.run(["git", *words], check=True)
+    return tmp_path
+
+
+@pytest.mark.golden
+@pytest.mark.filterwarnings(r"ignore:\s*Can not relate snapshot:UserWarning")
+@pytest.mark.parametrize("form", ["text", "json", "github"])
+def test_the_answer_stands_at_the_line_of_the_job(
+    form: str, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(CASE)
+    result = run("fits", "jobs.yaml", "--cluster", "cluster.yaml", "--release", "2.3", "--format", form)
+    assert result.status == 1
+    assert result.stdout + result.stderr == snapshot.use_extension(AnswerExtension)(name=f"case-{form}")
+
+
+def test_check_reports_what_never_fits_where_a_cluster_is_named(repository: Path) -> None:
+    result = run("check")
+    assert (result.status, result.stderr.count("error[NeverFits]")) == (1, 2)
+    settings = repository / "trainc.yaml"
+    settings.write_text(settings.read_text(encoding="utf-8").replace("cluster: cluster\n", ""), encoding="utf-8")
+    assert run("check").status == 0
+
+
+def test_diff_says_what_a_change_of_the_queues_does(repository: Path) -> None:
+    queues = repository / "cluster" / "cluster.yaml"
+    queues.write_text(
+        queues.read_text(encoding="utf-8").replace("nominalQuota: 96", "nominalQuota: 64"), encoding="utf-8"
+    )
+    reported = run("diff", "--format", "markdown").stdout
+    assert "quota of a: 96 -> 64 GPUs; 1 job can no longer be admitted (team-a/tune)." in reported
+
+
+def test_diff_says_which_job_can_never_be_admitted_any_more(repository: Path) -> None:
+    jobs = repository / "jobs" / "jobs.yaml"
+    jobs.write_text(jobs.read_text(encoding="utf-8").replace("numNodes: 14", "numNodes: 20"), encoding="utf-8")
+    reported = " ".join(run("diff").stdout.split())
+    assert (
+        "team-a/tune can no longer be admitted: the job requests 160 GPUs, and ClusterQueue a can provide at most 128"
+        in reported
+    )
+
+
+@pytest.mark.usefixtures("repository")
+def test_the_report_has_a_row_for_it() -> None:
+    page = run("report", "-o", "-").stdout
+    assert (
+        "Cluster: never (exceeds-max-quota): the job requests 136 GPUs, and ClusterQueue a can provide at most 128"
+        in page
+    )
+    assert "Cluster: fits queue a, borrowing from its cohort" in page
+
+
+def test_a_job_whose_input_is_wrong_is_not_judged(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(
+        (CASE / "jobs.yaml").read_text(encoding="utf-8").replace("numNodes: 17", "numNodes: x")
+    )
+    result = run("fits", str(tmp_path), "--cluster", str(CASE), "--release", "2.3")
+    assert (result.status, result.stdout) == (1, "")
+
+
+def test_without_a_cluster_nothing_can_be_decided(tmp_path: Path) -> None:
+    assert run("fits", str(tmp_path)).status == 2
+    missing = run("fits", str(CASE / "jobs.yaml"), "--cluster", str(tmp_path / "gone"), "--release", "2.3")
+    assert (missing.status, "NoSuchPath" in missing.stderr, "Incomplete" in missing.stderr) == (1, True, False)
+
+
+def test_the_json_names_every_job_and_its_reasons() -> None:
+    found = json.loads(
+        run("fits", str(CASE / "jobs.yaml"), "--cluster", str(CASE), "--release", "2.3", "--format", "json").stdout
+    )
+    assert [(job["job"], job["alone"]["verdict"], job["together"]["verdict"]) for job in found["jobs"]] == [
+        ("team-a/pretrain", "never", "never"),
+        ("team-a/rack", "never", "never"),
+        ("team-a/tune", "fits", "admitted"),
+    ]
+    assert found["jobs"][0]["alone"]["reasons"][0]["code"] == "NeverFits"
+
+
+def test_what_the_page_shows_is_what_is_printed() -> None:
+    reported = run("fits", str(CASE / "jobs.yaml"), "--cluster", str(CASE), "--release", "2.3").stderr
+    (shown,) = (
+        line for line in (ROOT / "docs" / "fits.md").read_text(encoding="utf-8").splitlines() if "error[" in line
+    )
+    assert shown.partition("error")[2] in reported
+
+
+def test_the_command_that_fetches_the_kinds_is_in_the_help_and_in_the_documentation() -> None:
+    assert f"{FETCH} >" in (command.__doc__ or "")
+    assert f"{FETCH} >" in (ROOT / "docs" / "fits.md").read_text(encoding="utf-8")

@@ -1,0 +1,120 @@
+"""A hint applied: what an editor offers does what the hint says, and helps."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from editor import JOB, Editor
+
+from trainc.features.lsp.fixes import Fix, applied, fixes
+from trainc.features.lsp.snapshot import Position, Range
+from trainc.features.lsp.workspace import Workspace
+from trainc.findings import Diagnostic
+
+RULES = sorted((Path(__file__).parents[3] / "compiler/trainc/findings/rules").glob("*.md"))
+EVERYWHERE = Range(Position(0, 0), Position(10**6, 0))
+_BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+
+Opens = Callable[[Path], Workspace]
+
+
+def offered(workspace: Workspace, text: str) -> list[Fix]:
+    file = os.path.join(workspace.root, "job.yaml")
+
+    def look(other: str) -> list[Diagnostic]:
+        return list(workspace.look_at(file, {file: other}).diagnostics)
+
+    return fixes(workspace.look_at(file, {file: text}), EVERYWHERE, look)
+
+
+@pytest.mark.slow
+def test_every_fix_of_every_rule_helps_and_breaks_nothing(workspace_at: Opens, tmp_path: Path) -> None:
+    """Which rules have one is said here by name, so that a hint that is written anew keeps its fix."""
+    (tmp_path / "trainc.yaml").write_text('release: "2.3"\n')
+    (tmp_path / "job.yaml").write_text("")
+    workspace, fixed = workspace_at(tmp_path), set()
+    for page in RULES:
+        text = next(iter(_BLOCK.findall(page.read_text(encoding="utf-8"))), "")
+        file = str(tmp_path / "job.yaml")
+        for fix in offered(workspace, text):
+            after = workspace.look_at(file, {file: applied(text, fix.edits)}).diagnostics
+            codes = [d.code for d in after if d.message == fix.diagnostic.message and d.path == fix.diagnostic.path]
+            before = workspace.look_at(file, {file: text}).diagnostics
+            assert len(codes) < sum(d.message == fix.diagnostic.message for d in before), (page.stem, fix.title)
+            if fix.diagnostic.code == page.stem and not fix.title.startswith("Ignore"):
+                fixed.add(page.stem)
+    assert fixed >= EXPECTED, sorted(EXPECTED - fixed)
+
+
+EXPECTED = {
+    *(
+        "BackoffLimitPerIndexNeedsIndexed",
+        "CoercedType",
+        "CommandCannotStart",
+        "DependsOnUnknown",
+        "ElasticWithNumNodes",
+    ),
+    *("FieldIgnored", "HostNetworkWithoutDNS", "IdleDevices", "InvalidAddress", "InvalidCoordinatorIndex"),
+    *("InvalidImage", "InvalidJobPolicy", "InvalidKueueValue", "InvalidName", "InvalidPath", "InvalidQuantity"),
+    *("InvalidRestartPolicy", "InvalidStorageUri", "MisspeltKueueName", "MisspeltVariable", "MoreProcessesThanDevices"),
+    *("PodsWithoutIndex", "RanksDoNotMeet", "ReplicasNotOne", "ReservedEnv", "RuntimeNotFound", "SuspendFightsKueue"),
+    *("TTLRerun", "TooManyNodes", "UnknownAPIVersion", "UnknownCode", "UnknownField", "UnknownKind"),
+    *("UnknownPatchedContainer", "UnknownPatchedJob", "UnknownTargetJob", "UnlikelyAmount", "UnlikelyResource"),
+    *("UnsupportedValue", "ValueOverridden", "WrongType"),
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "title", "expected"),
+    [
+        ("numNode: 4", "Change numNode to numNodes", "numNodes: 4"),
+        ("numNodes: '4'", "Remove the quotes around 4", "numNodes: 4"),
+        ("env: [{name: A, value: 1}]", "Put quotes around 1", 'env: [{name: A, value: "1"}]'),
+        ("env: [{name: 漢字😀, value: 1}]", "Put quotes around 1", 'env: [{name: 漢字😀, value: "1"}]'),
+        ("resourcesPerNode: {limits: {memory: 64}}", "Change 64 to 64Gi", "resourcesPerNode: {limits: {memory: 64Gi}}"),
+        ("env: [{name: PET_NNODES, value: a}, {name: B}]", "Remove PET_NNODES", "env: [{name: B}]"),
+        ("env: [{name: B}, {name: PET_NNODES, value: a}]", "Remove PET_NNODES", "env: [{name: B}]"),
+    ],
+)
+def test_a_fix_changes_what_it_says(
+    written: str, title: str, expected: str, workspace_at: Opens, tmp_path: Path
+) -> None:
+    (tmp_path / "trainc.yaml").write_text('release: "2.3"\n')
+    text = JOB.replace("pretrain", "torch-distributed").replace("numNodes: 4", written).partition("    command")[0]
+    fix = next(fix for fix in offered(workspace_at(tmp_path), text) if fix.title == title)
+    assert applied(text, fix.edits) == text.replace(written, expected)
+
+
+def test_a_comment_ignores_a_warning_and_is_not_offered_for_what_cannot_be_ignored(
+    workspace_at: Opens, tmp_path: Path
+) -> None:
+    (tmp_path / "trainc.yaml").write_text('release: "2.3"\n')
+    job = JOB.replace("pretrain", "torch-distributed")
+    wrong = job.replace("numNodes", "numNode")
+    assert not [fix for fix in offered(workspace_at(tmp_path), wrong) if fix.title.startswith("Ignore")]
+    text = job.replace("{nvidia.com/gpu: 8}", "{memory: 64}")
+    (fix,) = [fix for fix in offered(workspace_at(tmp_path), text) if fix.title.startswith("Ignore")]
+    line = next(line for line in text.split("\n") if "memory" in line)
+    assert applied(text, fix.edits) == text.replace(line, f"    # trainc: ignore[UnlikelyAmount] reason\n{line}")
+
+
+def test_the_transcript_of_a_fix(editor: Editor) -> None:
+    editor.open("jobs/llm.yaml", JOB.replace("numNodes", "numNode"))
+    (wrong,) = editor.diagnostics("jobs/llm.yaml")
+    uri = editor.uri("jobs/llm.yaml")
+    asked = {"textDocument": {"uri": uri}, "range": wrong["range"], "context": {"diagnostics": [wrong]}}
+    (action,) = editor.request("textDocument/codeAction", asked)
+    edit = {"range": wrong["range"], "newText": "numNodes"}
+    assert action == {
+        "title": "Change numNode to numNodes",
+        "kind": "quickfix",
+        "diagnostics": [wrong],
+        "isPreferred": True,
+        "edit": {"changes": {uri: [edit]}},
+    }
+    asked["context"] = {"diagnostics": [], "only": ["refactor"]}
+    assert editor.request("textDocument/codeAction", asked) == []

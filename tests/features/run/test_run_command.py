@@ -1,0 +1,232 @@
+"""`trainc run` on jobs of plain shell: what is printed, how it ends, and that nothing is left running."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import Result, run
+
+from trainc.cli import reporting
+from trainc.cli.command import Streams
+from trainc.cli.main import main
+from trainc.features.run import command as run_command
+from trainc.features.run.processes import MARK, find_strays, stop_strays
+
+HELLO = str(Path(__file__).parent / "hello.yaml")
+RUNTIME = """\
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: rt}
+spec:
+  mlPolicy: {torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec:
+            backoffLimit: BACKOFF
+            template: {spec: {containers: [{name: node, image: "example.com/t:1"}]}}
+"""
+linux_only = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="what left its group is found in /proc")
+
+
+def job(tmp_path: Path, script: str, nodes: int = 2, backoff: int = 0) -> str:
+    """A file with a job whose every node runs `script` in a shell."""
+    (tmp_path / "node.sh").write_text(script, encoding="utf-8")
+    path = tmp_path / "job.yaml"
+    path.write_text(
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: j, namespace: team-a}\nspec:\n"
+        f"  runtimeRef: {{name: rt}}\n  trainer: {{numNodes: {nodes}, command: [sh, {tmp_path}/node.sh]}}\n"
+        + RUNTIME.replace("BACKOFF", str(backoff)),
+        encoding="utf-8",
+    )
+    return str(path)
+
+
+def ran(*words: str) -> Result:
+    return run("run", *words, "--release", "2.3")
+
+
+def test_lines_are_prefixed_by_pod() -> None:
+    result = ran(HELLO)
+    assert result.status == 0
+    assert sorted(result.stdout.splitlines()) == [
+        "node-0-0 | node 0 of 2 meets at 127.0.0.1",
+        "node-0-1 | node 1 of 2 meets at 127.0.0.1",
+    ]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown_on(err: io.StringIO, path: str) -> str:
+    out = io.BytesIO()
+    main(("run", path, "--release", "2.3"), Streams(io.BytesIO(), out, err))
+    return err.getvalue()
+
+
+def test_a_terminal_has_a_line_that_says_which_pods_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(reporting, "_PATIENCE", 0)
+    monkeypatch.setattr(run_command, "_SILENT", 0.3)
+    path = job(tmp_path, '[ "$JOB_COMPLETION_INDEX" = 1 ] || sleep 1.2')
+    shown = shown_on(Terminal(), path)
+    assert "\r2 of 2 pods running, 0 done" in shown
+    assert re.search(r"\r1 of 2 pods running, 1 done, no output for \d s: node-0-0", shown)
+    assert shown.endswith("\n")
+    assert "pods running" not in shown_on(io.StringIO(), path)
+
+
+@pytest.mark.parametrize(("name", "value", "coloured"), [("TERM", "xterm", True), ("NO_COLOR", "1", False)])
+def test_only_a_terminal_has_colours_and_none_where_they_are_not_wanted(
+    name: str, value: str, coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv(name, value)
+    assert ("\x1b[" in shown_on(Terminal(), HELLO)) == coloured
+    assert "\x1b[" not in shown_on(io.StringIO(), HELLO)
+
+
+def test_pods_have_colours_of_their_own() -> None:
+    lines = ran(HELLO, "--color", "always").stdout.splitlines()
+    assert len({line.partition("node-")[0] for line in lines}) == 2
+
+
+def test_a_dry_run_starts_nothing_and_prints_the_same_each_time(tmp_path: Path) -> None:
+    path = job(tmp_path, f"touch {tmp_path}/started")
+    first, second = (ran(path, "--dry-run", "--pods", "1") for _ in range(2))
+    assert first == second
+    assert first.stdout == (
+        "# step node\n# pod node-0-0, node\nHOSTNAME=j-node-0-0 JOB_COMPLETION_INDEX=0 PET_NNODES=1 PET_NPROC_PER_NODE=1"
+        f" PET_NODE_RANK=0 PET_MASTER_ADDR=127.0.0.1 PET_MASTER_PORT=29500 sh {tmp_path}/node.sh\n"
+    )
+    assert "info[ScaledForRun] spec.trainer.numNodes: --pods 1: this run uses 1 instead of 2" in first.stderr
+    assert not (tmp_path / "started").exists()
+
+
+def test_the_job_ends_with_the_status_of_what_failed_it(tmp_path: Path) -> None:
+    result = ran(job(tmp_path, "test $PET_NODE_RANK = 0 && exec sleep 600; exit 7"))
+    assert result.status == 7
+    assert "trainc run: failed: node-0-1 exited with status 7\n" in result.stderr
+
+
+def test_the_first_index_may_decide_for_the_whole_job(tmp_path: Path) -> None:
+    path = job(tmp_path, '[ "$JOB_COMPLETION_INDEX" = 0 ] || sleep 60')
+    text = Path(path).read_text(encoding="utf-8")
+    rule = 'successPolicy: {rules: [{succeededIndexes: "0"}]}'
+    Path(path).write_text(text.replace("backoffLimit: 0", f"backoffLimit: 0\n            {rule}"), encoding="utf-8")
+    result = ran(path, "--timeout", "30")
+    assert (result.status, "the success policy of node is met" in result.stderr) == (0, True), result.stderr
+
+
+def test_a_pod_starts_again_as_often_as_the_limit_says(tmp_path: Path) -> None:
+    path = job(tmp_path, f"echo x >> {tmp_path}/log; test $(wc -l < {tmp_path}/log) -ge 3", nodes=1, backoff=2)
+    result = ran(path)
+    assert (result.status, result.stderr.count(": restarts")) == (0, 2)
+    (tmp_path / "log").unlink()
+    assert ran(path, "--no-restarts").status == 1
+
+
+def test_what_does_not_end_is_ended(tmp_path: Path) -> None:
+    result = ran(job(tmp_path, "exec sleep 600"), "--timeout", "0.5")
+    assert result.status == 124
+    assert "not finished after 0.5 s; still running: node-0-0, node-0-1" in result.stderr
+
+
+def test_volumes_are_kept_where_somebody_names_a_folder(tmp_path: Path) -> None:
+    path = job(tmp_path, "echo model > out.txt", nodes=1)
+    text = Path(path).read_text(encoding="utf-8")
+    spec = "{volumes: [{name: out, emptyDir: {}}], containers: [{workingDir: /out, volumeMounts: [{name: out, mountPath: /out}], "
+    Path(path).write_text(text.replace("{containers: [{", spec), encoding="utf-8")
+    assert ran(path, "--workdir", str(tmp_path / "w")).status == 0
+    assert (tmp_path / "w" / "volumes" / "j-node-0-0" / "out" / "out.txt").read_text() == "model\n"
+
+
+def test_the_variables_of_another_launcher_do_not_reach_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MASTER_ADDR", "elsewhere")
+    monkeypatch.setenv("PET_MAX_RESTARTS", "9")
+    monkeypatch.setenv("KEPT", "1")
+    result = ran(job(tmp_path, "echo ${MASTER_ADDR-none} ${PET_MAX_RESTARTS-none} $KEPT", nodes=1))
+    assert result.stdout == "node-0-0 | none none 1\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--pods", "0"], "argument --pods: '0' is not a positive whole number"),
+        (["--timeout", "soon"], "argument --timeout: 'soon' is not a number of seconds"),
+        (["--map", "data=."], "argument --map: 'data=.' does not have the form PATH=DIR with an absolute PATH"),
+    ],
+)
+def test_wrong_words_are_usage(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ran(HELLO, *words).status == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_machine_runs_so_many_pods_and_no_more() -> None:
+    result = ran(HELLO, "--pods", "65")
+    assert (result.status, result.stdout) == (2, "")
+    assert "--pods 2" in result.stderr
+
+
+def test_an_interpreter_that_is_not_there_is_usage() -> None:
+    result = ran(HELLO, "--python", "no/such/python")
+    assert (result.status, "no/such/python is not an executable file" in result.stderr) == (2, True)
+
+
+@linux_only
+def test_a_daemon_that_left_its_group_is_ended_too(tmp_path: Path) -> None:
+    work = str(tmp_path / "w")
+    result = ran(
+        job(tmp_path, "setsid sleep 600 < /dev/null > /dev/null 2>&1 &\nsleep 0.2", nodes=1), "--workdir", work
+    )
+    assert result.status == 0
+    assert gone(work)
+
+
+@linux_only
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_all_of_it(number: signal.Signals, tmp_path: Path) -> None:
+    work = str(tmp_path / "w")
+    words = [sys.executable, "-m", "trainc", "run", job(tmp_path, "echo up; exec sleep 600"), "--workdir", work]
+    process = subprocess.Popen(
+        [*words, "--release", "2.3"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    with process.stdout as lines:
+        assert {lines.readline(), lines.readline()} == {"node-0-0 | up\n", "node-0-1 | up\n"}
+        assert len(list(find_strays(work))) == 2
+        process.send_signal(number)
+        assert process.wait(timeout=60) == 128 + number
+    assert gone(work)
+
+
+def gone(work: str) -> bool:
+    """Whether no process carries the mark of that run; what was killed may take a moment to go."""
+    for _ in range(100):
+        if not list(find_strays(work)):
+            return True
+        time.sleep(0.05)
+    stop_strays(work)
+    return False
+
+
+def test_the_mark_is_a_variable_of_every_program(tmp_path: Path) -> None:
+    result = ran(job(tmp_path, f"echo ${MARK}", nodes=1), "--workdir", str(tmp_path / "w"))
+    assert result.stdout == f"node-0-0 | {tmp_path}/w\n"

@@ -1,0 +1,107 @@
+"""Every documented rule: what it calls wrong gives its code, what it calls right does not."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from commands import run
+
+from trainc import CompileError, Options, admit, refusals
+from trainc.cli.command import COMMANDS
+from trainc.options import Limits
+from trainc.reading.yaml_reader import read_documents
+
+RULES = {
+    rule.name.removesuffix(".md"): rule.read_text(encoding="utf-8")
+    for rule in files("trainc.findings.rules").iterdir()
+    if rule.name.endswith(".md")
+}
+SOURCES = sorted((Path(__file__).parents[2] / "compiler" / "trainc").rglob("*.py"))
+_BLOCK = re.compile(r"^## (Wrong|Right)\n+```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"""(?:Finding|Diagnostic)\(\s*f?"([A-Z][A-Za-z]+)\"""")
+
+
+# What is wrong with a path, a file or a setting cannot be shown in a block of input.
+ABOUT_FILES = {
+    "FileInTheWay",
+    "FilesKept",
+    "InterruptedBuild",
+    "InvalidConfiguration",
+    "OtherExtension",
+    "OutsideRoot",
+    "UnreadableFile",
+}
+
+# What is wrong with a plugin depends on what is installed; tests/test_plugins_of_others.py runs it.
+ABOUT_PLUGINS = {"BrokenPlugin", "PolicyNeedsExtra", "UnknownPlugin"}
+
+# What is wrong with a machine depends on what it has; tests/features/run/test_plan.py makes one up.
+ABOUT_MACHINES = {"RecipeReplaced"}
+# What a cluster answers is no input; tests/features/doctor has one that does not.
+ABOUT_CLUSTERS = {"ClusterUnreachable"}
+
+# What kustomize and Argo CD hand over is no input of `build` either; tests/integrations run the examples.
+ABOUT_CALLERS = {
+    "ImageNotReplaced",
+    "InvalidParameter",
+    "InvalidResourceList",
+    "NameHashTooEarly",
+    "ReferenceNotFollowed",
+    "UsedAsValidator",
+}
+# Shown in files, or by other programs.
+ELSEWHERE = ABOUT_FILES | ABOUT_CALLERS | ABOUT_PLUGINS | ABOUT_MACHINES | ABOUT_CLUSTERS
+
+
+def reported(block: str, tmp_path: Path) -> set[str]:
+    """The codes that a block gives. Its first line may name a command or a function of trainc's, and flags.
+
+    Lines `# file: NAME` divide a block into the files of a folder, which is then the input.
+    """
+    words = block.partition("\n")[0].removeprefix("# trainc:").split() if block.startswith("# trainc:") else []
+    known = {"admit", "refusals", *(command.name for command in COMMANDS)}
+    command = words.pop(0) if words and words[0] in known else "build"
+    if command in ("admit", "refusals"):
+        return _of_function(command, block)
+    path = tmp_path / "example.yaml"
+    files_of = re.split(r"^# file: (.*)\n", block, flags=re.MULTILINE)
+    for name, text in zip(files_of[1::2], files_of[2::2], strict=True):
+        path = tmp_path
+        (path / name).write_text(text, encoding="utf-8")
+    if path != tmp_path:
+        path.write_text(block, encoding="utf-8")
+    # An option's file is one of those of the block.
+    words = [str(tmp_path / word) if (tmp_path / word).is_file() else word for word in words]
+    result = run(command, str(path), *words)
+    return set(re.findall(r"(?:error|warning|info)\[([A-Za-z]+)\]", result.stderr))
+
+
+def _of_function(name: str, block: str) -> set[str]:
+    first, *rest = (document.data for document in read_documents(block.encode(), "", Limits())[0])
+    options = Options(release="2.3")
+    try:
+        found = admit(first, options).diagnostics if name == "admit" else refusals(first, rest[0], options)
+    except CompileError as error:
+        found = error.diagnostics
+    return {diagnostic.code for diagnostic in found}
+
+
+@pytest.mark.parametrize("code", sorted(set(RULES) - ELSEWHERE))
+def test_a_rule_tells_wrong_from_right(code: str, tmp_path: Path) -> None:
+    blocks = dict(_BLOCK.findall(RULES[code]))
+    assert RULES[code].startswith(f"# {code}\n\n")
+    assert set(blocks) == {"Wrong", "Right"}
+    assert code in reported(blocks["Wrong"], tmp_path)
+    assert code not in reported(blocks["Right"], tmp_path)
+
+
+def test_every_code_in_the_source_has_its_rule_and_every_rule_its_code() -> None:
+    text = "\n".join(source.read_text(encoding="utf-8") for source in SOURCES)
+    used = set(_CODE.findall(text))
+    assert used, "the search for codes finds nothing"
+    assert used - set(RULES) == set()
+    unused = {code for code in RULES if f'"{code}"' not in text}
+    assert unused == set()

@@ -1,0 +1,101 @@
+"""The rules about paths, files and settings: their examples, laid out as the rules describe them."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from commands import run
+
+from trainc.findings.codes import page
+
+
+def blocks(code: str) -> tuple[str, str]:
+    wrong, right = re.findall(r"^```yaml\n(.*?)^```$", page(code) or "", re.MULTILINE | re.DOTALL)
+    return wrong, right
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def codes(*words: str) -> set[str]:
+    return set(re.findall(r"(?:error|info)\[(\w+)\]", run(*words, "--release", "2.3").stderr))
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_file_in_the_way() -> None:
+    by_hand, job = blocks("FileInTheWay")
+    write("jobs/llm.yaml", job)
+    assert codes("build", "jobs", "-o", "rendered") == set()
+    write("other/team-a/llm.yaml", by_hand)
+    assert codes("build", "jobs", "-o", "other") == {"FileInTheWay"}
+
+
+def test_interrupted_build() -> None:
+    wrong, right = blocks("InterruptedBuild")
+    write("jobs/llm.yaml", wrong)
+    assert codes("build", "jobs", "-o", "rendered") == set()
+    os.mkdir("rendered/.trainc")
+    write("rendered/.trainc/journal", "trainc journal 1\n- team-a/llm.yaml\n")
+    assert codes("build", "jobs", "-o", "rendered", "--check") == {"InterruptedBuild"}
+    write("jobs/llm.yaml", right)
+    assert codes("build", "jobs", "-o", "rendered") == set()
+    assert not os.path.exists("rendered/.trainc")
+
+
+def test_files_kept() -> None:
+    wrong, right = blocks("FilesKept")
+    write("jobs/one.yaml", wrong)
+    write("jobs/other.yaml", right)
+    assert codes("build", "jobs", "-o", "rendered") == set()
+    assert codes("build", "jobs/one.yaml", "-o", "rendered") == {"FilesKept"}
+    assert codes("build", "jobs", "-o", "rendered") == set()
+
+
+def test_outside_root() -> None:
+    wrong, right = blocks("OutsideRoot")
+    write("another-team/shared.yaml", wrong)
+    write("repository/jobs/other.yaml", right.replace("llm", "other"))
+    os.symlink("../../another-team/shared.yaml", "repository/jobs/shared.yaml")
+    assert codes("build", "repository/jobs") == {"OutsideRoot"}
+    os.remove("repository/jobs/shared.yaml")
+    write("repository/jobs/shared.yaml", right)
+    assert codes("build", "repository/jobs") == set()
+
+
+def test_unreadable_file() -> None:
+    wrong, right = blocks("UnreadableFile")
+    write("jobs/llm.yaml", wrong)
+    # Another user's file cannot be had in a test that may run as root; a named pipe is as unreadable.
+    os.mkfifo("jobs/pipe.yaml")
+    assert codes("build", "jobs") == {"UnreadableFile"}
+    os.remove("jobs/pipe.yaml")
+    write("jobs/llm.yaml", right)
+    assert codes("build", "jobs") == set()
+
+
+def test_invalid_configuration() -> None:
+    wrong, right = blocks("InvalidConfiguration")
+    write("jobs/llm.yaml", blocks("FileInTheWay")[1])
+    write("trainc.yaml", wrong)
+    assert codes("build") == {"InvalidConfiguration"}
+    write("trainc.yaml", right)
+    assert codes("build") == set()
+
+
+def test_other_extension() -> None:
+    wrong, right = blocks("OtherExtension")
+    write("llm.yaml", wrong)
+    assert codes("build") == set()
+    write("llm.yaml.bak", wrong)
+    assert codes("build") == {"OtherExtension"}
+    write("trainc.yaml", right)
+    assert codes("build") == set()

@@ -1,0 +1,94 @@
+"""Targets of patches and label selectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trainc.project.overlays.patterns import Edited, exact_target, parse_selector, target_of
+from trainc.reading.document import Document
+
+JOB = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "TrainJob",
+    "metadata": {
+        "name": "llm-1b",
+        "namespace": "team-a",
+        "labels": {"tier": "gold", "empty": ""},
+        "annotations": {"a": "b"},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("selector", "fits"),
+    [
+        ("", True),
+        ("tier=gold", True),
+        ("tier==gold", True),
+        ("tier = silver", False),
+        ("tier!=silver", True),
+        ("other!=x", True),
+        ("tier in (gold, silver)", True),
+        ("tier in (silver)", False),
+        ("tier notin (silver,bronze)", True),
+        ("other notin (x)", True),
+        ("tier", True),
+        ("other", False),
+        ("!other", True),
+        ("!tier", False),
+        ("tier=gold,empty=", True),
+        ("tier=gold, other", False),
+        ("tier in (gold, silver), empty", True),
+    ],
+)
+def test_label_selectors(selector: str, fits: bool) -> None:
+    labels = JOB["metadata"]["labels"]  # type: ignore[index]
+    assert all(requirement.holds(labels) for requirement in parse_selector(selector)) is fits
+
+
+@pytest.mark.parametrize("selector", ["a b", "a in b", "a=b=c", "(a)", "a in (b"])
+def test_what_is_not_a_selector_is_refused(selector: str) -> None:
+    with pytest.raises(ValueError, match="not a valid selector requirement"):
+        parse_selector(selector)
+
+
+@pytest.mark.parametrize(
+    ("target", "fits"),
+    [
+        ({}, True),
+        ({"kind": "TrainJob"}, True),
+        ({"kind": "Train"}, False),
+        ({"kind": "Train.*"}, True),
+        ({"name": "llm"}, False),
+        ({"name": "llm-.*"}, True),
+        ({"group": "trainer.kubeflow.org", "version": "v1alpha1"}, True),
+        ({"group": "kubeflow.org"}, False),
+        ({"namespace": "team-a"}, True),
+        ({"namespace": "team-b"}, False),
+        ({"labelSelector": "tier=gold"}, True),
+        ({"labelSelector": "tier=silver"}, False),
+        ({"annotationSelector": "a"}, True),
+        ({"annotationSelector": "tier"}, False),
+    ],
+)
+def test_targets_are_anchored_patterns(target: dict[str, Any], fits: bool) -> None:
+    assert target_of(target).fits(Edited.of(Document.of(JOB))) is fits
+
+
+def test_a_patch_without_a_target_means_one_document() -> None:
+    document = Edited.of(Document.of(JOB))
+    assert exact_target(JOB).fits(document)
+    assert exact_target({"kind": "TrainJob", "metadata": {"name": "llm-1b"}}).fits(document)
+    assert not exact_target({"kind": "TrainJob", "metadata": {"name": "llm-.*"}}).fits(document)
+    assert not exact_target({**JOB, "apiVersion": "v1"}).fits(document)
+
+
+def test_a_document_is_known_by_its_former_names_too() -> None:
+    before = Edited.of(Document.of(JOB))
+    renamed = {**JOB, "metadata": {"name": "prod-llm", "namespace": "prod"}}
+    after = before.renamed(before.with_data(renamed, ()))
+    for name in ("llm-1b", "prod-llm"):
+        assert target_of({"name": name}).fits(after)
+    assert not target_of({"name": "llm-1b", "namespace": "prod"}).fits(after)

@@ -1,0 +1,130 @@
+"""Unknown fields: what was meant, which release knows it, and where it belongs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import API, LABEL, container, job, runtime, trainjob
+
+from trainc.findings import Finding, format_path
+from trainc.schema import check, known_in
+
+Json = dict[str, Any]
+
+
+def findings(document: Json, release: str = "2.3") -> list[Finding]:
+    return check(document, document["kind"], release)[1]
+
+
+@pytest.mark.parametrize(
+    ("document", "release", "path", "hint"),
+    [
+        (trainjob({"numNode": 2}), "2.3", "spec.trainer.numNode", "did you mean numNodes?"),
+        (trainjob({"num_nodes": 2}), "2.3", "spec.trainer.num_nodes", "did you mean numNodes?"),
+        (runtime(policy={"pytorch": {}}), "2.3", "spec.mlPolicy.pytorch", "did you mean torch?"),
+        (
+            trainjob(labels={"a": "b"}),
+            "2.3",
+            "spec.labels",
+            "use runtimePatches[].trainingRuntimeSpec.template.metadata.labels: the field was removed in Trainer 2.2",
+        ),
+        (
+            trainjob(podSpecOverrides=[]),
+            "2.1",
+            "spec.podSpecOverrides",
+            "use podTemplateOverrides (2.1) or runtimePatches (from 2.2): the field was removed in Trainer 2.1",
+        ),
+        (trainjob(runtimePatches=[]), "2.1", "spec.runtimePatches", "compile with --release 2.2"),
+        (
+            runtime(policy={"torch": {"envInjection": {}}}),
+            "2.2",
+            "spec.mlPolicy.torch.envInjection",
+            "compile with --release 2.3",
+        ),
+        (
+            runtime(policy={"torch": {"numProcPerNode": "auto"}}),
+            "2.2",
+            "spec.mlPolicy.torch.numProcPerNode",
+            "use spec.trainer.numProcPerNode of the TrainJob: the field was removed in Trainer 2.2",
+        ),
+        (
+            runtime(policy={"torch": {"elasticPolicy": {}}}),
+            "2.3",
+            "spec.mlPolicy.torch.elasticPolicy",
+            "removed in Trainer 2.2",
+        ),
+        (
+            runtime(policy={"torch": None, "numProcPerNode": 2}),
+            "2.1",
+            "spec.mlPolicy.numProcPerNode",
+            "indent numProcPerNode under torch",
+        ),
+        (trainjob() | {"runtimeRef": {"name": "rt"}}, "2.3", "runtimeRef", "indent runtimeRef under spec"),
+        (trainjob({"runtimeRef": {}}), "2.3", "spec.trainer.runtimeRef", "move it out, to spec.runtimeRef"),
+        (trainjob({"metadata": {}}), "2.3", "spec.trainer.metadata", "move it to the top level"),
+        (
+            runtime(job(containers=[container(nodeSelector={})])),
+            "2.3",
+            "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].nodeSelector",
+            "move it out, to spec.template.spec.replicatedJobs[0].template.spec.template.spec.nodeSelector",
+        ),
+        (trainjob() | {"storageUri": ""}, "2.3", "storageUri", "move it to spec.initializer.dataset.storageUri"),
+    ],
+)
+def test_a_hint_says_what_was_meant(document: Json, release: str, path: str, hint: str) -> None:
+    (finding,) = [f for f in findings(document, release) if f.code == "UnknownField"]
+    assert format_path(finding.path) == path
+    assert hint in finding.hint
+
+
+def test_the_children_of_spec_at_the_top_level() -> None:
+    document = {"apiVersion": API, "kind": "TrainingRuntime", "metadata": {"name": "a"}, "spec": None, "mlPolicy": {}}
+    (finding,) = findings(document)
+    assert (finding.code, finding.path, finding.hint) == ("UnknownField", ("mlPolicy",), "indent mlPolicy under spec")
+
+
+def test_fields_of_a_deeper_struct_name_their_place() -> None:
+    (finding, missing) = findings(runtime({"name": "node", "containers": []}))
+    assert "template.spec.template.spec" in finding.hint
+    assert (missing.code, missing.path[-1]) == ("MissingRequired", "template")
+
+
+def test_a_pod_spec_where_a_jobset_spec_belongs_is_one_problem() -> None:
+    document = runtime()
+    document["spec"]["template"]["spec"] = {"containers": [container()], "nodeSelector": {}, "surprise": 1}
+    pod, other = findings(document)
+    assert (pod.code, format_path(pod.path)) == ("PodSpecInsteadOfJobSetSpec", "spec.template.spec.containers")
+    assert "replicatedJobs[].template.spec.template.spec" in pod.hint
+    assert format_path(other.path) == "spec.template.spec.surprise"
+
+
+def test_a_pod_spec_where_a_job_spec_belongs_is_one_problem() -> None:
+    template = {"metadata": {"labels": {LABEL: "trainer"}}, "spec": {"containers": [container()]}}
+    (finding,) = findings(runtime({"name": "node", "template": template}))
+    assert finding.code == "PodSpecInsteadOfJobSpec"
+    assert format_path(finding.path) == "spec.template.spec.replicatedJobs[0].template.spec.containers"
+
+
+def test_tensorflow_never_had_a_policy() -> None:
+    (finding,) = findings(runtime(policy={"tensorflow": {}}))
+    assert (finding.code, format_path(finding.path)) == ("UnsupportedFramework", "spec.mlPolicy.tensorflow")
+    assert "torch" in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "releases"),
+    [
+        ("TrainJob", ("spec", "trainer", "env", 0, "name"), ["2.0", "2.1", "2.2", "2.3"]),
+        ("TrainJob", ("spec", "labels", "a.b/c"), ["2.0", "2.1"]),
+        ("TrainJob", ("spec", "podSpecOverrides", 0, "containers"), ["2.0"]),
+        ("TrainJob", ("spec", "runtimePatches"), ["2.2", "2.3"]),
+        ("TrainingRuntime", ("spec", "mlPolicy", "torch", "numProcPerNode"), ["2.0", "2.1"]),
+        ("ClusterTrainingRuntime", ("spec", "mlPolicy", "torch", "envInjection"), ["2.3"]),
+        ("JobSet", ("spec", "replicatedJobs", 0, "groupName"), ["2.1", "2.2", "2.3"]),
+        ("TrainJob", ("spec", "trainer", "env", "name"), []),
+        ("TrainJob", ("spec", "trainer", "image", "tag"), []),
+    ],
+)
+def test_known_in_says_which_releases_have_a_field(kind: str, path: tuple[str | int, ...], releases: list[str]) -> None:
+    assert [release for release in ("2.0", "2.1", "2.2", "2.3") if known_in(kind, path, release)] == releases
