@@ -32,6 +32,7 @@ ABOUT_FILES = {
     "InvalidConfiguration",
     "OtherExtension",
     "OutsideRoot",
+    "SourceSkipped",
     "UnreadableFile",
 }
 

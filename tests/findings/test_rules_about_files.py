@@ -60,6 +60,18 @@ def test_files_kept() -> None:
     assert codes("build", "jobs", "-o", "rendered") == set()
 
 
+def test_source_skipped() -> None:
+    wrong, right = blocks("SourceSkipped")
+    write("trainc.yaml", "sources: [jobs]\noutput: rendered\n")
+    write("jobs/llm.yaml", right)
+    write("jobs/other.yaml", blocks("FilesKept")[1])
+    assert codes("build") == set()
+    write("jobs/llm.yaml", wrong)
+    assert codes("build") == {"SkippedDocument", "SourceSkipped"}
+    write("jobs/llm.yaml", right)
+    assert codes("build") == set()
+
+
 def test_outside_root() -> None:
     wrong, right = blocks("OutsideRoot")
     write("another-team/shared.yaml", wrong)

@@ -19,6 +19,7 @@ from trainc.findings.policy import Policy, Rules
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import claims_of
 from trainc.options import Limits, Options
+from trainc.pipeline.inputs import files_of_ours
 from trainc.pipeline.session import Place, Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.project.dialects import is_trainer_document
@@ -72,6 +73,7 @@ class Context:
             )
             sources.append(found)
             self.diagnostics += problems
+        self.files = files_of_ours(documents, *sources)
         self._take_in(overlays, documents, sources)
         read = [part for overlay in overlays for part in overlay.texts]
         self.digest = digest_of(repr(shared), *(piece for part in ((*read, *texts)) for piece in part))

@@ -88,7 +88,7 @@ class _Job:
 class Batch:
     """A finished build. `documents` are those of the input that are shared; `count` is how many there are in all.
 
-    `unsaved` is why the cache could not be written, if it could not.
+    `unsaved` is why the cache could not be written, if it could not. `files` are those with a TrainJob or runtime.
     """
 
     spool: Spool
@@ -98,6 +98,7 @@ class Batch:
     count: int = 0
     jobs: dict[Key, _Job] = field(default_factory=dict)
     unsaved: OSError | None = None
+    files: frozenset[str] = frozenset()
 
     def texts(self) -> Iterator[JobText]:
         """Yield all compiled jobs, sorted by (namespace, name)."""
@@ -122,7 +123,8 @@ def run_batch(request: Request, spool: Spool, step: Step, place: PlaceFindings, 
     )  # fmt: skip
     context = Context(shared, place)
     found = rules([*parts.diagnostics, *context.diagnostics], True)
-    batch = Batch(spool, request.form, found, context.documents)
+    files = context.files.union(each.file for each in parts.job_files)
+    batch = Batch(spool, request.form, found, context.documents, files=files)
     run = _Run(request, shared, context, batch)
     run.shared_jobs()
     run.job_files(parts, step)

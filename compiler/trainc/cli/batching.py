@@ -50,6 +50,11 @@ class BatchRun:
         """The number of compiled jobs."""
         return len(self.batch.jobs)
 
+    @property
+    def read_files(self) -> frozenset[str]:
+        """The files in which there is a TrainJob or runtime."""
+        return self.batch.files
+
     def texts(self, form: Form) -> Iterator[JobText]:
         """The output of each job, ordered by (namespace, name)."""
         assert form == self.batch.form

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun
     from trainc.features.sweeps.command import MatrixInput
     from trainc.output.folder import Plan
+    from trainc.output.sources import Sources
     from trainc.reading.remembered import Remembered
 
 # What `build` does with compiled jobs: a stream or a folder, and the report about them.
@@ -88,12 +89,13 @@ def write_folders(
     remembered: Remembered | None = None,
 ) -> Status:
     """Write one file per job to each folder, or with --check report the changes; write nothing on errors."""
-    texts = [_files(target.compilation) for target in targets]
+    sources = [sources_of(target.compilation) for target in targets]
+    texts = [_files(target.compilation, each) for target, each in zip(targets, sources, strict=True)]
     progress.clear()
     refused = [_is_refused(target.compilation, arguments) for target in targets]
     if any(refused):
         return _refuse_all(targets, arguments, streams)
-    plans = _plan_all(targets, texts, arguments, remembered)
+    plans = _plan_all(targets, texts, sources, arguments, remembered)
     for target, planned in zip(targets, plans, strict=True):
         target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
     if any(has_errors(target.compilation.diagnostics) for target in targets):
@@ -105,13 +107,12 @@ def write_folders(
     return Status.DIAGNOSED if differs else Status.DONE
 
 
-def _files(compilation: Run | BatchRun) -> dict[str, str]:
+def _files(compilation: Run | BatchRun, sources: Sources) -> dict[str, str]:
     """The text of every output file, by its path in the folder."""
     from trainc.output.folder import file_name, first_line
 
-    home, folders = _home_of(compilation.settings), _Folders()
     return {
-        file_name(namespace, name): first_line(_source(file, home, folders)) + text.decode()
+        file_name(namespace, name): first_line(sources.name(file)) + text.decode()
         for namespace, name, text, file in compilation.texts("yaml")
     }
 
@@ -119,6 +120,7 @@ def _files(compilation: Run | BatchRun) -> dict[str, str]:
 def _plan_all(
     targets: Sequence[Target],
     texts: Sequence[dict[str, str]],
+    sources: Sequence[Sources],
     arguments: Arguments,
     remembered: Remembered | None,
 ) -> list[Plan]:
@@ -130,9 +132,10 @@ def _plan_all(
             target.folder,
             files,
             prune=arguments.prune or target.compilation.settings.whole,
+            sources=each,
             remembered=remembered,
         )
-        for target, files in zip(targets, texts, strict=True)
+        for target, files, each in zip(targets, texts, sources, strict=True)
     ]
     if arguments.check or any(planned.refused for planned in plans):
         return plans
@@ -173,32 +176,16 @@ def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) ->
     return Diagnostic("FilesKept", "info", message, hint)
 
 
-def _home_of(settings: Settings) -> str:
-    """The folder that source paths in output are relative to: the repository root, that of trainc.yaml, or empty."""
+def sources_of(compilation: Run | BatchRun) -> Sources:
+    """The source files of a compilation, named from the repository's root or else from the folder of trainc.yaml."""
+    from trainc.output.sources import Sources
     from trainc.reading.opening import repository_above
 
+    settings = compilation.settings
     configured = settings.configuration.file
     folder = os.path.dirname(configured) if configured else settings.paths[0] if settings.paths else os.curdir
-    return repository_above(folder) or (os.path.realpath(folder) if configured else "")
-
-
-class _Folders(dict[str, str]):
-    """Caches the real path of each folder."""
-
-    def __missing__(self, folder: str) -> str:
-        self[folder] = found = os.path.realpath(folder)
-        return found
-
-
-def _source(file: str, home: str, folders: _Folders) -> str:
-    """The source path in the first line of a file, which is the same on every machine."""
-    if file == STDIN:
-        return "stdin"
-    folder, name = os.path.split(file)
-    real = os.path.realpath(file) if os.path.islink(file) else os.path.join(folders[folder], name)
-    if home and real.startswith(home + os.sep):
-        return real.removeprefix(home + os.sep).replace(os.sep, "/")
-    return os.path.basename(file)
+    home = repository_above(folder) or (os.path.realpath(folder) if configured else "")
+    return Sources(home, settings.paths, settings.configuration.exclude, compilation.read_files)
 
 
 def _print_changes(changes: list[tuple[str, str]], target: str, arguments: Arguments, streams: Streams) -> None:

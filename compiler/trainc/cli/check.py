@@ -93,7 +93,9 @@ def _check(
     cluster = settings.configuration.cluster
     manifests: list[Manifest] = []
     runs: list[str] = []
+    compiled: list[tuple[str, str]] = []
     for job in checking.jobs():
+        compiled.append((job.namespace, job.name))
         manifests += job.manifests if cluster else ()
         if arguments.verbose and arguments.format == "text":
             runs += _runs(job)
@@ -109,12 +111,26 @@ def _check(
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(settings, checking.diagnostics, len(inputs.documents))
+    if settings.whole:
+        checking.diagnostics += _skipped_sources(checking, compiled)
     counts = [
         f"{counted_noun(len(inputs.documents), 'document')} checked",
         f"{counted_noun(checking.compiled, 'TrainJob')} compiled",
         f"{counted_noun(len(tried), 'unused runtime')} tried",
     ]
     return _Checked(checking, runs, ", ".join(counts if tried else counts[:2]))
+
+
+def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]]) -> Iterator[Diagnostic]:
+    """What `build` would say of rendered files whose source exists but was not read; files with errors say it themselves."""
+    from trainc.cli.build import sources_of
+    from trainc.output.folder import file_name, skipped_sources
+
+    broken = {d.source.file for d in checking.diagnostics if d.severity == "error" and d.source}
+    files = {file_name(namespace, name) for namespace, name in compiled}
+    for found in skipped_sources(checking.settings.output or "", files, sources_of(checking)):
+        if found.source is None or found.source.file not in broken:
+            yield found
 
 
 def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:

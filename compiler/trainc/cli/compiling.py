@@ -75,6 +75,11 @@ class Run:
         """The number of documents."""
         return len(self.inputs.documents)
 
+    @property
+    def read_files(self) -> frozenset[str]:
+        """The files in which there is a TrainJob or runtime."""
+        return self.inputs.files
+
     def texts(self, form: Form) -> Iterator[tuple[str, str, bytes, str]]:
         """(namespace, name, output, file) of every job that compiles."""
         from trainc.emit.yaml_writer import text_of
@@ -194,6 +199,9 @@ def skipped_documents(
             continue
         if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
             continue
+        if (misspelt := _misspelt_sweep(document)) is not None:
+            yield misspelt
+            continue
         from trainc.pipeline.fragments import fragment_of  # Needed for skipped documents only.
 
         fragment = fragment_of(document)
@@ -213,6 +221,21 @@ def _legacy(document: Document, severity: Severity) -> Diagnostic:
     message = f"{kind} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
     hint = f"convert it with `trainc migrate {document.file or '-'}` (add --diff to preview)"
     return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))
+
+
+def _misspelt_sweep(document: Document) -> Diagnostic | None:
+    """Report a Sweep under a group like ours: without an error, its trials would silently end."""
+    api = str(document.data.get("apiVersion") or "")
+    group = api.partition("/")[0]
+    if document.data.get("kind") != "Sweep" or group == "trainc":
+        return None
+    from trainc.findings.text import misspelt
+
+    if group and not misspelt(group, ["trainc"]):
+        return None
+    message = f"there is no apiVersion {api!r}" if api else "apiVersion is missing"
+    hint = "write apiVersion: trainc/v1alpha1"
+    return document.place(Finding("InvalidSweep", "error", message, hint, ("apiVersion",)), "Sweep")
 
 
 def _is_expected_kind(document: Document) -> bool:

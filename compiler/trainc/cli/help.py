@@ -66,7 +66,8 @@ With -o DIR each TrainJob gets one file, DIR/NAMESPACE/NAME.yaml. Its first line
 trainc only ever replaces or deletes files that start with that line; delete the line to keep a file as your own.
 
 Files of jobs that no longer exist are deleted if the build covers everything that trainc.yaml lists, or with
---prune. A build of selected PATHs keeps them, and prints to stdout unless -o is given.
+--prune. A build of selected PATHs keeps them, and prints to stdout unless -o is given. A source that exists, but of
+which nothing was read, is an error (trainc rule SourceSkipped), and nothing is deleted.
 
 --check writes nothing and exits with 1 if DIR is out of date. The update is all-or-nothing: after an
 interrupted build, run `trainc build` again.

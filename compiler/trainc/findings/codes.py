@@ -130,7 +130,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "info": "DeadlineMoved LabelOverridden SealedSecretTrimmed SecretNeeded",
     },
     "output": {
-        "error": "FileInTheWay InterruptedBuild",
+        "error": "FileInTheWay InterruptedBuild SourceSkipped",
         "info": "FilesKept",
     },
     "migrate": {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -26,6 +26,7 @@ from trainc.output.ownership import (
     marked_files,
     stays_inside,
 )
+from trainc.output.sources import Sources
 from trainc.reading.opening import NoRegularFileError, error_reason, read_file
 from trainc.reading.remembered import Remembered
 from trainc.startup.records import dataclass, replace
@@ -33,7 +34,7 @@ from trainc.startup.records import dataclass, replace
 _NOT_OURS = "already exists and was not written by trainc"
 _LINK = "is a symbolic link, or in a linked folder"
 
-__all__ = ["STATE_FOLDER", "Plan", "apply_plan", "file_name", "first_line", "plan"]
+__all__ = ["STATE_FOLDER", "Plan", "apply_plan", "file_name", "first_line", "plan", "skipped_sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Plan:
     interrupted: tuple[Diagnostic, ...] = ()
     contended: bool = False
     remembered: Remembered | None = None
+    sources: Sources | None = None
 
     @property
     def changes(self) -> bool:
@@ -68,11 +70,18 @@ class Plan:
             yield "removed" if text is None else ("created" if self.old[path] is None else "changed"), path
 
 
-def plan(folder: str, wanted: Mapping[str, str], *, prune: bool, remembered: Remembered | None = None) -> Plan:
+def plan(
+    folder: str,
+    wanted: Mapping[str, str],
+    *,
+    prune: bool,
+    sources: Sources | None = None,
+    remembered: Remembered | None = None,
+) -> Plan:
     """Compare `folder` with its wanted texts, by relative path, without writing anything.
 
-    With `prune`, other files of trainc's are removed; without it they are kept. `remembered` has the texts of unchanged
-    files.
+    With `prune`, other files of trainc's are removed, unless `sources` says that this would be a mistake; without it they
+    are kept. `remembered` has the texts of unchanged files.
     """
     state = os.path.join(folder, STATE_FOLDER)
     if os.path.islink(state):
@@ -93,14 +102,28 @@ def plan(folder: str, wanted: Mapping[str, str], *, prune: bool, remembered: Rem
         if obstacle or (current is not None and path not in listed and not is_marked(current)):
             refused[path] = obstacle or _NOT_OURS
         old[path], new[path] = current, text
-    gone = list(marked_files(folder, wanted))
+    gone = marked_files(folder, wanted)
     for path in gone if prune else ():
         old[path], new[path] = _current(folder, path)[0], None
     left = [path for path in sorted(listed - wanted.keys()) if os.path.lexists(os.path.join(folder, path))]
     kept = tuple(left if prune else sorted({*left, *gone}))
     in_the_way = tuple(_obstacle(os.path.join(folder, path), why) for path, why in refused.items())
-    contended = set(refused.values()) == {_NOT_OURS}
-    return Plan(folder, wanted, prune, old, new, in_the_way, kept, _interruption(folder), contended, remembered)
+    skipped = tuple(_skipped(folder, gone, sources)) if prune else ()
+    contended = set(refused.values()) == {_NOT_OURS} and not skipped
+    return Plan(
+        folder, wanted, prune, old, new, (*in_the_way, *skipped), kept, _interruption(folder), contended, remembered,
+        sources,
+    )  # fmt: skip
+
+
+def skipped_sources(folder: str, compiled: Container[str], sources: Sources) -> list[Diagnostic]:
+    """Return why a build that prunes would refuse to remove files other than those that are `compiled`."""
+    return _skipped(folder, marked_files(folder, compiled), sources)
+
+
+def _skipped(folder: str, gone: Mapping[str, str], sources: Sources | None) -> list[Diagnostic]:
+    outputs = {f"{folder.rstrip('/')}/{path}": source for path, source in gone.items()}
+    return [] if sources is None else sources.skipped(outputs)
 
 
 def apply_plan(planned: Plan) -> Plan:
@@ -117,7 +140,13 @@ def apply_plan(planned: Plan) -> Plan:
     try:
         with locked(os.path.join(folder, STATE_FOLDER)):
             complete(folder)
-            current = plan(folder, planned.wanted, prune=planned.prune, remembered=planned.remembered)
+            current = plan(
+                folder,
+                planned.wanted,
+                prune=planned.prune,
+                sources=planned.sources,
+                remembered=planned.remembered,
+            )
             if not current.refused:
                 replace_all(folder, current.new)
             return replace(current, interrupted=planned.interrupted)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container, Iterator
+from collections.abc import Container
 
 from trainc.reading.opening import open_file, read_file
 from trainc.startup.patterns import pattern
@@ -23,7 +23,7 @@ _NAME = r"[A-Za-z0-9][-A-Za-z0-9._]*"
 _FORM = pattern(rf"(?:{_NAME}/)?{_NAME}\.yaml")
 # A path has at most 4,096 bytes.
 _LONGEST_LINE = 5_000
-_FIRST_LINE = pattern(r"# Compiled by trainc from [^\n]+\. Edit that file instead\.\n")
+_FIRST_LINE = pattern(r"# Compiled by trainc from ([^\n]+)\. Edit that file instead\.\n")
 _UNPRINTABLE = pattern(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -43,9 +43,18 @@ def is_marked(text: str) -> bool:
 
 
 def is_marked_file(path: str) -> bool:
-    """Return whether a path is a regular file of trainc's, not a link. Reads no more than the longest first line."""
+    """Return whether a path is a regular file of trainc's, not a link."""
+    return source_in(path) is not None
+
+
+def source_in(path: str) -> str | None:
+    """Return the source that the first line of a file names, or None if the file is not trainc's.
+
+    Reads no more than the longest first line. Fails for links and for what is not a regular file.
+    """
     with open_file(path, links=False) as stream:
-        return is_marked(stream.readline(_LONGEST_LINE).decode(errors="replace"))
+        found = _FIRST_LINE.match(stream.readline(_LONGEST_LINE).decode(errors="replace"))
+    return None if found is None else found[1]
 
 
 def file_name(namespace: str, name: str) -> str:
@@ -71,13 +80,13 @@ def stays_inside(folder: str, path: str) -> bool:
     )
 
 
-def marked_files(folder: str, besides: Container[str] = ()) -> Iterator[str]:
-    """Yield the sorted relative paths of trainc's files in `folder` and the folders directly in it, without links.
+def marked_files(folder: str, besides: Container[str] = ()) -> dict[str, str]:
+    """Return trainc's files in `folder` and the folders directly in it, without links, each with its source.
 
-    Files in `besides` are not read.
+    Paths are relative and sorted. Files in `besides` are not read.
     """
-    others = (path for path in _candidates(folder) if path not in besides)
-    return (path for path in others if is_marked_file(os.path.join(folder, path)))
+    sources = {path: source_in(os.path.join(folder, path)) for path in _candidates(folder) if path not in besides}
+    return {path: source for path, source in sources.items() if source is not None}
 
 
 def _candidates(folder: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 from trainc.findings import Diagnostic
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
+from trainc.project.dialects import is_trainer_document
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
 from trainc.reading.files import Exclude, read_paths
@@ -26,13 +27,15 @@ Step: TypeAlias = Callable[[str, int, "int | None"], None]
 class Inputs:
     """What was read: the documents to compile, the runtimes of each additional source, and diagnostics.
 
-    `catalog` is trainc's catalog with the overlays applied.
+    `catalog` is trainc's catalog with the overlays applied. `files` are those in which there is a TrainJob or runtime,
+    also if an overlay deletes it.
     """
 
     documents: list[Document]
     runtime_sources: list[list[Document]]
     diagnostics: list[Diagnostic]
     catalog: Catalog = find
+    files: frozenset[str] = frozenset()
 
     @property
     def read(self) -> list[Document]:
@@ -83,14 +86,21 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         found, problems = read_paths([folder], options.limits, values=values, exclude=exclude)
         sources.append(found)
         diagnostics += problems
+    files = files_of_ours(documents, *sources)
     if not overlays:
-        return Inputs([*extra_documents, *documents], sources, diagnostics)
+        return Inputs([*extra_documents, *documents], sources, diagnostics, files=files)
     from trainc.project.overlays.load import apply_overlays
 
     documents = [*extra_documents, *_without_overlay_resources(documents, overlays)]
     overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
     diagnostics += overlaid.diagnostics
-    return Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog)
+    files |= files_of_ours(overlaid.documents)
+    return Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog, files)
+
+
+def files_of_ours(*sources: Sequence[Document]) -> frozenset[str]:
+    """Return the files in which there is a TrainJob or runtime, whether valid or not."""
+    return frozenset(d.file for documents in sources for d in documents if is_trainer_document(d.data))
 
 
 def _without_overlay_resources(documents: Sequence[Document], overlays: Sequence[Loaded]) -> list[Document]:

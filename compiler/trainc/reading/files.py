@@ -40,6 +40,7 @@ _WORDS = (
     b"runtimePatches",
     b"podTemplateOverrides",
     b"replicatedJobs",
+    b"kind: Sweep",
 )
 # Statements with which a template may load the words from other files.
 _TAKEN_IN = (b"include", b"import", b"extends")

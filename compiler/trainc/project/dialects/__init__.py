@@ -41,6 +41,8 @@ V2ALPHA1 = Dialect("v2alpha1", V2ALPHA1_GROUP, (V2ALPHA1_API,), _TRAINJOB)
 ONE_DAY_V2ALPHA1 = Dialect("v2alpha1", TRAINER_GROUP, (f"{TRAINER_GROUP}/v2alpha1",), _TRAINJOB)
 DIALECTS = (OME, V2ALPHA1, ONE_DAY_V2ALPHA1)
 # Jobs of the Training Operator and the MPI Operator, Trainer's predecessors; only `trainc migrate` supports them.
+# How many letters a misspelt group may differ by: `trainer.kubefow.org`, `trainer.kubeflow.io`.
+_MISSPELT_BY = {TRAINER_GROUP: 4, V2ALPHA1_GROUP: 2}
 _LEGACY_KINDS = frozenset(("PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "MPIJob"))
 
 
@@ -67,12 +69,21 @@ def is_legacy(document: Json) -> bool:
 
 
 def is_trainer_document(document: Json) -> bool:
-    """Return whether a document is, or is meant to be, a TrainJob or runtime of any dialect."""
+    """Return whether a document is, or is meant to be, a TrainJob or runtime of any dialect.
+
+    One of our kinds under a misspelt group is meant to be ours: without an error, its job would silently end.
+    """
     group = str(document.get("apiVersion") or "").partition("/")[0]
     kind = document.get("kind")
     if group == TRAINER_GROUP or (kind in KINDS and (not group or group.endswith("kubeflow.org"))):
         return True
-    return claimed_by(document) is not None
+    return claimed_by(document) is not None or (kind in KINDS and _is_misspelt(group))
+
+
+def _is_misspelt(group: str) -> bool:
+    from trainc.findings.text import edits
+
+    return any(edits(group.lower(), name, most) <= most for name, most in _MISSPELT_BY.items())
 
 
 def dialect_context(documents: Iterable[Json]) -> DialectContext:

@@ -1,0 +1,106 @@
+"""The source files that first lines name, and which of them a build must not take for the end of a job.
+
+A file that leaves the output folder ends its job in the cluster. So it is removed only if its source is gone, or was
+read and contains documents of ours without the job. A source that exists and gave nothing, because it was emptied, damaged
+or excluded, or because its API group is misspelt, is more likely a mistake.
+"""
+
+# os.path, not pathlib: it starts faster.
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from trainc.findings import Diagnostic, Source
+from trainc.options import Limits
+from trainc.reading.files import STDIN, Exclude, Walk, shown_path
+from trainc.reading.opening import is_below
+
+_STDIN = "stdin"
+_NAMED = 10
+
+
+class Sources:
+    """The sources of one build.
+
+    `home` is the real path of the folder that first lines are relative to, or empty; a source outside it goes by its
+    file name alone. `paths` and `exclude` say what the build reads, and `read` are the files in which it found
+    TrainJobs or runtimes.
+    """
+
+    def __init__(
+        self, home: str, paths: Sequence[str] = (), exclude: Exclude = Exclude(), read: Iterable[str] = ()
+    ) -> None:
+        self._home, self._paths, self._exclude, self._read = home, paths, exclude, read
+        self._real_folders: dict[str, str] = {}
+
+    def name(self, file: str) -> str:
+        """Return what a first line calls a source file, which is the same on every machine."""
+        if file == STDIN:
+            return _STDIN
+        real = self._real(file)
+        if self._home and real.startswith(self._home + os.sep):
+            return real.removeprefix(self._home + os.sep).replace(os.sep, "/")
+        return os.path.basename(file)
+
+    def skipped(self, outputs: Mapping[str, str]) -> list[Diagnostic]:
+        """Return an error for each source that exists although nothing was read from it.
+
+        `outputs` are the files that a build would remove, each with the source that its first line names.
+        """
+        by_name: dict[str, list[str]] = {}
+        for output, name in outputs.items():
+            by_name.setdefault(name, []).append(output)
+        if not by_name:
+            return []
+        read = {self._real(file) for file in self._read}
+        left = {name: self._existing(name) for name in by_name}
+        return [
+            self._skipped(file, by_name[name])
+            for name, files in left.items()
+            for file in files
+            if self._real(file) not in read
+        ]
+
+    def _existing(self, name: str) -> Iterator[str]:
+        """Yield the files that a first line may mean by `name`."""
+        if self._home and os.pardir not in name.split("/"):
+            file = os.path.join(self._home, *name.split("/"))
+            if os.path.isfile(file):
+                yield file
+        elif not self._home and name != _STDIN:
+            walk = Walk(limits=Limits(allow_outside=True))
+            yield from (file for path in self._paths for file in walk.files(path) if os.path.basename(file) == name)
+
+    def _skipped(self, file: str, outputs: Sequence[str]) -> Diagnostic:
+        shown = shown_path(os.path.relpath(file))
+        which, remedy = self._reason(file)
+        some, more = outputs[:_NAMED], f" and {len(outputs) - _NAMED} more" * (len(outputs) > _NAMED)
+        was, its = ("was", "its job") if len(outputs) == 1 else ("were", "their jobs")
+        message = f"{', '.join(some)}{more} {was} compiled from this file, {which}; pruning would end {its}"
+        hint = f"{remedy}; to end {its}: git rm {' '.join(some)}{more}"
+        return Diagnostic("SourceSkipped", "error", message, hint, source=Source(shown, 1, 1))
+
+    def _reason(self, file: str) -> tuple[str, str]:
+        """Return why nothing was read from a file, and how it will be read again."""
+        if self._is_excluded(file):
+            return "which is excluded in trainc.yaml", "remove it from `exclude`"
+        if not any(is_below(self._real(file), os.path.realpath(path)) for path in self._paths):
+            return "which is not an input of this build", "add it to PATH, or to `sources` in trainc.yaml"
+        return "in which there is no TrainJob now", "restore the TrainJob: check apiVersion, kind and syntax"
+
+    def _is_excluded(self, file: str) -> bool:
+        while not self._exclude(file):
+            file, before = os.path.dirname(file), file
+            if file in (before, self._home):
+                return False
+        return True
+
+    def _real(self, file: str) -> str:
+        if os.path.islink(file):
+            return os.path.realpath(file)
+        folder, name = os.path.split(file)
+        if folder not in self._real_folders:
+            self._real_folders[folder] = os.path.realpath(folder)
+        return os.path.join(self._real_folders[folder], name)

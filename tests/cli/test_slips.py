@@ -1,0 +1,305 @@
+"""Nothing ends by a slip: a rendered file goes only with its source, or if its source says so as documents of ours.
+
+Each slip has a twin: a change that looks like it, by which somebody does end a job, or that has nothing to do with trainc.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands import Result, run
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: {name}
+  namespace: {namespace}
+spec:
+  runtimeRef:
+    name: torch-distributed
+  trainer:
+    image: example.com/train:1
+"""
+LLM, RANK = JOB.format(name="llm", namespace="nlp"), JOB.format(name="rank", namespace="ads")
+CONFIG = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: nlp}
+"""
+RUNTIME = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {name: ours, namespace: nlp}
+spec:
+  mlPolicy: {numNodes: 1, torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec: {template: {spec: {containers: [{name: node, image: example.com/train:1}]}}}
+"""
+SETTINGS = 'release: "2.3"\nsources: [jobs]\noutput: rendered\n'
+SOURCE, RENDERED = "jobs/nlp/llm.yaml", "rendered/nlp/llm.yaml"
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two jobs of two teams, both rendered and, so one may think, running."""
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "-q"], check=True)
+    write("trainc.yaml", SETTINGS)
+    write(SOURCE, LLM)
+    write("jobs/ads/rank.yaml", RANK)
+    assert run("build").status == 0
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def rendered() -> set[str]:
+    return {path.as_posix() for path in Path("rendered").rglob("*.yaml")}
+
+
+def edited(old: str, new: str) -> Callable[[], None]:
+    assert old in LLM
+    return lambda: write(SOURCE, LLM.replace(old, new))
+
+
+def written(text: str, path: str = SOURCE) -> Callable[[], None]:
+    return lambda: write(path, text)
+
+
+def codes(*words: str) -> dict[str, str]:
+    """The errors that a command reports, by the file where they are."""
+    found = json.loads(run("check", "--format", "json", *words).stdout)["diagnostics"]
+    return {d["code"]: d["source"]["file"] for d in found if d["severity"] == "error"}
+
+
+def every_command() -> list[Result]:
+    return [run("check"), run("build", "--check"), run("build")]
+
+
+SLIPS: dict[str, tuple[Callable[[], None], str]] = {
+    "the API group is misspelt": (edited("kubeflow.org", "kubefow.org"), "UnknownAPIVersion"),
+    "the API group has another ending": (edited("kubeflow.org", "kubeflow.io"), "UnknownAPIVersion"),
+    "the API group is misspelt beside a runtime": (
+        written(f"{RUNTIME}---\n{LLM.replace('kubeflow.org', 'kubefow.org')}"),
+        "UnknownAPIVersion",
+    ),
+    "the API group is misspelt beside another job": (
+        written(f"{LLM.replace('llm', 'big')}---\n{LLM.replace('trainer.', 'triner.')}"),
+        "UnknownAPIVersion",
+    ),
+    "the API group is somebody else's": (edited("trainer.kubeflow.org", "training.example.com"), "SourceSkipped"),
+    "kind and apiVersion are gone": (written(LLM[LLM.index("metadata") :]), "SourceSkipped"),
+    "the file is empty": (written(""), "SourceSkipped"),
+    "everything is a comment": (written("".join(f"# {line}\n" for line in LLM.splitlines())), "SourceSkipped"),
+    "the file is damaged and names no group": (written("a: ["), "SourceSkipped"),
+    "the file is damaged and names the group": (written(f"{LLM}  a: ["), "YAMLSyntax"),
+    "the file is a list without items": (written("apiVersion: v1\nkind: List\nitems: []\n"), "SourceSkipped"),
+    "only a ConfigMap is left": (written(CONFIG), "SourceSkipped"),
+    "only a document that mentions the group is left": (
+        written(CONFIG + "data: {group: trainer.kubeflow.org}\n"),
+        "SourceSkipped",
+    ),
+    "the job is of a kind that only migrate reads": (
+        written(LLM.replace("trainer.kubeflow.org/v1alpha1", "kubeflow.org/v1").replace("TrainJob", "PyTorchJob")),
+        "SourceSkipped",
+    ),
+    "a glob excludes the file": (written(f'{SETTINGS}exclude: ["jobs/**/l*.yaml"]\n', "trainc.yaml"), "SourceSkipped"),
+    "a glob excludes the folder": (written(f"{SETTINGS}exclude: [jobs/nlp]\n", "trainc.yaml"), "SourceSkipped"),
+    "the sources are fewer": (written(SETTINGS.replace("[jobs]", "[jobs/ads]"), "trainc.yaml"), "SourceSkipped"),
+    "the folder is taken for an overlay": (
+        written("apiVersion: trainc/v1alpha1\nkind: Overlay\n", "jobs/nlp/overlay.yaml"),
+        "SourceSkipped",
+    ),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_slip_is_an_error_of_every_command_and_ends_nothing(slip: str) -> None:
+    make, code = SLIPS[slip]
+    make()
+    for result in every_command():
+        assert result.status == 1
+        assert f"{SOURCE}:" in result.stderr
+        assert f"error[{code}]" in result.stderr
+        assert result.stdout == ""
+    assert codes() == {code: SOURCE}
+    assert rendered() == {RENDERED, "rendered/ads/rank.yaml"}
+
+
+def moved() -> None:
+    Path(SOURCE).rename("jobs/nlp/other-name.yaml")
+
+
+TWINS: dict[str, tuple[Callable[[], None], bool]] = {
+    "the file is removed": (lambda: Path(SOURCE).unlink(), True),
+    "the job is renamed": (edited("name: llm", "name: big"), True),
+    "the job moves to another namespace": (edited("namespace: nlp", "namespace: ads"), True),
+    "the job is replaced by a runtime": (written(RUNTIME), True),
+    "the job goes and another one stays": (written(LLM.replace("llm", "big")), True),
+    "the file is renamed": (moved, False),
+    "a TrainJob of somebody else's group is beside it": (
+        written(f"{LLM}---\n{LLM.replace('trainer.kubeflow.org', 'training.example.com')}"),
+        False,
+    ),
+    "a damaged file that never held a job": (written("a: [", "jobs/nlp/chart.yaml"), False),
+    "an empty file that never held a job": (written("", "jobs/nlp/empty.yaml"), False),
+    "a glob excludes a file that never held a job": (
+        written(f"{SETTINGS}exclude: [jobs/web]\n", "trainc.yaml"),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_change_that_somebody_means_is_no_error(twin: str) -> None:
+    make, ends = TWINS[twin]
+    make()
+    assert codes() == {}
+    assert run("build").status == 0
+    assert (RENDERED in rendered()) is not ends
+    assert run("build", "--check").status == 0
+
+
+@pytest.mark.parametrize("slip", [slip for slip, (_, code) in SLIPS.items() if code == "SourceSkipped"])
+def test_who_removes_the_rendered_file_ends_the_job_on_purpose(slip: str) -> None:
+    SLIPS[slip][0]()
+    Path(RENDERED).unlink()
+    assert codes().keys() <= {"LegacyTrainingJob"}
+    assert run("build").status == 0
+    assert rendered() == {"rendered/ads/rank.yaml"}
+
+
+def test_a_file_without_the_first_line_is_its_owner_s_whatever_becomes_of_the_source() -> None:
+    text = Path(RENDERED).read_text(encoding="utf-8")
+    write(RENDERED, text.partition("\n")[2])
+    write(SOURCE, "")
+    assert [result.status for result in every_command()] == [0, 0, 0]
+    assert RENDERED in rendered()
+
+
+def test_one_source_of_many_jobs_is_one_error_that_names_them() -> None:
+    write(SOURCE, "---\n".join(LLM.replace("llm", f"llm-{number}") for number in range(12)))
+    assert run("build").status == 0
+    write(SOURCE, "")
+    report = run("build").stderr
+    assert report.count("error[") == 1
+    assert "rendered/nlp/llm-0.yaml, rendered/nlp/llm-1.yaml" in report
+    assert "and 2 more were compiled from this file" in report
+
+
+def test_an_overlay_that_deletes_a_job_means_it() -> None:
+    write(
+        "overlays/prod/overlay.yaml",
+        "apiVersion: trainc/v1alpha1\nkind: Overlay\npatches:\n"
+        "- target: {kind: TrainJob, name: llm}\n  patch: {$patch: delete}\n",
+    )
+    write("trainc.yaml", f"{SETTINGS}overlay: overlays/prod\n")
+    assert run("build").status == 0
+    assert rendered() == {"rendered/ads/rank.yaml"}
+
+
+def test_each_environment_says_it_of_its_own_output() -> None:
+    write("trainc.yaml", 'release: "2.3"\nsources: [jobs]\nenvironments:\n  a: {output: out/a}\n  b: {output: out/b}\n')
+    assert run("build").status == 0
+    write(SOURCE, "")
+    for result in every_command():
+        assert result.status == 1
+        assert "out/a/nlp/llm.yaml was compiled from this file" in result.stderr
+        assert "out/b/nlp/llm.yaml was compiled from this file" in result.stderr
+    assert Path("out/a/nlp/llm.yaml").exists()
+
+
+def test_pruning_with_some_of_the_sources_does_not_end_the_jobs_of_the_others() -> None:
+    result = run("build", "jobs/ads", "-o", "rendered", "--prune")
+    assert (result.status, "error[SourceSkipped]" in result.stderr) == (1, True)
+    assert "which is not an input of this build" in result.stderr
+    kept = run("build", "jobs/ads", "-o", "rendered")
+    assert (kept.status, "info[FilesKept]" in kept.stderr) == (0, True)
+    assert RENDERED in rendered()
+
+
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two jobs in a folder without git and without trainc.yaml, where first lines have no more than file names."""
+    (tmp_path / "plain").mkdir()
+    (tmp_path / ".git").rename(tmp_path / "git")
+    (tmp_path / "trainc.yaml").unlink()
+    monkeypatch.chdir(tmp_path / "plain")
+    write(SOURCE, LLM)
+    write("jobs/ads/rank.yaml", RANK)
+    assert run("build", "jobs", "-o", "rendered").status == 0
+
+
+@pytest.mark.usefixtures("outside")
+def test_without_a_repository_the_file_name_finds_the_source() -> None:
+    write(SOURCE, "")
+    result = run("build", "jobs", "-o", "rendered", "--prune")
+    assert (result.status, "error[SourceSkipped]" in result.stderr) == (1, True)
+    Path(SOURCE).unlink()
+    assert run("build", "jobs", "-o", "rendered", "--prune").status == 0
+    assert rendered() == {"rendered/ads/rank.yaml"}
+
+
+def test_a_first_line_cannot_ask_about_files_outside() -> None:
+    victim = Path("../outside.yaml").resolve()
+    victim.write_text("secret: 1\n", encoding="utf-8")
+    for source in ("../outside.yaml", str(victim)):
+        write("rendered/nlp/x.yaml", f"# Compiled by trainc from {source}. Edit that file instead.\n")
+        assert run("build").status == 0
+        assert not Path("rendered/nlp/x.yaml").exists()
+
+
+CMP_SLIPS = {
+    "misspelt": LLM.replace("kubeflow.org", "kubefow.org"),
+    "damaged": f"{LLM}  a: [",
+    "cut off": LLM.partition("\n")[0],
+    "without apiVersion": LLM.partition("\n")[2],
+    "a Sweep misspelt": "apiVersion: trianc/v1alpha1\nkind: Sweep\nmetadata: {name: x}\n",
+}
+
+
+@pytest.mark.parametrize("slip", CMP_SLIPS)
+def test_argo_cd_gets_no_stream_that_lacks_a_job_by_a_slip(slip: str) -> None:
+    write("jobs/nlp/second.yaml", LLM.replace("llm", "second"))
+    assert run("cmp", "generate").stdout.count("kind: JobSet") == 3
+    write(SOURCE, CMP_SLIPS[slip])
+    result = run("cmp", "generate")
+    assert (result.status, result.stdout) == (1, "")
+    assert f"{SOURCE}:" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "apiVersion: wandb.example.com/v1\nkind: Sweep\nmetadata: {name: x}\n",
+        "apiVersion: training.example.com/v1\nkind: TrainJob\nmetadata: {name: x}\n",
+        "apiVersion: trainer.example.org/v1\nkind: TrainingRuntime\nmetadata: {name: x}\n",
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\n",
+    ],
+)
+def test_a_document_of_somebody_else_is_left_alone(document: str) -> None:
+    write("jobs/nlp/theirs.yaml", document)
+    assert codes() == {}
+    assert run("build", "--check").status == 0
+    assert run("cmp", "generate").stdout.count("kind: JobSet") == 2
+
+
+def test_a_build_of_one_file_at_a_time_says_it_too() -> None:
+    write(SOURCE, "")
+    result = run("build", "-j", "2")
+    assert (result.status, "error[SourceSkipped]" in result.stderr) == (1, True)
+    Path(SOURCE).unlink()
+    assert run("build", "-j", "2").status == 0
+    assert rendered() == {"rendered/ads/rank.yaml"}
