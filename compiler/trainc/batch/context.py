@@ -100,7 +100,7 @@ class Context:
             self.stack = Stack(overlays, documents, sources, find, self.options.release or NEWEST_RELEASE)
             documents, sources, catalog = self.stack.documents, self.stack.sources, self.stack.catalog
         self.documents = documents
-        self.session = Session.of(documents, sources, self.options, catalog, self.place, self._rules)
+        self.session = Session(self.options, catalog, self.place, self._rules).with_input(documents, sources)
 
     def compile_file(self, file: str, data: bytes) -> FileOutcome:
         """Compile a job file. Raises UnusualError if it is not one."""
