@@ -200,10 +200,12 @@ class _Run:
     def _services(self) -> None:
         services: Services = {}
         for key, job in sorted(self._batch.jobs.items()):
-            for label, finding in lint_all_jobs(job.claims, services, self._request.options):
+            for finding in lint_all_jobs(job.claims, services, self._request.options):
                 source = self._context.source_of(job.file, key)
                 path = format_path(finding.path)
-                found = Diagnostic(finding.code, finding.severity, finding.message, finding.hint, label, path, source)
+                found = Diagnostic(
+                    finding.code, finding.severity, finding.message, finding.hint, finding.about, path, source
+                )
                 self._batch.diagnostics += self._shared.rules([found], False)
 
     def _pack(self) -> Pack | None:
