@@ -33,7 +33,7 @@ spec:
 """
 # Each takes between one and eighty milliseconds, and nothing that compiles plain documents needs one of them.
 HEAVY = {
-    *("yaml", "ruamel", "jsonschema", "jinja2", "deepmerge", "watchfiles", "dask"),
+    *("yaml", "ruamel", "jsonschema", "jinja2", "deepmerge", "dask"),
     *("asyncio", "concurrent", "dataclasses", "datetime", "decimal", "difflib", "email", "hashlib", "inspect"),
     *("json", "logging", "multiprocessing", "pathlib", "random", "shutil", "subprocess", "tempfile"),
     *("threading", "urllib", "uuid", "xml"),
@@ -47,7 +47,7 @@ BEHIND = ("passes", "explain", "lints")
 CONCERNED = {("torch", "passes"), ("jobset", "passes")}
 # What does not concern a job of torch without gang, initializer, Secret or dialect.
 UNCONCERNED = {
-    *(f"trainc.{name}" for name in ("batch", "features", "project.overlays")),
+    *(f"trainc.{name}" for name in ("features", "project.overlays")),
     *(f"trainc.explain.{name}" for name in ("history", "model", "replay", "text")),
     *(f"trainc.admission.{name}" for name in ("rendered", "updates")),
     # The record of each, in its `__init__`, is light: others read it for every job.

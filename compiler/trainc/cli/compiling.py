@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Iterator, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from trainc.cli.command import Arguments, Streams
 from trainc.cli.reporting import STDIN, Files, Paint, counted_noun
@@ -63,12 +63,6 @@ class Run:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     tally: Tally | None = None
     compiled: int = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        """Do nothing, since no resources are held."""
 
     @property
     def documents(self) -> int:

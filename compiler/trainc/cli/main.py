@@ -27,10 +27,10 @@ _NO_READER = 141
 def run() -> NoReturn:
     """Entry point of the console script."""
     # A command is short-lived and creates few reference cycles; collecting them would cost about 5% of its run time.
-    # `build --watch` keeps running, so collection is postponed rather than disabled.
+    # `lsp` keeps running, so collection is postponed rather than disabled.
     gc.set_threshold(_ALLOCATIONS_BETWEEN_SEARCHES)
     status = main()
-    # Output is flushed and the workers of `-j` are joined by now; interpreter teardown would cost another 5%.
+    # Output is flushed by now; interpreter teardown would cost another 5%.
     os._exit(status)
 
 
