@@ -36,7 +36,6 @@ from trainc.cli.settings import Settings, environment_name, environments_of, mer
 from trainc.compilation import CompiledJob
 from trainc.features.sweeps.command import MatrixInput, read_matrix_option
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
-from trainc.kube.documents import Manifest
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
 from trainc.startup.records import dataclass
 
@@ -91,12 +90,12 @@ def _check(
 ) -> _Checked:
     checking = start(settings, stdin, checks_fragments=True, step=progress.step, matrix=matrix)
     cluster = settings.configuration.cluster
-    manifests: list[Manifest] = []
+    jobs: list[CompiledJob] = []
     runs: list[str] = []
     compiled: list[tuple[str, str]] = []
     for job in checking.jobs():
         compiled.append((job.namespace, job.name))
-        manifests += job.manifests if cluster else ()
+        jobs += [job] if cluster else ()
         if arguments.verbose and arguments.format == "text":
             runs += _runs(job)
     inputs, rules = checking.inputs, checking.session.rules
@@ -107,7 +106,7 @@ def _check(
     if cluster and not has_errors(checking.diagnostics):
         from trainc.features.fits.judging import judge_jobs
 
-        found = judge_jobs(manifests, inputs.documents, cluster, settings.options)
+        found = judge_jobs(jobs, inputs.documents, cluster, settings.options)
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(settings, checking.diagnostics, len(inputs.documents))

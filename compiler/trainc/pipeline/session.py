@@ -106,11 +106,12 @@ class Session:
         if self.judge is not None and result.objects is not None:
             found = (*result.objects.object_findings, *self.judge(result.objects.manifests))
             result.objects = replace(result.objects, object_findings=found)
+        metadata = job.data["metadata"]
         if result.object_findings:
-            diagnostics += self.rules(self.place(result, job, self.index.others, self.options), False)
+            placed = self.place(result, job, self.index.others, self.options)
+            diagnostics += self.rules(_without_hash(placed, result, metadata["name"]), False)
         if result.objects is None or has_errors(diagnostics):
             return None, diagnostics
-        metadata = job.data["metadata"]
         compiled = CompiledJob(
             metadata.get("namespace", ""),
             metadata["name"],
@@ -136,7 +137,7 @@ class Session:
         for job in self.jobs:
             compiled, diagnostics = self.compile(job)
             if compiled is not None:
-                claims = claims_of(compiled.manifests)
+                claims = claims_of(compiled.manifests, compiled.name)
                 between = [job.place_built(*about) for about in lint_all_jobs(claims, services, self.options)]
                 diagnostics += self.rules(between, False)
             yield compiled, diagnostics
@@ -155,6 +156,13 @@ class Session:
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
         return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
+
+
+def _without_hash(placed: list[Diagnostic], result: Result, name: str) -> list[Diagnostic]:
+    """Return findings about built objects under names without the hash, which would change with every edit."""
+    built = () if result.objects is None else result.objects.manifests
+    hashed = next((manifest["metadata"]["name"] for manifest in built if manifest["kind"] == "JobSet"), name)
+    return placed if hashed == name else [replace(d, object=d.object.replace(hashed, name)) for d in placed]
 
 
 def option_notes(options: Options) -> list[Diagnostic]:

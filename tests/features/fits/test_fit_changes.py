@@ -11,7 +11,8 @@ BASICS = [namespace(), flavor(), local("a")]
 
 def changes_of(before: list[Json], after: list[Json], *jobs: Json) -> list[str]:
     """The sentences about queues that change under the same jobs."""
-    return fit_changes((jobs, [*BASICS, *before]), (jobs, [*BASICS, *after]))
+    named = [(f"team-a/{job['metadata']['name']}", job) for job in jobs]
+    return fit_changes((named, [*BASICS, *before]), (named, [*BASICS, *after]))
 
 
 def test_less_quota_and_what_it_costs() -> None:
@@ -37,7 +38,7 @@ def test_a_queue_that_is_stopped_or_removed() -> None:
 
 def test_a_job_that_grows_beyond_its_queue() -> None:
     cluster = [*BASICS, queue("a", 8)]
-    assert fit_changes(([jobset()], cluster), ([jobset(pods=2)], cluster)) == [
+    assert fit_changes(([("team-a/llm", jobset())], cluster), ([("team-a/llm", jobset(pods=2))], cluster)) == [
         (
             "team-a/llm can no longer be admitted: the job requests 16 GPUs, and ClusterQueue a can provide at most 8: "
             "all from its own quota; 8 would fit: numNodes 1."

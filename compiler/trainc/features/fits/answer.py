@@ -78,9 +78,14 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json]) -> Fits:
     `cluster` contains the output of `kubectl get -o yaml`, as Lists or single objects; other kinds are ignored. An
     invalid or incomplete snapshot raises no CompileError but is reported in the `diagnostics` of the result.
     """
+    return fits_named([(_name(jobset), jobset) for jobset in jobsets], cluster)
+
+
+def fits_named(jobsets: Sequence[tuple[str, Json]], cluster: Sequence[Json]) -> Fits:
+    """Like `fits`, for JobSets under the names that their answers are to have: those of the TrainJobs."""
     read, problems = read_cluster(cluster)
     state = idle_state(read)
-    jobs = [_readable_job(jobset, read) for jobset in jobsets]
+    jobs = [_readable_job(name, jobset, read) for name, jobset in jobsets]
     alone = _alone_each(jobs, state)
     queued = {bool(fit.queue) for fit in alone if fit.verdict != "refused"}
     problems += findings.missing_kinds(read, queued=True in queued, unqueued=False in queued)
@@ -99,22 +104,24 @@ class _Job:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def _readable_job(jobset: Json, cluster: Cluster) -> _Job:
+def _name(jobset: Json) -> str:
+    return job_name(*place(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
+
+
+def _readable_job(name: str, jobset: Json, cluster: Cluster) -> _Job:
     """Read the job of a JobSet; a value of the wrong type or an unreadable amount makes it refused."""
     wrong = mistyped(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
     if wrong is None:
         try:
-            return _job(without_nulls(jobset, Struct(ROOTS["JobSet"]), NEWEST_RELEASE), cluster)
+            return _job(name, without_nulls(jobset, Struct(ROOTS["JobSet"]), NEWEST_RELEASE), cluster)
         except ValueError:
             wrong = ()
-    name = job_name(*place(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
     found = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
     return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=tuple(findings.refused_job(name, [found])))
 
 
-def _job(jobset: Json, cluster: Cluster) -> _Job:
-    namespace, name = place(jobset)
-    job, queue = job_name(namespace, name), queue_of(jobset, cluster)
+def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:
+    namespace, queue = place(jobset)[0], queue_of(jobset, cluster)
     refused = refusals(jobset, queue)
     if refused:
         return _Job(job, verdict="refused", cause=refused[0][0], diagnostics=tuple(findings.refused_job(job, refused)))

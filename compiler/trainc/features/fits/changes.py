@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from trainc.features.fits.answer import Fit, Fits, fits
+from trainc.features.fits.answer import Fit, Fits, fits_named
 from trainc.features.fits.cluster import Cluster, ClusterQueue
 from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.words import amount_with_unit, bare_amount
 from trainc.kube.documents import Json
 
-# The JobSets and the cluster of one side of the change.
-Side: TypeAlias = tuple[Sequence[Json], Sequence[Json]]
+# The JobSets, each with the name of its job, and the cluster of one side of the change.
+Side: TypeAlias = tuple[Sequence[tuple[str, Json]], Sequence[Json]]
 
 _BLOCKED = ("never", "inactive", "refused")
 _MOST_NAMED = 5
@@ -20,7 +20,7 @@ _MOST_NAMED = 5
 
 def fit_changes(before: Side, after: Side) -> list[str]:
     """Sentences about jobs and quotas that change; a single one if a snapshot is incomplete."""
-    answers = fits(*before), fits(*after)
+    answers = fits_named(*before), fits_named(*after)
     if any(one.severity == "error" for found in answers for one in found.diagnostics):
         return [
             "The snapshot of the cluster is incomplete, so what it can admit is not compared; run `trainc fits` for details."

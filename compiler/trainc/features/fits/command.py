@@ -76,10 +76,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None, list[Diagnostic]]:
     """The answers for one environment, None if there are none, and the diagnostics."""
     compiling = start(settings, stdin)
-    manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
+    jobs = list(compiling.jobs())
     if has_errors(compiling.diagnostics):
         return None, compiling.diagnostics
-    found = judge_jobs(manifests, compiling.inputs.documents, cluster, settings.options)
+    found = judge_jobs(jobs, compiling.inputs.documents, cluster, settings.options)
     return found.answers, compiling.session.rules(found.diagnostics, found.answers is None)
 
 

@@ -1,10 +1,11 @@
-"""What `fits` and `check` share: the jobs of a run, asked of the cluster in a folder."""
+"""What `fits`, `check`, `report` and the language server share: the jobs of a run, asked of the cluster in a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from trainc.compilation import CompiledJob
 from trainc.findings import Diagnostic, has_errors
 from trainc.options import Options
 from trainc.reading.document import Document
@@ -26,33 +27,58 @@ class ClusterVerdicts:
 
 
 def judge_jobs(
-    manifests: Sequence[Mapping[str, Any]], documents: Sequence[Document], cluster: str, options: Options
+    compiled: Iterable[CompiledJob], documents: Sequence[Document], cluster: str, options: Options
 ) -> ClusterVerdicts:
-    """Check whether the cluster described in a folder can admit the JobSets in `manifests` and `documents`.
+    """Check whether the cluster described in a folder can admit the compiled jobs, and the JobSets in `documents`.
 
-    Of two JobSets with the same name, the compiled one counts.
+    Jobs go by the names of their TrainJobs, with which the documents are found too: those of JobSets may have a hash.
+    A JobSet that was rendered from a compiled job does not count.
     """
-    from trainc.features.fits.answer import fits
+    from trainc.features.fits.answer import fits_named
     from trainc.features.fits.placing_findings import place_in_input, place_in_snapshot
     from trainc.features.fits.workload import job_name, place
 
     snapshot, problems = read_paths([cluster], options.limits, everything=True)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
-    jobsets = {job_name(*place(one)): one for one in manifests if one.get("kind") == "JobSet"}
-    homes = {}
+    jobsets: dict[str, Mapping[str, Any]] = {
+        job_name(one.namespace, one.name): manifest
+        for one in compiled
+        for manifest in one.manifests
+        if manifest["kind"] == "JobSet"
+    }
+    homes: dict[str, Document] = {}
     for document in documents:
-        namespace, name = place(document.data)
-        job = job_name(namespace or options.namespace or "", name)
         if document.data.get("kind") in _JOB_KINDS:
-            homes[job] = document
-        elif document.data.get("kind") == "JobSet" and job not in jobsets:
-            jobsets[job] = document.data
-            homes.setdefault(job, document)
-    ordered = [jobsets[job] for job in sorted(jobsets)]
-    found = fits(ordered, [document.data for document in snapshot])
+            namespace, name = place(document.data)
+            homes[job_name(namespace or options.namespace or "", name)] = document
+    for job, document in _rendered(documents, jobsets, options):
+        jobsets[job] = document.data
+        homes.setdefault(job, document)
+    found = fits_named(sorted(jobsets.items()), [document.data for document in snapshot])
     problems += place_in_snapshot(found.diagnostics, snapshot)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)
     findings = [one for fit in found.alone for one in fit.diagnostics]
-    return ClusterVerdicts(found, [*problems, *place_in_input(findings, homes, ordered, snapshot)])
+    return ClusterVerdicts(found, [*problems, *place_in_input(findings, homes, jobsets, snapshot)])
+
+
+def _rendered(
+    documents: Sequence[Document], compiled: Mapping[str, Mapping[str, Any]], options: Options
+) -> list[tuple[str, Document]]:
+    """The JobSets of the input that were not compiled just now, by the names of their TrainJobs as far as known."""
+    jobsets = [document for document in documents if document.data.get("kind") == "JobSet"]
+    if not jobsets:
+        return []
+    from trainc.emit.name_hash import name_in_file
+    from trainc.features.fits.workload import job_name, place
+
+    found: dict[str, Document] = {}
+    known = {*compiled, *(job_name(*place(jobset)) for jobset in compiled.values())}
+    for document in jobsets:
+        namespace, name = place(document.data)
+        namespace = namespace or options.namespace or ""
+        own, plain = job_name(namespace, name), job_name(namespace, name_in_file(name, document.file))
+        if own not in known and plain not in known:
+            found[own if plain in found else plain] = document
+    return list(found.items())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trainc.features.fits.snapshot import named
-from trainc.features.fits.workload import QUEUE, job_name, place
+from trainc.features.fits.workload import QUEUE
 from trainc.findings import Diagnostic, Path, format_path
 from trainc.kube import names
 from trainc.reading.document import Document, label_of
@@ -21,19 +21,19 @@ _INITIALIZER = (("initializer",), ())
 
 
 def place_in_input(
-    found: Iterable[Diagnostic], homes: Mapping[str, Document], jobsets: Sequence[Any], snapshot: Sequence[Document]
+    found: Iterable[Diagnostic], homes: Mapping[str, Document], jobsets: Mapping[str, Any], snapshot: Sequence[Document]
 ) -> list[Diagnostic]:
-    """Locate diagnostics about JobSets in the TrainJob or JobSet documents they come from, by `namespace/name`.
+    """Locate diagnostics about JobSets in the TrainJob or JobSet documents they come from, by the names of their answers.
 
     The hint ends with the location of the queue that prevents admission.
     """
-    known = {f"JobSet {job_name(*place(jobset))}": jobset for jobset in jobsets}
     queues = _by_name(snapshot)
     placed = []
     for one in found:
-        home = homes.get(one.object.removeprefix("JobSet "))
+        job = one.object.removeprefix("JobSet ")
+        home = homes.get(job)
         one = replace(one, hint=one.hint + _line_of_queue(one.message, queues))  # noqa: PLW2901 - the same, completed
-        placed.append(one if home is None else _at(one, home, known.get(one.object)))
+        placed.append(one if home is None else _at(one, home, jobsets.get(job)))
     return placed
 
 

@@ -99,7 +99,7 @@ def _neighbour(session: Session, document: Document) -> Neighbour | None:
         compiled, _ = own.compile(job)
         if compiled is not None:
             order = compiled.namespace, compiled.name
-            return Neighbour(order, document.file, tuple(claims_of(compiled.manifests)))
+            return Neighbour(order, document.file, tuple(claims_of(compiled.manifests, compiled.name)))
     return None
 
 
@@ -113,7 +113,7 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
         found += diagnostics
         if outcome is not None:
             compiled.append(outcome)
-            entries.append(((outcome.namespace, outcome.name), job, list(claims_of(outcome.manifests))))
+            entries.append(((outcome.namespace, outcome.name), job, list(claims_of(outcome.manifests, outcome.name))))
     files = {job.document.file for job in session.jobs}
     known = {order for order, _, _ in entries}
     entries += [(one.order, None, one.claims) for one in neighbours.beyond(files) if one.order not in known]
@@ -442,9 +442,7 @@ class Workspace:
             result, more = opened.build(name)
             problems += more
             if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
-                judgement = judge_jobs(
-                    [m for job in result.compiled for m in job.manifests], own, cluster, opened.settings.options
-                )
+                judgement = judge_jobs(result.compiled, own, cluster, opened.settings.options)
                 if not has_errors(problems):
                     problems += rules(judgement.diagnostics, judgement.answers is None)
                 fits += judgement.answers.alone if judgement.answers else ()
