@@ -23,6 +23,7 @@ from trainc.cli.command import (
     Arguments,
     Status,
     Streams,
+    UsageError,
     add_input,
     add_limits,
     add_matrix,
@@ -30,11 +31,21 @@ from trainc.cli.command import (
     add_shaping,
     add_strict,
 )
-from trainc.cli.compiling import Run, diagnostics_paint, is_checked, is_failure, nothing_found, read_stdin, start
+from trainc.cli.compiling import (
+    MatrixInput,
+    Run,
+    diagnostics_paint,
+    is_checked,
+    is_failure,
+    nothing_found,
+    read_matrix,
+    read_stdin,
+    start,
+)
 from trainc.cli.reporting import Files, Progress, counted_noun, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
 from trainc.compilation import CompiledJob
-from trainc.features.sweeps.command import MatrixInput, read_matrix_option
+from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
 from trainc.startup.records import dataclass
@@ -59,7 +70,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, discard the manifests, and report."""
     try:
-        matrix = read_matrix_option(arguments)
+        matrix = read_matrix(arguments)
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
@@ -104,8 +115,9 @@ def _check(
     checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
     checking.diagnostics += rules(check_rendered(inputs.documents, settings.options), False)
     if cluster and not has_errors(checking.diagnostics):
-        from trainc.features.fits.judging import judge_jobs
-
+        judge_jobs = ask("fits", "judge jobs")
+        if judge_jobs is None:
+            raise UsageError("trainc.yaml sets `cluster`, which this installation of trainc cannot evaluate")
         found = judge_jobs(jobs, inputs.documents, cluster, settings.options)
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
@@ -148,12 +160,11 @@ def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:
 
 def _runs(job: CompiledJob) -> Iterator[str]:
     """A line about what a job's pods run: launcher, processes, ranks, and rendezvous address."""
-    from trainc.features.graph.model import read_graph, summary
-
-    if any(manifest["kind"] == "JobSet" for manifest in job.manifests):
-        steps = read_graph(job.manifests).steps
-        if line := summary(steps):
-            yield f"{'/'.join(filter(None, (job.namespace, job.name)))}: {line}"
+    summarize = ask("graph", "summary")
+    if summarize is None or all(manifest["kind"] != "JobSet" for manifest in job.manifests):
+        return
+    if line := summarize(job.manifests):
+        yield f"{'/'.join(filter(None, (job.namespace, job.name)))}: {line}"
 
 
 def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
