@@ -223,6 +223,8 @@ _OUTSIDE = "allow_outside"
 
 # The completions of an argument that is neither a choice nor a file; used by `completion`.
 FOLDER, FILE, RUNTIME, CODE, TOPIC = "folder", "file", "runtime", "code", "topic"
+# A TrainJob as PATH[#[NAMESPACE/]NAME], a side of a diff, an environment of trainc.yaml.
+JOB, SIDE, ENVIRONMENT = "job", "side", "environment"
 
 
 def set_completion(argument: Any, what: str) -> None:
@@ -303,12 +305,13 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         help="allow symlinks, overlays and trainc.yaml to point outside the repository (its root is the folder with "
         ".git, else the one with trainc.yaml)",
     )
-    group.add_argument(
+    environment = group.add_argument(
         "--env",
         metavar="NAME",
         action="append",
         help="an environment of trainc.yaml; repeatable (default without PATH: all of them)",
     )
+    set_completion(environment, ENVIRONMENT)
     set_completion(
         group.add_argument(
             "--config", metavar="FILE", help="settings file (default: trainc.yaml here or in a parent folder)"
