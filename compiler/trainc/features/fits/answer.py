@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from trainc.features.fits import findings
+from trainc.features.fits.assigner import State
 from trainc.features.fits.assignment import TOPOLOGY, Assignment
 from trainc.features.fits.cluster import Cluster, ClusterQueue
-from trainc.features.fits.flavors import State
-from trainc.features.fits.scheduler_nodes import node_shortfall
-from trainc.features.fits.scheduling import ADMITTED, NAMESPACE, Entry, Scheduler, idle_state
+from trainc.features.fits.nodes import node_shortfall
+from trainc.features.fits.scheduling import ADMITTED, NAMESPACE, Entry, Scheduler, admitted, idle_state
 from trainc.features.fits.shortfall import Shortfall, shortfall
 from trainc.features.fits.snapshot import read_cluster
-from trainc.features.fits.trials import admitted
 from trainc.features.fits.webhooks import refusals
 from trainc.features.fits.workload import Workload, job_name, place, queue_of, workload_of
 from trainc.findings import Diagnostic

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from trainc.features.fits.amounts import Amounts, Written
-from trainc.features.fits.requests import Limits
+from trainc.features.fits.requests import Amounts, Limits, Written
 from trainc.kube.documents import Json
 from trainc.startup.records import dataclass, field
 

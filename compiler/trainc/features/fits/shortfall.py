@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from trainc.features.fits.assigner import State
 from trainc.features.fits.assignment import (
     NO_MATCH,
     NO_TOPOLOGY,
@@ -15,11 +16,20 @@ from trainc.features.fits.assignment import (
     Assignment,
 )
 from trainc.features.fits.cluster import ClusterQueue
-from trainc.features.fits.domain_request import NoPlace
-from trainc.features.fits.flavors import State
+from trainc.features.fits.placement import NoPlace
 from trainc.features.fits.requests import out_of_range, over_limit
-from trainc.features.fits.scheduling import LIMIT_RANGE, NAMESPACE, NO_LONGER, RESOURCES, Entry
-from trainc.features.fits.trials import most_pods, softer_topologies, with_tolerations, with_topology, would_be_admitted
+from trainc.features.fits.scheduling import (
+    LIMIT_RANGE,
+    NAMESPACE,
+    NO_LONGER,
+    RESOURCES,
+    Entry,
+    most_pods,
+    softer_topologies,
+    with_tolerations,
+    with_topology,
+    would_be_admitted,
+)
 from trainc.features.fits.words import amount_with_unit, bare_amount, counted_pods, level_word, requests_text
 from trainc.features.fits.workload import PodSet, Workload
 from trainc.kube import names

@@ -3,23 +3,219 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-from trainc.features.fits.cluster import Cluster, Cohort
-from trainc.features.fits.kinds import (
-    cluster_queue_of,
-    cohort_of,
-    flavor_of,
-    labels_of,
-    levels_of,
-    limit_range_of,
-    local_queue_of,
-    node_of,
-    overhead_of,
+from trainc.features.fits.cluster import (
+    Cluster,
+    ClusterQueue,
+    Cohort,
+    Flavor,
+    FlavorResource,
+    Group,
+    LocalQueue,
+    Node,
+    Quota,
 )
-from trainc.features.fits.requests import merged_limits
+from trainc.features.fits.requests import amount, amounts, merged_limits
 from trainc.findings import Diagnostic
 from trainc.kube.documents import Json
+from trainc.kube.quantity import parse_quantity
+from trainc.kube.releases import NEWEST_RELEASE
+from trainc.schema.unknown_fields import mistyped
+
+# Kueue's limit: apis/kueue/v1beta2/topology_types.go.
+_MOST_LEVELS = 16
+
+
+class WrongValue(ValueError):
+    """A value of the wrong type or without meaning, with its path in the object."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def _map(value: Any, path: str) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise WrongValue(path, f"{path} is not a mapping")
+    return value
+
+
+def _list(value: Any, path: str) -> Sequence[Any]:
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple):
+        raise WrongValue(path, f"{path} is not a list")
+    return value
+
+
+def _maps(value: Any, path: str) -> tuple[Mapping[str, Any], ...]:
+    return tuple(_map(item, f"{path}[{i}]") for i, item in enumerate(_list(value, path)))
+
+
+def _text(value: Any, path: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise WrongValue(path, f"{path} is not a string")
+    return value
+
+
+def _texts(value: Any, path: str) -> dict[str, str]:
+    return {str(key): _text(item, path) for key, item in _map(value, path).items()}
+
+
+def _spec(document: Json) -> Mapping[str, Any]:
+    return _map(document.get("spec"), "spec")
+
+
+def _taints(value: Any, path: str) -> tuple[Json, ...]:
+    return tuple(_texts(one, f"{path}[{i}]") for i, one in enumerate(_list(value, path)))
+
+
+def _typed(value: Any, definition: str, path: str) -> Json:
+    """Check a value against a type that JobSets use as well."""
+    wrong = mistyped(value, definition, NEWEST_RELEASE)
+    if wrong is not None:
+        place = ".".join((path, *map(str, wrong)))
+        raise WrongValue(place, f"{place} has the wrong type")
+    return cast("Json", value)
+
+
+def labels_of(document: Json) -> dict[str, str]:
+    """The labels of an object."""
+    return _texts(_map(document.get("metadata"), "metadata").get("labels"), "metadata.labels")
+
+
+def flavor_of(name: str, document: Json) -> Flavor:
+    """Read a ResourceFlavor."""
+    spec = _spec(document)
+    topology = _text(spec.get("topologyName"), "spec.topologyName")
+    tolerations = _list(spec.get("tolerations"), "spec.tolerations")
+    return Flavor(
+        name,
+        _texts(spec.get("nodeLabels"), "spec.nodeLabels"),
+        _taints(spec.get("nodeTaints"), "spec.nodeTaints"),
+        tuple(_typed(one, "core.Toleration", f"spec.tolerations[{i}]") for i, one in enumerate(tolerations)),
+        topology or None,
+    )
+
+
+def levels_of(_: str, document: Json) -> tuple[str, ...]:
+    """The labels of a Topology's levels, from the top."""
+    levels = _maps(_spec(document).get("levels"), "spec.levels")
+    if not 0 < len(levels) <= _MOST_LEVELS:
+        raise WrongValue("spec.levels", f"spec.levels has {len(levels)} levels; 1 to {_MOST_LEVELS} are allowed")
+    return tuple(_text(level.get("nodeLabel"), "spec.levels") for level in levels)
+
+
+def node_of(name: str, document: Json) -> Node | None:
+    """Read a node; None if Kueue ignores it because it is not Ready or unschedulable."""
+    spec, status = _spec(document), _map(document.get("status"), "status")
+    conditions = _maps(status.get("conditions"), "status.conditions")
+    ready = next((one.get("status") for one in conditions if one.get("type") == "Ready"), None)
+    room = amounts(_map(status.get("allocatable"), "status.allocatable"))
+    taints = _taints(spec.get("taints"), "spec.taints")
+    return None if spec.get("unschedulable") or ready != "True" else Node(name, labels_of(document), taints, room)
+
+
+def local_queue_of(_: str, document: Json) -> LocalQueue:
+    """Read a LocalQueue."""
+    spec = _spec(document)
+    return LocalQueue(_text(spec.get("clusterQueue"), "spec.clusterQueue"), _stopped(spec))
+
+
+def _stopped(spec: Json) -> bool:
+    return (spec.get("stopPolicy") or "None") != "None"
+
+
+def cohort_of(name: str, document: Json) -> Cohort:
+    """Read a Cohort."""
+    spec = _spec(document)
+    parent = _text(spec.get("parentName") or spec.get("parent"), "spec.parentName")
+    return Cohort(name, parent, _quotas(spec))
+
+
+def cluster_queue_of(name: str, document: Json) -> ClusterQueue:
+    """Read a ClusterQueue."""
+    spec = _spec(document)
+    policy = _map(spec.get("preemption"), "spec.preemption")
+    within = _map(policy.get("borrowWithinCohort"), "spec.preemption.borrowWithinCohort")
+    fungibility = _map(spec.get("flavorFungibility"), "spec.flavorFungibility")
+    selector = spec.get("namespaceSelector")
+    return ClusterQueue(
+        name,
+        _text(spec.get("cohortName") or spec.get("cohort"), "spec.cohortName"),
+        tuple(_group(group, path) for group, path in _groups(spec)),
+        _quotas(spec),
+        None if selector is None else _typed(selector, "meta.LabelSelector", "spec.namespaceSelector"),
+        _stopped(spec),
+        spec.get("queueingStrategy") == "StrictFIFO",
+        fungibility.get("whenCanBorrow") == "TryNextFlavor",
+        (within.get("policy") or "Never") != "Never",
+        policy.get("reclaimWithinCohort") == "Any",
+        _checks(spec),
+    )
+
+
+def _checks(spec: Json) -> tuple[str, ...]:
+    listed = [str(check) for check in _list(spec.get("admissionChecks"), "spec.admissionChecks")]
+    strategy = _map(spec.get("admissionChecksStrategy"), "spec.admissionChecksStrategy")
+    rules = _maps(strategy.get("admissionChecks"), "spec.admissionChecksStrategy.admissionChecks")
+    return (*listed, *(str(rule.get("name")) for rule in rules))
+
+
+def _groups(spec: Json) -> Iterator[tuple[Json, str]]:
+    for i, group in enumerate(_maps(spec.get("resourceGroups"), "spec.resourceGroups")):
+        yield group, f"spec.resourceGroups[{i}]"
+
+
+def _group(group: Json, path: str) -> Group:
+    covered = _list(group.get("coveredResources"), f"{path}.coveredResources")
+    flavors = _maps(group.get("flavors"), f"{path}.flavors")
+    return Group(frozenset(map(str, covered)), tuple(_text(one.get("name"), f"{path}.flavors") for one in flavors))
+
+
+def _quotas(spec: Json) -> dict[FlavorResource, Quota]:
+    found = {}
+    for group, path in _groups(spec):
+        for j, flavor in enumerate(_maps(group.get("flavors"), f"{path}.flavors")):
+            for k, resource in enumerate(_maps(flavor.get("resources"), f"{path}.flavors[{j}].resources")):
+                place = f"{path}.flavors[{j}].resources[{k}]"
+                found[_text(flavor.get("name"), path), _text(resource.get("name"), place)] = _quota(resource, place)
+    return found
+
+
+def _quota(resource: Json, path: str) -> Quota:
+    def read(name: str) -> int | None:
+        if resource.get(name) is None:
+            return None
+        try:
+            return amount(str(resource.get("name")), parse_quantity(str(resource[name])))
+        except ValueError as error:
+            raise WrongValue(f"{path}.{name}", f"{path}.{name}: {error}") from None
+
+    return Quota(read("nominalQuota") or 0, read("borrowingLimit"), read("lendingLimit"))
+
+
+def limit_range_of(_: str, document: Json) -> Json:
+    """Return a LimitRange after checking its amounts."""
+    for i, item in enumerate(_maps(_spec(document).get("limits"), "spec.limits")):
+        for name in ("max", "min", "default", "defaultRequest"):
+            amounts(_map(item.get(name), f"spec.limits[{i}].{name}"))
+        if not isinstance(item.get("type"), str):
+            raise WrongValue(f"spec.limits[{i}].type", "an entry of spec.limits has no type")
+    return document
+
+
+def overhead_of(_: str, document: Json) -> Json:
+    """The overhead of a RuntimeClass, i.e. what its pods use in addition to their containers."""
+    overhead = _map(_map(document.get("overhead"), "overhead").get("podFixed"), "overhead.podFixed")
+    amounts(overhead)
+    return overhead
+
 
 # Kind -> the name that kubectl uses, in the order in which --help lists them.
 KINDS = {

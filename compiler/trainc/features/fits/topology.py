@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from trainc.features.fits.amounts import PODS, Amounts, times_in
 from trainc.features.fits.cluster import HOSTNAME, Cluster, Flavor, Node
+from trainc.features.fits.requests import PODS, Amounts, times_in
 from trainc.features.fits.selectors import MalformedSelector, barring_taint, node_matches
 from trainc.kube.documents import Json
 

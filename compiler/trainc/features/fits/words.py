@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trainc.features.fits.amounts import written_amount
 from trainc.features.fits.cluster import HOSTNAME
+from trainc.features.fits.requests import written_amount
 
 _TOPOLOGY_PREFIX = "topology-"
 

@@ -10,9 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trainc.features.fits.amounts import Amounts
 from trainc.features.fits.cluster import Cluster
-from trainc.features.fits.requests import charged_pod, pod_amounts
+from trainc.features.fits.requests import Amounts, charged_pod, pod_amounts
 from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.quantity import canonical

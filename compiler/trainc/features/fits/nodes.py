@@ -7,8 +7,8 @@ Source: kubernetes/kubernetes pkg/scheduler/framework/plugins (nodeaffinity, tai
 
 from __future__ import annotations
 
-from trainc.features.fits.amounts import PODS, times_in
 from trainc.features.fits.cluster import Cluster, Node
+from trainc.features.fits.requests import PODS, times_in
 from trainc.features.fits.selectors import MalformedSelector, barring_taint, node_matches
 from trainc.features.fits.shortfall import Shortfall
 from trainc.features.fits.words import counted_pods, requests_text
