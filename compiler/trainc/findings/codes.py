@@ -141,6 +141,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "fits": {
         "error": """
             NeverFits NoNodeFits QueueInactive RefusedByKueue SnapshotIncomplete SnapshotTwice SnapshotUnreadable
+            UnschedulableAfterAdmission
         """,
         "info": "AdmissionCheckUnknown",
     },

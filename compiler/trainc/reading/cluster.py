@@ -69,6 +69,7 @@ class Dump:
         self.problems: list[Diagnostic] = []
         self._objects: dict[str, dict[Key, Json]] = {}
         self._complete: set[tuple[str, str]] = set()
+        self._exported: set[str] = set()
         printed: dict[str, set[tuple[str, str]]] = {}
         by_hand = []
         for each, listing in documents:
@@ -122,6 +123,10 @@ class Dump:
         """Whether an object of that kind and namespace that is not in the dump does not exist in the cluster."""
         return (kind, namespace) in self._complete or (kind, _EVERYWHERE) in self._complete
 
+    def covers(self, kind: str, namespace: str = "") -> bool:
+        """Whether a kind was exported at all, or is listed by hand for that namespace."""
+        return kind in self._exported or self.is_complete(kind, namespace)
+
     def images(self) -> Iterator[str]:
         """The images of all containers in Deployments, which show what is installed."""
         for deployment in self.every("Deployment"):
@@ -137,6 +142,7 @@ class Dump:
             return ""
         if kind in KINDS and "apiVersion" in each and group_of(each) != KINDS[kind].group:
             return ""
+        self._exported.add(kind)
         if self._objects.setdefault(kind, {}).setdefault(key, each) is not each:
             self.repeated.append(each)
         return kind
@@ -201,6 +207,8 @@ class _HandWritten:
             for key, kind in _OF_NAMESPACE.items():
                 if key in known:
                     self._names(kind, str(namespace), known[key], (*path, key))
+        if "nodes" in document:
+            self.complete.add(("Node", ""))
         for i, node_type in enumerate(self._list(document.get("nodes"), ("nodes",))):
             self._nodes(self._mapping(node_type, ("nodes", i)), ("nodes", i))
 

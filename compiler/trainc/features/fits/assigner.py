@@ -67,7 +67,7 @@ class QueueView:
         self.queue = queue
         self.node = state.nodes[queue.name]
         self.trees = {name: state.trees[name] for name in queue.flavors if name in state.trees}
-        self.places_all = all(name in self.trees for name in queue.flavors)
+        self.places_all = all(state.cluster.flavors[name].topology is not None for name in queue.flavors)
 
     def mismatch(self, name: str, group: Group, one: PodSet) -> str:
         """Why a pod set cannot use a flavor; empty if it can. MalformedSelector if its affinity is unreadable."""
@@ -84,10 +84,13 @@ class QueueView:
         return ""
 
     def _topology_mismatch(self, name: str, group: Group, one: PodSet) -> str:
-        has_topology = self.state.cluster.flavors[name].topology is not None
+        flavor = self.state.cluster.flavors[name]
         if not one.topology.explicit:
-            return "" if self.places_all or not has_topology else "it accepts only pods that request a topology"
-        if not has_topology:
+            accepted = self.places_all or flavor.topology is None
+            return "" if accepted else "it accepts only pods that request a topology"
+        if flavor.vague:
+            return ""
+        if flavor.topology is None:
             return "it has no topology" if group.covered & one.one.keys() else ""
         return "" if has_levels(self.trees[name], one.topology) else "its topology does not have the requested level"
 
@@ -292,6 +295,8 @@ class Assigner:
             if not wanted or one.error or not one.pod_set.count or one.placement is not None:
                 continue
             flavors = {choice.flavor for choice in one.flavors.values() if choice.flavor in self.trees}
+            if any(self.view.state.cluster.flavors[choice.flavor].vague for choice in one.flavors.values()):
+                continue
             if len(flavors) != 1:
                 one.error = SEVERAL if flavors else NO_TOPOLOGY
                 continue

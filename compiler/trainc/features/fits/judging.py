@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from trainc.compilation import CompiledJob
 from trainc.findings import Diagnostic, has_errors
 from trainc.options import Options
+from trainc.reading.cluster import Dump
 from trainc.reading.document import Document
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
@@ -53,9 +55,9 @@ def judge_jobs(
             namespace, name = place(document.data)
             homes[job_name(namespace or options.namespace or "", name)] = document
     for job, document in _rendered(documents, jobsets, options):
-        jobsets[job] = document.data
+        jobsets[job] = _with_namespace(document.data, options)
         homes.setdefault(job, document)
-    found = fits_named(sorted(jobsets.items()), [document.data for document in snapshot])
+    found = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot))
     problems += place_in_snapshot(found.diagnostics, snapshot)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)
@@ -80,5 +82,19 @@ def _rendered(
         namespace = namespace or options.namespace or ""
         own, plain = job_name(namespace, name), job_name(namespace, name_in_file(name, document.file))
         if own not in known and plain not in known:
-            found[own if plain in found else plain] = document
+            found[_unused(own if plain in found else plain, found)] = document
     return list(found.items())
+
+
+def _unused(job: str, found: Mapping[str, Document]) -> str:
+    """A name for a job: `llm-*`, and `llm-* (2)` for the next whose name the API server generates."""
+    numbered = (f"{job} ({number})" for number in count(2))
+    return job if job not in found else next(name for name in numbered if name not in found)
+
+
+def _with_namespace(jobset: Mapping[str, Any], options: Options) -> Mapping[str, Any]:
+    """A JobSet in the namespace of the options, if it has none of its own."""
+    metadata = jobset.get("metadata")
+    if not options.namespace or not isinstance(metadata, dict) or metadata.get("namespace"):
+        return jobset
+    return {**jobset, "metadata": {**metadata, "namespace": options.namespace}}

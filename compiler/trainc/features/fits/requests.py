@@ -109,24 +109,36 @@ def _exact(value: str | float) -> int:
     return parse_quantity(str(value)).nanos
 
 
-def charged_pod(pod: Json, limits: Mapping[str, Limits], overheads: Mapping[str, Written]) -> dict[str, Any]:
-    """The pod spec as Kueue counts it: with overhead, LimitRange defaults, and limits in place of requests."""
+def charged_pod(
+    pod: Json, limits: Mapping[str, Limits], overheads: Mapping[str, Written], *, limits_first: bool
+) -> dict[str, Any]:
+    """The pod spec with overhead, LimitRange defaults, and limits in place of missing requests.
+
+    With `limits_first`, limits replace missing requests before a LimitRange does, as the API server stores a pod.
+    """
     spec = dict(pod)
     overhead = overheads.get(pod.get("runtimeClassName") or "")
     if overhead and not pod.get("overhead"):
         spec["overhead"] = overhead
     for kind in ("initContainers", "containers"):
         if pod.get(kind):
-            spec[kind] = [_filled(container, limits.get("Container", Limits())) for container in pod[kind]]
+            bounds = limits.get("Container", Limits())
+            spec[kind] = [_filled(container, bounds, limits_first) for container in pod[kind]]
     if pod.get("resources") is not None:
-        spec["resources"] = _filled(pod, limits.get("Pod", Limits()))["resources"]
+        spec["resources"] = _filled(pod, limits.get("Pod", Limits()), limits_first)["resources"]
     return spec
 
 
-def _filled(holder: Json, limits: Limits) -> dict[str, Any]:
+def _filled(holder: Json, limits: Limits, limits_first: bool) -> dict[str, Any]:
     resources = holder.get("resources") or {}
-    most = {**limits.default, **(resources.get("limits") or {})}
-    requested = {**most, **limits.default_request, **(resources.get("requests") or {})}
+    written = resources.get("limits") or {}
+    most = {**limits.default, **written}
+    requested = {
+        **most,
+        **limits.default_request,
+        **(written if limits_first else {}),
+        **(resources.get("requests") or {}),
+    }
     return {**holder, "resources": {"limits": most, "requests": requested}}
 
 

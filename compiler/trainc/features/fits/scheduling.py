@@ -6,18 +6,17 @@ pkg/cache/queue/cluster_queue.go, pkg/workload/resources.go (ValidateAdmissibili
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
-from typing import Any
 
 from trainc.features.fits.assigner import Assigner, State
 from trainc.features.fits.assignment import QUOTA_TAKEN, Assignment, Mode, Progress
-from trainc.features.fits.cluster import Cluster, ClusterQueue, FlavorResource, Quota
+from trainc.features.fits.cluster import NAME_LABEL, Cluster, ClusterQueue, FlavorResource, Quota
 from trainc.features.fits.quota import QuotaNode, available, quota_tree, use
 from trainc.features.fits.requests import out_of_range, over_limit
 from trainc.features.fits.selectors import MalformedSelector, matches_selector
 from trainc.features.fits.topology import Occupancy, Tree, still_fits, topology_trees
-from trainc.features.fits.workload import PodSet, TopologyRequest, Workload
+from trainc.features.fits.workload import TopologyRequest, Workload, with_size
 from trainc.startup.records import dataclass, field, replace
 
 NAMESPACE, RESOURCES, LIMIT_RANGE = "namespace", "resources", "limit-range"
@@ -226,13 +225,24 @@ def _take(
             state.occupied.add(state.trees[one.tree], one.placement, one.pod_set.one, shared=shared)
 
 
+def accepts_namespace(queue: ClusterQueue, namespace: str, cluster: Cluster) -> bool | None:
+    """Whether a queue accepts jobs of a namespace; None if that depends on labels that the snapshot does not have."""
+    selector, labels = queue.namespaces, cluster.namespaces.get(namespace)
+    if "Namespace" in cluster.unknown:
+        keys = {*((selector or {}).get("matchLabels") or ())}
+        keys |= {one.get("key") for one in (selector or {}).get("matchExpressions") or ()}
+        if keys - {NAME_LABEL}:
+            return None
+        labels = {NAME_LABEL: namespace}
+    try:
+        return labels is not None and matches_selector(selector, labels)
+    except MalformedSelector:
+        return False
+
+
 def inadmissible(workload: Workload, queue: ClusterQueue, cluster: Cluster) -> str:
     """Why a job is not examined at all: its namespace, a request above its limit, or a LimitRange; otherwise empty."""
-    labels = cluster.namespaces.get(workload.namespace)
-    try:
-        if labels is None or not matches_selector(queue.namespaces, labels):
-            return NAMESPACE
-    except MalformedSelector:
+    if accepts_namespace(queue, workload.namespace, cluster) is False:
         return NAMESPACE
     if any(next(over_limit(one.pod), None) for one in workload.pod_sets):
         return RESOURCES
@@ -254,40 +264,6 @@ def would_be_admitted(workload: Workload, queue: ClusterQueue, state: State) -> 
     return admitted(workload, queue, state).cause == ADMITTED
 
 
-def with_pods(workload: Workload, name: str, count: int) -> Workload:
-    """A copy of the job with a different number of pods in one pod set."""
-    return _changed(workload, name, lambda one: replace(one, count=count, total=_times(one, count)))
-
-
-def with_topology(workload: Workload, name: str, requested: TopologyRequest) -> Workload:
-    """A copy of the job with a different topology request for one pod set and the others in its group."""
-    group = next((one.topology.group for one in workload.pod_sets if one.name == name), None)
-    names = {one.name for one in workload.pod_sets if one.name == name or (group and one.topology.group == group)}
-    for each in names:
-        workload = _changed(workload, each, lambda one: replace(one, topology=requested))
-    return workload
-
-
-def with_tolerations(workload: Workload, added: Iterable[Mapping[str, Any]]) -> Workload:
-    """A copy of the job with tolerations added to all pods."""
-    more = list(added)
-    pod_sets = tuple(
-        replace(one, pod={**one.pod, "tolerations": [*(one.pod.get("tolerations") or ()), *more]})
-        for one in workload.pod_sets
-    )
-    return replace(workload, pod_sets=pod_sets, shape=f"{workload.shape} {more}")
-
-
-def _changed(workload: Workload, name: str, change: Callable[[PodSet], PodSet]) -> Workload:
-    pod_sets = tuple(change(one) if one.name == name else one for one in workload.pod_sets)
-    changed = [(one.count, one.topology) for one in pod_sets]
-    return replace(workload, pod_sets=pod_sets, shape=f"{workload.shape} {changed}")
-
-
-def _times(one: PodSet, count: int) -> dict[str, int]:
-    return {name: amount * count for name, amount in one.one.items()}
-
-
 def most_pods(workload: Workload, name: str, queue: ClusterQueue, state: State) -> int:
     """The largest number of pods of one pod set with which the job would be admitted; 0 if there is none.
 
@@ -297,7 +273,7 @@ def most_pods(workload: Workload, name: str, queue: ClusterQueue, state: State) 
     fits, fails = 0, count
     while fails - fits > 1:
         middle = (fits + fails) // 2
-        if would_be_admitted(with_pods(workload, name, middle), queue, state):
+        if would_be_admitted(with_size(workload, name, middle), queue, state):
             fits = middle
         else:
             fails = middle

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from trainc.features.fits.cluster import (
+    NAME_LABEL,
     Cluster,
     ClusterQueue,
     Cohort,
@@ -21,7 +22,9 @@ from trainc.findings import Diagnostic
 from trainc.kube.documents import Json
 from trainc.kube.quantity import parse_quantity
 from trainc.kube.releases import NEWEST_RELEASE
+from trainc.reading.cluster import KINDS, UNCOUNTED, Dump, Key, group_of, label_of
 from trainc.schema.unknown_fields import mistyped
+from trainc.startup.records import replace
 
 # Kueue's limit: apis/kueue/v1beta2/topology_types.go.
 _MOST_LEVELS = 16
@@ -111,14 +114,16 @@ def levels_of(_: str, document: Json) -> tuple[str, ...]:
     return tuple(_text(level.get("nodeLabel"), "spec.levels") for level in levels)
 
 
-def node_of(name: str, document: Json) -> Node | None:
-    """Read a node; None if Kueue ignores it because it is not Ready or unschedulable."""
+def node_of(name: str, document: Json) -> Node:
+    """Read a node."""
     spec, status = _spec(document), _map(document.get("status"), "status")
     conditions = _maps(status.get("conditions"), "status.conditions")
     ready = next((one.get("status") for one in conditions if one.get("type") == "Ready"), None)
     room = amounts(_map(status.get("allocatable"), "status.allocatable"))
     taints = _taints(spec.get("taints"), "spec.taints")
-    return None if spec.get("unschedulable") or ready != "True" else Node(name, labels_of(document), taints, room)
+    annotations = _map(_map(document.get("metadata"), "metadata").get("annotations"), "metadata.annotations")
+    usable = ready == "True" and not spec.get("unschedulable")
+    return Node(name, labels_of(document), taints, room, ready=usable, counted=UNCOUNTED not in annotations)
 
 
 def local_queue_of(_: str, document: Json) -> LocalQueue:
@@ -217,94 +222,124 @@ def overhead_of(_: str, document: Json) -> Json:
     return overhead
 
 
-# Kind -> the name that kubectl uses, in the order in which --help lists them.
-KINDS = {
-    "ClusterQueue": "clusterqueues",
-    "LocalQueue": "localqueues",
-    "Cohort": "cohorts",
-    "ResourceFlavor": "resourceflavors",
-    "Topology": "topologies",
-    "Node": "nodes",
-    "Namespace": "namespaces",
-    "LimitRange": "limitranges",
-    "RuntimeClass": "runtimeclasses",
+# The kinds that say where jobs run. An object of one of them that cannot be read leaves nothing to be judged.
+READ_KINDS = (
+    *("ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "Topology", "AdmissionCheck", "Node", "Namespace"),
+    *("LimitRange", "RuntimeClass"),
+)
+_CORE = (
+    *("Namespace", "Node", "LimitRange", "ResourceQuota", "ServiceAccount", "PersistentVolumeClaim", "RuntimeClass"),
+    *("PriorityClass", "StorageClass", "Deployment"),
+)
+_KUEUE = ("ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "Topology", "AdmissionCheck")
+
+
+def export_command(kinds: Iterable[str]) -> str:
+    """The command that prints all objects of some kinds."""
+    return f"kubectl get {','.join(KINDS[kind].plural for kind in kinds)} -A -o yaml"
+
+
+# Of Secrets and ConfigMaps, only the names and those of their keys are exported.
+_NAMES_ONLY = (
+    r"""kubectl get secrets,configmaps -A -o go-template='{{"kind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n"}}"""
+    r"""{{range .items}}{{printf "- {kind: %s, metadata: {namespace: %q, name: %q}, data: {" .kind .metadata.namespace"""
+    r""" .metadata.name}}{{range $key, $value := .data}}{{printf "%q: \"\", " $key}}{{end}}{{"}}\n"}}{{end}}'"""
+)
+# Everything that is read, by the file to write it to.
+EXPORT = {
+    "core.yaml": export_command(_CORE),
+    "kueue.yaml": export_command(_KUEUE),
+    "names.yaml": _NAMES_ONLY,
 }
-FETCH = f"kubectl get {','.join(KINDS.values())} -A -o yaml"
 
 
-def read_cluster(documents: Sequence[Json]) -> tuple[Cluster, list[Diagnostic]]:
-    """Return the cluster that `documents` describe, and the problems found. Lists are expanded, other kinds ignored.
+def read_cluster(dump: Dump) -> tuple[Cluster, list[Diagnostic]]:
+    """Return the cluster that a dump describes, and the problems found.
 
     An object that cannot be read is reported as an error and left out.
     """
-    problems: list[Diagnostic] = []
-    found: dict[str, dict[tuple[str, str], Json]] = {kind: {} for kind in KINDS}
-    for document in objects(documents):
-        kind, place = document["kind"], _key(document)
-        if not place[1]:
-            problems.append(_unreadable(document, "metadata.name", "it has no name"))
-        elif place in found[kind]:
-            problems.append(_twice(document))
-        else:
-            found[kind][place] = document
-    return _assembled(found, problems), problems
+    problems = [*dump.problems]
+    problems += [_unreadable(one, "metadata.name", "it has no name") for one in dump.nameless if _is_read(one)]
+    problems += [_twice(one) for one in dump.repeated if _is_read(one)]
 
-
-def objects(documents: Iterable[Any]) -> Iterator[Json]:
-    """The objects of known kinds, including those inside Lists."""
-    left = list(documents)[::-1]
-    while left:
-        document = left.pop()
-        kind = document.get("kind") if isinstance(document, Mapping) else None
-        if not isinstance(kind, str):
-            continue
-        if kind.endswith("List") and isinstance(document.get("items"), list):
-            left += document["items"][::-1]
-        elif kind in KINDS:
-            yield document
-
-
-def _key(document: Json) -> tuple[str, str]:
-    metadata = document.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
-    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-
-
-def named(document: Json) -> str:
-    """The name of an object in diagnostics, e.g. `ClusterQueue team-a`."""
-    namespace, name = _key(document)
-    return f"{document['kind']} {namespace}/{name}" if namespace else f"{document['kind']} {name}"
-
-
-def _assembled(found: Mapping[str, Mapping[tuple[str, str], Json]], problems: list[Diagnostic]) -> Cluster:
-    def readable(kind: str, read: Any) -> Iterator[tuple[tuple[str, str], Any]]:
-        for place, document in found[kind].items():
+    def readable(kind: str, read: Callable[[str, Json], Any]) -> Iterator[tuple[Key, Any]]:
+        for place, document in dump.of(kind).items():
             try:
                 value = read(place[1], document)
             except ValueError as error:
                 problems.append(_unreadable(document, getattr(error, "path", ""), str(error)))
             else:
-                if value is not None:
-                    yield place, value
+                yield place, value
 
-    def by_name(kind: str, read: Any) -> dict[str, Any]:
-        return {place[1]: value for place, value in readable(kind, read)}
+    def by_name(kind: str, read: Callable[[str, Json], Any]) -> dict[str, Any]:
+        return {name: value for (_, name), value in readable(kind, read)}
 
     ranges: dict[str, list[Json]] = {}
     for (namespace, _), limit_range in sorted(readable("LimitRange", limit_range_of), key=lambda item: item[0]):
         ranges.setdefault(namespace, []).append(limit_range)
-    return Cluster(
+    nodes = list(by_name("Node", node_of).values())
+    queues = by_name("ClusterQueue", cluster_queue_of)
+    flavors, unknown = (
         by_name("ResourceFlavor", flavor_of),
+        frozenset(kind for kind in READ_KINDS if not dump.covers(kind)),
+    )
+    cluster = Cluster(
+        _with_vague_flavors(flavors, queues, unknown),
         by_name("Topology", levels_of),
-        tuple(by_name("Node", node_of).values()),
-        _low_enough(by_name("Cohort", cohort_of), found["Cohort"], problems),
-        by_name("ClusterQueue", cluster_queue_of),
+        tuple(node for node in nodes if node.ready),
+        tuple(node for node in nodes if not node.ready),
+        _low_enough(by_name("Cohort", cohort_of), dump.of("Cohort"), problems),
+        queues,
         dict(readable("LocalQueue", local_queue_of)),
-        by_name("Namespace", lambda _, document: labels_of(document)),
+        by_name("Namespace", lambda name, document: {NAME_LABEL: name, **labels_of(document)}),
         {namespace: merged_limits(documents) for namespace, documents in ranges.items()},
         by_name("RuntimeClass", overhead_of),
-        {kind: len(of_kind) for kind, of_kind in found.items()},
+        by_name(
+            "AdmissionCheck", lambda _, document: _text(_spec(document).get("controllerName"), "spec.controllerName")
+        ),
+        _scaler(dump, nodes),
+        unknown,
+        dump,
     )
+    return cluster, problems
+
+
+def _with_vague_flavors(
+    flavors: Mapping[str, Flavor], queues: Mapping[str, ClusterQueue], unknown: Collection[str]
+) -> dict[str, Flavor]:
+    """The flavors; those about which the snapshot does not say enough are assumed to accept and to hold every pod."""
+    if "ResourceFlavor" in unknown:
+        named = {name for queue in queues.values() for name in queue.flavors}
+        return {name: Flavor(name, {}, (), (), None, vague=True) for name in sorted(named)}
+    if "Node" in unknown:
+        return {name: replace(one, vague=one.topology is not None) for name, one in flavors.items()}
+    return dict(flavors)
+
+
+def _is_read(document: Json) -> bool:
+    kind = document.get("kind")
+    return kind in READ_KINDS and group_of(document) in ("", KINDS[str(kind)].group)
+
+
+# What adds nodes -> the end of its image's path, without the tag.
+_SCALERS = {"Karpenter": "karpenter", "the cluster autoscaler": "cluster-autoscaler"}
+
+
+def _scaler(dump: Dump, nodes: Iterable[Node]) -> str:
+    """What adds nodes to the cluster when pods do not fit; empty if nothing in the dump shows such a program.
+
+    Managed autoscalers show only in the ConfigMap in which they report (kubernetes/autoscaler
+    cluster-autoscaler/clusterstate/utils/status.go).
+    """
+    images = [image.partition("@")[0].rpartition("/")[2].partition(":")[0] for image in dump.images()]
+    for scaler, image in _SCALERS.items():
+        if any(each == image or each.startswith(f"{image}-") for each in images):
+            return scaler
+    if dump.of("NodePool") or any("karpenter.sh/nodepool" in node.labels for node in nodes):
+        return "Karpenter"
+    if dump.get("ConfigMap", "kube-system", "cluster-autoscaler-status"):
+        return "the cluster autoscaler"
+    return ""
 
 
 # Kueue has no limit, but no real cluster nests this many cohorts.
@@ -334,8 +369,8 @@ def _unreadable(document: Json, path: str, message: str) -> Diagnostic:
         "SnapshotUnreadable",
         "error",
         f"this object cannot be read: {message}",
-        f"export it again: {FETCH}",
-        named(document),
+        f"export it again: {export_command([document['kind']])}",
+        label_of(document),
         path,
     )
 
@@ -346,5 +381,5 @@ def _twice(document: Json) -> Diagnostic:
         "error",
         "the snapshot contains this object twice",
         "use one folder per cluster, with files that were exported together",
-        named(document),
+        label_of(document),
     )

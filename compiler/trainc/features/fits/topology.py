@@ -135,7 +135,7 @@ def topology_trees(cluster: Cluster) -> dict[str, Tree]:
     return {
         name: Tree(flavor, cluster.topologies[flavor.topology], cluster.nodes)
         for name, flavor in cluster.flavors.items()
-        if flavor.topology is not None and flavor.topology in cluster.topologies
+        if flavor.topology is not None and flavor.topology in cluster.topologies and not flavor.vague
     }
 
 
