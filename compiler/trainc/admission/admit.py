@@ -11,6 +11,7 @@ from trainc.admission.creation import check_creation
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import read_jobset
 from trainc.admission.outline import outline_of, with_words
+from trainc.admission.pod_refusals import objects_for_pods, pod_refusals
 from trainc.admission.post_admission_checks import post_admission_checks
 from trainc.admission.versions import jobset_version
 from trainc.compilation import Compilation, CompiledJob
@@ -40,7 +41,8 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
     release = options.release or NEWEST_RELEASE
     _require_jobset(jobset)
     stored, findings = validate_admission(jobset, release_facts(release), "warning")
-    diagnostics = _place(jobset, findings)
+    pods = [finding for _, finding in pod_refusals((stored,), {}, "warning")]
+    diagnostics = _place(jobset, findings + pods)
     if has_errors(diagnostics):
         raise CompileError(diagnostics)
     metadata = stored["metadata"]
@@ -184,21 +186,25 @@ def creation_refusals(jobset: Json, version: str) -> list[Finding]:
     return check_creation(read_jobset(jobset), jobset_version(version))
 
 
-def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[Diagnostic]:
+def check_rendered(
+    documents: Sequence[Document], options: Options, cluster: Sequence[Json] = ()
+) -> Iterator[Diagnostic]:
     """Yield the diagnostics of admission for each JobSet among `documents`, and those for names that match nothing.
 
-    A failure after admission is an error under `gitops` and a warning under `controller`.
+    A failure after admission is an error under `gitops` and a warning under `controller`. `cluster` are objects of the
+    cluster; those among `documents` count as well.
     """
     from trainc.lints.registry import lint_rendered
 
     release = release_facts(options.release or NEWEST_RELEASE)
     objects = [document.data for document in documents]
+    later: Severity = "error" if options.semantics == "gitops" else "warning"
+    around = objects_for_pods([*cluster, *objects])
     for document in documents:
         if (document.data.get("kind"), document.data.get("apiVersion")) != ("JobSet", JOBSET_API):
             continue
-        stored, findings = validate_admission(
-            document.data, release, "error" if options.semantics == "gitops" else "warning"
-        )
+        stored, findings = validate_admission(document.data, release, later)
+        findings += (finding for _, finding in pod_refusals((stored,), around, later))
         if not has_errors(findings):
             findings += lint_rendered(stored, objects, options)
         if options.kubernetes is not None:

@@ -48,6 +48,7 @@ from trainc.compilation import CompiledJob
 from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
+from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 
 FORMATS = ("text", "json", "github", "sarif")
@@ -99,8 +100,11 @@ class _Checked:
 def _check(
     settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, matrix: MatrixInput | None
 ) -> _Checked:
-    checking = start(settings, stdin, checks_fragments=True, step=progress.step, matrix=matrix)
-    cluster = settings.configuration.cluster
+    cluster, snapshot = settings.configuration.cluster, None
+    if cluster:
+        snapshot = read_paths([cluster], settings.options.limits, everything=True)
+    around = [document.data for document in snapshot[0]] if snapshot else []
+    checking = start(settings, stdin, checks_fragments=True, step=progress.step, matrix=matrix, cluster=around)
     jobs: list[CompiledJob] = []
     runs: list[str] = []
     compiled: list[tuple[str, str]] = []
@@ -113,12 +117,12 @@ def _check(
     tried = list(check_unused_runtimes(checking.session))
     checking.diagnostics += [diagnostic for found in tried for diagnostic in found]
     checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
-    checking.diagnostics += rules(check_rendered(inputs.documents, settings.options), False)
+    checking.diagnostics += rules(check_rendered(inputs.documents, settings.options, around), False)
     if cluster and not has_errors(checking.diagnostics):
         judge_jobs = ask("fits", "judge jobs")
         if judge_jobs is None:
             raise UsageError("trainc.yaml sets `cluster`, which this installation of trainc cannot evaluate")
-        found = judge_jobs(jobs, inputs.documents, cluster, settings.options)
+        found = judge_jobs(jobs, inputs.documents, cluster, settings.options, snapshot)
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(settings, checking.diagnostics, len(inputs.documents))

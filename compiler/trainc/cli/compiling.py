@@ -14,6 +14,7 @@ from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding, Severity, has_errors
+from trainc.kube.documents import Json
 from trainc.pipeline.inputs import Inputs, Step
 from trainc.pipeline.session import Judge, Session
 from trainc.project.configuration import FILE_NAME
@@ -133,10 +134,12 @@ def start(  # noqa: PLR0913 - all but three go by their names
     checks_fragments: bool = False,
     step: Step = _ignore_progress,
     matrix: MatrixInput | None = None,
+    cluster: Iterable[Json] = (),
 ) -> Run:
     """Read the input of a command without entering the folder `skip`. Some commands handle fragments themselves.
 
-    `step` receives the progress of reading and compiling. With a `matrix`, its trials replace the TrainJobs.
+    `step` receives the progress of reading and compiling. With a `matrix`, its trials replace the TrainJobs. `cluster`
+    are objects of the cluster by which pods are judged.
     """
     inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=matrix.documents if matrix is not None else ())
     tally = None
@@ -145,7 +148,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
     rules = settings.policy(stdin)
     judge, problems = judge_of(settings, inputs.documents)
     session = Session.of(
-        inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules, judge
+        inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules, judge, cluster
     )
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     found = rules([*inputs.diagnostics, *problems, *skipped], True)

@@ -50,6 +50,12 @@ def _check(resources: Json, path: Path, check_name: _NameCheck) -> Iterator[Find
         yield Finding("InvalidResources", "error", message, hint=hint, path=path)
 
 
+def read_amounts(amounts: object) -> dict[str, Quantity]:
+    """Return the amounts of a resource list that are quantities; the schema stage reports the others."""
+    read = {str(name): _quantity(amount) for name, amount in mapping(amounts).items()}
+    return {name: quantity for name, quantity in read.items() if quantity is not None}
+
+
 def _quantity(amount: object) -> Quantity | None:
     try:
         return parse_quantity(str(amount))
@@ -70,7 +76,7 @@ def _container_resource(name: str, path: Path) -> Iterator[Finding]:
             "write <domain>/<name>, such as nvidia.com/gpu",
         )
         yield Finding("UnknownResource", "error", message, hint=hint, path=path)
-    elif _is_extended(name) and (name.startswith("requests.") or not is_key(f"requests.{name}")):
+    elif is_extended(name) and (name.startswith("requests.") or not is_key(f"requests.{name}")):
         message = f"{name!r} is not a valid device name"
         hint = f"write {name.removeprefix('requests.')}" if name.startswith("requests.") else "use a shorter domain"
         yield Finding("UnknownResource", "error", message, hint=hint, path=path)
@@ -87,7 +93,7 @@ def _amount(name: str, amount: Quantity, path: Path) -> Iterator[Finding]:
     if amount.nanos < 0:
         message = f"{name} cannot be {amount}"
         yield Finding("OutOfRange", "error", message, hint="use 0 or more", path=path)
-    if _is_extended(name) and amount.nanos % (NANOS_PER_UNIT // 1000 * 1000):
+    if is_extended(name) and amount.nanos % (NANOS_PER_UNIT // 1000 * 1000):
         message = f"{name} counts whole devices, and {amount} is not a whole number"
         yield Finding("ExtendedResourceNotInteger", "error", message, hint="write a whole number, such as 1", path=path)
     elif name.startswith(_HUGE_PAGES) and not _is_divisible(name, amount):
@@ -131,10 +137,11 @@ def _against_limit(
 
 
 def _cannot_be_overcommitted(name: str) -> bool:
-    return _is_extended(name) or name.startswith(_HUGE_PAGES)
+    return is_extended(name) or name.startswith(_HUGE_PAGES)
 
 
-def _is_extended(name: str) -> bool:
+def is_extended(name: str) -> bool:
+    """Return whether `name` is a device or another resource that Kubernetes does not define itself."""
     return "/" in name and _NATIVE_DOMAIN not in name
 
 

@@ -67,7 +67,8 @@ _POD = struct(
         "supplementalGroups": list_of(_ID),
         "fsGroupChangePolicy": one_of("OnRootMismatch", "Always"),
         "supplementalGroupsPolicy": one_of("Merge", "Strict"),
-        "seLinuxChangePolicy": one_of("Recursive", "MountOption"),
+        # MountOption needs the feature gate SELinuxMount, which is off in 1.36.
+        "seLinuxChangePolicy": one_of("Recursive"),
     }
 )
 _CONTAINER = struct({**_BOTH, "procMount": one_of("Default", "Unmasked")})
@@ -93,6 +94,12 @@ def check_host_namespaces(spec: Json, path: Path) -> Iterator[Finding]:
                 yield mistakes.conflict(
                     (*path, name), f"{name} needs the user namespace of the host", "remove hostUsers: false"
                 )
+        for kind in ("initContainers", "containers"):
+            for i, container in enumerate(map(mapping, items(spec.get(kind)))):
+                if container.get("volumeDevices"):
+                    place = (*path, kind, i, "volumeDevices")
+                    message = "block devices need the user namespace of the host"
+                    yield mistakes.conflict(place, message, "remove hostUsers: false, or mount the volume instead")
 
 
 def _sysctls(value: Any, path: Path, spec: Json) -> Iterator[Finding]:

@@ -29,18 +29,22 @@ class ClusterVerdicts:
 
 
 def judge_jobs(
-    compiled: Iterable[CompiledJob], documents: Sequence[Document], cluster: str, options: Options
+    compiled: Iterable[CompiledJob],
+    documents: Sequence[Document],
+    cluster: str,
+    options: Options,
+    read: tuple[list[Document], list[Diagnostic]] | None = None,
 ) -> ClusterVerdicts:
     """Check whether the cluster described in a folder can admit the compiled jobs, and the JobSets in `documents`.
 
     Jobs go by the names of their TrainJobs, with which the documents are found too: those of JobSets may have a hash.
-    A JobSet that was rendered from a compiled job does not count.
+    A JobSet that was rendered from a compiled job does not count. `read` is what is in the folder, if that is known.
     """
     from trainc.features.fits.answer import fits_named
     from trainc.features.fits.placing_findings import place_in_input, place_in_snapshot
     from trainc.features.fits.workload import job_name, place
 
-    snapshot, problems = read_paths([cluster], options.limits, everything=True)
+    snapshot, problems = read or read_paths([cluster], options.limits, everything=True)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
     jobsets: dict[str, Mapping[str, Any]] = {
