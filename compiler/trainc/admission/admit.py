@@ -17,7 +17,7 @@ from trainc.admission.versions import jobset_version
 from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, sort_diagnostics
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, items, mapping, value_at
 from trainc.kube.names import JOBSET_API
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options, Semantics
@@ -41,6 +41,7 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
     release = options.release or NEWEST_RELEASE
     _require_jobset(jobset)
     stored, findings = validate_admission(jobset, release_facts(release), "warning")
+    _keep_empty_values(stored, jobset)
     pods = [finding for _, finding in pod_refusals((stored,), {}, "warning")]
     diagnostics = _place(jobset, findings + pods)
     if has_errors(diagnostics):
@@ -48,6 +49,26 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
     metadata = stored["metadata"]
     job = CompiledJob(metadata.get("namespace", ""), metadata["name"], (stored,))
     return Compilation((job,), sort_diagnostics(diagnostics))
+
+
+def _keep_empty_values(stored: Json, written: Json) -> None:
+    """Put `value: ""` of variables back into `stored`, which is modified: Go omits it, but the API server keeps it.
+
+    JobSet's webhook answers with a patch that only adds and replaces. Source: kubernetes-sigs/controller-runtime
+    pkg/webhook/admission/defaulter_custom.go (dropSchemeRemovals), v0.24.
+    """
+    for job, own_job in _pairs(stored.get("spec"), written.get("spec"), "replicatedJobs"):
+        pod, own_pod = (value_at(each, ("template", "spec", "template", "spec")) for each in (job, own_job))
+        for kind in ("initContainers", "containers"):
+            for container, own_container in _pairs(pod, own_pod, kind):
+                for variable, own in _pairs(container, own_container, "env"):
+                    if own.get("value") == "" and "value" not in variable:
+                        variable["value"] = ""
+
+
+def _pairs(stored: Any, written: Any, field: str) -> Iterator[tuple[Any, Any]]:
+    """Pair the items of a list before and after admission, which keeps their number and order."""
+    return zip(items(mapping(stored).get(field)), items(mapping(written).get(field)), strict=False)
 
 
 def validate_admission(
