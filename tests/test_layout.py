@@ -58,7 +58,6 @@ ACROSS = {
     ("lsp", "graph"),
     ("notebook", "diff"),
     ("notebook", "graph"),
-    ("policies", "fits"),
     ("report", "fits"),
     ("report", "graph"),
     ("sweeps", "graph"),

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Path
 from trainc.kube.documents import Json, items, mapping, objects
-from trainc.pods import mistakes
+from trainc.pods import errors
 from trainc.pods.resources import read_amounts
 
 # Kind -> its objects by (namespace, name).
@@ -75,10 +75,10 @@ def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObj
 def _unlike_templates(spec: Json, path: Path) -> Iterator[Finding]:
     for i, volume in enumerate(objects(spec.get("volumes"))):
         if isinstance(volume.get("image"), dict) and not volume["image"].get("reference"):
-            yield mistakes.missing((*path, "volumes", i, "image", "reference"))
+            yield errors.missing((*path, "volumes", i, "image", "reference"))
     if spec.get("nodeName") and items(spec.get("schedulingGates")):
         message = "nodeName bypasses the scheduler, so a pod that has it cannot wait for schedulingGates"
-        yield mistakes.conflict((*path, "nodeName"), message)
+        yield errors.conflict((*path, "nodeName"), message)
 
 
 def _name(document: Json) -> str:

@@ -30,9 +30,10 @@ from trainc.features.fits.cluster import Cluster, ClusterQueue, FlavorResource, 
 from trainc.features.fits.placement import NoPlace, Placements, Request, find_place, has_levels
 from trainc.features.fits.quota import QuotaNode, Used, available, borrow_level
 from trainc.features.fits.requests import PODS, Amounts
-from trainc.features.fits.selectors import MalformedSelector, barring_taint, flavor_matches
+from trainc.features.fits.selectors import barring_taint, flavor_matches
 from trainc.features.fits.topology import Occupancy, Tree, Values, occupy
 from trainc.features.fits.workload import PodSet, Workload
+from trainc.kube.selectors import MalformedSelector
 from trainc.startup.records import dataclass, field
 
 PlacesKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]

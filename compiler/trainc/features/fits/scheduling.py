@@ -14,9 +14,9 @@ from trainc.features.fits.assignment import QUOTA_TAKEN, Assignment, Mode, Progr
 from trainc.features.fits.cluster import NAME_LABEL, Cluster, ClusterQueue, FlavorResource, Quota
 from trainc.features.fits.quota import QuotaNode, available, quota_tree, use
 from trainc.features.fits.requests import out_of_range, over_limit
-from trainc.features.fits.selectors import MalformedSelector, matches_selector
 from trainc.features.fits.topology import Occupancy, Tree, still_fits, topology_trees
 from trainc.features.fits.workload import TopologyRequest, Workload, with_size
+from trainc.kube.selectors import MalformedSelector, matches_selector
 from trainc.startup.records import dataclass, field, replace
 
 NAMESPACE, RESOURCES, LIMIT_RANGE = "namespace", "resources", "limit-range"

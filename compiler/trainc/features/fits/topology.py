@@ -10,8 +10,9 @@ from typing import TypeAlias
 
 from trainc.features.fits.cluster import HOSTNAME, Cluster, Flavor, Node
 from trainc.features.fits.requests import PODS, Amounts, times_in
-from trainc.features.fits.selectors import MalformedSelector, barring_taint, node_matches
+from trainc.features.fits.selectors import barring_taint, node_matches
 from trainc.kube.documents import Json
+from trainc.kube.selectors import MalformedSelector
 
 Values: TypeAlias = tuple[str, ...]
 # Pods per lowest-level domain, keyed by its values, or by the hostname alone if that is the lowest level.
