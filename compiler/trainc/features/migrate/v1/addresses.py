@@ -9,6 +9,7 @@ from typing import Any
 from trainc.features.migrate.v1.environment import expand, joined, literals
 from trainc.features.migrate.v1.layout import Layout
 from trainc.kube.documents import Json
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
 # The fields in which the kubelet expands `$(NAME)`.
@@ -16,33 +17,38 @@ _EXPANDED = ("command", "args")
 _SPELLED = (*_EXPANDED, "lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 
 
+# A name of a host, and what follows its first label.
+_HOST = pattern(r"(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z0-9_-]+)(?P<behind>\.[A-Za-z0-9_-]+)?")
+
+
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """The names of a job's pods, old and new; `subdomain` is what may stand behind an old name, and is part of the new."""
+    """The names of a job's pods, old and new; `subdomain` may stand behind an old name, and is part of the new."""
 
     new: Mapping[str, str]
-    names: re.Pattern[str]
+    subdomain: str
 
     def __call__(self, text: str) -> str:
         """`text` with old names replaced by new ones."""
-        return self.names.sub(lambda found: self.new[found["name"]], text)
+        return _HOST.sub(self._renamed, text)
+
+    def found_in(self, text: str) -> list[str]:
+        """The old names in `text`, sorted."""
+        return sorted({match["name"] for match in _HOST.finditer(text)} & set(self.new))
+
+    def _renamed(self, match: re.Match[str]) -> str:
+        new, behind = self.new.get(match["name"]), match["behind"] or ""
+        return match[0] if new is None else new if behind == self.subdomain else new + behind
 
 
 def renaming(layout: Layout) -> Renaming:
     """The new addresses of a job's pods."""
     job = layout.job.name
-    mpi = layout.job.kind.is_mpi
-    new = {_old_name(job, pod): host for pod, host in layout.hosts.items()}
-    if mpi:
-        new[f"{job}-launcher"] = layout.hosts["launcher", 0]
-    spelled = "|".join(re.escape(name) for name in sorted(new, key=len, reverse=True))
-    # Pods of an MPIJob share one Service of the job's name, which stands behind the host; those of others have one each.
-    behind = rf"(?:\.{re.escape(job)}(?![A-Za-z0-9_-]))?" if mpi else ""
-    return Renaming(new, re.compile(rf"(?<![A-Za-z0-9_.-])(?P<name>{spelled}){behind}(?![A-Za-z0-9_-])"))
-
-
-def _old_name(job: str, pod: tuple[str, int]) -> str:
-    return f"{job}-{pod[0]}-{pod[1]}"
+    new = {f"{job}-{role}-{index}": host for (role, index), host in layout.hosts.items()}
+    if layout.job.kind.is_mpi:
+        # Pods of an MPIJob share one Service of the job's name; those of others have one each.
+        return Renaming({**new, f"{job}-launcher": layout.hosts["launcher", 0]}, f".{job}")
+    return Renaming(new, "")
 
 
 def rewrite_addresses(container: Json, rename: Renaming, operator: Sequence[Json]) -> dict[str, Any]:

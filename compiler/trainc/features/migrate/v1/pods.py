@@ -101,8 +101,7 @@ def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
 
 
 def _renamed(role: Role, rename: Renaming) -> Iterator[Finding]:
-    found = sorted({match["name"] for match in rename.names.finditer(_texts(role))})
-    for name in found:
+    for name in rename.found_in(_texts(role)):
         message = (
             f"pod {name} is now called {rename.new[name]}; its name is replaced in commands and environment variables"
         )
