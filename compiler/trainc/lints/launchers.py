@@ -37,7 +37,8 @@ def _foreign(training: Training, launch: Launch) -> Iterator[Finding]:
         if launcher.name == "accelerate launch":
             yield from _single_process(training, launch)
         return
-    if launch.given(launcher.nodes) is not None and launch.given(launcher.address) is not None:
+    refused = launcher.reaches == "hosts" and launcher.options  # By the launcher itself, if it has no list of hosts.
+    if launch.given(launcher.nodes) is not None and (refused or launch.given(launcher.address) is not None):
         return
     # Never an error: pods that train independently do run, and may be intended.
     yield training.finding("ForeignLauncher", "warning", *_foreign_words(training, launch), launch.index)
@@ -47,6 +48,10 @@ def _foreign_words(training: Training, launch: Launch) -> tuple[str, str]:
     name, nodes = launch.launcher.name, training.nodes
     policy = f"the {training.policy} policy" if training.policy else "a runtime without mlPolicy"
     own = training.starting
+    if launch.launcher.hosts and own is not None and own.hosts:
+        message = f"without --hostfile, {name} runs only where it is started: the rest of the {nodes} nodes stay idle"
+        hint = f"add --hostfile=/etc/mpi/hostfile, or start the program with {own.launchers[0].name}"
+        return message, hint
     if launch.launcher.reaches == "hosts":
         message = (
             f"{name} needs a list of hosts, which {policy} does not provide: each of the {nodes} pods trains alone"
