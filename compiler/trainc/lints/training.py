@@ -10,7 +10,7 @@ from trainc.ir.commands.launcher import Launch, Launcher, Option, Starting
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import About, Entrypoint, variable_path
 from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob, subdomain
+from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
 from trainc.kube.devices import accelerators
 from trainc.plugins.registry import PLUGINS, programs, starting
@@ -167,7 +167,7 @@ def training_of(job: TrainJob, info: Info, entry: Entrypoint, documents: Sequenc
     if policy == "mpi" and not found and (node := info.pod_set_in_role(names.NODE)) is not None:
         found = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
     device, devices = next(iter(found.items())) if len(found) == 1 else ("", 0)
-    built = entry.trainer is not None and info.command is not None and info.command != entry.trainer.command
+    built = entry.trainer is not NO_TRAINER and info.command is not None and info.command != entry.trainer.command
     words = (*(info.command or ()), *entry.args) if built else entry.words
     line = read_command(tuple(map(str, words)), programs(policy))
     known = {str(v["name"]): v.get("value") for v in env}

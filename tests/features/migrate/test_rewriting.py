@@ -42,7 +42,7 @@ def changed(document: dict[str, Any], random: Random) -> dict[str, Any]:
     result = copy.deepcopy(document)
     for _ in range(random.randint(1, 4)):
         *above, last = random.choice(list(paths(result)) or [("kind",)])
-        parent = result
+        parent: Any = result
         for step in above:
             parent = parent[step]
         action = random.choice(("remove", "replace", "add", "rename"))
