@@ -130,21 +130,21 @@ class Judge:
         namespace = self.namespaces.get(data["metadata"].get("namespace", ""))
         if namespace is None:
             return
-        asked = standards(labels_of(namespace))
+        required = standards(labels_of(namespace))
         is_pod = data["kind"] == "Pod"
         pod = data if is_pod else data["spec"]["template"]
         where: Path = () if is_pod else ("spec", "template")
-        denied = violations(asked["enforce"], pod, self.minor) if is_pod else []
+        denied = violations(required["enforce"], pod, self.minor) if is_pod else []
         for one in denied:
-            message = f"Pod Security {asked['enforce']}: {one}"
+            message = f"Pod Security {required['enforce']}: {one}"
             hint = f"{one.hint}; see {_POD_SECURITY}"
             path = (*where, *one.path)
             yield Finding("PolicyDenied", "error", message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
         for mode, action in () if denied else (("warn", "Warn"), ("audit", "Audit")):
-            found = violations(asked[mode], pod, self.minor)
+            found = violations(required[mode], pod, self.minor)
             if found:
                 code, severity = _CODES[action]
-                message = f"Pod Security {asked[mode]}: would violate it: {', '.join(map(str, found))}"
+                message = f"Pod Security {required[mode]}: would violate it: {', '.join(map(str, found))}"
                 path = (*where, *found[0].path)
                 hint = f"{found[0].hint}; see {_POD_SECURITY}"
                 yield Finding(code, severity, message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip

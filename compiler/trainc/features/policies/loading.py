@@ -250,9 +250,10 @@ def _policy(document: Document, minor: int) -> tuple[Policy | None, list[Finding
     for i, one in enumerate(spec.get("validations", ())):
         path = ("spec", "validations", i)
         expression = compile_(one["expression"], (*path, "expression"), _BOOL)
-        text = one.get("messageExpression")
-        message = compile_(text, (*path, "messageExpression"), _STRING, authorizer=False) if text else None
-        policy.validations.append(Validation(expression, one.get("message", "").strip(), message))
+        text, spoken = one.get("messageExpression"), None
+        if text:
+            spoken = compile_(text, (*path, "messageExpression"), _STRING, authorizer=False)
+        policy.validations.append(Validation(expression, one.get("message", "").strip(), spoken))
     for i, one in enumerate(spec.get("auditAnnotations", ())):
         path = ("spec", "auditAnnotations", i, "valueExpression")
         policy.annotations.append((one["key"], compile_(one["valueExpression"], path, _STRING, _NULL)))
@@ -322,5 +323,5 @@ def _other_engines(documents: Sequence[Document]) -> Iterator[Diagnostic]:
         if group in _OTHER_ENGINES and kind != "PolicyReport":
             engine, command = _OTHER_ENGINES[group]
             message = f"trainc does not evaluate {kind}; {engine} does"
-            hint = f"run {command} on the rendered files, beside trainc"
+            hint = f"run {command} on the rendered files, too"
             yield document.place(Finding("PolicyNotEvaluated", "warning", message, hint, ("kind",)))

@@ -25,7 +25,7 @@ from trainc.features.policies.cel.syntax import (
     parse,
     place,
 )
-from trainc.features.policies.cel.types import BOOL, DYN, INT, STRING, Type, substituted
+from trainc.features.policies.cel.types import BOOL, DYN, INT, Type, substituted
 from trainc.features.policies.cel.values import Budget, EvaluationError, UnknownError, type_of
 from trainc.startup.records import dataclass, field
 
@@ -67,7 +67,6 @@ class _Checker:
     bound: types.Bindings = field(default_factory=dict)
     # What the validators look at once the types are determined: nodes and the types of their parts.
     literals: list[tuple[Node, list[Node], list[Type]]] = field(default_factory=list)
-    formats: list[tuple[Call, Sequence[Type]]] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     kinds: dict[int, Type] = field(default_factory=dict)
     inside_format: int = 0
@@ -82,13 +81,13 @@ class _Checker:
         match node:
             case Literal():
                 return type_of(node.value)
+            case Name(word=word) if word in scope:
+                return scope[word]
+            case Name(word=word) if word in TYPE_NAMES:
+                return Type("type", (TYPE_NAMES[word],))
+            case Name(word="google"):
+                raise UnsupportedError("it names a message of protobuf")
             case Name():
-                if node.word in scope:
-                    return scope[node.word]
-                if node.word in TYPE_NAMES:
-                    return Type("type", (TYPE_NAMES[node.word],))
-                if node.word.startswith("google."):
-                    raise UnsupportedError(f"trainc does not know the type {node.word}")
                 self._refuse(node, f"undeclared reference to {node.word!r}")
             case Select():
                 kind = self._selected(node, substituted(self.check(node.base, scope), self.bound))
@@ -102,8 +101,7 @@ class _Checker:
                 entries = [(entry, self.check(entry[0], scope), self.check(entry[1], scope)) for entry in node.entries]
                 key = self._joined(node, [(entry[0], False, kind) for entry, kind, _ in entries])
                 return types.map_of(key, self._joined(node, [(entry[1], entry[2], kind) for entry, _, kind in entries]))
-            case Comprehension():
-                return self._loop(node, scope)
+        return self._loop(node, scope)
 
     def _refuse(self, node: Node, message: str) -> NoReturn:
         raise InvalidExpressionError(f"{message} at {place(self.text, node.at)}")
@@ -136,33 +134,33 @@ class _Checker:
 
     def _called(self, node: Call, scope: Mapping[str, Type]) -> Type:
         self.inside_format += node.function == "format"
-        parts = (*(() if node.target is None else (node.target,)), *node.arguments)
-        arguments = [self.check(part, scope) for part in parts]
+        parts = _parts(node)
+        kinds = [self.check(part, scope) for part in parts]
         self.inside_format -= node.function == "format"
         self.calls.append(node)
         if node.function in ("_&&_", "_||_"):
-            for part, kind in zip(parts, arguments, strict=True):
+            for part, kind in zip(parts, kinds, strict=True):
                 if not self._unifies([kind], [BOOL]):
                     self._refuse(part, f"expected type 'bool' but found {_shown(self._known(kind))!r}")
             return BOOL
-        overloads = self._overloads(node)
-        if node.function == "format" and node.target is not None:
-            self.formats.append((node, arguments))
+        result = self._resolved(self._overloads(node), kinds)
+        if result is None:
+            shown = [_shown(self._known(kind)) for kind in kinds]
+            applied = f"({', '.join(shown)})" if node.target is None else f"{shown[0]}.({', '.join(shown[1:])})"
+            self._refuse(node, f"found no matching overload for {node.function!r} applied to {applied!r}")
+        return result
+
+    def _resolved(self, overloads: Sequence[Overload], kinds: Sequence[Type]) -> Type | None:
+        """The type of a call: that of the overload that fits, `dyn` if several do with different types."""
         result: Type | None = None
         for overload in overloads:
-            if overload.is_method != (node.target is not None):
-                continue
             fresh = {name: self._variable() for name in sorted(_parameters((*overload.arguments, overload.result)))}
-            if self._unifies(arguments, [substituted(kind, fresh) for kind in overload.arguments]):
+            if self._unifies(kinds, [substituted(kind, fresh) for kind in overload.arguments]):
                 found = substituted(substituted(overload.result, fresh), self.bound)
                 if result is None:
                     result = found
                 elif result.name != "dyn" and found != result:
                     result = DYN
-        if result is None:
-            shown = [_shown(self._known(kind)) for kind in arguments]
-            applied = f"({', '.join(shown)})" if node.target is None else f"{shown[0]}.({', '.join(shown[1:])})"
-            self._refuse(node, f"found no matching overload for {node.function!r} applied to {applied!r}")
         return result
 
     def _overloads(self, node: Call) -> Sequence[Overload]:
@@ -176,7 +174,7 @@ class _Checker:
                 f"{node.function}() can be used from Kubernetes 1.{overloads[0].since + 1} on, and policies are evaluated "
                 f"for 1.{self.environment.minor}"
             )
-        return available
+        return [overload for overload in available if overload.is_method == (node.target is not None)]
 
     def _known(self, kind: Type) -> Type:
         return substituted(kind, self.bound, free=DYN)
@@ -229,14 +227,13 @@ class _Checker:
             for part, kind in zip(parts, final, strict=True):
                 if kind != final[0]:
                     self._refuse(part, f"expected type {_shown(final[0])!r} but found {_shown(kind)!r}")
-        for node, arguments in self.formats:
-            self._check_format(node, arguments)
         for node in self.calls:
+            self._check_format(node)
             self._check_constants(node)
 
-    def _check_format(self, node: Call, arguments: Sequence[Type]) -> None:
+    def _check_format(self, node: Call) -> None:
         """Check a format string that is a constant against a list of arguments."""
-        if not (isinstance(node.target, Literal) and isinstance(node.arguments[0], List) and arguments[0] == STRING):
+        if node.function != "format" or not isinstance(node.target, Literal) or not isinstance(node.arguments[0], List):
             return
         items = node.arguments[0].items
         seen = 0
@@ -245,9 +242,10 @@ class _Checker:
                 if isinstance(part, str):
                     continue
                 index, clause, _ = part
-                if index >= len(items):
-                    raise FormatError(f"index {index} out of range")
-                self._check_clause(clause, items[index])
+                if index < len(items):
+                    self._check_clause(clause, items[index])
+                else:
+                    self._refuse(node, f"index {index} out of range")
                 seen += 1
         except FormatError as error:
             self._refuse(node, str(error))
@@ -269,7 +267,7 @@ class _Checker:
 
     def _check_constants(self, node: Call) -> None:
         """Evaluate what the API server evaluates when a policy is created."""
-        parts = (*(() if node.target is None else (node.target,)), *node.arguments)
+        parts = _parts(node)
         constants = [part.value for part in parts if isinstance(part, Literal)]
         try:
             if node.function in _CONVERSIONS and node.target is None and len(parts) == len(constants) == 1:
@@ -283,6 +281,10 @@ class _Checker:
             self._refuse(node, str(error))
         except UnknownError:
             pass
+
+
+def _parts(node: Call) -> tuple[Node, ...]:
+    return node.arguments if node.target is None else (node.target, *node.arguments)
 
 
 def _parameters(kinds: Sequence[Type]) -> set[str]:

@@ -174,7 +174,7 @@ _HOLDS: Mapping[str, Callable[[int], bool]] = {
 # The order of overloads decides what an empty list is a list of.
 _ORDERED_PAIRS = [
     ("bool", "bool"),
-    *((a, b) for a in _NUMBERS for b in sorted(_NUMBERS, key=lambda b, a=a: (b != a, b))),
+    *((a, b) for i, a in enumerate(_NUMBERS) for b in (a, *_NUMBERS[:i], *_NUMBERS[i + 1 :])),
     *((a, a) for a in ("string", "bytes", "google.protobuf.Timestamp", "google.protobuf.Duration")),
 ]
 for _symbol, _holds in _HOLDS.items():
@@ -235,7 +235,7 @@ def list_index(key: Any) -> int:
     if type(key) not in (int, Uint, float):
         raise EvaluationError(f"unsupported index type '{type_of(key)}' in list")
     if key != key or abs(key) == float("inf") or key != int(key):  # noqa: PLR0124 - NaN is not itself
-        raise EvaluationError(f"unsupported index value {text_of(None, key)} in list")
+        raise EvaluationError(f"unsupported index value {go_text(key)} in list")
     return int(key)
 
 
@@ -338,8 +338,12 @@ def _whole_number(value: Any, target: str) -> Any:
 
 
 @define(*(f"string({kind}) -> string" for kind in ("string", "bool", "bytes", "double", "google.protobuf.Duration", "int", "google.protobuf.Timestamp", "uint")))  # fmt: skip
-def text_of(_: Budget | None, value: Any) -> str:
-    """`string(value)`."""
+def _string(_: Budget, value: Any) -> str:
+    return go_text(value)
+
+
+def go_text(value: Any) -> str:
+    """A value as a string, such as Go writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -482,4 +486,6 @@ def _intersects(budget: Budget, items: list[Any], others: list[Any]) -> bool:
 
 @define("sets.equivalent(list(T), list(T)) -> bool")
 def _equivalent(budget: Budget, items: list[Any], others: list[Any]) -> bool:
-    return _within(budget, items, others) and _within(budget, others, items)
+    return all(contains(budget, other, items) for other in others) and all(
+        contains(budget, item, others) for item in items
+    )

@@ -132,8 +132,8 @@ def _url(_: Budget, text: str) -> URL:
     rest = text[len(scheme) + 1 :] if match else text
     if text.startswith(":"):
         raise wrong("missing protocol scheme")
-    rest, _, fragment = rest.partition("#")
-    before, _, query = rest.partition("?")
+    rest, fragment = (*rest.split("#", 1), "")[:2]
+    before, query = (*rest.split("?", 1), "")[:2]
     if not before.startswith("/"):
         if scheme or text == "*":
             return URL(scheme, "", "" if scheme else "*", query, rest + fragment)

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
-from trainc.features.policies.cel.functions import COMPARABLE, define, text_of
+from trainc.features.policies.cel.functions import COMPARABLE, define, go_text
 from trainc.features.policies.cel.types import Type
 from trainc.features.policies.cel.values import (
     Budget,
@@ -227,11 +227,15 @@ def _flatten(budget: Budget, items: list[Any], depth: int = 1) -> list[Any]:
 
 @_each(COMPARABLE, "<list({0})>.sort() -> list({0})", since=34)
 def _sort(budget: Budget, items: list[Any]) -> list[Any]:
-    return _sort_by(budget, items, items)
+    return _sorted_by(budget, items, items)
 
 
 @_each(COMPARABLE, "<list(T)>.@sortByAssociatedKeys(list({0})) -> list(T)", since=34)
 def _sort_by(budget: Budget, items: list[Any], keys: list[Any]) -> list[Any]:
+    return _sorted_by(budget, items, keys)
+
+
+def _sorted_by(budget: Budget, items: list[Any], keys: list[Any]) -> list[Any]:
     if len({type_of(key) for key in keys}) > 1:
         raise EvaluationError("list elements must have the same type")
     budget.charge(len(keys) * len(keys).bit_length() // 10)
@@ -313,13 +317,10 @@ def clauses(text: str) -> Iterator[str | tuple[int, str, int | None]]:
 
 
 _TEXTS = ["list", "map", "int", "uint", "double", "bool", "string", "google.protobuf.Timestamp", "bytes", "google.protobuf.Duration", "type", "null_type"]  # fmt: skip
+_TEXTS_IN_WORDS = "strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps"
 # clause -> the types that it takes, and how an error says so.
 _TAKES: Mapping[str, tuple[Sequence[str], str]] = {
-    "s": (
-        _TEXTS,
-        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
-        "timestamps",
-    ),
+    "s": (_TEXTS, f"string clause can only be used on {_TEXTS_IN_WORDS}"),
     "d": (("int", "uint"), "decimal clause can only be used on integers"),
     "f": (("double",), "fixed-point clause can only be used on doubles"),
     "e": (("double",), "scientific clause can only be used on doubles"),
@@ -347,9 +348,7 @@ def _as_text(value: Any, _: int, budget: Budget) -> str:
         return "null"
     if isinstance(value, Type):
         return value.name
-    if isinstance(value, list | dict):
-        return _as_literal(value, budget)
-    return text_of(None, value)
+    return _as_literal(value, budget) if isinstance(value, list | dict) else go_text(value)
 
 
 def _as_literal(value: Any, budget: Budget, depth: int = 0) -> str:
@@ -366,13 +365,13 @@ def _as_literal(value: Any, budget: Budget, depth: int = 0) -> str:
         case str():
             return _go_quoted(value)
         case bytes():
-            return f"b{_go_quoted(text_of(None, value))}"
+            return f"b{_go_quoted(go_text(value))}"
         case Timestamp():
             return f'timestamp("{value}")'
         case Duration():
             return f'duration("{value}")'
         case float():
-            return f"{value:.6f}" if abs(value) < float("inf") else f'"{text_of(None, value)}"'
+            return f"{value:.6f}" if abs(value) < float("inf") else f'"{go_text(value)}"'
     kind = type_of(value).name
     if not fits_clause("s", kind):
         raise FormatError(f"error during formatting: no formatting function for {kind}")
@@ -391,11 +390,12 @@ def _fixed(value: Any, precision: int, _: Budget) -> str:
 
 
 def _scientific(value: Any, precision: int, _: Budget) -> str:
-    """As Go writes it in the locale en_US: 1.5×10⁰³."""
+    """As Go writes it in the locale en_US, with a power of ten in superscript."""
     number = float(value)
-    mantissa, _, power = f"{number:.{precision}e}".partition("e")
-    sign, digits = power[0].replace("+", ""), power[1:]
-    return _special(number) or f"{mantissa}×10{(sign + digits).translate(_SUPERSCRIPTS)}"
+    if special := _special(number):
+        return special
+    mantissa, power = f"{number:.{precision}e}".split("e")
+    return f"{mantissa}\u00d710{power.removeprefix('+').translate(_SUPERSCRIPTS)}"
 
 
 def _special(number: float) -> str:

@@ -400,19 +400,20 @@ class _Parser:
 
     def _list(self) -> Node:
         _, at = self._advance()
-        items, optional = [], set()
-        for marked in self._items("]"):
-            optional |= {len(items)} if marked else set()
+        items: list[Node] = []
+        optional: set[int] = set()
+        for is_optional in self._items("]"):
+            optional |= {len(items)} if is_optional else set()
             items.append(self.expression())
         return List(at, tuple(items), frozenset(optional), _deep(*items))
 
     def _map(self) -> Node:
         _, at = self._advance()
         entries = []
-        for marked in self._items("}"):
+        for is_optional in self._items("}"):
             key = self.expression()
             self._expect(":")
-            entries.append((key, self.expression(), marked))
+            entries.append((key, self.expression(), is_optional))
         return Map(at, tuple(entries), _deep(*(part for entry in entries for part in entry[:2])))
 
     def _call(self, at: int, word: str, target: Node | None) -> Node:
