@@ -89,7 +89,7 @@ def _report(
     documents: list[Document], plan: Plan, diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams
 ) -> Status:
     """Print the report to stdout, and unreadable files to stderr."""
-    from trainc.features.migrate.v1.report import format_report, rows_of
+    from trainc.features.migrate.report import format_report, rows_of
 
     rows = rows_of(documents, plan)
     streams.out.write(escape_report(format_report(rows)).encode("utf-8", "backslashreplace"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainc.features.migrate.plan import Plan
 from trainc.features.migrate.v1.conversion import Into
-from trainc.features.migrate.v1.torchrun import Variables
+from trainc.features.migrate.v1.variables import Variables
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options

@@ -8,9 +8,9 @@ from typing import Any
 
 from trainc.features.migrate.newest import around_of, migrate_document
 from trainc.features.migrate.v1.conversion import Converted, Into, convert
-from trainc.features.migrate.v1.kinds import kind_of
-from trainc.features.migrate.v1.related_objects import findings_about
-from trainc.features.migrate.v1.torchrun import Variables
+from trainc.features.migrate.v1.job import kind_of
+from trainc.features.migrate.v1.labels import findings_about
+from trainc.features.migrate.v1.variables import Variables
 from trainc.findings import Finding, Path
 from trainc.kube.documents import Json
 from trainc.kube.releases import NEWEST_RELEASE
