@@ -125,7 +125,7 @@ class _Writer:
         """Write an entry as the text has it, or, if that has none, anew."""
         source, (key, value, path, column) = self._source, slot
         if entry is None or source is None or entry.is_copied or entry.place is not None:
-            self._anew(slot, "")
+            self._fresh(slot, "")
             return
         entry.put((self._number, len(self._lines), column))
         if not entry.in_flow:
@@ -153,7 +153,7 @@ class _Writer:
         node, (key, value, _, column) = entry.node, slot
         kind = {"mapping": dict, "sequence": list}.get(node.kind)
         if kind is None or not isinstance(value, kind) or not value or (node.is_shared and not self._uses_anchors):
-            self._anew(slot, entry.behind)
+            self._fresh(slot, entry.behind)
         elif node.is_flow and node.entries and len(_flow(value, "")) < _LONGEST_LINE:
             text = recomposed(source, node, value, _flow)
             self._lines += (" " * column + comment for comment in source.comments_in(node) if comment not in text)
@@ -165,7 +165,7 @@ class _Writer:
             indent = 2 if node.is_flow else node.entries[0].column - entry.column
             self._collection(slot, node, entry.behind, max(indent, 2) if key is None else indent)
 
-    def _anew(self, slot: _Slot, behind: str) -> None:
+    def _fresh(self, slot: _Slot, behind: str) -> None:
         key, value, _, column = slot
         name = "-" if key is None else f"{inline(key)}:"
         if isinstance(value, (dict, list)) and value and not _is_line(value):
