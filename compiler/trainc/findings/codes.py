@@ -85,9 +85,9 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     },
     "lint": {
         "error": """
-            AmbiguousGPU CommandCannotStart GPUWithoutLimit GangInSequence GangMinMemberTooLarge HostNetworkWithoutDNS
+            AmbiguousGPU BatchDoesNotDivide CommandCannotStart GPUWithoutLimit GangInSequence GangMinMemberTooLarge HostNetworkWithoutDNS
             InvalidImage InvalidKueueValue InvalidLauncherArguments InvalidTopologyRequest LoopbackInterface MissingImage NoHostnames NothingToRun
-            PlaceholderNotReplaced PodsWithoutIndex RanksDoNotMeet RecipeTwice StaleAddress StaleConfigMap StaleGroup StaleHost TooManyPodSets
+            ParallelismMismatch PlaceholderNotReplaced PodsWithoutIndex RanksDoNotMeet RecipeTwice StaleAddress StaleConfigMap StaleGroup StaleHost TooManyPodSets
             UnexpandedShellVariable UnsetVariable UnusableStorageUri
         """,
         "warning": """
@@ -98,7 +98,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             LoRAIgnored MPIImagesDiffer MPINodesAwaited ManagedByNotPropagated MasterAddressWrong
             MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
             ModelNotOfRecipe MoreProcessesThanDevices NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
-            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
+            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TensorParallelAcrossNodes TorchrunArgOverridesPolicy
             TypographicCharacter UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,

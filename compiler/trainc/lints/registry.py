@@ -87,6 +87,12 @@ def _launches(training: Training) -> bool:
     return bool(training.line.launches)
 
 
+def _divides(training: Training) -> bool:
+    """Return whether a launcher may start a program that has degrees of parallelism: all their names have one of these."""
+    words = " ".join(map(str, training.line.words)) if training.line.launches else ""
+    return any(part in words for part in ("parallel", "megatron", "trainer.", "deepspeed", "ds_config", "config"))
+
+
 def _options_given(training: Training) -> bool:
     return bool(training.launches_with_options)
 
@@ -105,6 +111,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.launcher_usage", "launcher_usage", per="training", when=_launches),
     Lint("sized", "trainc.lints.launchers", "launchers", per="training"),
     Lint("sized", "trainc.lints.processes", "processes", per="training"),
+    Lint("sized", "trainc.lints.parallelism", "parallelism", per="training", when=_divides),
     Lint("sized", "trainc.lints.shell_endings", "shell_endings", per="training", when=_scripted),
     Lint("sized", "trainc.lints.cannot_start", "cannot_start", per="container"),
     Lint("sized", "trainc.lints.unset_variables", "unset_variables", per="container", when=_refers),

@@ -99,7 +99,9 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     if kind in _OWN:
         message = f"{pod_set.name!r} fills an {kind} volume, which is gone with its pod: the trainer finds nothing"
     path, about = pod_path(job, info, pod_set.name, "volumes", ("name", name))
-    if about == "runtime" and step is not None and step.storage_uri is not None:
+    has_cache = any(variable["name"] == "CACHE_IMAGE" for c in pod_set.containers for variable in c.env)
+    if has_cache and step is not None and step.storage_uri is not None:
+        # The runtime is made for a cache, and the job downloads instead.
         path, about = ("spec", "initializer", (pod_set.ancestor or "").partition("-")[0], "storageUri"), "trainjob"
         hint += "; the runtime torchtune-llama3.2-1b does so: `trainc runtimes show torchtune-llama3.2-1b` prints it"
     yield Finding("InitializerVolumeNotShared", "warning", message, hint=hint, path=path, about=about)

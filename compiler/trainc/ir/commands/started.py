@@ -5,7 +5,6 @@ What a script sets before a command is put into its words, as far as it is known
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -50,6 +49,8 @@ class Variables(Mapping[str, str | None]):
     def __getitem__(self, name: str) -> str | None:
         if name in self._own:
             return self._own[name]
+        from bisect import bisect_right
+
         changes = self._history.get(name, ())
         before = bisect_right(changes, self._at, key=lambda change: change[0])
         if not before:
