@@ -32,11 +32,8 @@ AXES: Mapping[str, str] = {
 # Degrees that the program works out from the number of ranks.
 REST = -1
 _OVERRIDE = pattern(r"\+{0,2}([A-Za-z_][\w.-]*)=(.*)", 16)  # re.DOTALL
-# Names of variables with further arguments.
-_ARGUMENTS = pattern(
-    r"[\"']?\$(?:[@*]|\{?\w*(?:ARG|OPT|FLAG|EXTRA|PARAM|OVERRIDE|CONFIG)\w*(?:\[[@*]\])?\}?|\{[@*]\}|\{\w+\[[@*]\]\})[\"']?",
-    2,
-)
+# Parts of the names of variables with further arguments.
+_FURTHER = ("ARG", "OPT", "FLAG", "EXTRA", "PARAM", "OVERRIDE", "CONFIG", "$@", "$*", "${@", "${*", "[@]", "[*]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +220,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
         if word.startswith("--"):
             name, equals, value = word.partition("=")
             following = words[index + 1] if index + 1 < len(words) else ""
-            if not equals and following and not following.startswith("--") and not _ARGUMENTS.fullmatch(following):
+            if not equals and following and not following.startswith("--") and not _has_arguments(following):
                 value, skipped = following, index + 1
             shown = f"{name}={value}" if equals or not value else f"{name} {value}"
             found[name[2:].replace("-", "_")] = Setting(shown, _known(value), index)
@@ -232,6 +229,11 @@ def read_arguments(words: Sequence[str]) -> Arguments:
         elif "$" in word or "`" in word:
             hidden = index + 1
     return Arguments(found, hidden)
+
+
+def _has_arguments(word: str) -> bool:
+    """Return whether a word is a variable with several arguments, and not the value of one."""
+    return word.startswith("$") and any(part in word.upper() for part in _FURTHER)
 
 
 def _known(value: str) -> str | None:

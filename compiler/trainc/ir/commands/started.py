@@ -140,7 +140,8 @@ def read_command(words: tuple[str, ...], programs: Programs) -> CommandLine:
     if script is None:
         return CommandLine(words, (_start_alone(_before_arguments(words), programs),) if words else ())
     # Only import the shell parser for scripts.
-    from trainc.ir.commands.shell import UnreadableScriptError, read_script
+    from trainc.ir.commands.shell import read_script
+    from trainc.ir.commands.shell_words import UnreadableScriptError
 
     at = words.index(script)
     try:
@@ -285,7 +286,8 @@ class _Script:
         script = shell_script(start.words)
         if script is None:
             return
-        from trainc.ir.commands.shell import plain, read_script
+        from trainc.ir.commands.shell import read_script
+        from trainc.ir.commands.shell_words import plain
 
         arguments = start.words[start.words.index(script) + 1 :]
         inner = _Script(len(script), arguments, self.programs, self.depth + 1)
