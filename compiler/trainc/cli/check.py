@@ -122,7 +122,7 @@ def _check(
         judge_jobs = ask("fits", "judge jobs")
         if judge_jobs is None:
             raise UsageError("trainc.yaml sets `cluster`, which this installation of trainc cannot evaluate")
-        found = judge_jobs(jobs, inputs.documents, cluster, settings.options, snapshot)
+        found = judge_jobs(jobs, inputs.documents, cluster, settings.options, snapshot, session=checking.session)
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(settings, checking.diagnostics, len(inputs.documents))

@@ -146,6 +146,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             NeverFits NoNodeFits QueueInactive RefusedByKueue SnapshotIncomplete SnapshotTwice SnapshotUnreadable
             UnschedulableAfterAdmission
         """,
+        "warning": "NotInCluster",
         "info": "AdmissionCheckUnknown",
     },
     "doctor": {

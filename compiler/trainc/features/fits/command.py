@@ -83,7 +83,7 @@ def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None,
     jobs = list(compiling.jobs())
     if has_errors(compiling.diagnostics):
         return None, compiling.diagnostics
-    found = judge_jobs(jobs, compiling.inputs.documents, cluster, settings.options)
+    found = judge_jobs(jobs, compiling.inputs.documents, cluster, settings.options, session=compiling.session)
     return found.answers, compiling.session.rules(found.diagnostics, found.answers is None)
 
 

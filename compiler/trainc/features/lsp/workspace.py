@@ -36,6 +36,7 @@ from trainc.project.overlays.editor_schema import overlay_schema
 from trainc.project.overlays.load import Stack, load_overlays, values_of
 from trainc.reading import opening
 from trainc.reading.catalog import find
+from trainc.reading.cluster import Dump
 from trainc.reading.document import Document
 from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, is_unrelated, read_file, read_paths, shown_path
 from trainc.reading.git import commit_of, find_changed_files, repository_of
@@ -442,7 +443,14 @@ class Workspace:
             result, more = opened.build(name)
             problems += more
             if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
-                judgement = judge_jobs(result.compiled, own, cluster, opened.settings.options)
+                judgement = judge_jobs(
+                    result.compiled,
+                    own,
+                    cluster,
+                    opened.settings.options,
+                    session=result.session,
+                    around=opened.documents,
+                )
                 if not has_errors(problems):
                     problems += rules(judgement.diagnostics, judgement.answers is None)
                 fits += judgement.answers.alone if judgement.answers else ()
@@ -481,8 +489,7 @@ class Workspace:
         if self._queues is None:
             folders = {o.settings.configuration.cluster for o in environments if o.settings.configuration.cluster}
             read = [d for folder in sorted(folders) for d in read_paths([folder], self._limits, everything=True)[0]]
-            queues = [d.data for d in read if d.data.get("kind") == "LocalQueue"]
-            self._queues = sorted({str((queue.get("metadata") or {}).get("name")) for queue in queues})
+            self._queues = sorted({name for _, name in Dump.of_documents(read).of("LocalQueue")})
         return self._queues
 
     def _texts(self, environments: Sequence[Opened], top: str) -> Iterator[tuple[str, bytes]]:
