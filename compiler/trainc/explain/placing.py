@@ -30,8 +30,9 @@ def place_built(result: Result) -> list[Diagnostic]:
         return placed
     objects = _explained(result)
     for i, finding in enumerate(findings):
-        if finding.severity != "info" and finding.about in objects:
-            source = _source(objects[finding.about], finding.source_path or finding.path)
+        built = finding.built_by or finding.about
+        if finding.severity != "info" and built in objects:
+            source = _source(objects[built], finding.source_path or finding.path)
             placed[i] = replace(placed[i], source=source or placed[i].source)
     return placed
 

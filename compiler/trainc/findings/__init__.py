@@ -87,7 +87,8 @@ class Finding:
 
     `about` is what `path` refers to: "trainjob" (including its patches), "runtime", or the label of a built object, such
     as "JobSet team-a/llm". `source_path` is a more precise path for the source position, if upstream reports a coarser
-    one. `stage` is set by the `Report` to which the finding is added.
+    one. If the cluster makes the object, `built_by` is the label of the one that trainc writes, and that `source_path`
+    refers to. `stage` is set by the `Report` to which the finding is added.
     """
 
     code: str
@@ -97,6 +98,7 @@ class Finding:
     path: Path = ()
     about: str = "trainjob"
     source_path: Path | None = None
+    built_by: str = ""
     stage: str = ""
 
 

@@ -32,8 +32,10 @@ class Claim:
     written: bool = False
 
 
-def claims_of(manifests: Iterable[Json]) -> Iterator[Claim]:
-    """Yield the Service of each JobSet, which has the name of its subdomain or else of the JobSet, and its write paths.
+def claims_of(manifests: Iterable[Json], name: str) -> Iterator[Claim]:
+    """Yield the Service of a job's JobSet, which has the name of its subdomain or else of the JobSet, and its write paths.
+
+    `name` is that of the TrainJob.
 
     JobSet uses an existing Service with that name (kubernetes-sigs/jobset pkg/controllers/jobset_controller.go,
     createHeadlessSvcIfNecessary).
@@ -42,7 +44,7 @@ def claims_of(manifests: Iterable[Json]) -> Iterator[Claim]:
         metadata = jobset["metadata"]
         network = jobset["spec"].get("network") or {}
         namespace = metadata.get("namespace", "")
-        label = "JobSet " + "/".join(part for part in (namespace, metadata["name"]) if part)
+        label = "JobSet " + "/".join(part for part in (namespace, name) if part)
         service = network.get("subdomain") or metadata["name"]
         yield Claim(label, namespace, service, network.get("enableDNSHostnames", True))
         for place in sorted(_places(jobset)):

@@ -165,7 +165,7 @@ def _assemble(lowered: Lowered, report: Report, trace: Trace) -> Objects:
     job, plugins, others = lowered.job, lowered.plugins, lowered.session.index.others
     info = registry.enforce(job, lowered.info, plugins, trace.passed)
     lowered = replace(lowered, info=info)
-    report.add("lint", lint(job, info, "sized"))
+    report.add("lint", lint(job, info, "sized", others=others))
     if others:
         from trainc.lints.volumes import claims_on_several_nodes
 

@@ -11,7 +11,7 @@ from trainc.compilation import Compilation
 from trainc.explain import place
 from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.policy import Policy, Rules, keep_severities
-from trainc.kube.documents import Manifest
+from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import normalize_release
 from trainc.options import Options
 from trainc.pipeline.inputs import AnyPath, read_inputs
@@ -58,15 +58,17 @@ def compile_trainjob(
     return compilation
 
 
-def compile_documents(
+def compile_documents(  # noqa: PLR0913, PLR0917 - what a session takes
     documents: Sequence[Document],
     runtime_sources: Sequence[Sequence[Document]] = (),
     options: Options = Options(),
     catalog: Catalog | None = None,
     rules: Rules = keep_severities,
+    cluster: Iterable[Json] | None = None,
 ) -> Compilation:
     """Compile every TrainJob in `documents`. Raises CompileError with the problems of all documents."""
-    return Session(options, catalog, place, rules).with_input(documents, runtime_sources).compile_all()
+    session = Session(options, catalog, place, rules, cluster=cluster)
+    return session.with_input(documents, runtime_sources).compile_all()
 
 
 def compile_paths(
@@ -101,7 +103,7 @@ def compile_inputs(
     loaded, options = _load(overlays, options)
     inputs = read_inputs(paths, runtimes, options, overlays=loaded, stdin=stdin)
     rules = Policy(tuple(rule for overlay in loaded for rule in overlay.rules), Comments())
-    session = Session(options, inputs.catalog, place, rules)
+    session = Session(options, inputs.catalog, place, rules, cluster=())
     return session.with_input(inputs.documents, inputs.runtime_sources).compile_all(inputs.diagnostics)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
 
+from trainc.admission.pod_refusals import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
+from trainc.findings.report import Report
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Manifest
+from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
@@ -21,6 +24,9 @@ from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.catalog import Catalog
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from trainc.pods.admission_plugins import ClusterObjects
 
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 # Returns a result's findings about objects as diagnostics, with positions in the input.
@@ -40,7 +46,9 @@ class Session:
 
     `place` finds the lines of the input that set the fields of objects. It is injected because it needs the explainer,
     which the pipeline must not import. `rules` applies the severities that the user has configured; errors without which
-    a job cannot be compiled remain errors. `judge` adds findings about the objects of each job.
+    a job cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster` are the objects
+    of the cluster, as far as they are known; of two with the same name, that in the input counts. None means that the
+    caller judges only what it applies: refused pods are warnings then.
     """
 
     options: Options = Options()
@@ -48,7 +56,10 @@ class Session:
     place: Place = place_at_home
     rules: Rules = keep_severities
     judge: Judge | None = None
+    cluster: Iterable[Json] | None = None
     index: InputIndex = InputIndex()
+    # The objects by which the API server admits pods, of the cluster and the input.
+    around: ClusterObjects = field(default_factory=dict)
     # Work that sessions with other jobs share: the catalog's runtimes by name, and what `prepare` returned.
     shipped: Shipped = field(default_factory=dict, compare=False, repr=False)
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
@@ -60,7 +71,9 @@ class Session:
 
     def with_input(self, documents: Sequence[Document], runtime_sources: Sequence[Sequence[Document]] = ()) -> Session:
         """Return the session with an input. Runtimes are looked up in it, then in each source, then in the catalog."""
-        return self._with(index_documents(documents, runtime_sources, self.release.minor, self.options))
+        index = index_documents(documents, runtime_sources, self.release.minor, self.options)
+        around = objects_for_pods(chain(self.cluster or (), (document.data for document in index.others)))
+        return replace(self._with(index), around=around)
 
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """Return a copy of the session with the TrainJobs of `documents`, and their diagnostics, instead of its own."""
@@ -93,16 +106,23 @@ class Session:
     def compile(self, job: ValidDocument, trace: Trace = SILENT) -> Outcome:
         """Compile one of the jobs. Return the compiled job, or None if it has errors, and its diagnostics."""
         result = compile_job(job, self, trace)
-        objects, report = result.objects, result.report
-        if self.judge is not None and objects is not None:
-            judged = self.judge(objects.manifests)
-            report.add("policies", [replace(finding, about=label) for label, finding in judged])
+        objects = result.objects
+        if objects is not None:
+            self._judge(objects.manifests, result.report)
         diagnostics = self.placed(result)
         if objects is None or has_errors(diagnostics):
             return None, diagnostics
         metadata = job.data["metadata"]
         namespace, name, file = metadata.get("namespace", ""), metadata["name"], job.document.file
         return CompiledJob(namespace, name, objects.manifests, objects.secrets, file), diagnostics
+
+    def _judge(self, manifests: Sequence[Manifest], report: Report) -> None:
+        """Add what the cluster would refuse of a job's objects, apart from JobSet's admission."""
+        is_error = self.cluster is not None and self.options.semantics == "gitops"
+        report.add("pods", pod_refusals(manifests, self.around, "error" if is_error else "warning"))
+        if self.judge is not None:
+            judged = self.judge(manifests)
+            report.add("policies", [replace(finding, about=label) for label, finding in judged])
 
     def refuses(self, result: Result) -> bool:
         """Return whether a job has errors so far that remain errors under the user's rules."""
@@ -116,7 +136,7 @@ class Session:
         for findings, blocking in result.report.about_documents():
             diagnostics += self.rules(map(result.place, findings), blocking)
         if result.report.about_objects():
-            diagnostics += self.rules(self.place(result), False)
+            diagnostics += self.rules(_without_hash(self.place(result), result), False)
         return diagnostics
 
     def compile_each(self) -> Iterator[Outcome]:
@@ -126,7 +146,7 @@ class Session:
         for job in self.jobs:
             compiled, diagnostics = self.compile(job)
             if compiled is not None:
-                claims = claims_of(compiled.manifests)
+                claims = claims_of(compiled.manifests, compiled.name)
                 between = map(job.place_built, lint_all_jobs(claims, services, self.options))
                 diagnostics += self.rules(between, False)
             yield compiled, diagnostics
@@ -145,6 +165,14 @@ class Session:
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
         return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
+
+
+def _without_hash(placed: list[Diagnostic], result: Result) -> list[Diagnostic]:
+    """Return findings about objects under names without the hash, which would change with every edit."""
+    name = result.job.data["metadata"]["name"]
+    built = () if result.objects is None else result.objects.manifests
+    hashed = next((manifest["metadata"]["name"] for manifest in built if manifest["kind"] == "JobSet"), name)
+    return placed if hashed == name else [replace(d, object=d.object.replace(hashed, name)) for d in placed]
 
 
 def option_notes(options: Options) -> list[Diagnostic]:

@@ -105,6 +105,7 @@ def view_diff(before: Compilation, after: Compilation) -> View:
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import chosen_method
     from trainc.features.diff.model import Side
+    from trainc.features.diff.sides import names_of
     from trainc.features.diff.text import diff_text
     from trainc.features.diff.verdicts import JobSetRules
     from trainc.kube.releases import NEWEST_RELEASE
@@ -113,10 +114,10 @@ def view_diff(before: Compilation, after: Compilation) -> View:
     sessions: Sequence[Session] = after.sessions or before.sessions
     options = sessions[0].options if sessions else Options()
     release = options.release or NEWEST_RELEASE
-    sides = Side("before", before.manifests), Side("after", after.manifests)
-    return _as_lines(
-        diff_text(compare(*sides, JobSetRules(release), [chosen_method(options)], release), lambda _, text: text)
-    )
+    left = Side("before", before.manifests, names_of(before.jobs))
+    right = Side("after", after.manifests, names_of(after.jobs))
+    found = compare(left, right, JobSetRules(release), [chosen_method(options)], release)
+    return _as_lines(diff_text(found, lambda _, text: text))
 
 
 def _as_lines(text: str) -> View:
