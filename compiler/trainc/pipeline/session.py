@@ -59,7 +59,7 @@ class Session:
     cluster: Iterable[Json] | None = None
     index: InputIndex = InputIndex()
     # The objects by which the API server admits pods, of the cluster and the input.
-    around: ClusterObjects = field(default_factory=dict)
+    around: ClusterObjects = field(default_factory=dict, compare=False, repr=False)
     # Work that sessions with other jobs share: the catalog's runtimes by name, and what `prepare` returned.
     shipped: Shipped = field(default_factory=dict, compare=False, repr=False)
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
