@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from trainc.cli.command import Arguments, UsageError
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.policy import Policy
-from trainc.options import Limits, Options, layered
+from trainc.options import SETTINGS, Limits, Options, layered
 from trainc.project.configuration import Configuration, read_configuration
 from trainc.reading.files import is_overlay_folder
 from trainc.startup.records import dataclass, fields, replace
@@ -118,9 +118,7 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
 
 def _options_set(source: Arguments | Configuration) -> dict[str, Any]:
     """The fields of Options that are set in the arguments or in trainc.yaml."""
-    values = {option.name: getattr(source, option.name, None) for option in fields(Options) if option.name != "limits"}
-    if options := getattr(source, "sync_option", None):
-        values["sync_options"] = tuple(options)
+    values = {setting.name: getattr(source, setting.name, None) for setting in SETTINGS}
     return {name: value for name, value in values.items() if value is not None}
 
 
