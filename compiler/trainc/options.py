@@ -198,7 +198,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "kubernetes",
-        f"Kubernetes minor of the cluster: {', '.join(KUBERNETES)}; without it, {DEFAULT_KUBERNETES}",
+        f"Kubernetes minor of the cluster: {', '.join(KUBERNETES)} ({DEFAULT_KUBERNETES} if not set)",
         "input",
         words=KUBERNETES,
         check=normalize_kubernetes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
@@ -102,7 +102,9 @@ def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
 
 def _options(arguments: Arguments, configuration: Configuration, overlays: Sequence[Loaded]) -> Options:
     """The options from trainc.yaml, overridden by overlays, overridden by arguments."""
-    chosen = layered(_options_set(configuration), *(overlay.settings for overlay in overlays), _options_set(arguments))
+    given = {setting.name: getattr(arguments, setting.name, None) for setting in SETTINGS}
+    explicit = {name: value for name, value in given.items() if value is not None}
+    chosen = layered(configuration.options, *(overlay.settings for overlay in overlays), explicit)
     try:
         options = Options(**chosen, limits=limits_of(arguments))
     except ValueError as error:
@@ -114,12 +116,6 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
         if problems:
             raise CompileError(problems)
     return options
-
-
-def _options_set(source: Arguments | Configuration) -> dict[str, Any]:
-    """The fields of Options that are set in the arguments or in trainc.yaml."""
-    values = {setting.name: getattr(source, setting.name, None) for setting in SETTINGS}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def limits_of(arguments: Arguments) -> Limits:
