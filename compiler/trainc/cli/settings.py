@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.policy import Policy
-from trainc.options import Limits, Options, layered
+from trainc.options import SETTINGS, Limits, Options, layered
 from trainc.project.configuration import Configuration, read_configuration
 from trainc.reading.files import is_overlay_folder
 from trainc.startup.records import dataclass, fields, replace
@@ -103,7 +103,9 @@ def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
 
 def _options(arguments: Arguments, configuration: Configuration, overlays: Sequence[Loaded]) -> Options:
     """The options from trainc.yaml, overridden by overlays, overridden by arguments."""
-    chosen = layered(_options_set(configuration), *(overlay.settings for overlay in overlays), _options_set(arguments))
+    given = {setting.name: getattr(arguments, setting.name, None) for setting in SETTINGS}
+    explicit = {name: value for name, value in given.items() if value is not None}
+    chosen = layered(configuration.options, *(overlay.settings for overlay in overlays), explicit)
     try:
         options = Options(**chosen, limits=limits_of(arguments))
     except ValueError as error:
@@ -115,14 +117,6 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
         if problems:
             raise CompileError(problems)
     return options
-
-
-def _options_set(source: Arguments | Configuration) -> dict[str, Any]:
-    """The fields of Options that are set in the arguments or in trainc.yaml."""
-    values = {option.name: getattr(source, option.name, None) for option in fields(Options) if option.name != "limits"}
-    if options := getattr(source, "sync_option", None):
-        values["sync_options"] = tuple(options)
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def limits_of(arguments: Arguments) -> Limits:

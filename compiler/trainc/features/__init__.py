@@ -64,7 +64,7 @@ FEATURES = (
     Feature("policies", adds={"judge": ".read_policies"}),
     Feature(
         "sweeps",
-        adds={"matrix": "command.read_matrix_option", "schema Sweep": "matrix.sweep_schema"},
+        adds={"matrix": "command.read_matrix_option", "document kind": "matrix.SWEEP"},
     ),
     Feature(
         "migrate",

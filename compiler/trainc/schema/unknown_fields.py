@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path
@@ -342,13 +342,15 @@ def suggest_name(text: str, *, letter_first: bool) -> str:
     return name if fits else ""
 
 
-def suggest_list(path: Path, value: Any) -> str:
-    """Suggest a list instead of the single string or mapping at `path`."""
+def suggest_list(path: Path, value: Any, items: Mapping[str, Any]) -> str:
+    """Suggest a list instead of the single string or mapping at `path`; `items` is the schema of its items."""
     field = path[-1]
     if field == "env" and isinstance(value, dict):
         return f"write a list: env: [{', '.join(_variable(str(k), v) for k, v in value.items())}]"
     if field in ("command", "args") and isinstance(value, str):
         return f"write a list: {field}: {_words(value, shell=field == 'command')}"
+    if items.get("type") == "string" and isinstance(value, str) and not is_template(value):
+        return f"write a list: {field}: [{_text(value)}]"
     return "write a list, each item after '- '"
 
 
@@ -486,7 +488,7 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
         _other_word(owner, name, node.value)
         or _inner_hint(node, owner, name, release)
         or release_hint(owner, name, release)
-        or _spelling_hint(owner, name, release)
+        or spelling_hint(name, definition(release, owner).fields)
         or _outer_hint(node, name, release)
         or placement_hint(owner, name, node.value.get(name), release)
         or _deeper_hint(owner, name, release)
@@ -522,8 +524,9 @@ def _outer_hint(node: Node, name: str, release: str) -> str:
     return ""
 
 
-def _spelling_hint(owner: str, name: str, release: str) -> str:
-    known = list(definition(release, owner).fields)
+def spelling_hint(name: str, known: Iterable[str]) -> str:
+    """Suggest the known field that `name` may be a misspelling of; empty if there is none."""
+    known = list(known)
     same = [field for field in known if field.lower() == name.replace("_", "").replace("-", "").lower()]
     near = same or near_names(name, known, limit=1)
     return f"did you mean {near[0]}?" if near else ""
