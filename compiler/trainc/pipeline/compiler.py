@@ -24,7 +24,7 @@ from trainc.options import Options
 from trainc.pipeline import index as resolve
 from trainc.pipeline.index import InputIndex
 from trainc.pipeline.lowering import has_several_pods, lower, lower_job, with_trainer, without_unserved_initializers
-from trainc.pipeline.patches import apply_patches, infer_roles, read_roles, replaced_lists
+from trainc.pipeline.patches import apply_patches, at_patch, infer_roles, read_roles, replaced_lists
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import registry
 from trainc.plugins.plugin import ExtensionPoint
@@ -178,8 +178,13 @@ class Result:
 
     def placed(self, findings: Sequence[Finding]) -> list[Diagnostic]:
         """Return findings about the TrainJob or its runtime as diagnostics, with positions in those documents."""
-        runtime = self.runtime or self.job
-        return [(runtime if finding.about == "runtime" else self.job).place(finding) for finding in findings]
+        return [self._place(finding) for finding in findings]
+
+    def _place(self, finding: Finding) -> Diagnostic:
+        if finding.about == "runtime" and self.runtime and self.info and self.trainjob and self.trainjob.patches:
+            finding = at_patch(finding, self.info.template, self.runtime.data, self.trainjob.patches)
+        home = self.runtime if finding.about == "runtime" else self.job
+        return (home or self.job).place(finding)
 
 
 def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
