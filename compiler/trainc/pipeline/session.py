@@ -62,6 +62,8 @@ class Session:
     # Work that sessions with other jobs share: the catalog's runtimes by name, and what `prepare` returned.
     shipped: Shipped = field(default_factory=dict, compare=False, repr=False)
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
+    # Jobs that only the judge refuses. Other checks of their objects still make sense.
+    denied: list[CompiledJob] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def release(self) -> Release:
@@ -105,16 +107,23 @@ class Session:
         """Compile one of the jobs. Return the compiled job, or None if it has errors, and its diagnostics."""
         result = compile_job(job, self, trace)
         objects, report = result.objects, result.report
+        judged: Sequence[tuple[str, Finding]] = ()
         if objects is not None:
-            judged = [*pod_refusals(objects.manifests, self.around, self.refused_pods)]
-            judged += self.judge(objects.manifests) if self.judge is not None else ()
-            report.add("judges", [replace(finding, about=label) for label, finding in judged])
+            judged = self.judge(objects.manifests) if self.judge is not None else ()
+            found = (*pod_refusals(objects.manifests, self.around, self.refused_pods), *judged)
+            report.add("judges", [replace(finding, about=label) for label, finding in found])
         diagnostics = self.placed(result)
-        if objects is None or has_errors(diagnostics):
+        if objects is None:
             return None, diagnostics
         metadata = job.data["metadata"]
         namespace, name, file = metadata.get("namespace", ""), metadata["name"], job.document.file
-        return CompiledJob(namespace, name, objects.manifests, objects.secrets, file), diagnostics
+        compiled = CompiledJob(namespace, name, objects.manifests, objects.secrets, file)
+        if not has_errors(diagnostics):
+            return compiled, diagnostics
+        by_judge = {finding.code for _, finding in judged}
+        if all(diagnostic.code in by_judge for diagnostic in diagnostics if diagnostic.severity == "error"):
+            self.denied.append(compiled)
+        return None, diagnostics
 
     @property
     def refused_pods(self) -> Severity:
