@@ -69,7 +69,7 @@ def _judged(objects: Objects, policies: Policies, kubernetes: str | None) -> lis
     unusable: list[Diagnostic] = [*problems, *more]
     if has_errors(unusable):
         raise AssertionError("the policies cannot be used:" + "".join(f"\n  {one}" for one in unusable))
-    manifests = getattr(objects, "manifests", objects)
+    manifests: Any = getattr(objects, "manifests", objects)
     found = [] if judge is None else judge([manifests] if isinstance(manifests, Mapping) else manifests)
     skipped = [one for one in more if one.code == "PolicyNotEvaluated" and one.severity == "warning"]
     return [*found, *((one.object, Finding(one.code, one.severity, one.message)) for one in skipped)]
