@@ -46,7 +46,7 @@ def compiled() -> Compilation:
 def test_a_denial_is_asserted(compiled: Compilation) -> None:
     assert_denied(compiled, POLICY)
     assert_denied(compiled.manifests, POLICY, by="team")
-    assert_denied(compiled.manifests[-1], [POLICY, NAMESPACE], by="Pod Security")
+    assert_denied(compiled.manifests[-1], [POLICY, NAMESPACE], by="PodSecurity")
 
 
 def test_a_denial_by_another_policy_is_not_enough(compiled: Compilation) -> None:

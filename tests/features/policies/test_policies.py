@@ -408,7 +408,10 @@ def test_the_labels_of_a_namespace_are_applied(labels: dict[str, str], found: se
 
 def test_pod_security_says_what_to_write() -> None:
     result = checked(secured(enforce="restricted"))
-    assert 'Pod Security restricted:latest: runAsNonRoot != true (pod or container "node" must set' in result.stderr
+    assert (
+        'violates PodSecurity "restricted:latest": runAsNonRoot != true (pod or container "node" must set'
+        in result.stderr
+    )
     assert "write in the pod's spec: `securityContext: {runAsNonRoot: true}`" in result.stderr
     assert [line.split()[0] for line in messages(result, "PolicyWarned")] == ["Job"], (
         "as the API server warns of the Job"

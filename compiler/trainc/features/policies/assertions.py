@@ -28,15 +28,15 @@ def assert_denied(
 ) -> None:
     """Assert that a cluster with these policies would deny one of the objects, or a Job or Pod that it becomes.
 
-    `by` is the name of the policy, or "Pod Security". `policies` may hold Namespaces and parameters as well.
+    `by` is the name of the policy, or "PodSecurity". `policies` may hold Namespaces and parameters as well.
     """
     __tracebackhide__ = True  # pytest omits this frame from its report
     found = _judged(objects, policies, kubernetes)
     denied = [(label, one) for label, one in found if one.code == "PolicyDenied"]
     if not any(by is None or _names(one, by) for _, one in denied):
         who = "no policy" if by is None else by
-        said = "".join(f"\n  {label}: {one.message}" for label, one in found) or " nothing"
-        raise AssertionError(f"{who} denies these objects; the policies say:{said}")
+        answers = "".join(f"\n  {label}: {one.message}" for label, one in found) or " nothing"
+        raise AssertionError(f"{who} denies these objects; the policies say:{answers}")
 
 
 def assert_allowed(objects: Objects, policies: Policies, *, kubernetes: str | None = None) -> None:
@@ -54,7 +54,7 @@ def assert_allowed(objects: Objects, policies: Policies, *, kubernetes: str | No
 
 
 def _names(finding: Finding, policy: str) -> bool:
-    return finding.message.startswith((f"policy {policy}: ", f"{policy} ", f"{policy}:"))
+    return finding.message.startswith((f"policy {policy}: ", f'violates {policy} "'))
 
 
 def _judged(objects: Objects, policies: Policies, kubernetes: str | None) -> list[tuple[str, Finding]]:

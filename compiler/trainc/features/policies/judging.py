@@ -138,7 +138,7 @@ class Judge:
         where: Path = () if is_pod else ("spec", "template")
         denied = violations(required["enforce"], pod, self.minor) if is_pod else []
         for one in denied:
-            message = f"Pod Security {required['enforce']}: {one}"
+            message = f'violates PodSecurity "{required["enforce"]}": {one}'
             hint = f"{one.hint}; see {_POD_SECURITY}"
             path = (*where, *one.path)
             yield Finding("PolicyDenied", "error", message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
@@ -146,7 +146,7 @@ class Judge:
             found = violations(required[mode], pod, self.minor)
             if found:
                 code, severity = _CODES[action]
-                message = f"Pod Security {required[mode]}: would violate it: {', '.join(map(str, found))}"
+                message = f'would violate PodSecurity "{required[mode]}": {", ".join(map(str, found))}'
                 path = (*where, *found[0].path)
                 hint = f"{found[0].hint}; see {_POD_SECURITY}"
                 yield Finding(code, severity, message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
