@@ -6,21 +6,29 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from trainc.features.policies import judge_of
 from trainc.findings import Diagnostic, Finding, has_errors
 from trainc.options import Options
 from trainc.reading.files import STDIN, read_paths
 
-if TYPE_CHECKING:
-    from trainc.compilation import Compilation
-
 # Paths, YAML text (of several lines) or documents, one or several.
 Policies: TypeAlias = (
     "str | os.PathLike[str] | Mapping[str, Any] | Sequence[str | os.PathLike[str] | Mapping[str, Any]]"
 )
-Objects: TypeAlias = "Compilation | Mapping[str, Any] | Sequence[Mapping[str, Any]]"
+Manifest: TypeAlias = Mapping[str, Any]
+
+
+class Compiled(Protocol):
+    """A `trainc.Compilation`, or another object with manifests."""
+
+    @property
+    def manifests(self) -> Sequence[Manifest]:
+        """The manifests."""
+
+
+Objects: TypeAlias = "Compiled | Manifest | Sequence[Manifest]"
 
 
 def assert_denied(
