@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias
 
 from trainc.features.policies import judge_of
 from trainc.findings import Diagnostic, Finding, has_errors
+from trainc.kube.documents import Json
 from trainc.options import Options
 from trainc.reading.files import STDIN, read_paths
 
@@ -17,18 +18,17 @@ from trainc.reading.files import STDIN, read_paths
 Policies: TypeAlias = (
     "str | os.PathLike[str] | Mapping[str, Any] | Sequence[str | os.PathLike[str] | Mapping[str, Any]]"
 )
-Manifest: TypeAlias = Mapping[str, Any]
 
 
 class Compiled(Protocol):
     """A `trainc.Compilation`, or another object with manifests."""
 
     @property
-    def manifests(self) -> Sequence[Manifest]:
+    def manifests(self) -> Sequence[Json]:
         """The manifests."""
 
 
-Objects: TypeAlias = "Compiled | Manifest | Sequence[Manifest]"
+Objects: TypeAlias = "Compiled | Json | Sequence[Json]"
 
 
 def assert_denied(
