@@ -39,13 +39,13 @@ def _foreign(training: Training, launch: Launch) -> Iterator[Finding]:
             yield from _single_process(training, launch)
         return
     refused = launcher.reaches == "hosts" and launcher.options  # By the launcher itself, if it has no list of hosts.
-    if _is_told(training, launch) or (refused and launch.given(launcher.nodes) is not None):
+    if _is_configured(training, launch) or (refused and launch.given(launcher.nodes) is not None):
         return
     # Never an error: pods that train independently do run, and may be intended.
     yield training.finding("ForeignLauncher", "warning", *_foreign_words(training, launch), launch.index)
 
 
-def _is_told(training: Training, launch: Launch) -> bool:
+def _is_configured(training: Training, launch: Launch) -> bool:
     """Return whether options, or variables that stand for them, say how many nodes there are and where they meet."""
     launcher, known = launch.launcher, {**training.variables, **launch.variables}
 
