@@ -146,7 +146,7 @@ def _uncounted(training: Training) -> Iterator[Finding]:
     )
     hint = f"set numProcPerNode: {devices} in spec.trainer"
     job, entry = training.job, training.entry
-    requested = (job.trainer.resources_per_node if job.trainer else None) or {}
+    requested = job.trainer.resources_per_node or {}
     for kind in ("limits", "requests"):
         if training.device in (requested.get(kind) or {}):
             path: Path = ("spec", "trainer", "resourcesPerNode", kind, training.device)
