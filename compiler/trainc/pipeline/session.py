@@ -41,6 +41,16 @@ def place_at_home(
     return [home.place_built(label, finding) for label, finding in result.object_findings]
 
 
+# Fields that decide how many processes a job has, and findings that would be about other numbers without them.
+_SIZES = frozenset(("numNodes", "numProcPerNode", "resourcesPerNode"))
+_BY_SIZE = frozenset(
+    (
+        *("RanksDoNotMeet", "TorchrunArgOverridesPolicy", "ParallelismMismatch", "BatchDoesNotDivide", "NoLauncher"),
+        *("TensorParallelAcrossNodes", "InvalidLauncherArguments"),
+    )
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """Everything that is needed to compile one input. Create one with `Session.of`.
@@ -90,7 +100,13 @@ class Session:
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """Return a copy of the session with the TrainJobs of `documents`, and their diagnostics, instead of its own."""
         indexed = index_documents(documents, (), self.release.minor, self.options, self.index.dialect_context)
-        index = replace(self.index, jobs=indexed.jobs, references=indexed.references, diagnostics=indexed.diagnostics)
+        index = replace(
+            self.index,
+            jobs=indexed.jobs,
+            references=indexed.references,
+            diagnostics=indexed.diagnostics,
+            parts=indexed.parts,
+        )
         return replace(self, index=with_catalog(index, self.catalog))
 
     @property
@@ -101,13 +117,28 @@ class Session:
     def diagnostics(self) -> list[Diagnostic]:
         """Return the problems of the documents that are known before compilation.
 
-        They include missing runtimes of TrainJobs that were refused for other reasons.
+        They include missing runtimes of TrainJobs that were refused for other reasons, and what is wrong with the rest of
+        these jobs.
         """
         found = list(self.index.diagnostics)
         for document, reference in self.index.references:
             _, findings = find_runtime(reference, self.index, self.release)
             found += [document.place(finding) for finding in findings if finding.severity == "error"]
-        return self.rules(found, True)
+        return [*self.rules(found, True), *self._of_parts(found)]
+
+    def _of_parts(self, known: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+        """Yield the diagnostics of refused jobs that do not depend on what was refused in them."""
+        reported = {(diagnostic.code, diagnostic.path) for diagnostic in known}
+        for job, refused in self.index.parts:
+            sized = not _SIZES.isdisjoint(refused)
+            for diagnostic in self.compile(job)[1]:
+                follows = sized and diagnostic.code in _BY_SIZE
+                if (
+                    diagnostic.object == job.label
+                    and not follows
+                    and (diagnostic.code, diagnostic.path) not in reported
+                ):
+                    yield diagnostic
 
     def compile(self, job: ValidDocument, observer: Observer | None = None) -> Outcome:
         """Compile one of the jobs. `observer` is notified of each step.

@@ -188,6 +188,65 @@ def check_document(
     return valid, diagnostics
 
 
+# How often fields are removed: what is left may be refused for another reason.
+_MOST_ROUNDS = 4
+# Fields without which there is nothing left to check.
+_NEEDED = frozenset(
+    (("spec",), ("metadata",), ("metadata", "name"), ("spec", "runtimeRef"), ("kind",), ("apiVersion",))
+)
+
+
+def valid_part(document: Document, release: str, options: Options) -> tuple[ValidDocument, frozenset[str]] | None:
+    """Return a refused document without the fields that its schema refuses, and the names on their paths.
+
+    Returns None if the rest is not valid either, or for a dialect, whose paths are those of another document.
+    """
+    if dialect_of(document.data) is not None or list(_wrong_dialect(document.data, None, options)):
+        return None
+    left: Json = document.data
+    removed: set[str] = set()
+    for _ in range(_MOST_ROUNDS):
+        data, findings = _check(_with_namespace(left, options.namespace), None, release, options.semantics)
+        wrong = [finding.path for finding in findings if finding.severity == "error"]
+        if not wrong:
+            return ValidDocument(document, data), frozenset(removed)
+        for path in wrong:
+            shorter = _without(left, path)
+            if shorter is None:
+                return None
+            left = shorter
+            removed.update(map(str, path))
+    return None
+
+
+def _without(data: Json, path: Path) -> Json | None:
+    """Return a copy without the field at `path`, or without what misses it; None if that is needed.
+
+    A list with an item that cannot be kept is removed as a whole, so that the places of other items stay right.
+    """
+    while path and not (isinstance(path[-1], str) and _has(data, path)):
+        path = path[:-1]
+    if not path or path in _NEEDED:
+        return None
+    copied: Any = dict(data)
+    inner = copied
+    for step in path[:-1]:
+        inner[step] = inner[step].copy()
+        inner = inner[step]
+    del inner[path[-1]]
+    shorter: Json = copied
+    return shorter
+
+
+def _has(data: Any, path: Path) -> bool:
+    for step in path:
+        is_there = step in data if isinstance(data, dict) else isinstance(data, list) and isinstance(step, int)
+        if not is_there or (isinstance(data, list) and not 0 <= int(step) < len(data)):
+            return False
+        data = data[step]
+    return True
+
+
 def _schema(data: Json, dialect: Dialect | None, release: str, options: Options) -> tuple[Json, list[Finding]]:
     written = _with_namespace(data, options.namespace)
     if written["kind"] == "TrainJob" or dialect is not None:
