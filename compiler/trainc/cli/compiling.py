@@ -148,9 +148,8 @@ def start(  # noqa: PLR0913 - all but three go by their names
         inputs, tally = matrix.expand(inputs)
     rules = settings.policy(stdin)
     judge, problems = judge_of(settings, inputs.documents)
-    session = Session.of(
-        inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules, judge, cluster
-    )
+    session = Session(settings.options, inputs.catalog, place, rules, judge, cluster)
+    session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     found = rules([*inputs.diagnostics, *problems, *skipped], True)
     return Run(settings, inputs, session, Files(stdin), step, found, tally)

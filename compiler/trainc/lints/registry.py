@@ -218,8 +218,8 @@ class _Read:
         return self._trainings
 
 
-def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options) -> Iterator[tuple[str, Finding]]:
-    """Yield findings that depend on several jobs, each with its object's label.
+def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options) -> Iterator[Finding]:
+    """Yield findings about objects that depend on several jobs.
 
     `services` collects the Services of all jobs of the input, and is updated by each call.
     """

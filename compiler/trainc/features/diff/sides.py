@@ -67,8 +67,8 @@ class ManifestSet:
 def manifest_set(inputs: Inputs, options: Options, rules: Rules = keep_severities) -> ManifestSet:
     """The manifests that `inputs` lead to, empty if they contain no job. Raises CompileError if anything is wrong."""
     if holds_jobs(inputs):
-        session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules)
-        compiled = session.compile_all(inputs.diagnostics)
+        session = Session(options, inputs.catalog, place, rules)
+        compiled = session.with_input(inputs.documents, inputs.runtime_sources).compile_all(inputs.diagnostics)
         found = ManifestSet(compiled.manifests, compiled.diagnostics, True, names_of(compiled.jobs))
     else:
         found = _read_rendered(inputs, options.release or NEWEST_RELEASE)

@@ -122,7 +122,7 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
     for _, home, claims in sorted(entries, key=_order):
         between = list(lint_all_jobs(claims, services, session.options))
         if home is not None:
-            found += session.rules([home.place_built(*about) for about in between], False)
+            found += session.rules(map(home.place_built, between), False)
     return compiled, found
 
 
@@ -226,7 +226,8 @@ class Opened:
                 documents, sources, catalog = stack.documents, stack.sources, stack.catalog
                 documents = [document for document in documents if not _is_job(document)]
             judge, _ = judge_of(settings, self._documents)
-            self._shared = Session.of(documents, sources, options, catalog, place, judge=judge, cluster=()), stack
+            session = Session(options, catalog, place, judge=judge, cluster=())
+            self._shared = session.with_input(documents, sources), stack
         return self._shared
 
     def _jobs_with(self, own: Sequence[Document]) -> list[Document]:

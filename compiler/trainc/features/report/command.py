@@ -120,7 +120,7 @@ def _fits(compiled: Sequence[OneJob], documents: Sequence[Document], settings: S
 
 
 def _job(number: int, one: OneJob, options: Options, fit: Mapping[str, str], link: Link) -> Job:
-    explained = explanation(one.recorder, options)
+    explained = explanation(one.recorder)
     name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
     graph = read_graph(one.compiled.manifests, enabled(options.plugins))
     return Job(
