@@ -94,15 +94,18 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             ArgumentsDropped ClaimOnSeveralNodes CountsIgnoreRuntimeResources DeadlineNotPropagated DuplicateSubdomain
             EnvSourceLost ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened FluxTasksWantAllGPUs
             ForeignLauncher FormerHostName GangIgnoresLimits GangIgnoresReplicas GangNeverComplete HeldAfterEnd
-            HeredocRewritten IdleDevices InitializerNotOrdered InitializerVolumeNotShared LauncherMultiplied
+            HeredocRewritten IdleDevices InitializerNotOrdered InitializerVolumeNotShared InvalidVariableValue LauncherMultiplied
             LoRAIgnored MPIImagesDiffer MPINodesAwaited ManagedByNotPropagated MasterAddressWrong
             MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
-            ModelNotOfRecipe MoreProcessesThanDevices NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
+            ModelNotOfRecipe MoreProcessesThanDevices NoLauncher OutputDeletedWithJob PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
             ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TensorParallelAcrossNodes TorchrunArgOverridesPolicy
             TypographicCharacter UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,
-        "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyNeedsGate TopologyWithoutQueue",
+        "info": """
+            DataNotMounted MoreThreadsThanCPUs OutputNotKept QueuedBehindInitializer RestartsMultiply RetainedClaim
+            TopologyNeedsGate TopologyWithoutQueue UnsuitableSharedMemory
+        """,
     },
     "admission": {
         "error": """

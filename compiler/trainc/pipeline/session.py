@@ -39,6 +39,16 @@ def place_at_home(result: Result) -> list[Diagnostic]:
     return [result.home.place_built(finding) for finding in result.report.about_objects()]
 
 
+# Fields that decide how many processes a job has, and findings that would be about other numbers without them.
+_SIZES = frozenset(("numNodes", "numProcPerNode", "resourcesPerNode"))
+_BY_SIZE = frozenset(
+    (
+        *("RanksDoNotMeet", "TorchrunArgOverridesPolicy", "ParallelismMismatch", "BatchDoesNotDivide", "NoLauncher"),
+        *("TensorParallelAcrossNodes", "InvalidLauncherArguments", "TooManyNodes", "MultiNodeLoRA"),
+    )
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One compilation: how to compile, and the documents that are compiled, added by `with_input`.
@@ -77,9 +87,14 @@ class Session:
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """Return a copy of the session with the TrainJobs of `documents`, and their diagnostics, instead of its own."""
         indexed = index_documents(documents, (), self.release.minor, self.options, self.index.dialect_context)
-        return self._with(
-            replace(self.index, jobs=indexed.jobs, references=indexed.references, diagnostics=indexed.diagnostics)
+        index = replace(
+            self.index,
+            jobs=indexed.jobs,
+            references=indexed.references,
+            diagnostics=indexed.diagnostics,
+            parts=indexed.parts,
         )
+        return self._with(index)
 
     def _with(self, index: InputIndex) -> Session:
         if self.catalog is not None:
@@ -95,13 +110,24 @@ class Session:
     def diagnostics(self) -> list[Diagnostic]:
         """Return the problems of the documents that are known before compilation.
 
-        They include missing runtimes of TrainJobs that were refused for other reasons.
+        They include missing runtimes of TrainJobs that were refused for other reasons, and what is wrong with the rest of
+        these jobs.
         """
         found = list(self.index.diagnostics)
         for document, reference in self.index.references:
             _, findings = find_runtime(reference, self.index, self.release)
             found += [document.place(finding) for finding in findings if finding.severity == "error"]
-        return self.rules(found, True)
+        return [*self.rules(found, True), *self._of_parts(found)]
+
+    def _of_parts(self, known: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+        """Yield the diagnostics of refused jobs that do not depend on what was refused in them."""
+        reported = {(diagnostic.code, diagnostic.source) for diagnostic in known}
+        for job, guessed in self.index.parts:
+            ignored = _BY_SIZE if not _SIZES.isdisjoint(guessed) else ()
+            for diagnostic in self.compile(job)[1]:
+                at_home = diagnostic.source is None or diagnostic.source.file == job.document.file
+                if at_home and diagnostic.code not in ignored and (diagnostic.code, diagnostic.source) not in reported:
+                    yield diagnostic
 
     def compile(self, job: ValidDocument, trace: Trace = SILENT) -> Outcome:
         """Compile one of the jobs. Return the compiled job, or None if it has errors, and its diagnostics."""
