@@ -124,7 +124,7 @@ bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write
 	@$(LOCKED) locks/bench.txt
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench \
-		--constraint locks/development.txt --constraint locks/bench.txt '.[watch]' rjsonnet
+		--constraint locks/development.txt --constraint locks/bench.txt '.' rjsonnet
 	@test -z '$(BEFORE)' || { rm -rf build/before && mkdir -p build/before && \
 		git archive $(BEFORE) | tar -x -C build/before && \
 		$(UV) venv --quiet --clear --python $(BIN)/python build/bench-before && \

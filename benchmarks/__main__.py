@@ -1,6 +1,6 @@
 """`python -m benchmarks PYTHON KUBECTL [BEFORE]`: run all benchmarks and write docs/benchmarks.md with its plot.
 
-PYTHON belongs to an environment with a regular installation of trainc with the extra `watch`, and rjsonnet. BEFORE
+PYTHON belongs to an environment with a regular installation of trainc and rjsonnet. BEFORE
 belongs to one with another version of trainc to compare with.
 """
 
@@ -11,24 +11,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.imports import import_times
-from benchmarks.jobs import RELEASE, RUNTIME, change_one, folders, parsed, trainjob
+from benchmarks.jobs import RELEASE, RUNTIME, folders, parsed, trainjob
 from benchmarks.plot import plot
 from benchmarks.processes import Run, medians
-from benchmarks.report import BEFORE, CACHED, RJSONNET, RJSONNET_READING, THOUSAND, Measured, report
+from benchmarks.report import BEFORE, RJSONNET, RJSONNET_READING, THOUSAND, Measured, report
 from benchmarks.templating import EVALUATE, check_templates, write_templates
-from benchmarks.watching import seconds_per_save
 
 # Numbers of rounds; long commands get fewer.
 RUNS = {1: 15, 10: 9, 100: 7, 1_000: 3, 10_000: 3}
 KUSTOMIZE_UP_TO = 1_000
-SEVERAL_PROCESSES_FROM = 1_000
-CACHE_FROM = 1_000
 RUNS_ALONE = 7
 # Rounds for the stages: enough to outlast a slow moment of the machine.
 TURNS = 5
@@ -44,7 +40,6 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         processes = {count: _processes(Path(folder), count, trainc, kubectl, before) for count in RUNS}
         alone = _alone(Path(folder), python, kubectl, before)
-        watched = seconds_per_save(trainc, folders(Path(folder), 1_000)[0], Path(folder, "watched"))
         passes = _passes(Path(folder), [python, before] if before else [python])
         job = f"{folder}/trainc-1"
         cold = import_times(python, ["-m", "trainc", "build", job, "--release", RELEASE])
@@ -52,9 +47,7 @@ def main() -> None:
     imports = {"import trainc": import_times(python, ["-c", "import trainc"])}
     for command in COMMANDS:
         imports[f"trainc {command} --help"] = import_times(python, ["-m", "trainc", command, "--help"])
-    measured = Measured(
-        processes, alone, stages, passes, watched, cold, imports, (_version_of(kubectl), _rjsonnet_of(python))
-    )
+    measured = Measured(processes, alone, stages, passes, cold, imports, (_version_of(kubectl), _rjsonnet_of(python)))
     (DOCS / "benchmarks.svg").write_text(plot(processes))
     (DOCS / "benchmarks.md").write_text(report(measured))
 
@@ -69,17 +62,11 @@ def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: str 
         commands[BEFORE] = [str(Path(before).with_name("trainc")), *build[1:]]
     if count <= KUSTOMIZE_UP_TO:
         commands["kustomize"] = [kubectl, "kustomize", str(theirs)]
-    if count >= SEVERAL_PROCESSES_FROM and (os.cpu_count() or 1) > 1:
-        commands["trainc -j 0"] = [*build, "-j", "0"]
-    edits = {}
-    if count >= CACHE_FROM:
-        commands[CACHED] = [*build, "--cache", str(folder / f"cache-{count}")]
-        edits[CACHED] = partial(change_one, ours)
     if count > KUSTOMIZE_UP_TO:
         # Alternates with the larger build, so that the ratio is not affected by changes in machine speed.
         commands[THOUSAND] = [trainc, "build", str(folders(folder, 1_000)[0]), "--release", RELEASE, "--quiet"]
     print(f"{count} jobs ...", file=sys.stderr)
-    return medians(commands, RUNS[count], edits)
+    return medians(commands, RUNS[count])
 
 
 def _alone(folder: Path, python: str, kubectl: str, before: str | None) -> dict[str, Run]:
@@ -97,7 +84,7 @@ def _alone(folder: Path, python: str, kubectl: str, before: str | None) -> dict[
         "kustomize": [kubectl, "kustomize", str(theirs)],
     }
     print("1000 JobSets alone ...", file=sys.stderr)
-    return medians(commands, RUNS_ALONE, {})
+    return medians(commands, RUNS_ALONE)
 
 
 def _passes(folder: Path, pythons: Sequence[str]) -> list[float]:

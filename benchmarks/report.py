@@ -19,7 +19,6 @@ _STAGES = {
     "whole": "all of it: from text to text",
 }
 # One job has changed since the last build.
-CACHED = "trainc --cache, one job changed"
 # In addition to 10,000 jobs, to show how the time grows.
 THOUSAND = "trainc, the 1,000 jobs again"
 # The version to compare with.
@@ -34,7 +33,7 @@ class Measured:
     """All results: runs by number of jobs and command; seconds by stage; milliseconds by module.
 
     `alone` are runs for a thousand JobSets without PodGroups; `passes` are the seconds per job of this version and, if
-    measured, of the earlier one; `watched` are the processor seconds per save; `programs` are the versions of the other
+    measured, of the earlier one; `programs` are the versions of the other
     programs.
     """
 
@@ -42,7 +41,6 @@ class Measured:
     alone: Mapping[str, Run]
     stages: Mapping[str, float]
     passes: Sequence[float]
-    watched: float
     cold: dict[str, float]
     imports: Mapping[str, dict[str, float]]
     programs: tuple[str, str]
@@ -122,9 +120,7 @@ def _goals(measured: Measured) -> Iterator[str]:
         ("1,000 JobSets, relative to rjsonnet of parameters", _share(alone, RJSONNET), 0.6, ""),
         ("1,000 JobSets, relative to kustomize", _share(alone, "kustomize"), 0.1, ""),
         ("1,000 JobSets and PodGroups, relative to kustomize", _share(thousand, "kustomize"), 0.1, ""),
-        ("a save while `--watch` runs, of 1,000 jobs", measured.watched * 1000, 50, " ms"),
         ("10,000 jobs, relative to 1,000", most["trainc"].cpu / most[THOUSAND].cpu, 11, ""),
-        ("10,000 jobs, one changed, with --cache, relative to all", most[CACHED].cpu / most["trainc"].cpu, 0.15, ""),
         ("10,000 jobs, peak memory", most["trainc"].memory, 200, " MB"),
     ]
     if BEFORE in alone:

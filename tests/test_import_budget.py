@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from trainc.features import FEATURES
 from trainc.plugins.registry import FOLDERS
 
 RECORD = """
@@ -33,7 +34,7 @@ spec:
 """
 # Each takes between one and eighty milliseconds, and nothing that compiles plain documents needs one of them.
 HEAVY = {
-    *("yaml", "ruamel", "jsonschema", "jinja2", "deepmerge", "watchfiles", "dask"),
+    *("yaml", "ruamel", "jsonschema", "jinja2", "deepmerge", "dask"),
     *("asyncio", "concurrent", "dataclasses", "datetime", "decimal", "difflib", "email", "hashlib", "inspect"),
     *("json", "logging", "multiprocessing", "pathlib", "random", "shutil", "subprocess", "tempfile"),
     *("threading", "urllib", "uuid", "xml"),
@@ -47,7 +48,8 @@ BEHIND = ("passes", "explain", "lints")
 CONCERNED = {("torch", "passes"), ("jobset", "passes")}
 # What does not concern a job of torch without gang, initializer, Secret or dialect.
 UNCONCERNED = {
-    *(f"trainc.{name}" for name in ("batch", "features", "project.overlays")),
+    *(f"trainc.features.{feature.name}" for feature in FEATURES),
+    "trainc.project.overlays",
     *(f"trainc.explain.{name}" for name in ("history", "model", "replay", "text")),
     *(f"trainc.admission.{name}" for name in ("rendered", "updates")),
     # The record of each, in its `__init__`, is light: others read it for every job.

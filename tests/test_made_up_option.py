@@ -20,15 +20,9 @@ OPTION: Edits = {
     ],
 }
 # The code that uses it, here for an annotation.
-USE: Edits = {
-    "compiler/trainc/emit/delivery.py": [
-        (
-            '    if options.delivery == "argocd":',
-            '    manifests = [with_annotations(each, {"pays": options.cost_center}) for each in manifests]\n'
-            '    if options.delivery == "argocd":',
-        )
-    ]
-}
+DELIVER = '    if options.delivery == "argocd":'
+ANNOTATE = '    manifests = [with_annotations(each, {"pays": options.cost_center}) for each in manifests]'
+USE: Edits = {"compiler/trainc/emit/delivery.py": [(DELIVER, f"{ANNOTATE}\n{DELIVER}")]}
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -120,7 +114,6 @@ def test_another_value_of_the_flag_is_wrong_usage(source: Path, tmp_path: Path) 
     ("words", "expected"),
     [
         (["help", "delivery"], "--cost-center {none,lab}\n                        who pays for a job (default: none)"),
-        (["completion", "bash"], "--cost-center"),
         (["schema", "trainc.yaml"], '"description": "Who pays for a job.",'),
         (["schema", "Overlay"], '"description": "Who pays for a job.",'),
         (["cmp", "parameters"], '"tooltip": "who pays for a job"'),

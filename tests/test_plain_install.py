@@ -39,7 +39,7 @@ items:
 
 # command -> what it is called with
 WORDS: dict[str, list[list[str]]] = {
-    "build": [[JOB, *PLAINLY], [JOB, *PLAINLY, "-o", "out", "-j", "2", "--cache", "cache"], [JOB, "--format", "json"]],
+    "build": [[JOB, *PLAINLY], [JOB, *PLAINLY, "-o", "out"], [JOB, "--format", "json"]],
     "check": [[JOB, *PLAINLY, "--format", form] for form in ("text", "json", "github", "sarif")],
     "explain": [[JOB, *PLAINLY], [JOB, *PLAINLY, "--format", "json"]],
     "graph": [[JOB, *PLAINLY, "--format", form] for form in ("text", "mermaid", "dot", "json")],
@@ -65,7 +65,6 @@ EXTRAS = [
     (["sdk", "train.py"], "trainc[kubeflow]"),
     (["lsp"], "trainc[lsp]"),
     (["graph", JOB, *PLAINLY, "--format", "svg"], "trainc[graph]"),
-    (["build", JOB, *PLAINLY, "-o", "watched", "--watch"], "trainc[watch]"),
 ]
 
 
@@ -120,7 +119,7 @@ def test_every_command_is_tried() -> None:
     assert set(WORDS) | with_extras == {command.name for command in COMMANDS}
 
 
-@pytest.mark.parametrize("module", ["svg", "kubeflow", "watchfiles", "distributed", "pytest", "celpy", "lark", "re2"])
+@pytest.mark.parametrize("module", ["svg", "kubeflow", "distributed", "pytest", "celpy", "lark", "re2"])
 def test_no_extra_is_installed(module: str, python: Path) -> None:
     done = subprocess.run([python, "-I", "-c", f"import {module}"], capture_output=True, text=True, check=False)
     assert f"No module named {module!r}" in done.stderr

@@ -143,7 +143,7 @@ def test_other_code_under_the_same_name_finds_no_result_of_the_former(site: Path
     jobs.mkdir()
     for name in ("a", "b"):
         (jobs / f"{name}.yaml").write_text(JOB.replace("llm", name), encoding="utf-8")
-    words = ("build", "jobs", "--plugin", "acme", "--cache", str(tmp_path / "cache"))
+    words = ("build", "jobs", "--plugin", "acme")
     assert trainc(changing, tmp_path, *words).stdout.count("cost-centre: team-a") == 2
     module = changing / "acme_trainc.py"
     module.write_text(module.read_text(encoding="utf-8").replace("cost-centre", "budget"), encoding="utf-8")

@@ -13,7 +13,6 @@ import pytest
 import yaml
 from commands import Result, run
 
-from trainc.batch import spool
 from trainc.cli import build as build_output
 
 JOB = """\
@@ -144,7 +143,7 @@ def test_json_is_one_list_of_the_same_objects(write: Write) -> None:
     assert listed["items"] == list(yaml.safe_load_all(build().stdout))
 
 
-@pytest.mark.parametrize("words", [[], ["--format", "json"], ["--cache", "cache"], ["--cache", "cache", "-o", "-"]])
+@pytest.mark.parametrize("words", [[], ["--format", "json"], ["-o", "-"]])
 def test_output_that_does_not_fit_into_memory_is_the_same(
     words: list[str], write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,7 +151,6 @@ def test_output_that_does_not_fit_into_memory_is_the_same(
         write(f"{number}.yaml", job(f"j{number}"))
     expected = run("build", ".", "--release", "2.3", *words)
     monkeypatch.setattr(build_output, "_IN_MEMORY", 1000)
-    monkeypatch.setattr(spool, "_IN_MEMORY", 1000)
     assert run("build", ".", "--release", "2.3", *words) == expected
     assert len(expected.stdout) > 5000
 

@@ -64,7 +64,7 @@ def name_in(path: str) -> str:
     return name
 
 
-@pytest.mark.parametrize("more", [(), ("-j2",), ("--cache", "cache")])
+@pytest.mark.parametrize("more", [()])
 def test_a_build_without_path_writes_every_environment_as_a_whole(more: tuple[str, ...]) -> None:
     write("jobs/other.yaml", JOB.replace("llm", "other"))
     built = run("build", *more)
@@ -88,7 +88,7 @@ def test_one_environment_is_built_alone_and_leaves_the_others() -> None:
 
 def test_an_error_in_one_environment_keeps_all_output_back_and_names_it() -> None:
     write("overlays/prod/overlay.yaml", OVERLAY.format(name="prod") + ALONE)
-    for words in (("build",), ("build", "--cache", "cache"), ("check",), ("report", "-o", "out.html")):
+    for words in (("build",), ("check",), ("report", "-o", "out.html")):
         result = run(*words)
         assert (result.status, result.stdout) == (1, "")
         assert len(re.findall(r"error\[LoopbackInterface\].*\(in prod\)\n", result.stderr)) == 1, result.stderr
@@ -156,7 +156,6 @@ def test_a_path_is_about_no_environment_unless_one_is_named() -> None:
         (("check", "--env", "x"), "trainc.yaml has no environment 'x'; known environments: dev, prod"),
         (("build", "-o", "-"), "each environment needs an `output` of its own; choose one of dev, prod with --env"),
         (("build", "-o", "out"), "each environment needs an `output` of its own"),
-        (("build", "--watch"), "--watch works on one environment: choose one of dev, prod with --env"),
         (("fits",), "--cluster DIR is missing"),
     ],
 )

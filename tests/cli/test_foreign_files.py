@@ -40,7 +40,6 @@ def write(path: str, text: str) -> None:
     "words",
     [
         ("build",),
-        ("build", "--cache", "../cache"),
         ("check",),
         ("check", "--runtimes", "chart"),
         ("report", "-o", "-"),
@@ -55,7 +54,6 @@ def test_foreign_yaml_stops_no_command(words: tuple[str, ...]) -> None:
 
 def test_what_was_passed_over_is_counted_once() -> None:
     assert run("build").stderr == f"trainc: {COUNTED}"
-    assert run("build", "--cache", "../cache").stderr == f"trainc: {COUNTED}"
     assert run("check").stderr == f"trainc: {COUNTED}1 document checked, 1 TrainJob compiled\n"
     assert run("build", "-q").stderr == ""
 
@@ -88,7 +86,7 @@ def test_excluded_files_are_not_looked_at() -> None:
     write("jobs/old/broken.yaml", f"{JOB}  trainer: {{\n")
     assert run("check").status == 1
     write("trainc.yaml", 'release: "2.3"\nexclude: [legacy, jobs/old/**]\n')
-    for words in (("check",), ("build", "--cache", "../cache"), ("report", "-o", "-")):
+    for words in (("check",), ("report", "-o", "-")):
         assert run(*words).status == 0
     # Globs begin at trainc.yaml, wherever the walk begins; who names a file means it.
     assert run("check", "jobs").status == 0

@@ -116,7 +116,7 @@ def test_on_a_terminal_it_is_shown_and_taken_away(jobs: str) -> None:
     assert "\x1b" not in re.sub(r"\x1b\[[0-9;]*m", "", shown)
 
 
-@pytest.mark.parametrize("words", [["--cache", "kept"], ["-o", "out"]])
+@pytest.mark.parametrize("words", [["-o", "out"]])
 def test_it_is_shown_in_every_way_of_building(words: list[str], jobs: str) -> None:
     _, shown = on_a_terminal("build", jobs, "--release", "2.3", *words)
     assert "compiling [##############################] 3 of 3" in shown

@@ -68,7 +68,7 @@ def severities(result: Result) -> dict[str, str]:
 )
 def test_a_rule_decides_the_severity_of_its_code_in_every_command(rules: str, severity: str | None) -> None:
     configure(rules)
-    for words in (("check",), ("build",), ("build", "--cache", "cache"), ("build", "jobs", "-j2")):
+    for words in (("check",), ("build",), ("build", "jobs")):
         result = run(*words)
         assert severities(result).get(WARNING) == severity, words
         assert result.status == (severity == "error")
@@ -81,15 +81,6 @@ def test_paths_of_rules_begin_at_trainc_yaml_wherever_trainc_runs(monkeypatch: p
     monkeypatch.chdir("jobs")
     for words in (("check",), ("check", "llm.yaml"), ("check", absolute)):
         assert WARNING not in run(*words).stderr
-
-
-def test_a_cache_knows_the_rules_that_it_was_made_under() -> None:
-    configure("{}")
-    assert severities(run("build", "--cache", "cache"))[WARNING] == "warning"
-    configure(f"{{{WARNING}: error}}")
-    assert run("build", "--cache", "cache").status == 1
-    configure(f"{{{WARNING}: ignore}}")
-    assert run("build", "--cache", "cache").stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -106,7 +97,7 @@ def test_an_error_that_does_not_keep_a_job_from_being_compiled_can_be_lowered(
 ) -> None:
     write("jobs/llm.yaml", ALONE)
     configure(rules)
-    for words in (("check",), ("build",), ("build", "--cache", "cache"), ("explain", "jobs")):
+    for words in (("check",), ("build",), ("explain", "jobs")):
         result = run(*words)
         assert result.status == status, words
         assert expected in result.stderr or words[0] == "explain"
@@ -116,7 +107,7 @@ def test_an_error_that_does_not_keep_a_job_from_being_compiled_can_be_lowered(
 def test_an_error_without_which_nothing_is_compiled_stays_one_and_says_so() -> None:
     write("jobs/llm.yaml", JOB.replace("numNodes", "x") + "    numNode: 2 # trainc: ignore[UnknownField] we know\n")
     configure("{UnknownField: info}")
-    for words in (("check",), ("build",), ("build", "--cache", "cache")):
+    for words in (("check",), ("build",)):
         result = run(*words)
         assert (result.status, result.stdout) == (1, "")
         assert result.stderr.count("this error cannot be ignored: nothing can be compiled until it is fixed") == 1
@@ -173,7 +164,7 @@ def with_comment(comment: str, *, above: bool = False) -> str:
 def test_a_comment_on_the_line_or_above_it_ignores_a_diagnostic(comment: str, above: bool) -> None:
     configure("{}")
     write("jobs/llm.yaml", with_comment(comment, above=above))
-    for words in (("build",), ("build", "--cache", "cache"), ("build", "jobs/llm.yaml")):
+    for words in (("build",), ("build", "jobs/llm.yaml")):
         assert run(*words).stderr == ""
     assert run("check").stderr == "1 document checked, 1 TrainJob compiled\n"
     assert run("build", "-", stdin=Path("jobs/llm.yaml").read_bytes()).stderr == ""
@@ -204,7 +195,7 @@ def test_an_ignore_is_not_called_unused_while_something_else_is_wrong() -> None:
 
 def test_an_error_is_ignored_by_a_comment_with_a_reason_only() -> None:
     configure("{}")
-    commands = (("build",), ("build", "--cache", "cache"), ("check",))
+    commands = (("build",), ("check",))
     write("jobs/llm.yaml", ALONE.replace("IFNAME", f"IFNAME # trainc: ignore[{ERROR}]"))
     for words in commands:
         result = run(*words)
@@ -215,7 +206,7 @@ def test_an_error_is_ignored_by_a_comment_with_a_reason_only() -> None:
         assert run(*words).status == 0
 
 
-@pytest.mark.parametrize("words", [("check",), ("build",), ("build", "--cache", "cache"), ("build", "-o", "out")])
+@pytest.mark.parametrize("words", [("check",), ("build",), ("build", "-o", "out")])
 def test_strict_makes_warnings_fail(words: tuple[str, ...]) -> None:
     configure("{}")
     strict = run(*words, "--strict")

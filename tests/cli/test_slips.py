@@ -294,12 +294,3 @@ def test_a_document_of_somebody_else_is_left_alone(document: str) -> None:
     assert codes() == {}
     assert run("build", "--check").status == 0
     assert run("cmp", "generate").stdout.count("kind: JobSet") == 2
-
-
-def test_a_build_of_one_file_at_a_time_says_it_too() -> None:
-    write(SOURCE, "")
-    result = run("build", "-j", "2")
-    assert (result.status, "error[SourceSkipped]" in result.stderr) == (1, True)
-    Path(SOURCE).unlink()
-    assert run("build", "-j", "2").status == 0
-    assert rendered() == {"rendered/ads/rank.yaml"}

@@ -51,7 +51,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "command",
     [
         "build jobs", "build good --overlay overlay", "build good -o out", "build good -o out --check", "check jobs",
-        "check jobs --format sarif", "build good --cache cache", "build good -j 2 --cache cache", "explain good", "graph good",
+        "check jobs --format sarif", "explain good", "graph good",
         "report good -o page.html", "migrate jobs --diff", "diff good jobs", "diff good good", "krm overlay/overlay.yaml",
         "krm", "cmp", "schema", "runtimes list", "rule UnknownField", "init started",
     ],

@@ -39,7 +39,7 @@ def checked(text: str, folder: Path) -> str:
             "{name: ours, kind: TrainingRuntime}",
             "kubectl get trainingruntime ours --namespace team-a -o yaml > runtime.yaml",
         ),
-        ("spec:\n", "spec:\n  initializer: {dataset: {storageUri: hf://a/b}}\n", "{name: torch-distributed-with-cache}"),
+        ("spec:\n", "spec:\n  initializer: {dataset: {storageUri: cache://a/b}}\n", "{name: torch-distributed-with-cache}"),
         ("spec:\n", "spec:\n  initializer: {model: {storageUri: hf://a/b}}\n", "{name: torchtune-llama3.2-1b}"),
         ("spec:\n", "spec:\n  mlPolicy: {numNodes: 2}\n", 'set numNodes under trainer; or, for all jobs of the runtime, add `mlPolicy: {"numNodes": 2}`'),
         (

@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import (
@@ -31,23 +30,18 @@ from trainc.cli.command import (
     add_reporting,
     add_shaping,
     add_strict,
-    argument_error,
     set_completion,
 )
-from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, start
-from trainc.cli.reporting import STDIN, Files, Progress, counted_noun, text_report
+from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_matrix, read_stdin, start
+from trainc.cli.reporting import Files, Progress, counted_noun, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import escape_report
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
-    from trainc.batch.run import Memory
-    from trainc.cli.batching import BatchRun
-    from trainc.features.sweeps.command import MatrixInput
     from trainc.output.folder import Plan
     from trainc.output.sources import Sources
-    from trainc.reading.remembered import Remembered
 
 # What `build` does with compiled jobs: a stream or a folder, and the report about them.
 
@@ -57,7 +51,7 @@ _AT_A_TIME = 1_000_000
 _UNENDED = "\\ No newline at end of file\n"
 
 
-def write_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
+def write_stdout(compilation: Run, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
     """Write all jobs to stdout as a single stream once the last one is compiled, or report the errors."""
     from trainc.emit.yaml_writer import joined
 
@@ -76,18 +70,12 @@ def write_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Arg
 class Target:
     """A compilation with its output folder and, if any, its environment in trainc.yaml."""
 
-    compilation: Run | BatchRun
+    compilation: Run
     folder: str
     environment: str = ""
 
 
-def write_folders(
-    targets: Sequence[Target],
-    progress: Progress,
-    arguments: Arguments,
-    streams: Streams,
-    remembered: Remembered | None = None,
-) -> Status:
+def write_folders(targets: Sequence[Target], progress: Progress, arguments: Arguments, streams: Streams) -> Status:
     """Write one file per job to each folder, or with --check report the changes; write nothing on errors."""
     sources = [sources_of(target.compilation) for target in targets]
     texts = [_files(target.compilation, each) for target, each in zip(targets, sources, strict=True)]
@@ -95,7 +83,7 @@ def write_folders(
     refused = [_is_refused(target.compilation, arguments) for target in targets]
     if any(refused):
         return _refuse_all(targets, arguments, streams)
-    plans = _plan_all(targets, texts, sources, arguments, remembered)
+    plans = _plan_all(targets, texts, sources, arguments)
     for target, planned in zip(targets, plans, strict=True):
         target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
     if any(has_errors(target.compilation.diagnostics) for target in targets):
@@ -107,7 +95,7 @@ def write_folders(
     return Status.DIAGNOSED if differs else Status.DONE
 
 
-def _files(compilation: Run | BatchRun, sources: Sources) -> dict[str, str]:
+def _files(compilation: Run, sources: Sources) -> dict[str, str]:
     """The text of every output file, by its path in the folder."""
     from trainc.output.folder import file_name, first_line
 
@@ -122,7 +110,6 @@ def _plan_all(
     texts: Sequence[dict[str, str]],
     sources: Sequence[Sources],
     arguments: Arguments,
-    remembered: Remembered | None,
 ) -> list[Plan]:
     """Plan the changes of each folder, and apply them unless this is a check or a folder refuses its plan."""
     from trainc.output.folder import apply_plan, plan
@@ -133,7 +120,6 @@ def _plan_all(
             files,
             prune=arguments.prune or target.compilation.settings.whole,
             sources=each,
-            remembered=remembered,
         )
         for target, files, each in zip(targets, texts, sources, strict=True)
     ]
@@ -176,7 +162,7 @@ def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) ->
     return Diagnostic("FilesKept", "info", message, hint)
 
 
-def sources_of(compilation: Run | BatchRun) -> Sources:
+def sources_of(compilation: Run) -> Sources:
     """The source files of a compilation, named from the repository's root or else from the folder of trainc.yaml."""
     from trainc.output.sources import Sources
     from trainc.reading.opening import repository_above
@@ -197,7 +183,7 @@ def _print_changes(changes: list[tuple[str, str]], target: str, arguments: Argum
     streams.err.write(f"{target}: {summary}{' (not written: --check)' if arguments.check and changes else ''}\n")
 
 
-def _is_refused(compilation: Run | BatchRun, arguments: Arguments) -> bool:
+def _is_refused(compilation: Run, arguments: Arguments) -> bool:
     """Whether there are errors. An input without TrainJobs is one, because a GitOps tool would prune everything."""
     if not compilation.compiled and not arguments.allow_empty:
         compilation.diagnostics += nothing_found(compilation.settings, compilation.diagnostics, compilation.documents)
@@ -307,78 +293,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     output.add_argument(
         "--format", choices=("yaml", "json"), default="yaml", help="yaml (default) or a v1 List in JSON"
     )
-    output.add_argument("--watch", action="store_true", help="rebuild when an input file changes, until Ctrl-C")
     output.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
-    _add_speed(parser)
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)
     add_strict(parser)
 
 
-def _add_speed(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("performance")
-    group.add_argument(
-        "-j",
-        "--jobs",
-        metavar="N",
-        type=_processes,
-        default=1,
-        help="compile in N processes; 0 means one per core",
-    )
-    where = group.add_argument(
-        "--cache",
-        metavar="DIR",
-        help="keep results in DIR and compile only what has changed",
-    )
-    set_completion(where, FOLDER)
-
-
-def _processes(text: str) -> int:
-    if text == "auto":
-        return 0
-    if not text.isascii() or not text.isdigit():
-        raise argument_error(f"{text!r} is not a number of processes")
-    return int(text)
-
-
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile everything, and write the output if there are no errors."""
-    if not arguments.watch:
-        return build(arguments, streams)
-    if arguments.matrix:
-        raise UsageError("--watch and --matrix cannot be combined")
     try:
-        every = environments_of(arguments)
-        settings = settings_of(every[0])
-    except CompileError as error:
-        return report_refusal(error.diagnostics, Files(), arguments, streams)
-    if len(every) > 1:
-        raise UsageError(
-            f"--watch works on one environment: choose one of {', '.join(map(environment_name, every))} with --env"
-        )
-    target = _target(arguments, settings)
-    if target == STDOUT or STDIN in settings.paths or arguments.check or arguments.exit_code:
-        raise UsageError(
-            "--watch needs input files and an output folder, and cannot be combined with --check or --exit-code"
-        )
-    from trainc.cli.watching import watch
-
-    return watch(arguments, settings, target, streams, build)
-
-
-def _matrix(arguments: Arguments) -> MatrixInput | None:
-    if not arguments.matrix:
-        return None
-    from trainc.features.sweeps.command import read_matrix_option
-
-    return read_matrix_option(arguments)
-
-
-def build(arguments: Arguments, streams: Streams, memory: Memory | None = None) -> Status:
-    """Build once, from the settings to the output. `memory` speeds up repeated builds of the same input."""
-    try:
-        matrix = _matrix(arguments)
+        matrix = read_matrix(arguments)
         every = environments_of(arguments)
         settings = [settings_of(each) for each in every]
     except CompileError as error:
@@ -387,15 +312,14 @@ def build(arguments: Arguments, streams: Streams, memory: Memory | None = None) 
     if len(every) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
         names = ", ".join(map(environment_name, every))
         raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env")
-    with ExitStack() as stack:
-        targets: list[Target] = []
-        for which, each, folder in zip(every, settings, folders, strict=True):
-            compilation = _compilation(each, arguments, streams, folder, progress, matrix, memory)
-            stack.push(compilation.__exit__)
-            targets.append(Target(compilation, folder, environment_name(which)))
-        if folders == [STDOUT]:
-            return write_stdout(targets[0].compilation, progress, arguments, streams)
-        return write_folders(targets, progress, arguments, streams, None if memory is None else memory.output)
+    targets = []
+    for which, each, folder in zip(every, settings, folders, strict=True):
+        skip = each.output if folder == STDOUT else folder
+        compilation = start(each, read_stdin(each, streams), skip, step=progress.step, matrix=matrix)
+        targets.append(Target(compilation, folder, environment_name(which)))
+    if folders == [STDOUT]:
+        return write_stdout(targets[0].compilation, progress, arguments, streams)
+    return write_folders(targets, progress, arguments, streams)
 
 
 def _target(arguments: Arguments, settings: Settings) -> str:
@@ -419,38 +343,3 @@ def _target(arguments: Arguments, settings: Settings) -> str:
 
 def _is_same(path: str, other: str) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
-
-
-def _compilation(  # noqa: PLR0913, PLR0917 - what a build has decided so far
-    settings: Settings,
-    arguments: Arguments,
-    streams: Streams,
-    target: str,
-    progress: Progress,
-    matrix: MatrixInput | None,
-    memory: Memory | None,
-) -> Run | BatchRun:
-    """Compile job files separately if requested and possible; otherwise, the input as a whole."""
-    skip = settings.output if target == STDOUT else target
-    stdin = read_stdin(settings, streams)
-    # Policies need the objects of a job, which the cache does not store, and the trials of a sweep have no files.
-    can_be_apart = matrix is None and not settings.configuration.policies
-    if can_be_apart and (arguments.jobs != 1 or arguments.cache is not None or memory is not None):
-        from trainc.cli.batching import Request, UnusualError, process_count, run_in_batches
-
-        request = Request(
-            settings.paths, settings.runtimes, settings.overlays, settings.options, arguments.format,
-            skip, stdin, process_count(arguments.jobs), arguments.cache, settings.configuration.exclude, memory,
-        )  # fmt: skip
-        try:
-            compilation = run_in_batches(request, settings, progress)
-        except UnusualError as reason:
-            progress.clear()
-            if arguments.verbose:
-                streams.err.write(f"compiled in one process: {reason}\n")
-        else:
-            progress.clear()
-            if compilation.unsaved:
-                streams.err.write(f"trainc: could not write the cache: {compilation.unsaved}\n")
-            return compilation
-    return start(settings, stdin, skip, step=progress.step, matrix=matrix)

@@ -51,9 +51,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     found = compiled_job(arguments, streams)
     if found is None:
         return Status.DIAGNOSED
-    job, settings = found
+    job, _ = found
     try:
-        chosen = choose(explanation(job.recorder, settings.options), arguments.field)
+        chosen = choose(explanation(job.recorder), arguments.field)
     except QueryError as error:
         streams.err.write(f"trainc explain: {error}\n")
         return Status.USAGE

@@ -27,10 +27,10 @@ _NO_READER = 141
 def run() -> NoReturn:
     """Entry point of the console script."""
     # A command is short-lived and creates few reference cycles; collecting them would cost about 5% of its run time.
-    # `build --watch` keeps running, so collection is postponed rather than disabled.
+    # `lsp` keeps running, so collection is postponed rather than disabled.
     gc.set_threshold(_ALLOCATIONS_BETWEEN_SEARCHES)
     status = main()
-    # Output is flushed and the workers of `-j` are joined by now; interpreter teardown would cost another 5%.
+    # Output is flushed by now; interpreter teardown would cost another 5%.
     os._exit(status)
 
 
@@ -106,6 +106,11 @@ def _dispatch(words: list[str], streams: Streams) -> int:
     for command in COMMANDS:
         if command.name == first:
             return _run(command, rest, streams)
+    if first == "__complete":  # What the completion scripts ask, as those of cobra do.
+        from trainc.cli.completion import complete
+
+        streams.out.write(complete(rest).encode("utf-8", "backslashreplace"))
+        return Status.DONE
     from trainc.cli.help import unknown_command
 
     streams.err.write(f"trainc: error: {unknown_command(words)}\n")

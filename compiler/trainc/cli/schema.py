@@ -20,7 +20,7 @@ from typing import Any
 
 from trainc.cli.command import Arguments, Status, Streams, add_release
 from trainc.cli.reporting import Files, Paint, text_report
-from trainc.features.sweeps.matrix import SWEEP
+from trainc.features import added
 from trainc.findings import CompileError
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.configuration import read_configuration
@@ -29,7 +29,8 @@ from trainc.project.settings import TRAINC_YAML
 from trainc.schema.editor_schema import DIALECT, json_schema
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
-OWN_KINDS = {kind.name: kind for kind in (OVERLAY, SWEEP, TRAINC_YAML)}
+# trainc's own files.
+OWN_KINDS = {kind.name: kind for kind in (OVERLAY, *added("kind"), TRAINC_YAML)}
 _KIND_HELP = f"{', '.join((*KINDS, *OWN_KINDS))} (default: {', '.join(KINDS[:2])} and {KINDS[2]} together)"
 
 

@@ -36,6 +36,17 @@ def name_hash(manifests: Iterable[Manifest]) -> str:
     return "-" + "".join(digits)
 
 
+def name_in_file(name: str, file: str) -> str:
+    """Return the name of the TrainJob that a JobSet in a rendered file was compiled from.
+
+    The file is called like the TrainJob, so it tells a hash from a name that looks like one. Elsewhere, the name of the
+    JobSet is all there is.
+    """
+    plain = file.rpartition("/")[2].removesuffix(".yaml").removesuffix(".jobset")
+    suffix = name.removeprefix(f"{plain}-")
+    return plain if len(suffix) == LENGTH and suffix != name and set(suffix) <= set(ALPHABET) else name
+
+
 def _is_hook(manifest: Manifest) -> bool:
     return manifest["kind"] != "JobSet" and _HOOK in (manifest["metadata"].get("annotations") or {})
 

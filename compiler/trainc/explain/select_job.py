@@ -55,7 +55,7 @@ def compile_one(
         raise CompileError(twice)
     if edit is not None:
         job = replace(job, data=edit(job.data))
-    recorder = Recorder(session.index.others)
+    recorder = Recorder()
     compiled, diagnostics = session.compile(job, recorder)
     if compiled is None:
         # The runtime may be missing only because its own document was refused.
@@ -77,7 +77,7 @@ def compile_every(
     found = list(reported)
     compiled: list[OneJob] = []
     for job in session.jobs:
-        recorder = Recorder(session.index.others)
+        recorder = Recorder()
         outcome, diagnostics = session.compile(job, recorder)
         found += diagnostics
         if outcome is not None and recorder.stages:
@@ -90,7 +90,7 @@ def compile_every(
 
 
 def _session(inputs: Inputs, options: Options, rules: Rules) -> Session:
-    return Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules)
+    return Session(options, inputs.catalog, place, rules).with_input(inputs.documents, inputs.runtime_sources)
 
 
 def _chosen(jobs: Sequence[ValidDocument], wanted: str | None, read: Sequence[Diagnostic]) -> ValidDocument:

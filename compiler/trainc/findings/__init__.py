@@ -83,10 +83,12 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A diagnostic without a source position; `path` is relative to the object that the stage checked.
+    """A diagnostic without a source position.
 
-    `about` is the object that `path` refers to, for stages that see both the TrainJob (including its patches) and its
-    runtime. `source_path` is a more precise path for the source position, if upstream reports a coarser one.
+    `about` is what `path` refers to: "trainjob" (including its patches), "runtime", or the label of a built object, such
+    as "JobSet team-a/llm". `source_path` is a more precise path for the source position, if upstream reports a coarser
+    one. If the cluster makes the object, `built_by` is the label of the one that trainc writes, and that `source_path`
+    refers to. `stage` is set by the `Report` to which the finding is added.
     """
 
     code: str
@@ -94,8 +96,10 @@ class Finding:
     message: str
     hint: str = ""
     path: Path = ()
-    about: Literal["trainjob", "runtime"] = "trainjob"
+    about: str = "trainjob"
     source_path: Path | None = None
+    built_by: str = ""
+    stage: str = ""
 
 
 class CompileError(Exception):

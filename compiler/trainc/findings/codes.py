@@ -85,9 +85,10 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     },
     "lint": {
         "error": """
-            AmbiguousGPU CommandCannotStart GPUWithoutLimit GangInSequence GangMinMemberTooLarge HostNetworkWithoutDNS
-            InvalidImage InvalidKueueValue InvalidTopologyRequest LoopbackInterface MissingImage NoHostnames NothingToRun
-            PodsWithoutIndex RanksDoNotMeet RecipeTwice StaleAddress StaleConfigMap StaleGroup StaleHost TooManyPodSets
+            AmbiguousGPU BatchDoesNotDivide CommandCannotStart GPUWithoutLimit GangInSequence GangMinMemberTooLarge HostNetworkWithoutDNS
+            InvalidImage InvalidKueueValue InvalidLauncherArguments InvalidTopologyRequest LoopbackInterface MissingImage NoHostnames NothingToRun
+            ParallelismMismatch PlaceholderNotReplaced PodsWithoutIndex RanksDoNotMeet RecipeTwice StaleAddress StaleConfigMap StaleGroup StaleHost TooManyPodSets
+            UnexpandedShellVariable UnsetVariable UnusableStorageUri
         """,
         "warning": """
             ArgumentsDropped ClaimOnSeveralNodes CountsIgnoreRuntimeResources DeadlineNotPropagated DuplicateSubdomain
@@ -96,9 +97,9 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             HeredocRewritten IdleDevices InitializerNotOrdered InitializerVolumeNotShared LauncherMultiplied
             LoRAIgnored MPIImagesDiffer MPINodesAwaited ManagedByNotPropagated MasterAddressWrong
             MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
-            MoreProcessesThanDevices NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
-            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
-            TypographicCharacter UnexpandedShellVariable UnlikelyAmount UnlikelyResource UnnamedPortsLost
+            ModelNotOfRecipe MoreProcessesThanDevices NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
+            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TensorParallelAcrossNodes TorchrunArgOverridesPolicy
+            TypographicCharacter UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,
         "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyNeedsGate TopologyWithoutQueue",
@@ -107,15 +108,17 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "error": """
             BackoffLimitPerIndexNeedsIndexed CompletionsMissing ConflictingFields CoordinatorNotIndexed DependsOnEmpty
             DependsOnFirstJob DependsOnSelf DependsOnUnknown DerivedNameTooLong DuplicateFailureRule DuplicateItem
-            DuplicateVolumeClaim ExtendedResourceNotInteger ExtendedResourceUnequal FeatureGateOff FieldImmutable
-            FieldNotInKubernetes
+            DuplicateVolumeClaim ExceedsQuota ExtendedResourceNotInteger ExtendedResourceUnequal FeatureGateOff
+            FieldImmutable FieldNotInKubernetes
             InvalidAddress InvalidAnnotation InvalidCoordinatorIndex InvalidCoordinatorLabel InvalidFailureRuleName
             InvalidGroupName InvalidJobName InvalidJobPolicy InvalidLabel InvalidManagedBy InvalidMessagePattern
             InvalidName InvalidPath InvalidResources InvalidRestartPolicy InvalidSelector InvalidSubdomain
             InvalidVolumeClaimName JobNameTooLong MissingJobSetName MissingRequired NotAJobSet NotAllowedHere NotInPod
-            ObjectRenamed PodFailurePolicyNeedsNever PodNameTooLong RequestExceedsLimit TooLong TooMany TooManyPods
-            TwoVolumeSources UnknownFailureReason UnknownResource UnknownTargetJob UnsupportedValue ValueAndValueFrom
-            VolumeClaimNameTooLong VolumeClaimNotMounted VolumeClaimShadowsVolume WebhookDefaultMissing
+            ObjectRenamed OutsideLimitRange OverheadNotOfClass PodFailurePolicyNeedsNever PodNameTooLong
+            PriorityNotOfClass QuotaNeedsResources RequestExceedsLimit RuntimeClassConflict SecretNotAllowed TooLong
+            TooMany TooManyPods TwoVolumeSources UnknownFailureReason UnknownResource UnknownTargetJob
+            UnsupportedValue ValueAndValueFrom VolumeClaimNameTooLong VolumeClaimNotMounted VolumeClaimShadowsVolume
+            WebhookDefaultMissing
         """,
         "warning": "DeprecatedInKubernetes",
     },
@@ -141,7 +144,9 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "fits": {
         "error": """
             NeverFits NoNodeFits QueueInactive RefusedByKueue SnapshotIncomplete SnapshotTwice SnapshotUnreadable
+            UnschedulableAfterAdmission
         """,
+        "warning": "NotInCluster",
         "info": "AdmissionCheckUnknown",
     },
     "doctor": {

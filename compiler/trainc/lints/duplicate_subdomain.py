@@ -12,7 +12,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.documents import Json
 from trainc.options import Options
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 # (namespace, name) of a headless Service -> the JobSet to which it belongs.
 Services = dict[tuple[str, str], str]
@@ -32,8 +32,10 @@ class Claim:
     written: bool = False
 
 
-def claims_of(manifests: Iterable[Json]) -> Iterator[Claim]:
-    """Yield the Service of each JobSet, which has the name of its subdomain or else of the JobSet, and its write paths.
+def claims_of(manifests: Iterable[Json], name: str) -> Iterator[Claim]:
+    """Yield the Service of a job's JobSet, which has the name of its subdomain or else of the JobSet, and its write paths.
+
+    `name` is that of the TrainJob.
 
     JobSet uses an existing Service with that name (kubernetes-sigs/jobset pkg/controllers/jobset_controller.go,
     createHeadlessSvcIfNecessary).
@@ -42,7 +44,7 @@ def claims_of(manifests: Iterable[Json]) -> Iterator[Claim]:
         metadata = jobset["metadata"]
         network = jobset["spec"].get("network") or {}
         namespace = metadata.get("namespace", "")
-        label = "JobSet " + "/".join(part for part in (namespace, metadata["name"]) if part)
+        label = "JobSet " + "/".join(part for part in (namespace, name) if part)
         service = network.get("subdomain") or metadata["name"]
         yield Claim(label, namespace, service, network.get("enableDNSHostnames", True))
         for place in sorted(_places(jobset)):
@@ -64,12 +66,13 @@ def _pod_spec(job: Json) -> Json:
     return spec
 
 
-def duplicate_subdomain(claims: Iterable[Claim], services: Services) -> Iterator[tuple[str, Finding]]:
+def duplicate_subdomain(claims: Iterable[Claim], services: Services) -> Iterator[Finding]:
     """Yield a warning for each JobSet whose Service an earlier one uses. `services` collects those of all jobs."""
     for claim in claims:
         first = services.setdefault((claim.namespace, claim.service), claim.jobset)
         if first != claim.jobset and claim.needed:
-            yield claim.jobset, _overwritten(claim.service, first) if claim.written else _taken(claim.service, first)
+            found = _overwritten(claim.service, first) if claim.written else _taken(claim.service, first)
+            yield replace(found, about=claim.jobset)
 
 
 def _overwritten(place: str, first: str) -> Finding:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from trainc.findings import Finding, Path
 from trainc.ir.commands.launcher import Launch, Option
-from trainc.ir.entrypoints import About
-from trainc.kube.devices import VISIBLE
-from trainc.lints.training import Training
+from trainc.ir.entrypoints import About, container_path
+from trainc.kube.devices import VISIBLE, Accelerator, accelerator_of
+from trainc.lints.training import AS_DEVICES, Training
 
 # Words for "as many processes as devices", which launchers resolve on the node.
-_AS_DEVICES = ("auto", "gpu", "", "xpu", "tpu")
+_AS_DEVICES = (*AS_DEVICES, "")
 
 
 def processes(training: Training) -> Iterator[Finding]:
@@ -29,6 +29,8 @@ def processes(training: Training) -> Iterator[Finding]:
             yield from _per_node(training, launch, per_node)
         elif total is not None:
             yield from _total(training, launch, total)
+        elif launch.launcher.total and (machines := launch.given(launch.launcher.nodes)) is not None:
+            yield from _divided(training, launch, machines)
     if not counted and training.entry.trains and training.devices:
         yield from _requested(training)
 
@@ -60,19 +62,40 @@ def _total(training: Training, launch: Launch, option: Option) -> Iterator[Findi
     if value is None or not value.isdecimal() or launch.given(launch.launcher.hosts | launch.launcher.own_way):
         return
     if training.devices:
-        yield from _compared(training, option, int(value), whole=True)
+        # accelerate takes one machine for all if it is not given their number.
+        whole = not launch.launcher.nodes or launch.given(launch.launcher.nodes) is not None
+        yield from _compared(training, option, int(value), whole=whole)
+
+
+def _divided(training: Training, launch: Launch, machines: Option) -> Iterator[Finding]:
+    """Yield a finding for accelerate's default, which is the devices of one pod for all machines together."""
+    count = training.processes(launch)
+    if not count or count >= training.devices or launch.given(launch.launcher.own_way) is not None:
+        return
+    total = training.devices * training.nodes
+    message = (
+        f"without --num_processes, accelerate divides the {training.devices} of {training.device} of a pod by the number of "
+        f"machines: {count} per pod, so {training.devices - count} stay idle"
+    )
+    yield training.finding("IdleDevices", "warning", message, f"add --num_processes={total}", machines.index)
 
 
 def _compared(training: Training, option: Option, count: int, whole: bool = False) -> Iterator[Finding]:
     """Yield a finding if the processes do not match the devices of a pod or, with `whole`, of the job."""
     devices = training.devices * (training.nodes if whole else 1)
     where = f"on {training.nodes} nodes" if whole else "per pod"
-    if count == devices or count < 1 or (count < devices and _side_by_side(training)):
+    if _fit(training, count, devices) or (count < devices and _side_by_side(training)):
         return
     code, rest = _difference(count, devices)
     message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {rest}"
     hint = f"write {devices}, or remove the flag to use one process per device"
     yield training.finding(code, "warning", message, hint, option.index)
+
+
+def _fit(training: Training, count: int, devices: int) -> bool:
+    """Return whether so many processes use so many devices: for most kinds, one each."""
+    kind = accelerator_of(training.device) or Accelerator("device")
+    return count < 1 or (kind.alone and count == 1) or devices <= count <= devices * kind.most
 
 
 def _difference(count: int, devices: int) -> tuple[str, str]:
@@ -88,14 +111,17 @@ def _side_by_side(training: Training) -> bool:
 
 
 def _requested(training: Training) -> Iterator[Finding]:
-    """Yield findings about numProcPerNode, if no option overrides it."""
+    """Yield findings about numProcPerNode, or about what Trainer sets without it, if no option overrides it."""
     requested, path, about = _requested_numbers(training)
-    if requested is None or not requested.isdecimal() or training.policy not in ("torch", "mpi"):
+    if training.policy not in ("torch", "mpi"):
         return
-    if training.policy == "mpi" and about == "runtime":
-        return  # There, 1 means as many as there are devices.
+    if training.policy == "torch" and requested in (None, *_AS_DEVICES):
+        yield from _uncounted(training)
+        return
+    if requested is None or not requested.isdecimal() or (training.policy == "mpi" and about == "runtime"):
+        return  # In a runtime for MPI, 1 means as many as there are devices.
     count, devices = int(requested), training.devices
-    if count == devices or count < 1:
+    if _fit(training, count, devices):
         return
     hint = f"write {devices}, or remove numProcPerNode to use one process per device"
     code, rest = _difference(count, devices)
@@ -103,11 +129,38 @@ def _requested(training: Training) -> Iterator[Finding]:
     yield Finding(code, "warning", message, hint=hint, path=path, about=about)
 
 
+def _uncounted(training: Training) -> Iterator[Finding]:
+    """Yield a finding for devices that Trainer does not count: those without `gpu` in their name.
+
+    Without them, the number of processes is that of the CPUs, or 1 (ir/devices.py).
+    """
+    value = training.variables.get("PET_NPROC_PER_NODE") or ""
+    reads = any(launch.launcher.reads for launch in training.line.launches)
+    if not reads or not value.isdecimal() or _fit(training, int(value), training.devices):
+        return
+    count, devices = int(value), training.devices
+    code, rest = _difference(count, devices)
+    message = (
+        f"Trainer does not count {training.device}, whose name has no gpu in it, and starts {count} "
+        f"process{'es' if count != 1 else ''} for {devices} per pod, so {rest}"
+    )
+    hint = f"set numProcPerNode: {devices} in spec.trainer"
+    job, entry = training.job, training.entry
+    requested = job.trainer.resources_per_node or {}
+    for kind in ("limits", "requests"):
+        if training.device in (requested.get(kind) or {}):
+            path: Path = ("spec", "trainer", "resourcesPerNode", kind, training.device)
+            yield Finding(code, "warning", message, hint=hint, path=path)
+            return
+    path, about = container_path(job, training.info, entry.pod_set.name, entry.container.name, "resources")
+    yield Finding(code, "warning", message, hint=hint, path=path, about=about)
+
+
 def _requested_numbers(training: Training) -> tuple[str | None, Path, About]:
     """Return numProcPerNode with its path and document; None as its value if it is not set."""
-    trainer = training.job.trainer
-    if trainer is not None and trainer.num_proc_per_node is not None:
-        return str(trainer.num_proc_per_node), ("spec", "trainer", "numProcPerNode"), "trainjob"
+    requested = training.job.trainer.num_proc_per_node
+    if requested is not None:
+        return str(requested), ("spec", "trainer", "numProcPerNode"), "trainjob"
     requested = (training.info.policy(training.policy) or {}).get("numProcPerNode") if training.policy else None
     path = ("spec", "mlPolicy", training.policy, "numProcPerNode")
     return (None if requested is None else str(requested)), path, "runtime"
@@ -121,10 +174,9 @@ def _hidden(training: Training) -> Iterator[Finding]:
     for name, devices in VISIBLE.items():
         if training.device not in devices:
             continue
-        index = next((i for i, v in enumerate(training.entry.container.env) if v["name"] == name), None)
         shown = own.get(name)
-        if index is not None and shown is not None and _fewer(shown, training.devices):
-            path, about = _of_variable(training, name, index)
+        if shown is not None and _fewer(shown, training.devices):
+            path, about = training.variable_place(name)
             yield Finding("IdleDevices", "warning", *_hidden_words(training, name, shown), path, about=about)
         for start in () if _side_by_side(training) else training.line.ran("launcher", "python"):
             inline = start.variables.get(name)
@@ -145,11 +197,3 @@ def _fewer(shown: str, devices: int) -> bool:
 def _hidden_words(training: Training, name: str, shown: str) -> tuple[str, str]:
     message = f"{name} is {shown!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
     return message, f"remove {name}: a pod only sees the devices that it requests"
-
-
-def _of_variable(training: Training, name: str, index: int) -> tuple[Path, About]:
-    trainer = training.entry.trainer
-    for i, variable in enumerate(trainer.env if trainer else ()):
-        if variable["name"] == name:
-            return ("spec", "trainer", "env", i), "trainjob"
-    return (*training.entry.path, "env", index), "runtime"

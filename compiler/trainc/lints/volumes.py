@@ -18,7 +18,7 @@ _OWN = frozenset(("emptyDir", "ephemeral"))
 # Volumes with given content, to which nothing can be stored.
 _FILLED = frozenset(("secret", "configMap", "downwardAPI", "projected", "image"))
 _ONE_NODE = frozenset(("ReadWriteOnce", "ReadWriteOncePod"))
-_IN_MEMORY_SERVED = "cache://"
+_IN_MEMORY_SERVED = "cache:"
 
 
 def volumes(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -77,12 +77,11 @@ def _frozen(value: Any) -> str:
 def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     """Yield a finding for an initializer whose download is in storage that the trainer does not mount."""
     step = job.initializer(pod_set.ancestor or "")
-    trainer = info.trainer
-    if trainer is None or (step is None and not _downloads(pod_set)):
+    sources = [v.get("value") for c in pod_set.containers for v in c.env if v["name"] == "STORAGE_URI"]
+    if info.trainer is None or (step is None and not sources):
         return
-    if step is not None and (step.storage_uri or "").startswith(_IN_MEMORY_SERVED):
-        return
-    if any(variable["name"] == "CACHE_IMAGE" for c in pod_set.containers for variable in c.env):
+    # A cache serves the data to the trainer from memory.
+    if any(source is None or source.lower().startswith(_IN_MEMORY_SERVED) for source in sources):
         return
     filled = [
         (str(m.get("name")), source) for m in _mounts(pod_set) if (source := _source(pod_set, str(m.get("name")), info))
@@ -100,11 +99,12 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     if kind in _OWN:
         message = f"{pod_set.name!r} fills an {kind} volume, which is gone with its pod: the trainer finds nothing"
     path, about = pod_path(job, info, pod_set.name, "volumes", ("name", name))
+    has_cache = any(variable["name"] == "CACHE_IMAGE" for c in pod_set.containers for variable in c.env)
+    if has_cache and step is not None and step.storage_uri is not None:
+        # The runtime is made for a cache, and the job downloads instead.
+        path, about = ("spec", "initializer", (pod_set.ancestor or "").partition("-")[0], "storageUri"), "trainjob"
+        hint += "; the runtime torchtune-llama3.2-1b does so: `trainc runtimes show torchtune-llama3.2-1b` prints it"
     yield Finding("InitializerVolumeNotShared", "warning", message, hint=hint, path=path, about=about)
-
-
-def _downloads(pod_set: PodSet) -> bool:
-    return any(v["name"] == "STORAGE_URI" for c in pod_set.containers for v in c.env)
 
 
 def _templates(info: Info) -> Iterator[Finding]:

@@ -10,7 +10,6 @@ import os
 import stat
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 
 from trainc.findings import Diagnostic
 from trainc.output.journal import DamagedJournalError, complete, is_interrupted, replace_all
@@ -28,7 +27,6 @@ from trainc.output.ownership import (
 )
 from trainc.output.sources import Sources
 from trainc.reading.opening import NoRegularFileError, error_reason, read_file
-from trainc.reading.remembered import Remembered
 from trainc.startup.records import dataclass, replace
 
 _NOT_OURS = "already exists and was not written by trainc"
@@ -56,7 +54,6 @@ class Plan:
     kept: tuple[str, ...] = ()
     interrupted: tuple[Diagnostic, ...] = ()
     contended: bool = False
-    remembered: Remembered | None = None
     sources: Sources | None = None
 
     @property
@@ -76,12 +73,11 @@ def plan(
     *,
     prune: bool,
     sources: Sources | None = None,
-    remembered: Remembered | None = None,
 ) -> Plan:
     """Compare `folder` with its wanted texts, by relative path, without writing anything.
 
     With `prune`, other files of trainc's are removed, unless `sources` says that this would be a mistake; without it they
-    are kept. `remembered` has the texts of unchanged files.
+    are kept.
     """
     state = os.path.join(folder, STATE_FOLDER)
     if os.path.islink(state):
@@ -91,11 +87,6 @@ def plan(
     new: dict[str, str | None] = {}
     refused: dict[str, str] = {}
     for path, text in sorted(wanted.items()):
-        if (
-            remembered is not None
-            and remembered.recall(os.path.join(folder, path), partial(_text, folder, path)) == text
-        ):
-            continue
         current, obstacle = _current(folder, path)
         if current == text:
             continue
@@ -111,8 +102,7 @@ def plan(
     skipped = tuple(_skipped(folder, gone, sources)) if prune else ()
     contended = set(refused.values()) == {_NOT_OURS} and not skipped
     return Plan(
-        folder, wanted, prune, old, new, (*in_the_way, *skipped), kept, _interruption(folder), contended, remembered,
-        sources,
+        folder, wanted, prune, old, new, (*in_the_way, *skipped), kept, _interruption(folder), contended, sources,
     )  # fmt: skip
 
 
@@ -145,7 +135,6 @@ def apply_plan(planned: Plan) -> Plan:
                 planned.wanted,
                 prune=planned.prune,
                 sources=planned.sources,
-                remembered=planned.remembered,
             )
             if not current.refused:
                 replace_all(folder, current.new)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, Path
+from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.names import RUNTIME_KINDS
@@ -184,6 +185,20 @@ def deprecated(runtime: Json) -> Iterator[Finding]:
         )
 
 
+def find_runtime(
+    job: Mapping[str, Any], index: InputIndex, release: Release
+) -> tuple[ValidDocument | None, list[Finding]]:
+    """Return the runtime that a TrainJob refers to, or None, and findings about the reference."""
+    findings = list(unsupported_reference(job))
+    if findings:
+        return None, findings
+    key = wanted_key(job)
+    runtime = index.runtimes.get(key) or index.shipped.get(key)
+    if runtime is not None:
+        return runtime, list(deprecated(runtime.data)) if release.warns_deprecated_runtime else []
+    return None, [] if key in index.refused else [not_found(job, index.runtimes, index.catalog_misses.get(key))]
+
+
 @dataclass(frozen=True, slots=True)
 class InputIndex:
     """All documents of an input: jobs sorted by (namespace, name), runtimes by key, and documents of other kinds.
@@ -194,9 +209,9 @@ class InputIndex:
     - `references` are the runtimeRefs of TrainJobs that were refused, so that a missing runtime is still reported.
     """
 
-    jobs: tuple[ValidDocument, ...]
-    runtimes: Mapping[Key, ValidDocument]
-    diagnostics: tuple[Diagnostic, ...]
+    jobs: tuple[ValidDocument, ...] = ()
+    runtimes: Mapping[Key, ValidDocument] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
     others: tuple[Document, ...] = ()
     catalog_misses: Mapping[Key, NotFound] = field(default_factory=dict)
     shipped: Mapping[Key, ValidDocument] = field(default_factory=dict)
@@ -254,30 +269,15 @@ def index_documents(
     )
 
 
-class CatalogCache:
-    """The catalog in one compilation: each runtime is read and checked once, when a job first refers to it."""
-
-    def __init__(self, catalog: Catalog, release: str, options: Options) -> None:
-        self._catalog = catalog
-        self._release = release
-        self._options = options
-        self._known: dict[str, Mapping[Key, ValidDocument] | Callable[[], NotFound]] = {}
-
-    def look_up(self, name: str) -> Mapping[Key, ValidDocument] | Callable[[], NotFound]:
-        """Return the runtime called `name`, by key, or a function that returns what the catalog has instead."""
-        if name not in self._known:
-            answer = self._catalog(name, self._release)
-            if isinstance(answer, Document):
-                self._known[name] = index_documents([answer], (), self._release, self._options).runtimes
-            else:
-                self._known[name] = answer
-        return self._known[name]
+# The catalog's runtimes, or functions that return what the catalog has instead, by name.
+Shipped: TypeAlias = dict[str, Mapping[Key, ValidDocument] | Callable[[], NotFound]]
 
 
-def with_catalog(index: InputIndex, cache: CatalogCache | None) -> InputIndex:
-    """Return the index with the runtimes that jobs refer to and only the catalog has."""
-    if cache is None:
-        return index
+def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Options, known: Shipped) -> InputIndex:
+    """Return the index with the runtimes that jobs refer to and only the catalog has.
+
+    Each runtime is read and checked once, when a job first refers to it, and then kept in `known`.
+    """
     asking = [*(job.data for job in index.jobs), *(reference for _, reference in index.references)]
     shipped: dict[Key, ValidDocument] = {}
     misses: dict[Key, NotFound] = {}
@@ -286,7 +286,13 @@ def with_catalog(index: InputIndex, cache: CatalogCache | None) -> InputIndex:
         kind, _, name = key
         if kind != "ClusterTrainingRuntime" or key in index.refused:
             continue
-        answer = cache.look_up(name)
+        if name not in known:
+            found = catalog(name, release)
+            if isinstance(found, Document):
+                known[name] = index_documents([found], (), release, options).runtimes
+            else:
+                known[name] = found
+        answer = known[name]
         if callable(answer):
             if key not in index.runtimes:
                 misses[key] = answer()

@@ -5,7 +5,8 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (newRuntimeInfo) an
 
 from __future__ import annotations
 
-from typing import Any
+from marshal import dumps
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trainc.findings import Finding
 from trainc.ir import info as gang
@@ -16,9 +17,23 @@ from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.quantity import POD_LEVEL, pod_requests
 from trainc.kube.releases import DEFAULT_KUBERNETES
+from trainc.kube.strategic_merge import PatchFailedError
 from trainc.options import Options, Semantics
-from trainc.pipeline.patches import NO_ROLE, Role, Template, read_patches
+from trainc.pipeline.patches import (
+    NO_ROLE,
+    Role,
+    Template,
+    apply_patches,
+    infer_roles,
+    read_patches,
+    read_roles,
+    replaced_lists,
+)
+from trainc.pipeline.valid_document import ValidDocument
 from trainc.startup.records import dataclass, replace
+
+if TYPE_CHECKING:
+    from trainc.pipeline.session import Session
 
 
 def lower_job(document: Json) -> TrainJob:
@@ -31,7 +46,8 @@ def lower_job(document: Json) -> TrainJob:
         namespace=metadata.get("namespace", ""),
         runtime_name=reference["name"],
         runtime_kind=reference["kind"],
-        trainer=_trainer(spec["trainer"]) if spec.get("trainer") is not None else None,
+        trainer=_trainer(spec.get("trainer") or {}),
+        has_trainer=spec.get("trainer") is not None,
         dataset=_step(initializer.get("dataset")),
         model=_step(initializer.get("model")),
         suspend=spec.get("suspend"),
@@ -72,6 +88,55 @@ def _step(spec: Json | None) -> InitializerStep | None:
     )
 
 
+# Results of `prepare`, by the id() of the runtime and the job's fields that affect it. Each entry keeps a reference to its
+# runtime, so that the id cannot be reused.
+Prepared: TypeAlias = dict[tuple[int, bytes], tuple[ValidDocument, Info, list[Finding]]]
+
+# The fields of a TrainJob's spec, apart from the trainer's, that affect the result of `prepare`.
+_RUNTIME_FIELDS = ("podSpecOverrides", "podTemplateOverrides", "runtimePatches", "labels", "annotations")
+_MOST_PREPARED = 256
+
+
+def prepare_once(spec: Json, job: TrainJob, runtime: ValidDocument, session: Session) -> tuple[Info, list[Finding]]:
+    """Return the same as `prepare`, computed once for all jobs that have the same runtime and the same changes to it."""
+    fields: Any = [spec.get(field) for field in _RUNTIME_FIELDS], job.trainer.resources_per_node
+    try:
+        # Version 2 of the format has no references, so equal values have equal bytes even if they share objects.
+        key = id(runtime), dumps(fields, 2)
+    except ValueError:
+        return prepare(job, runtime, session.release, session.options)
+    prepared = session.prepared
+    if key not in prepared:
+        if len(prepared) >= _MOST_PREPARED:
+            prepared.clear()
+        prepared[key] = runtime, *prepare(job, runtime, session.release, session.options)
+    _, info, findings = prepared[key]
+    return with_trainer(info, job.trainer), findings
+
+
+def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Options) -> tuple[Info, list[Finding]]:
+    """Patch the runtime, infer its roles, and lower it. Return the Info, and findings about the runtime and patches."""
+    spec, release = runtime.data["spec"], runtime.behaviour(release)
+    own = spec.get("template", {}).get("spec") or {}
+    try:
+        patched = apply_patches(own, job.patches, release)
+    except PatchFailedError as failed:
+        # Continue without the patches, so that the job's other problems are reported too.
+        without, found = prepare(replace(job, patches=()), runtime, release, options)
+        return without, [*found, _cannot_merge(failed)]
+    replaced = list(replaced_lists(own, job.patches)) if job.patches else []
+    if options.semantics == "controller":
+        return lower(job, runtime.data, read_roles(patched), release, options), replaced
+    template, findings = infer_roles(patched, spec.get("mlPolicy"), runtime.naming)
+    return lower(job, runtime.data, template, release, options), [*findings, *replaced]
+
+
+def _cannot_merge(failed: PatchFailedError) -> Finding:
+    """Return the error for a patch that cannot be merged. In a cluster, too, such a job never gets a JobSet."""
+    hint = "give every item of the list a value for that key, or remove the item"
+    return Finding("PatchFailed", "error", f"the patch cannot be merged: {failed}", hint, failed.path)
+
+
 def lower(job: TrainJob, runtime: Json, template: Template, release: Release, options: Options) -> Info:
     """Return the Info of a job. `runtime` is the defaulted document, `template` its patched template with roles."""
     spec = runtime["spec"]
@@ -82,7 +147,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         _pod_set(replicated_job, template.roles.get(replicated_job["name"], NO_ROLE), setting)
         for replicated_job in template.spec["replicatedJobs"]
     )
-    return Info(
+    info = Info(
         release=release,
         semantics=options.semantics,
         cluster_domain=options.cluster_domain,
@@ -95,9 +160,15 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         pod_group_policy=_gang_policy(spec.get("podGroupPolicy"), options),
         labels=labels,
         annotations=annotations,
-        command=job.trainer.command if job.trainer else None,
-        args=job.trainer.args if job.trainer else None,
     )
+    return with_trainer(info, job.trainer)
+
+
+def with_trainer(info: Info, trainer: Trainer) -> Info:
+    """Return the Info with the entrypoint and the number of nodes that the TrainJob requests."""
+    policy = info.ml_policy or {}
+    nodes = policy.get("numNodes") if trainer.num_nodes is None else trainer.num_nodes
+    return replace(info, command=trainer.command, args=trainer.args, nodes=nodes)
 
 
 def _gang_policy(written: Json | None, options: Options) -> Json | None:
@@ -113,8 +184,9 @@ def _gang_policy(written: Json | None, options: Options) -> Json | None:
 
 def has_several_pods(job: TrainJob, info: Info) -> bool:
     """Return whether more than one pod will train, as far as is known before the passes set pod counts."""
-    nodes = job.trainer.num_nodes if job.trainer else None
-    return (nodes or 0) > 1 or sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info)) > 1
+    return (job.trainer.num_nodes or 0) > 1 or sum(
+        pod_set.count * pod_set.replicas for pod_set in gang.members(info)
+    ) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +237,7 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
 
 
 def _with_node_resources(pod_spec: Json, ancestor: str | None, role: Role, setting: _Setting) -> Json:
-    requested = setting.job.trainer.resources_per_node if setting.job.trainer else None
+    requested = setting.job.trainer.resources_per_node
     release, semantics = setting.release, setting.semantics
     if requested is None or not node_resources_apply(role.role, ancestor, setting.ml_policy, release, semantics):
         return pod_spec

@@ -1,84 +1,89 @@
-"""A session: the options, release facts, catalog and documents of one compilation, set up once."""
+"""A session: the options, catalog, settings and documents of one compilation, set up once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
+from trainc.admission.pod_refusals import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
-from trainc.findings import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Manifest
+from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
-from trainc.pipeline.compiler import Prepared, Result, compile_job, find_runtime
-from trainc.pipeline.index import CatalogCache, InputIndex, index_documents, with_catalog
+from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
+from trainc.pipeline.index import InputIndex, Shipped, find_runtime, index_documents, with_catalog
+from trainc.pipeline.lowering import Prepared
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.catalog import Catalog
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
-    from trainc.pipeline.compiler import Observer
+    from trainc.pods.admission_plugins import ClusterObjects
 
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
-# Maps findings about built objects to positions in the input. The ValidDocument is used for those without a position.
-Place: TypeAlias = Callable[[Result, ValidDocument, Sequence[Document], Options], list[Diagnostic]]
+# Returns a result's findings about objects as diagnostics, with positions in the input.
+Place: TypeAlias = Callable[[Result], list[Diagnostic]]
 # Checks the objects of one job, such as against policies, and returns findings, each with the label of its object.
 Judge: TypeAlias = Callable[[Sequence[Manifest]], Sequence[tuple[str, Finding]]]
 
 
-def place_at_home(
-    result: Result, home: ValidDocument, others: Sequence[Document], options: Options
-) -> list[Diagnostic]:
-    """Place all findings about built objects at the name of the document from which they were built."""
-    return [home.place_built(label, finding) for label, finding in result.object_findings]
+def place_at_home(result: Result) -> list[Diagnostic]:
+    """Place all findings about objects at the name of the document from which they were built."""
+    return [result.home.place_built(finding) for finding in result.report.about_objects()]
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Everything that is needed to compile one input. Create one with `Session.of`.
+    """One compilation: how to compile, and the documents that are compiled, added by `with_input`.
 
-    `place` maps findings about built objects to lines of the input. It is injected because it needs the explainer, which
-    the pipeline must not import. `rules` applies the severities that the user has configured; errors without which a job
-    cannot be compiled remain errors. `judge` adds findings about the objects of each job.
+    `place` finds the lines of the input that set the fields of objects. It is injected because it needs the explainer,
+    which the pipeline must not import. `rules` applies the severities that the user has configured; errors without which
+    a job cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster` are the objects
+    of the cluster by which the API server admits pods, as far as they are known; None means that the caller judges only
+    what it applies itself, and a pod that would be refused is a warning.
     """
 
-    options: Options
-    release: Release
-    index: InputIndex
-    catalog: CatalogCache | None
-    place: Place
+    options: Options = Options()
+    catalog: Catalog | None = None
+    place: Place = place_at_home
     rules: Rules = keep_severities
     judge: Judge | None = None
-    # A cache of work that jobs with the same runtime share.
+    cluster: Iterable[Json] | None = None
+    index: InputIndex = InputIndex()
+    # The objects of `cluster` and of the input; of two with the same name, that of the input counts.
+    around: ClusterObjects = field(default_factory=dict, compare=False, repr=False)
+    # Work that sessions with other jobs share: the catalog's runtimes by name, and what `prepare` returned.
+    shipped: Shipped = field(default_factory=dict, compare=False, repr=False)
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
 
-    @classmethod
-    def of(  # noqa: PLR0913, PLR0917 - the edge gives what the pipeline does not know
-        cls,
-        documents: Sequence[Document],
-        runtime_sources: Sequence[Sequence[Document]] = (),
-        options: Options = Options(),
-        catalog: Catalog | None = None,
-        place: Place = place_at_home,
-        rules: Rules = keep_severities,
-        judge: Judge | None = None,
-    ) -> Session:
-        """Create a session. Runtimes are looked up in `documents`, then each of `runtime_sources`, then `catalog`."""
-        release = release_facts(options.release or NEWEST_RELEASE)
-        index = index_documents(documents, runtime_sources, release.minor, options)
-        cache = None if catalog is None else CatalogCache(catalog, release.minor, options)
-        return cls(options, release, with_catalog(index, cache), cache, place, rules, judge)
+    @property
+    def release(self) -> Release:
+        """The behavior of the release that is compiled for."""
+        return release_facts(self.options.release or NEWEST_RELEASE)
+
+    def with_input(self, documents: Sequence[Document], runtime_sources: Sequence[Sequence[Document]] = ()) -> Session:
+        """Return the session with an input. Runtimes are looked up in it, then in each source, then in the catalog."""
+        return self._with(index_documents(documents, runtime_sources, self.release.minor, self.options))
 
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """Return a copy of the session with the TrainJobs of `documents`, and their diagnostics, instead of its own."""
         indexed = index_documents(documents, (), self.release.minor, self.options, self.index.dialect_context)
-        index = replace(self.index, jobs=indexed.jobs, references=indexed.references, diagnostics=indexed.diagnostics)
-        return replace(self, index=with_catalog(index, self.catalog))
+        return self._with(
+            replace(self.index, jobs=indexed.jobs, references=indexed.references, diagnostics=indexed.diagnostics)
+        )
+
+    def _with(self, index: InputIndex) -> Session:
+        if self.catalog is not None:
+            index = with_catalog(index, self.catalog, self.release.minor, self.options, self.shipped)
+        around = objects_for_pods(chain(self.cluster or (), (document.data for document in index.others)))
+        return replace(self, index=index, around=around)
 
     @property
     def jobs(self) -> Sequence[ValidDocument]:
@@ -96,38 +101,40 @@ class Session:
             found += [document.place(finding) for finding in findings if finding.severity == "error"]
         return self.rules(found, True)
 
-    def compile(self, job: ValidDocument, observer: Observer | None = None) -> Outcome:
-        """Compile one of the jobs. `observer` is notified of each step.
-
-        Returns the compiled job, or None if it has errors, and its diagnostics.
-        """
-        result = compile_job(job, self.index, self.release, self.options, observer, self._apply_rules, self.prepared)
-        diagnostics = self._apply_rules(result)
-        if self.judge is not None and result.objects is not None:
-            found = (*result.objects.object_findings, *self.judge(result.objects.manifests))
-            result.objects = replace(result.objects, object_findings=found)
-        if result.object_findings:
-            diagnostics += self.rules(self.place(result, job, self.index.others, self.options), False)
-        if result.objects is None or has_errors(diagnostics):
+    def compile(self, job: ValidDocument, trace: Trace = SILENT) -> Outcome:
+        """Compile one of the jobs. Return the compiled job, or None if it has errors, and its diagnostics."""
+        result = compile_job(job, self, trace)
+        objects, report = result.objects, result.report
+        if objects is not None:
+            judged = [*pod_refusals(objects.manifests, self.around, self.refused_pods)]
+            judged += self.judge(objects.manifests) if self.judge is not None else ()
+            report.add("judges", [replace(finding, about=label) for label, finding in judged])
+        diagnostics = self.placed(result)
+        if objects is None or has_errors(diagnostics):
             return None, diagnostics
         metadata = job.data["metadata"]
-        compiled = CompiledJob(
-            metadata.get("namespace", ""),
-            metadata["name"],
-            result.objects.manifests,
-            result.objects.secrets,
-            job.document.file,
-        )
-        return compiled, diagnostics
+        namespace, name, file = metadata.get("namespace", ""), metadata["name"], job.document.file
+        return CompiledJob(namespace, name, objects.manifests, objects.secrets, file), diagnostics
 
-    def _apply_rules(self, result: Result) -> list[Diagnostic]:
-        """Return the diagnostics of a job's documents; rules can ignore only findings that do not prevent compilation."""
-        if not result.findings and not result.overridable:
+    @property
+    def refused_pods(self) -> Severity:
+        """The severity of a pod that the API server would refuse although it accepts its Job."""
+        return "error" if self.cluster is not None and self.options.semantics == "gitops" else "warning"
+
+    def refuses(self, result: Result) -> bool:
+        """Return whether a job has errors so far that remain errors under the user's rules."""
+        return result.report.has_errors and has_errors(self.placed(result))
+
+    def placed(self, result: Result) -> list[Diagnostic]:
+        """Return all findings of a result as diagnostics, with the severities that the user's rules give them."""
+        if not result.report.findings:
             return []
-        return [
-            *self.rules(result.placed(result.findings), True),
-            *self.rules(result.placed(result.overridable), False),
-        ]
+        diagnostics: list[Diagnostic] = []
+        for findings, blocking in result.report.about_documents():
+            diagnostics += self.rules(map(result.place, findings), blocking)
+        if result.report.about_objects():
+            diagnostics += self.rules(_without_hash(self.place(result), result), False)
+        return diagnostics
 
     def compile_each(self) -> Iterator[Outcome]:
         """Yield one outcome for the input as a whole, then one per TrainJob, sorted by (namespace, name)."""
@@ -136,8 +143,8 @@ class Session:
         for job in self.jobs:
             compiled, diagnostics = self.compile(job)
             if compiled is not None:
-                claims = claims_of(compiled.manifests)
-                between = [job.place_built(*about) for about in lint_all_jobs(claims, services, self.options)]
+                claims = claims_of(compiled.manifests, compiled.name)
+                between = map(job.place_built, lint_all_jobs(claims, services, self.options))
                 diagnostics += self.rules(between, False)
             yield compiled, diagnostics
 
@@ -155,6 +162,14 @@ class Session:
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
         return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
+
+
+def _without_hash(placed: list[Diagnostic], result: Result) -> list[Diagnostic]:
+    """Return findings about built objects under names without the hash, which would change with every edit."""
+    name = result.job.data["metadata"]["name"]
+    built = () if result.objects is None else result.objects.manifests
+    hashed = next((manifest["metadata"]["name"] for manifest in built if manifest["kind"] == "JobSet"), name)
+    return placed if hashed == name else [replace(d, object=d.object.replace(hashed, name)) for d in placed]
 
 
 def option_notes(options: Options) -> list[Diagnostic]:

@@ -150,14 +150,14 @@ class ValidDocument:
         """Return a finding about this document as a diagnostic with its label and position."""
         return self.document.place(move_finding(finding, self.moves), self.label)
 
-    def place_built(self, label: str, finding: Finding) -> Diagnostic:
+    def place_built(self, finding: Finding) -> Diagnostic:
         """Return a finding about an object built from this document: its path is in the object, its position here."""
         return Diagnostic(
             finding.code,
             finding.severity,
             finding.message,
             finding.hint,
-            label,
+            finding.about,
             format_path(finding.path),
             self.document.locate(("metadata", "name")),
         )

@@ -27,6 +27,7 @@ from trainc.startup.records import dataclass
 # word that is specific to Trainer.
 _WORDS = (
     b"kubeflow.org",
+    b"batch.paddlepaddle.org",
     b"jobset.x-k8s.io",
     b"ome.io/",
     b"SealedSecret",

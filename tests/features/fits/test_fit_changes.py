@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clusters import Json, flavor, jobset, local, namespace, queue
+from clusters import Json, flavor, jobset, local, namespace, node, queue
 
 from trainc.features.fits.changes import fit_changes
 
@@ -11,7 +11,8 @@ BASICS = [namespace(), flavor(), local("a")]
 
 def changes_of(before: list[Json], after: list[Json], *jobs: Json) -> list[str]:
     """The sentences about queues that change under the same jobs."""
-    return fit_changes((jobs, [*BASICS, *before]), (jobs, [*BASICS, *after]))
+    named = [(f"team-a/{job['metadata']['name']}", job) for job in jobs]
+    return fit_changes((named, [*BASICS, *before]), (named, [*BASICS, *after]))
 
 
 def test_less_quota_and_what_it_costs() -> None:
@@ -23,7 +24,7 @@ def test_less_quota_and_what_it_costs() -> None:
 
 def test_more_quota_and_what_it_brings() -> None:
     assert changes_of([queue("a", 8)], [queue("a", 16)], jobset(pods=2)) == [
-        "team-a/llm can now be admitted, which was impossible before.",
+        "team-a/llm can now run, which was impossible before.",
         "quota of a: 8 -> 16 GPUs.",
     ]
 
@@ -37,7 +38,7 @@ def test_a_queue_that_is_stopped_or_removed() -> None:
 
 def test_a_job_that_grows_beyond_its_queue() -> None:
     cluster = [*BASICS, queue("a", 8)]
-    assert fit_changes(([jobset()], cluster), ([jobset(pods=2)], cluster)) == [
+    assert fit_changes(([("team-a/llm", jobset())], cluster), ([("team-a/llm", jobset(pods=2))], cluster)) == [
         (
             "team-a/llm can no longer be admitted: the job requests 16 GPUs, and ClusterQueue a can provide at most 8: "
             "all from its own quota; 8 would fit: numNodes 1."
@@ -50,5 +51,13 @@ def test_nothing_changes_nothing_is_reported() -> None:
 
 
 def test_half_a_snapshot_says_so() -> None:
-    (sentence,) = changes_of([queue("a", 8)], [], jobset())
-    assert sentence.startswith("The snapshot of the cluster is incomplete")
+    assert changes_of([queue("a", 8)], [], jobset())[0] == (
+        "The snapshot has no ClusterQueue, so it is unknown whether 1 job fits (team-a/llm)."
+    )
+
+
+def test_nodes_that_shrink_below_a_pod() -> None:
+    large, small = ([queue("a", 8), node("n0", "r0", gpus=gpus)] for gpus in (8, 4))
+    (sentence,) = changes_of(large, small, jobset())
+    assert sentence.startswith("team-a/llm can still be admitted and no longer run: ClusterQueue a admits the job")
+    assert changes_of(small, large, jobset()) == ["team-a/llm can now run, which was impossible before."]

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 from editor import JOB, PATCHED, RUNTIME, SIZE, Editor, editing
 
 CASES = Path(__file__).parents[2] / "cases" / "fits"
@@ -90,11 +91,12 @@ def test_nothing_of_the_repository_is_run_to_compare(repository: Path) -> None:
     assert not met.exists()
 
 
-def test_the_cluster_is_asked_where_trainc_yaml_names_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", ["", "nameHash: true\n"], ids=["plain names", "names with a hash"])
+def test_the_cluster_is_asked_where_trainc_yaml_names_one(tmp_path: Path, more: str) -> None:
     shutil.copy(CASES / "jobs.yaml", tmp_path / "jobs.yaml")
     (tmp_path / "cluster").mkdir()
     shutil.copy(CASES / "cluster.yaml", tmp_path / "cluster" / "cluster.yaml")
-    (tmp_path / "trainc.yaml").write_text('release: "2.3"\ncluster: cluster\nsources: [jobs.yaml]\n')
+    (tmp_path / "trainc.yaml").write_text(f'release: "2.3"\ncluster: cluster\nsources: [jobs.yaml]\n{more}')
     with editing(tmp_path.resolve()) as session:
         session.open("jobs.yaml")
         told = lenses(session, "jobs.yaml")

@@ -192,11 +192,7 @@ def test_check_looks_at_the_trials_too() -> None:
     assert "[SweepSize]" in result.stderr
 
 
-def test_processes_and_caches_make_no_difference() -> None:
-    assert swept(SWEEP, "-j", "2", "--cache", "cache").stdout == swept(SWEEP).stdout
-
-
-@pytest.mark.parametrize("words", [["--watch", "-o", "out"], ["--matrix", "other.yaml"]])
+@pytest.mark.parametrize("words", [["--matrix", "other.yaml"]])
 def test_what_cannot_be_is_usage(words: list[str]) -> None:
     assert swept(SWEEP, *words).status == 2
 

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from io import BytesIO
 
 from trainc.cli.command import (
-    FILE,
+    SIDE,
     Arguments,
     Status,
     Streams,
@@ -37,9 +37,10 @@ from trainc.cli.command import (
 from trainc.cli.reporting import Files, Paint, Part, text_report
 from trainc.cli.settings import environment_name, environments_of_sides
 from trainc.features.diff.model import Diff
-from trainc.features.diff.sides import ReadSide, Side, look_up, new_diagnostics, read_side, sides_of
+from trainc.features.diff.sides import ManifestSet, ReadSide, Side, look_up, new_diagnostics, read_side, sides_of
 from trainc.findings import CompileError, Diagnostic
 from trainc.findings.text import escape_report
+from trainc.kube.documents import Manifest
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
@@ -64,7 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser.add_argument(
             "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
         ),
-        FILE,
+        SIDE,
     )
     parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
     parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
@@ -171,8 +172,8 @@ def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> D
 
     release = after.options.release or NEWEST_RELEASE
     found = compare(
-        Compared(_label(before, after), before.found.manifests),
-        Compared(_label(after, before), after.found.manifests),
+        Compared(_label(before, after), before.found.manifests, before.found.names),
+        Compared(_label(after, before), after.found.manifests, after.found.names),
         JobSetRules(release),
         [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
         release,
@@ -205,9 +206,17 @@ def _admission(before: ReadSide, after: ReadSide) -> list[str]:
         return []
     from trainc.features.fits.changes import fit_changes
 
-    jobsets = [[one for one in side.found.manifests if one["kind"] == "JobSet"] for side in (before, after)]
+    jobsets = [_named(side.found) for side in (before, after)]
     was = snapshot if before.cluster is None else before.cluster
     return fit_changes((jobsets[0], was), (jobsets[1], snapshot))
+
+
+def _named(found: ManifestSet) -> list[tuple[str, Manifest]]:
+    """The JobSets of a side, each with the namespace and name of its TrainJob as far as known."""
+    from trainc.features.fits.workload import job_name, place
+
+    jobsets = [manifest for manifest in found.manifests if manifest["kind"] == "JobSet"]
+    return [(job_name(place(one)[0], found.names.get(place(one), place(one)[1])), one) for one in jobsets]
 
 
 def _label(side: ReadSide, other: ReadSide) -> str:

@@ -278,7 +278,7 @@ def compare(before: Side, after: Side, rules: ClusterRules, deliveries: Sequence
     the notes cover all of them. `release` is the Trainer release that the rules belong to.
     """
     method, shown_methods = deliveries[0], tuple(method for method in DELIVERY_METHODS if method in deliveries)
-    groups = group_by_job(pair_objects(before.manifests, after.manifests))
+    groups = group_by_job(pair_objects(before.manifests, after.manifests, (before.names, after.names)))
     jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in groups])
     shown = tuple(job for job in jobs if job.objects)
     return Diff(

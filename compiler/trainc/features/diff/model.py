@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trainc.features.diff.changes import Change, Move, normalize, strip_server_fields
@@ -14,7 +14,7 @@ from trainc.ir.devices import is_gpu
 from trainc.kube.documents import Manifest
 from trainc.kube.quantity import ZERO, Quantity, ResourceList, pod_requests
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, field
 
 # Match the objects of both sides by API version, kind, namespace and name.
 
@@ -48,10 +48,19 @@ class Pair:
         return len(set(names)) > 1
 
 
-def pair_objects(before: Iterable[Manifest], after: Iterable[Manifest]) -> tuple[Pair, ...]:
-    """Pair the objects of both sides, ordered by namespace and name. Of duplicates, the last one counts."""
+# The TrainJob's name of a JobSet, by its namespace and name.
+Names: TypeAlias = Mapping[tuple[str, str], str]
+
+
+def pair_objects(
+    before: Iterable[Manifest], after: Iterable[Manifest], names: tuple[Names, Names] = ({}, {})
+) -> tuple[Pair, ...]:
+    """Pair the objects of both sides, ordered by namespace and name. Of duplicates, the last one counts.
+
+    `names` are those of each side's jobs without a hash, as far as known.
+    """
     left, right = [strip_server_fields(m) for m in before], [strip_server_fields(m) for m in after]
-    plain = _plain_by_namespace(left, right)
+    plain = _plain_by_namespace(left, right, names)
     was, becomes = _by_key(left, plain), _by_key(right, plain)
     return tuple(
         Pair(key, *_delivered(was.get(key), becomes.get(key)), *_compared(was.get(key), becomes.get(key)))
@@ -72,20 +81,25 @@ class _SideOfObject(NamedTuple):
     compared: Manifest
 
 
-def _plain_by_namespace(before: list[Manifest], after: list[Manifest]) -> dict[str, Mapping[str, str]]:
-    sides = [_jobset_names(before), _jobset_names(after)]
-    return {
-        namespace: plain_names(sides[0].get(namespace, ()), sides[1].get(namespace, ()))
-        for namespace in sorted({*sides[0], *sides[1]})
-    }
+def _plain_by_namespace(
+    before: list[Manifest], after: list[Manifest], names: tuple[Names, Names]
+) -> dict[str, dict[str, str]]:
+    was, becomes = _jobsets(before), _jobsets(after)
+    spaces: dict[str, tuple[list[str], list[str]]] = {}
+    for index, side in enumerate((was, becomes)):
+        for namespace, name in side:
+            spaces.setdefault(namespace, ([], []))[index].append(name)
+    plain = {namespace: plain_names(*sides) for namespace, sides in spaces.items()}
+    for key, name in (*names[0].items(), *names[1].items()):
+        namespace, hashed = key
+        unchanged = key in was and key in becomes and was[key] == becomes[key]
+        if not (unchanged or (namespace, name) in was or (namespace, name) in becomes):
+            plain.setdefault(namespace, {})[hashed] = name
+    return plain
 
 
-def _jobset_names(manifests: list[Manifest]) -> dict[str, list[str]]:
-    names: dict[str, list[str]] = {}
-    for manifest in manifests:
-        if manifest["kind"] == "JobSet":
-            names.setdefault(_namespace(manifest), []).append(manifest["metadata"]["name"])
-    return names
+def _jobsets(manifests: list[Manifest]) -> dict[tuple[str, str], Manifest]:
+    return {(_namespace(m), m["metadata"]["name"]): m for m in manifests if m["kind"] == "JobSet"}
 
 
 def _by_key(manifests: list[Manifest], plain: Mapping[str, Mapping[str, str]]) -> dict[ObjectKey, _SideOfObject]:
@@ -132,23 +146,34 @@ def _plain(name: str) -> str:
 
 def replace_hashed_names(manifest: Manifest, plain: Mapping[str, str]) -> Manifest:
     """Replace each hashed name in the manifest, alone or as a prefix of a longer name, by its plain name."""
-    mentioned = {name: short for name, short in plain.items() if name != short}
-    if not mentioned:
+    if not plain:
         return manifest
-    # Longest first, so that no name is mistaken for a prefix of another.
-    names = "|".join(map(re.escape, sorted(mentioned, key=len, reverse=True)))
-    pattern = re.compile(rf"(?<![a-z0-9-])({names})(?![a-z0-9])")
-    renamed: Manifest = _replaced(manifest, pattern, mentioned)
+    longest = max(map(len, plain))
+
+    def shorten(word: re.Match[str]) -> str:
+        # The longest first, so that no name is mistaken for a prefix of another.
+        text = word[0]
+        end = len(text) if len(text) <= longest else text.rfind("-", 0, longest + 1)
+        while end > 0:
+            if text[:end] in plain:
+                return plain[text[:end]] + text[end:]
+            end = text.rfind("-", 0, end)
+        return text
+
+    renamed: Manifest = _replaced(manifest, shorten)
     return renamed
 
 
-def _replaced(value: Any, pattern: re.Pattern[str], plain: Mapping[str, str]) -> Any:
+_WORD = pattern(r"(?<![a-z0-9-])[a-z0-9-]+")
+
+
+def _replaced(value: Any, shorten: Callable[[re.Match[str]], str]) -> Any:
     if isinstance(value, dict):
-        return {key: _replaced(inner, pattern, plain) for key, inner in value.items()}
+        return {key: _replaced(inner, shorten) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_replaced(item, pattern, plain) for item in value]
+        return [_replaced(item, shorten) for item in value]
     if isinstance(value, str):
-        return pattern.sub(lambda match: plain[match[1]], value)
+        return _WORD.sub(shorten, value)
     return value
 
 
@@ -296,10 +321,14 @@ Status: TypeAlias = Literal["added", "removed", "changed", "unchanged"]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of the comparison: its display name and its manifests."""
+    """One side of the comparison: its display name and its manifests.
+
+    `names` has the TrainJobs' names of JobSets with a hash in their name, as far as known, by their namespace and name.
+    """
 
     label: str
     manifests: Sequence[Manifest]
+    names: Names = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

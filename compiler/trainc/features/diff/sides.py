@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from typing import Any
 
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.settings import Settings, limits_of, settings_of
+from trainc.compilation import CompiledJob
+from trainc.emit.name_hash import name_in_file
 from trainc.explain import place
+from trainc.features.diff.model import Names
 from trainc.findings import CompileError, Diagnostic, Source, format_path, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.kube.names import JOBSET_API, RUNTIME_KINDS
@@ -26,7 +29,7 @@ from trainc.reading.files import STDIN, is_overlay_folder, read_paths
 from trainc.reading.git import Repository, commit_of, repository_of, write_revision
 from trainc.reading.opening import is_inside
 from trainc.schema import check
-from trainc.startup.records import dataclass, replace
+from trainc.startup.records import dataclass, field, replace
 
 # Turn inputs into manifests to compare: TrainJobs are compiled, previous output is validated.
 
@@ -50,24 +53,38 @@ _COMPARED_KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class ManifestSet:
-    """Manifests with their warnings. `compiled` says whether they were compiled from sources."""
+    """Manifests with their warnings. `compiled` says whether they were compiled from sources.
+
+    `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name.
+    """
 
     manifests: list[dict[str, Any]]
     diagnostics: list[Diagnostic]
     compiled: bool
+    names: Names = field(default_factory=dict)
 
 
 def manifest_set(inputs: Inputs, options: Options, rules: Rules = keep_severities) -> ManifestSet:
     """The manifests that `inputs` lead to, empty if they contain no job. Raises CompileError if anything is wrong."""
     if holds_jobs(inputs):
-        session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules)
-        compiled = session.compile_all(inputs.diagnostics)
-        found = ManifestSet(compiled.manifests, compiled.diagnostics, compiled=True)
+        session = Session(options, inputs.catalog, place, rules)
+        compiled = session.with_input(inputs.documents, inputs.runtime_sources).compile_all(inputs.diagnostics)
+        found = ManifestSet(compiled.manifests, compiled.diagnostics, True, names_of(compiled.jobs))
     else:
         found = _read_rendered(inputs, options.release or NEWEST_RELEASE)
     if has_errors(found.diagnostics):
         raise CompileError(found.diagnostics)
     return replace(found, diagnostics=sort_diagnostics(found.diagnostics))
+
+
+def names_of(jobs: Iterable[CompiledJob]) -> Names:
+    """Return the TrainJobs' names by namespace and name of the JobSets that have other names."""
+    return {
+        (job.namespace, name): job.name
+        for job in jobs
+        for manifest in job.manifests
+        if manifest["kind"] == "JobSet" and (name := manifest["metadata"]["name"]) != job.name
+    }
 
 
 def holds_jobs(inputs: Inputs) -> bool:
@@ -105,13 +122,17 @@ def _is_trainjob(document: Document) -> bool:
 def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
     manifests: list[dict[str, Any]] = []
     diagnostics = list(inputs.diagnostics)
+    names: dict[tuple[str, str], str] = {}
     for document in inputs.documents:
         data = document.data
         if data.get("kind") not in _COMPARED_KINDS or not _has_name(data):
             continue
         manifests.append(data)
+        if data["kind"] == "JobSet":
+            name = data["metadata"]["name"]
+            names[str(data["metadata"].get("namespace", "")), name] = name_in_file(name, document.file)
         diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
-    return ManifestSet(manifests, diagnostics, compiled=False)
+    return ManifestSet(manifests, diagnostics, False, {key: name for key, name in names.items() if key[1] != name})
 
 
 def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
@@ -137,11 +158,11 @@ def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
 
 def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
     """Malformed labels or annotations, which would break other tools."""
-    for field in ("labels", "annotations"):
-        value = document.data["metadata"].get(field)
+    for key in ("labels", "annotations"):
+        value = document.data["metadata"].get(key)
         if value is not None and not isinstance(value, dict):
-            where = ("metadata", field)
-            message, hint = f"{field} must be a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
+            where = ("metadata", key)
+            message, hint = f"{key} must be a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
             label = label_of(document.data)
             yield Diagnostic(
                 "WrongType",

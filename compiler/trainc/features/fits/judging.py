@@ -1,15 +1,20 @@
-"""What `fits` and `check` share: the jobs of a run, asked of the cluster in a folder."""
+"""What `fits`, `check`, `report` and the language server share: the jobs of a run, asked of the cluster in a folder."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from trainc.findings import Diagnostic, has_errors
+from trainc.compilation import CompiledJob
+from trainc.findings import Diagnostic, Finding, has_errors
+from trainc.findings.policy import keep_severities
 from trainc.options import Options
-from trainc.reading.document import Document
+from trainc.pipeline.session import Judge, Session
+from trainc.reading.cluster import Dump
+from trainc.reading.document import Document, label_of
 from trainc.reading.files import read_paths
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits
@@ -25,34 +30,125 @@ class ClusterVerdicts:
     diagnostics: list[Diagnostic]
 
 
-def judge_jobs(
-    manifests: Sequence[Mapping[str, Any]], documents: Sequence[Document], cluster: str, options: Options
+def judge_jobs(  # noqa: PLR0913 - two go by their names
+    compiled: Sequence[CompiledJob],
+    documents: Sequence[Document],
+    cluster: str,
+    options: Options,
+    read: tuple[list[Document], list[Diagnostic]] | None = None,
+    *,
+    session: Session | None = None,
+    around: Sequence[Document] = (),
 ) -> ClusterVerdicts:
-    """Check whether the cluster described in a folder can admit the JobSets in `manifests` and `documents`.
+    """Check whether the cluster described in a folder can run the compiled jobs, and the JobSets in `documents`.
 
-    Of two JobSets with the same name, the compiled one counts.
+    Jobs go by the names of their TrainJobs, with which the documents are found too: those of JobSets may have a hash.
+    A JobSet that was rendered from a compiled job does not count. `read` is what is in the folder, if that is known. With
+    the `session` that compiled the jobs, findings about fields of their pods are located where the field was written.
+    `around` are further documents of the input.
     """
-    from trainc.features.fits.answer import fits
+    from trainc.features.fits.answer import fits_named
     from trainc.features.fits.placing_findings import place_in_input, place_in_snapshot
+    from trainc.features.fits.references import created_by
     from trainc.features.fits.workload import job_name, place
 
-    snapshot, problems = read_paths([cluster], options.limits, everything=True)
+    snapshot, problems = read or read_paths([cluster], options.limits, everything=True)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
-    jobsets = {job_name(*place(one)): one for one in manifests if one.get("kind") == "JobSet"}
-    homes = {}
+    jobsets: dict[str, Mapping[str, Any]] = {
+        job_name(one.namespace, one.name): manifest
+        for one in compiled
+        for manifest in one.manifests
+        if manifest["kind"] == "JobSet"
+    }
+    homes: dict[str, Document] = {}
     for document in documents:
-        namespace, name = place(document.data)
-        job = job_name(namespace or options.namespace or "", name)
         if document.data.get("kind") in _JOB_KINDS:
-            homes[job] = document
-        elif document.data.get("kind") == "JobSet" and job not in jobsets:
-            jobsets[job] = document.data
-            homes.setdefault(job, document)
-    ordered = [jobsets[job] for job in sorted(jobsets)]
-    found = fits(ordered, [document.data for document in snapshot])
+            namespace, name = place(document.data)
+            homes[job_name(namespace or options.namespace or "", name)] = document
+    for job, document in _rendered(documents, jobsets, options):
+        jobsets[job] = _with_namespace(document.data, options)
+        homes.setdefault(job, document)
+    applied = [document.data for document in (*documents, *around)]
+    created = created_by((*applied, *(made for one in compiled for made in one.manifests)), options.namespace or "")
+    found = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created)
     problems += place_in_snapshot(found.diagnostics, snapshot)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)
-    findings = [one for fit in found.alone for one in fit.diagnostics]
-    return ClusterVerdicts(found, [*problems, *place_in_input(findings, homes, ordered, snapshot)])
+    # The snapshot's own diagnostics say which kinds leave jobs undecided, once for all jobs.
+    findings = [one for fit in found.alone for one in fit.diagnostics if one.code != "SnapshotIncomplete"]
+    placed, rest = _place_in_fields(findings, session) if session else ([], findings)
+    return ClusterVerdicts(found, [*problems, *place_in_input(rest, homes, jobsets, snapshot), *placed])
+
+
+# What explains a field is slow, so of many jobs with the same problem all are located at their own documents.
+_MOST_EXPLAINED = 100
+
+
+def _place_in_fields(found: Sequence[Diagnostic], session: Session) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """Locate findings about fields of compiled pods at what wrote the field: a runtime, a patch, an overlay or the job.
+
+    Returns those that were located, and the others.
+    """
+    from trainc.features.fits.placing_findings import steps
+    from trainc.features.fits.workload import job_name, place
+
+    by_job: dict[str, list[Diagnostic]] = {}
+    for one in found:
+        if ".template.spec." in one.path:
+            by_job.setdefault(one.object.removeprefix("JobSet "), []).append(one)
+    if not by_job or len(by_job) > _MOST_EXPLAINED:
+        return [], list(found)
+    placed: list[Diagnostic] = []
+    explained = set()
+    for document in session.jobs:
+        own = by_job.get(job_name(*place(document.data)))
+        if own:
+            findings = [Finding(one.code, one.severity, one.message, one.hint, steps(one.path)) for one in own]
+            compiled = replace(session, rules=keep_severities, judge=_judge_with(findings))
+            texts = {(one.code, one.message) for one in own}
+            placed += [one for one in compiled.compile(document)[1] if (one.code, one.message) in texts]
+            explained |= {id(one) for one in own}
+    return placed, [one for one in found if id(one) not in explained]
+
+
+def _judge_with(findings: Sequence[Finding]) -> Judge:
+    """A judge that has these findings about the JobSet of a job."""
+    return lambda manifests: [
+        (label_of(manifest), one) for manifest in manifests if manifest["kind"] == "JobSet" for one in findings
+    ]
+
+
+def _rendered(
+    documents: Sequence[Document], compiled: Mapping[str, Mapping[str, Any]], options: Options
+) -> list[tuple[str, Document]]:
+    """The JobSets of the input that were not compiled just now, by the names of their TrainJobs as far as known."""
+    jobsets = [document for document in documents if document.data.get("kind") == "JobSet"]
+    if not jobsets:
+        return []
+    from trainc.emit.name_hash import name_in_file
+    from trainc.features.fits.workload import job_name, place
+
+    found: dict[str, Document] = {}
+    known = {*compiled, *(job_name(*place(jobset)) for jobset in compiled.values())}
+    for document in jobsets:
+        namespace, name = place(document.data)
+        namespace = namespace or options.namespace or ""
+        own, plain = job_name(namespace, name), job_name(namespace, name_in_file(name, document.file))
+        if own not in known and plain not in known:
+            found[_unused(own if plain in found else plain, found)] = document
+    return list(found.items())
+
+
+def _unused(job: str, found: Mapping[str, Document]) -> str:
+    """A name for a job: `llm-*`, and `llm-* (2)` for the next whose name the API server generates."""
+    numbered = (f"{job} ({number})" for number in count(2))
+    return job if job not in found else next(name for name in numbered if name not in found)
+
+
+def _with_namespace(jobset: Mapping[str, Any], options: Options) -> Mapping[str, Any]:
+    """A JobSet in the namespace of the options, if it has none of its own."""
+    metadata = jobset.get("metadata")
+    if not options.namespace or not isinstance(metadata, dict) or metadata.get("namespace"):
+        return jobset
+    return {**jobset, "metadata": {**metadata, "namespace": options.namespace}}

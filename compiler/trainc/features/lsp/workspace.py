@@ -37,6 +37,7 @@ from trainc.project.overlays.overlay import OVERLAY
 from trainc.project.settings import TRAINC_YAML
 from trainc.reading import opening
 from trainc.reading.catalog import find
+from trainc.reading.cluster import Dump
 from trainc.reading.document import Document
 from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, is_unrelated, read_file, read_paths, shown_path
 from trainc.reading.git import commit_of, find_changed_files, repository_of
@@ -100,7 +101,7 @@ def _neighbour(session: Session, document: Document) -> Neighbour | None:
         compiled, _ = own.compile(job)
         if compiled is not None:
             order = compiled.namespace, compiled.name
-            return Neighbour(order, document.file, tuple(claims_of(compiled.manifests)))
+            return Neighbour(order, document.file, tuple(claims_of(compiled.manifests, compiled.name)))
     return None
 
 
@@ -114,7 +115,7 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
         found += diagnostics
         if outcome is not None:
             compiled.append(outcome)
-            entries.append(((outcome.namespace, outcome.name), job, list(claims_of(outcome.manifests))))
+            entries.append(((outcome.namespace, outcome.name), job, list(claims_of(outcome.manifests, outcome.name))))
     files = {job.document.file for job in session.jobs}
     known = {order for order, _, _ in entries}
     entries += [(one.order, None, one.claims) for one in neighbours.beyond(files) if one.order not in known]
@@ -122,7 +123,7 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
     for _, home, claims in sorted(entries, key=_order):
         between = list(lint_all_jobs(claims, services, session.options))
         if home is not None:
-            found += session.rules([home.place_built(*about) for about in between], False)
+            found += session.rules(map(home.place_built, between), False)
     return compiled, found
 
 
@@ -226,7 +227,8 @@ class Opened:
                 documents, sources, catalog = stack.documents, stack.sources, stack.catalog
                 documents = [document for document in documents if not _is_job(document)]
             judge, _ = judge_of(settings, self._documents)
-            self._shared = Session.of(documents, sources, options, catalog, place, judge=judge), stack
+            session = Session(options, catalog, place, judge=judge, cluster=())
+            self._shared = session.with_input(documents, sources), stack
         return self._shared
 
     def _jobs_with(self, own: Sequence[Document]) -> list[Document]:
@@ -444,7 +446,12 @@ class Workspace:
             problems += more
             if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
                 judgement = judge_jobs(
-                    [m for job in result.compiled for m in job.manifests], own, cluster, opened.settings.options
+                    result.compiled,
+                    own,
+                    cluster,
+                    opened.settings.options,
+                    session=result.session,
+                    around=opened.documents,
                 )
                 if not has_errors(problems):
                     problems += rules(judgement.diagnostics, judgement.answers is None)
@@ -484,8 +491,7 @@ class Workspace:
         if self._queues is None:
             folders = {o.settings.configuration.cluster for o in environments if o.settings.configuration.cluster}
             read = [d for folder in sorted(folders) for d in read_paths([folder], self._limits, everything=True)[0]]
-            queues = [d.data for d in read if d.data.get("kind") == "LocalQueue"]
-            self._queues = sorted({str((queue.get("metadata") or {}).get("name")) for queue in queues})
+            self._queues = sorted({name for _, name in Dump.of_documents(read).of("LocalQueue")})
         return self._queues
 
     def _texts(self, environments: Sequence[Opened], top: str) -> Iterator[tuple[str, bytes]]:

@@ -70,10 +70,10 @@ def view_explanation(compilation: Compilation, field: str | None, job: str | Non
     from trainc.explain.text import explanation_text
 
     session, chosen = _choose_job(compilation, job)
-    recorder = Recorder(session.index.others)
+    recorder = Recorder()
     session.compile(chosen, recorder)
     try:
-        found = choose(explanation(recorder, session.options), field)
+        found = choose(explanation(recorder), field)
     except QueryError as error:
         raise ValueError(str(error)) from None
     if not isinstance(found, NoMatch):
@@ -105,6 +105,7 @@ def view_diff(before: Compilation, after: Compilation) -> View:
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import chosen_method
     from trainc.features.diff.model import Side
+    from trainc.features.diff.sides import names_of
     from trainc.features.diff.text import diff_text
     from trainc.features.diff.verdicts import JobSetRules
     from trainc.kube.releases import NEWEST_RELEASE
@@ -113,10 +114,10 @@ def view_diff(before: Compilation, after: Compilation) -> View:
     sessions: Sequence[Session] = after.sessions or before.sessions
     options = sessions[0].options if sessions else Options()
     release = options.release or NEWEST_RELEASE
-    sides = Side("before", before.manifests), Side("after", after.manifests)
-    return _as_lines(
-        diff_text(compare(*sides, JobSetRules(release), [chosen_method(options)], release), lambda _, text: text)
-    )
+    left = Side("before", before.manifests, names_of(before.jobs))
+    right = Side("after", after.manifests, names_of(after.jobs))
+    found = compare(left, right, JobSetRules(release), [chosen_method(options)], release)
+    return _as_lines(diff_text(found, lambda _, text: text))
 
 
 def _as_lines(text: str) -> View:

@@ -115,18 +115,17 @@ def _fits(compiled: Sequence[OneJob], documents: Sequence[Document], settings: S
     from trainc.features.fits.forms import fits_by_job
     from trainc.features.fits.judging import judge_jobs
 
-    manifests = [manifest for one in compiled for manifest in one.compiled.manifests]
-    found = judge_jobs(manifests, documents, cluster, settings.options)
+    found = judge_jobs([one.compiled for one in compiled], documents, cluster, settings.options)
     return {} if found.answers is None else fits_by_job(found.answers)
 
 
 def _job(number: int, one: OneJob, options: Options, fit: Mapping[str, str], link: Link) -> Job:
-    explained = explanation(one.recorder, options)
+    explained = explanation(one.recorder)
     name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
     graph = read_graph(one.compiled.manifests, enabled(options.plugins))
     return Job(
         anchor=f"job-{number + 1}",
-        row=row_of(graph, explained.runtime.rpartition(" ")[2], one.compiled.manifests),
+        row=row_of(one.compiled.name, graph, explained.runtime.rpartition(" ")[2], one.compiled.manifests),
         explanation=explained,
         graph=graph,
         picture=_picture(graph),

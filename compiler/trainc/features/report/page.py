@@ -61,14 +61,14 @@ class Row:
     size: Size
 
 
-def row_of(graph: Graph, runtime: str, manifests: Sequence[Json]) -> Row:
-    """Build the row of a job from its graph and its manifests."""
+def row_of(name: str, graph: Graph, runtime: str, manifests: Sequence[Json]) -> Row:
+    """Build the row of a job, under the name of its TrainJob, from its graph and its manifests."""
     jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
     labels = jobset["metadata"].get("labels", {})
     group: Json = next((manifest["spec"] for manifest in manifests if manifest["kind"] == "PodGroup"), {})
     return Row(
         graph.namespace,
-        graph.name,
+        name,
         runtime,
         labels.get(_QUEUE_LABEL) or group.get("queue", ""),
         labels.get(_PRIORITY_LABEL) or group.get("priorityClassName", ""),

@@ -1,7 +1,8 @@
 """Parses shell scripts to lists of pipelines and compound commands.
 
 The grammar is POSIX.1-2017 XCU 2.9 and 2.10 with bash's `[[`, `function` and `select`, parsed leniently: the parts of a
-conditional become one flat list of what may run.
+conditional become one flat list of what may run. Commands inside each other are counted: beyond MOST_DEPTH, the script
+is refused.
 """
 
 from __future__ import annotations
@@ -10,24 +11,44 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-from trainc.ir.commands.shell_words import Heredoc, Token, tokens
+from trainc.ir.commands.shell_words import Heredoc, Token, UnreadableScriptError, tokens
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
-_ASSIGNMENT = pattern(r"([A-Za-z_]\w*)\+?=(.*)", 16)  # re.DOTALL
-_ENDS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}"))
+# No script that a person writes has more compound commands inside each other.
+MOST_DEPTH = 50
+_ASSIGNMENT = pattern(r"([A-Za-z_]\w*)(\+?)=(.*)", 16)
+# Builtins whose arguments may be assignments.
+DECLARING = frozenset(("export", "declare", "readonly", "local", "typeset"))
+_ENDS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac"))
 _CLAUSES = {"if": "fi", "while": "done", "until": "done"}
+_SEPARATORS = frozenset(("\n", ";", ";;", ";&", ";;&", ")"))
+_NEXT_CASE = frozenset((";;", ";&", ";;&"))
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`NAME=value`, `NAME+=value` if it `appends`, or `NAME=(words)` if it has an `array`."""
+
+    name: str
+    value: str
+    appends: bool = False
+    array: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A simple command: its words, preceding assignments, redirections, and line (0-based)."""
+    """A simple command: its words, preceding assignments, redirections, and line (0-based).
+
+    `quoted` has the indexes of words with quotes, which the shell does not split.
+    """
 
     words: tuple[str, ...]
-    assignments: tuple[tuple[str, str], ...]
-    redirects: tuple[tuple[str, str], ...]
-    heredocs: tuple[Heredoc, ...]
-    line: int
+    assignments: tuple[Assignment, ...] = ()
+    redirects: tuple[tuple[str, str], ...] = ()
+    heredocs: tuple[Heredoc, ...] = ()
+    line: int = 0
+    quoted: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +74,7 @@ class Item:
 
 @lru_cache(maxsize=512)
 def read_script(text: str) -> tuple[Item, ...]:
-    """Parse a shell script to pipelines, in order. Raises UnclosedError for an unclosed quote or bracket."""
+    """Parse a shell script to pipelines, in order. Raises UnreadableScriptError."""
     return _Parser(tokens(text)).items(frozenset())
 
 
@@ -71,6 +92,7 @@ class _Parser:
     def __init__(self, found: list[Token]) -> None:
         self.tokens = found
         self.at = 0
+        self.depth = 0
 
     @property
     def token(self) -> Token:
@@ -86,16 +108,16 @@ class _Parser:
         return found
 
     def items(self, until: frozenset[str]) -> tuple[Item, ...]:
+        """Parse pipelines until one of these words or operators, or any word that ends or goes on with a clause."""
         found: list[Item] = []
-        while self.token.kind != "end":
-            if self.token.kind == "op" and self.token.text in ("\n", ";", ";;", ";&", ";;&", ")"):
-                if self._is(")") and ")" in until:
+        while (token := self.token).kind != "end":
+            if token.kind == "op" and token.text in _SEPARATORS:
+                if token.text in until:
                     break
                 self.at += 1
                 continue
-            token = self.token
             # A `}` without a matching `{` is an ordinary word.
-            if token.kind == "word" and token.bare and token.text in (until | (_ENDS - {"}"})):
+            if token.kind == "word" and token.bare and (token.text in until or token.text in _ENDS):
                 break
             start = self.at
             item = self._item()
@@ -127,7 +149,11 @@ class _Parser:
         token, line = self.token, self.token.line
         if token.kind == "word" and token.bare and token.text in ("[[", "(("):
             return self._test(line)
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            raise UnreadableScriptError
         body = self._compound()
+        self.depth -= 1
         if body is not None:
             self._redirects()
             return Compound(*body, line)
@@ -138,11 +164,9 @@ class _Parser:
             if self._take(kind):
                 return kind, self._clauses(end)
         if self._is("for") or self._is("select"):
-            self._skip_until(";", "\n", "do")
-            return "for", self._clauses("done")
+            return "for", self._loop()
         if self._take("case"):
-            self._skip_until("in")
-            return "case", self._clauses("esac")
+            return "case", self._cases()
         if self._take("{"):
             return "{", self._clauses("}")
         if self._take("("):
@@ -165,10 +189,36 @@ class _Parser:
         stage = self._stage()
         return () if stage is None else (Item((stage,), ""),)
 
+    def _loop(self) -> tuple[Item, ...]:
+        """Parse `for NAME in ...`; its body begins with an assignment of the variable."""
+        line = self.token.line
+        self.at += 1
+        name = self.token.text
+        self._skip_until(";", "\n", "do")
+        sets = Item((Command((), (Assignment(name, "$*"),), line=line),), ";")
+        return (sets, *self._clauses("done"))
+
+    def _cases(self) -> tuple[Item, ...]:
+        """Parse `WORD in PATTERN) ...;; esac`, without the patterns."""
+        found: list[Item] = []
+        self._skip_until("in")
+        while self.token.kind != "end" and not self._take("esac"):
+            if self.token.kind == "op" and (self.token.text == "\n" or self.token.text in _NEXT_CASE):
+                self.at += 1
+                continue
+            self._take("(")
+            self._skip_until(")")
+            start = self.at
+            found += self.items(_NEXT_CASE | {"esac"})
+            if self.at == start and not (self._is("esac") or self.token.text in _NEXT_CASE):
+                self.at += 1  # A word such as `fi` that ends something else.
+        return tuple(found)
+
     def _clauses(self, end: str) -> tuple[Item, ...]:
         found: list[Item] = []
+        until = frozenset((end,))
         while self.token.kind != "end":
-            found += self.items(frozenset((end,)))
+            found += self.items(until)
             if self._take(end):
                 break
             self.at += 1
@@ -186,7 +236,7 @@ class _Parser:
             self.at += 1
             if words[-1] == closing:
                 break
-        return Command(tuple(words), (), (), (), line)
+        return Command(tuple(words), line=line)
 
     def _redirects(self) -> list[tuple[str, str, Heredoc | None]]:
         found = []
@@ -200,20 +250,24 @@ class _Parser:
 
     def _simple(self, line: int) -> Command | None:
         words: list[str] = []
-        assigned: list[tuple[str, str]] = []
+        quoted: set[int] = set()
+        assigned: list[Assignment] = []
         redirects: list[tuple[str, str, Heredoc | None]] = []
-        while self.token.kind in ("word", "to"):
-            if self.token.kind == "to":
+        while (token := self.token).kind in ("word", "to"):
+            if token.kind == "to":
                 redirects += self._redirects()
                 continue
-            assignment = None if words else _ASSIGNMENT.fullmatch(self.token.text)
-            if assignment is not None:
-                assigned.append((assignment[1], assignment[2]))
+            may_assign = not words or words[0] in DECLARING
+            parts = _ASSIGNMENT.fullmatch(token.text) if may_assign else None
+            if parts is not None:
+                assigned.append(Assignment(parts[1], parts[3], bool(parts[2]), token.array))
             else:
-                words.append(self.token.text)
+                if not token.bare:
+                    quoted.add(len(words))
+                words.append(token.text)
             self.at += 1
         if not (words or assigned or redirects):
             return None
         targets = tuple((operator, target) for operator, target, _ in redirects)
         heredocs = tuple(heredoc for _, _, heredoc in redirects if heredoc is not None)
-        return Command(tuple(words), tuple(assigned), targets, heredocs, line)
+        return Command(tuple(words), tuple(assigned), targets, heredocs, line, frozenset(quoted))
