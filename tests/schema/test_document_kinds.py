@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -233,7 +233,7 @@ ODD = st.recursive(
 )
 
 
-def drawn(draw: st.DrawFn, schema: dict[str, Any]) -> Any:
+def drawn(draw: Callable[..., Any], schema: dict[str, Any]) -> Any:
     """A value that fits a schema, but for a part here and there."""
     if draw(st.integers(0, 11)) == 0:
         return draw(ODD)
@@ -247,8 +247,9 @@ def drawn(draw: st.DrawFn, schema: dict[str, Any]) -> Any:
             known = schema.get("properties", {})
             made = {name: drawn(draw, inner) for name, inner in known.items() if draw(st.integers(0, 2)) == 0}
             free = schema.get("additionalProperties")
-            names = draw(st.lists(st.sampled_from(WORDS), max_size=2)) if isinstance(free, dict) else ()
-            return made | {name: drawn(draw, free) for name in names}
+            if isinstance(free, dict):
+                made |= {name: drawn(draw, free) for name in draw(st.lists(st.sampled_from(WORDS), max_size=2))}
+            return made
         case "array":
             return [drawn(draw, schema.get("items", {})) for _ in range(draw(st.integers(0, 2)))]
         case "string":

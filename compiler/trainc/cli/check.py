@@ -43,11 +43,12 @@ from trainc.cli.compiling import (
     start,
 )
 from trainc.cli.reporting import Files, Progress, counted_noun, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
+from trainc.project.environments import merge_diagnostics
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 

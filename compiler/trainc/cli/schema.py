@@ -29,7 +29,8 @@ from trainc.project.settings import TRAINC_YAML
 from trainc.schema.editor_schema import DIALECT, json_schema
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
-OWN_KINDS = {kind.name: kind for kind in (OVERLAY, *added("document kind"), TRAINC_YAML)}
+# trainc's own files.
+OWN_KINDS = {kind.name: kind for kind in (OVERLAY, *added("kind"), TRAINC_YAML)}
 _KIND_HELP = f"{', '.join((*KINDS, *OWN_KINDS))} (default: {', '.join(KINDS[:2])} and {KINDS[2]} together)"
 
 

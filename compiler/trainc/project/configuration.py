@@ -80,7 +80,9 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) 
 
     An environment adds its rules and globs to those of the file.
     """
-    values = {key: tuple(data[key]) if isinstance(data[key], list) else data[key] for key in INPUT if key in data}
+    values: dict[str, Any] = {
+        key: tuple(data[key]) if isinstance(data[key], list) else data[key] for key in INPUT if key in data
+    }
     for key in _PATHS:
         if key in data:
             # In trainc.yaml, `-` is a file name; it means standard input only on the command line.
@@ -108,7 +110,10 @@ def _search(paths: Sequence[str]) -> str | None:
 
 def _leading_outside(data: Mapping[str, Any], folder: str, root: str) -> Iterator[Finding]:
     """Errors about the paths in a valid trainc.yaml."""
-    parts = {(): data, **{(ENVIRONMENTS, name): own for name, own in data.get(ENVIRONMENTS, {}).items()}}
+    parts: dict[Path, Any] = {
+        (): data,
+        **{(ENVIRONMENTS, name): own for name, own in data.get(ENVIRONMENTS, {}).items()},
+    }
     for above, key in ((above, key) for above in parts for key in (*_PATHS, *_FOLDERS)):
         value = parts[above].get(key, ())
         for path in [value] if isinstance(value, str) else value:

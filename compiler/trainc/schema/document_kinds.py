@@ -106,10 +106,11 @@ def accepts(schema: Schema, value: Any) -> bool:
     if isinstance(value, Mapping):
         return _accepts_fields(schema, value)
     if isinstance(value, list):
-        items = schema.get("items")
-        return len(value) >= schema.get("minItems", 0) and (items is None or all(accepts(items, i) for i in value))
+        fewest: int = schema.get("minItems", 0)
+        return len(value) >= fewest and all(accepts(schema.get("items", {}), item) for item in value)
     if isinstance(value, str):
-        return len(value) >= schema.get("minLength", 0)
+        shortest: int = schema.get("minLength", 0)
+        return len(value) >= shortest
     if not isinstance(value, int | float):
         return True
     outside = value < schema.get("minimum", value) or value > schema.get("maximum", value)

@@ -32,10 +32,11 @@ from trainc.cli.command import (
 )
 from trainc.cli.compiling import diagnostics_paint, read_stdin, start
 from trainc.cli.reporting import Files, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
+from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.text import escape_report
 from trainc.kube.names import QUEUE_LABEL
+from trainc.project.environments import merge_diagnostics
 
 if TYPE_CHECKING:
     from trainc.features.doctor.comparison import Wanted

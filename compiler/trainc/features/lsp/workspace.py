@@ -15,7 +15,7 @@ from typing import Any
 from trainc.admission.admit import check_rendered
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.compiling import judge_of, skipped_documents
-from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
+from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features.fits.answer import Fit
@@ -32,6 +32,7 @@ from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.project.configuration import FILE_NAME
 from trainc.project.dialects import is_trainer_document
+from trainc.project.environments import merge_diagnostics
 from trainc.project.overlays.load import Stack, load_overlays, values_of
 from trainc.project.overlays.overlay import OVERLAY
 from trainc.project.settings import TRAINC_YAML

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from trainc.findings import Diagnostic, Finding, Path
 from trainc.findings.policy import Rule, read_rules
@@ -28,7 +28,7 @@ from trainc.schema.document_kinds import (
 from trainc.startup.records import dataclass, field
 
 API = "trainc/v1alpha1"
-KIND = "Overlay"
+KIND: Final = "Overlay"
 CODE = "InvalidOverlay"
 
 
