@@ -40,6 +40,16 @@ def place_at_home(result: Result) -> list[Diagnostic]:
     return [result.home.place_built(finding) for finding in result.report.about_objects()]
 
 
+# Fields that decide how many processes a job has, and findings that would be about other numbers without them.
+_SIZES = frozenset(("numNodes", "numProcPerNode", "resourcesPerNode"))
+_BY_SIZE = frozenset(
+    (
+        *("RanksDoNotMeet", "TorchrunArgOverridesPolicy", "ParallelismMismatch", "BatchDoesNotDivide", "NoLauncher"),
+        *("TensorParallelAcrossNodes", "InvalidLauncherArguments", "TooManyNodes", "MultiNodeLoRA"),
+    )
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One compilation: how to compile, and the documents that are compiled, added by `with_input`.
@@ -63,6 +73,8 @@ class Session:
     # Work that sessions with other jobs share: the catalog's runtimes by name, and what `prepare` returned.
     shipped: Shipped = field(default_factory=dict, compare=False, repr=False)
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
+    # Jobs that only the judge refuses. Other checks of their objects still make sense.
+    denied: list[CompiledJob] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def release(self) -> Release:
@@ -78,9 +90,14 @@ class Session:
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """Return a copy of the session with the TrainJobs of `documents`, and their diagnostics, instead of its own."""
         indexed = index_documents(documents, (), self.release.minor, self.options, self.index.dialect_context)
-        return self._with(
-            replace(self.index, jobs=indexed.jobs, references=indexed.references, diagnostics=indexed.diagnostics)
+        index = replace(
+            self.index,
+            jobs=indexed.jobs,
+            references=indexed.references,
+            diagnostics=indexed.diagnostics,
+            parts=indexed.parts,
         )
+        return self._with(index)
 
     def _with(self, index: InputIndex) -> Session:
         if self.catalog is not None:
@@ -95,13 +112,24 @@ class Session:
     def diagnostics(self) -> list[Diagnostic]:
         """Return the problems of the documents that are known before compilation.
 
-        They include missing runtimes of TrainJobs that were refused for other reasons.
+        They include missing runtimes of TrainJobs that were refused for other reasons, and what is wrong with the rest of
+        these jobs.
         """
         found = list(self.index.diagnostics)
         for document, reference in self.index.references:
             _, findings = find_runtime(reference, self.index, self.release)
             found += [document.place(finding) for finding in findings if finding.severity == "error"]
-        return self.rules(found, True)
+        return [*self.rules(found, True), *self._of_parts(found)]
+
+    def _of_parts(self, known: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+        """Yield the diagnostics of refused jobs that do not depend on what was refused in them."""
+        reported = {(diagnostic.code, diagnostic.source) for diagnostic in known}
+        for job, guessed in self.index.parts:
+            ignored = _BY_SIZE if not _SIZES.isdisjoint(guessed) else ()
+            for diagnostic in self.compile(job)[1]:
+                at_home = diagnostic.source is None or diagnostic.source.file == job.document.file
+                if at_home and diagnostic.code not in ignored and (diagnostic.code, diagnostic.source) not in reported:
+                    yield diagnostic
 
     def compile(self, job: ValidDocument, trace: Trace = SILENT) -> Outcome:
         """Compile one of the jobs. Return the compiled job, or None if it has errors, and its diagnostics."""
@@ -110,11 +138,17 @@ class Session:
         if objects is not None:
             self._judge(objects.manifests, result.report)
         diagnostics = self.placed(result)
-        if objects is None or has_errors(diagnostics):
+        if objects is None:
             return None, diagnostics
         metadata = job.data["metadata"]
         namespace, name, file = metadata.get("namespace", ""), metadata["name"], job.document.file
-        return CompiledJob(namespace, name, objects.manifests, objects.secrets, file), diagnostics
+        compiled = CompiledJob(namespace, name, objects.manifests, objects.secrets, file)
+        if not has_errors(diagnostics):
+            return compiled, diagnostics
+        by_judge = {finding.code for finding in result.report.findings if finding.stage == "policies"}
+        if all(diagnostic.code in by_judge for diagnostic in diagnostics if diagnostic.severity == "error"):
+            self.denied.append(compiled)
+        return None, diagnostics
 
     def _judge(self, manifests: Sequence[Manifest], report: Report) -> None:
         """Add what the cluster would refuse of a job's objects, apart from JobSet's admission."""

@@ -12,14 +12,7 @@ from celpy.adapter import json_to_cel
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainc.features.policies.cel import (
-    Environment,
-    Evaluation,
-    InvalidExpressionError,
-    UnknownError,
-    UnsupportedError,
-    paths_of,
-)
+from trainc.features.policies.cel import Environment, Evaluation, InvalidExpressionError, UnknownError, UnsupportedError
 from trainc.features.policies.cel.functions import FUNCTIONS
 from trainc.features.policies.cel.syntax import parse
 from trainc.features.policies.cel.types import DYN
@@ -37,7 +30,7 @@ OBJECT: dict[str, Any] = {
 
 
 def evaluated(text: str, budget: int = 10_000) -> tuple[Any, Evaluation]:
-    evaluation = Evaluation(Budget(budget), paths_of(OBJECT))
+    evaluation = Evaluation(Budget(budget), OBJECT)
     return evaluation.value(parse(text), {"object": OBJECT, "oldObject": None}), evaluation
 
 
@@ -250,7 +243,7 @@ def assert_no_defect(text: str) -> None:
     except (InvalidExpressionError, UnsupportedError):
         return
     with suppress(EvaluationError, UnknownError, CostExceededError):
-        Evaluation(Budget(1_000), paths_of(OBJECT)).value(node, {"object": OBJECT, "oldObject": None})
+        Evaluation(Budget(1_000), OBJECT).value(node, {"object": OBJECT, "oldObject": None})
 
 
 VALUES = [
