@@ -21,7 +21,7 @@ _OUTPUT = pattern(
 # Every option that sets an output path has one of these in its name.
 _ENDINGS = ("dir", "path", "folder", "root")
 _KEPT = pattern(
-    r"(?:\w+_)?(?:out|outputs?|ckpts?|checkpoints?|saves?|results?)_?(?:dir|path|folder|root|directory)|save|output|(?:\w+_)?default_root_dir"
+    r"(?:\w+_)?(?:out|outputs?|ckpts?|checkpoints?|saves?|results?|dump|exp)_?(?:dir|path|folder|root|directory)|save|output|(?:\w+_)?default_root_dir"
 )
 _PASSING = pattern(r"(?:\w+_)?(?:logs?|logging|runs?|tensorboard|tb|work)_?(?:dir|path|folder|root|directory)")
 _DATA = pattern(r"(?:\w+_)?(?:data|datasets?|train|corpus)_?(?:dir|path|folder|root|directory|files?|prefix)?")

@@ -90,7 +90,9 @@ def _launches(training: Training) -> bool:
 def _divides(training: Training) -> bool:
     """Return whether a launcher may start a program that has degrees of parallelism: all their names have one of these."""
     words = " ".join(map(str, training.line.words)) if training.line.launches else ""
-    return any(part in words for part in ("parallel", "megatron", "trainer.", "deepspeed", "ds_config", "config"))
+    return any(
+        part in words for part in ("parallel", "megatron", "trainer.", "deepspeed", "ds_config", "config", "batch")
+    )
 
 
 def _has_paths(training: Training) -> bool:
