@@ -28,6 +28,8 @@ OBJECT: dict[str, Any] = {
     },
 }
 
+NAMES = Environment({"object": DYN, "oldObject": DYN}, {}, 36)
+
 
 def evaluated(text: str, budget: int = 10_000) -> tuple[Any, Evaluation]:
     evaluation = Evaluation(Budget(budget), OBJECT)
@@ -152,6 +154,12 @@ def test_long_is_not_deep() -> None:
     assert evaluated(" && ".join(["true"] * 1_000))[0] is True
 
 
+def test_a_macro_does_not_double_its_target() -> None:
+    text = "optional.of(1)" + ".optMap(x, x + 1)" * 15 + ".value() == 16"
+    NAMES.compile(text)
+    assert evaluated(text)[0] is True
+
+
 @pytest.mark.parametrize(
     ("text", "path"),
     [
@@ -166,9 +174,6 @@ def test_long_is_not_deep() -> None:
 def test_the_field_that_decides_is_the_last_one_read(text: str, path: tuple[str | int, ...]) -> None:
     value, evaluation = evaluated(text)
     assert (value, evaluation.last_read) == (False, path)
-
-
-NAMES = Environment({"object": DYN, "oldObject": DYN}, {}, 36)
 
 
 @pytest.mark.parametrize("word", ["variables", "f", "g", "d"])

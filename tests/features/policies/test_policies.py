@@ -287,6 +287,35 @@ def test_what_cannot_be_evaluated_and_what_can(spec: dict[str, Any], found: set[
     assert codes(result) == found, result.stderr
 
 
+def chain(expression: str, first: str, count: int = 1_000) -> list[dict[str, str]]:
+    """Variables that each read the one before."""
+    return [
+        {"name": f"v{i}", "expression": first if i == 0 else expression.replace("v", f"variables.v{i - 1}")}
+        for i in range(count)
+    ]
+
+
+CHAINS = {
+    "v + 1": ("0", "variables.v999 == 999"),
+    "[v]": ("1", "variables.v999.size() == 1"),
+    "[v].map(x, {'a': x})[0]": ("1", "variables.v999.size() == 1"),
+    "v || v": ("false", "!variables.v999"),
+}
+
+
+@pytest.mark.parametrize("expression", CHAINS)
+def test_a_long_chain_of_variables_is_not_deep(expression: str) -> None:
+    first, holds = CHAINS[expression]
+    result = checked(policy(variables=chain(expression, first), validations=[{"expression": holds}]), binding())
+    assert (result.status, codes(result)) == (0, set()), result.stderr[:2_000]
+
+
+def test_a_variable_that_reads_itself_ends() -> None:
+    both = [{"name": "v", "expression": "1"}, {"name": "v", "expression": "variables.v + 1"}]
+    result = checked(policy(variables=both, validations=[{"expression": "variables.v == 2"}]), binding())
+    assert (result.status, codes(result)) == (0, {"PolicyNotEvaluated"})
+
+
 def test_what_is_skipped_fails_a_strict_check() -> None:
     skipped = policy(validations=[{"expression": "request.userInfo.username == 'me'"}])
     assert checked(skipped, binding()).status == 0

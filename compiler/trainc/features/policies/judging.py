@@ -170,16 +170,23 @@ class _Case:
     def _variable(self, name: str) -> Any:
         """The value or error of a variable, which is evaluated only once."""
         if name not in self._values:
-            try:
-                self._values[name] = self._value(self._policy.variables[name])
-            except EvaluationError as error:
-                self._values[name] = EvaluationError(f'composited variable "{name}" fails to evaluate: {error}')
-            except UnknownError as error:
-                self._values[name] = error
+            # One after the other, so that a long chain of variables is no deep recursion.
+            for each in self._policy.needed_by(name):
+                if each not in self._values:
+                    self._values[each] = UnknownError(f"variable {each} refers to itself")
+                    self._values[each] = self._value_or_error(each)
         found = self._values[name]
         if isinstance(found, EvaluationError | UnknownError):
             raise found
         return found
+
+    def _value_or_error(self, name: str) -> Any:
+        try:
+            return self._value(self._policy.variables[name])
+        except EvaluationError as error:
+            return EvaluationError(f'composited variable "{name}" fails to evaluate: {error}')
+        except UnknownError as error:
+            return error
 
     def _value(self, expression: Expression) -> Any:
         if expression.node is None:
