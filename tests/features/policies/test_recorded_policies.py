@@ -10,6 +10,7 @@ import pytest
 
 
 @pytest.mark.conformance
+@pytest.mark.slow  # a minute: each policy is a command of its own
 def test_every_answer_is_that_of_the_api_server(vectors: Path) -> None:
     program = [sys.executable, str(vectors / "check_policies.py"), "-v", str(vectors / "policies.jsonl.gz")]
     scored = subprocess.run(program, capture_output=True, text=True, check=False)
