@@ -164,14 +164,12 @@ def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) ->
 
 
 def sources_of(compilation: Run) -> Sources:
-    """The source files of a compilation, named from the repository's root or else from the folder of trainc.yaml."""
+    """The source files of a compilation, named from the folder of trainc.yaml, or else by their names alone."""
     from trainc.output.sources import Sources
-    from trainc.reading.opening import repository_above
 
     settings = compilation.settings
     configured = settings.configuration.file
-    folder = os.path.dirname(configured) if configured else settings.paths[0] if settings.paths else os.curdir
-    home = repository_above(folder) or (os.path.realpath(folder) if configured else "")
+    home = os.path.realpath(os.path.dirname(configured) or os.curdir) if configured else ""
     return Sources(home, settings.paths, settings.configuration.exclude, compilation.read_files)
 
 
