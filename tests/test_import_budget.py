@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from trainc.features import FEATURES
 from trainc.plugins.registry import FOLDERS
 
 RECORD = """
@@ -47,7 +48,8 @@ BEHIND = ("passes", "explain", "lints")
 CONCERNED = {("torch", "passes"), ("jobset", "passes")}
 # What does not concern a job of torch without gang, initializer, Secret or dialect.
 UNCONCERNED = {
-    *(f"trainc.{name}" for name in ("features", "project.overlays")),
+    *(f"trainc.features.{feature.name}" for feature in FEATURES),
+    "trainc.project.overlays",
     *(f"trainc.explain.{name}" for name in ("history", "model", "replay", "text")),
     *(f"trainc.admission.{name}" for name in ("rendered", "updates")),
     # The record of each, in its `__init__`, is light: others read it for every job.

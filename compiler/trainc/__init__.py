@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trainc.admission.admit import admit, refusals
     from trainc.compilation import Compilation, CompiledJob
-    from trainc.features.fits.answer import Fit, Fits, fits
-    from trainc.features.migrate.v1.migrate import Migration, migrate
+    from trainc.features.fits.answer import Fit as Fit
+    from trainc.features.fits.answer import Fits as Fits
+    from trainc.features.fits.answer import fits as fits
+    from trainc.features.migrate.v1.migrate import Migration as Migration
+    from trainc.features.migrate.v1.migrate import migrate as migrate
     from trainc.findings import CompileError, Diagnostic, Source
     from trainc.options import Limits, Options
     from trainc.pipeline.python import JobResult, catalog, compile_many, compile_paths, compile_trainjob
@@ -21,20 +24,15 @@ _HOMES = {
     "CompiledJob": "trainc.compilation",
     "CompileError": "trainc.findings",
     "Diagnostic": "trainc.findings",
-    "Fit": "trainc.features.fits.answer",
-    "Fits": "trainc.features.fits.answer",
     "JobResult": "trainc.pipeline.python",
     "Source": "trainc.findings",
     "Limits": "trainc.options",
-    "Migration": "trainc.features.migrate.v1.migrate",
     "Options": "trainc.options",
     "admit": "trainc.admission.admit",
     "catalog": "trainc.pipeline.python",
     "compile_many": "trainc.pipeline.python",
     "compile_paths": "trainc.pipeline.python",
     "compile_trainjob": "trainc.pipeline.python",
-    "fits": "trainc.features.fits.answer",
-    "migrate": "trainc.features.migrate.v1.migrate",
     "refusals": "trainc.admission.admit",
 }
 
@@ -43,11 +41,8 @@ __all__ = [
     "CompileError",
     "CompiledJob",
     "Diagnostic",
-    "Fit",
-    "Fits",
     "JobResult",
     "Limits",
-    "Migration",
     "Options",
     "Source",
     "admit",
@@ -55,19 +50,24 @@ __all__ = [
     "compile_many",
     "compile_paths",
     "compile_trainjob",
-    "fits",
-    "migrate",
     "refusals",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    homes = _HOMES if name in _HOMES else _features()
+    if name not in homes:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(homes[name]), name)
+
+
+def _features() -> dict[str, str]:
+    from trainc.features import public_names
+
+    return public_names()
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOMES, *_features()})

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from trainc.findings import Diagnostic
 from trainc.kube.documents import Manifest
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
-    from trainc.features.notebook.views import View
+    from collections.abc import Callable
+    from typing import Protocol
+
+    class View(Protocol):
+        """A view: `print` shows the text, a notebook shows the HTML."""
+
+        text: str
+        html: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +66,7 @@ class Compilation:
 
     def graph(self) -> View:
         """Return a diagram of each job; `print` shows it as a tree."""
-        from trainc.features.notebook.views import view_graph
-
-        return view_graph(self)
+        return _view("graph")(self)
 
     def explain(self, field: str | None = None, *, job: str | None = None) -> View:
         """Show which plugin, patch or document set each field that matches `field`, like `trainc explain`.
@@ -69,26 +74,27 @@ class Compilation:
         `job` is NAME or NAMESPACE/NAME, and is only needed if there are several jobs. Raises ValueError if there is no
         such field or job, or if the compilation was unpickled from another process.
         """
-        from trainc.features.notebook.views import view_explanation
-
-        return view_explanation(self, field, job)
+        return _view("explain")(self, field, job)
 
     def diff(self, other: Compilation) -> View:
         """Show what changes from this compilation to `other` and how the cluster reacts to it, like `trainc diff`."""
-        from trainc.features.notebook.views import view_diff
-
-        return view_diff(self, other)
+        return _view("diff")(self, other)
 
     def _repr_html_(self) -> str:
-        from trainc.features.notebook.views import view_compilation
-
-        return view_compilation(self).html
+        return _view("summary")(self).html
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        from trainc.features.notebook.views import view_compilation
-
-        view = view_compilation(self)
+        view = _view("summary")(self)
         return {"text/plain": view.text, "text/html": view.html}
 
     def __reduce__(self) -> tuple[type[Compilation], tuple[Any, ...]]:
         return type(self), (self.jobs, self.diagnostics)
+
+
+def _view(name: str) -> Callable[..., View]:
+    """Return the function that draws a view. Features add them."""
+    from trainc.features import added
+
+    for draw in added(f"view {name}"):
+        return cast("Callable[..., View]", draw)
+    raise AttributeError(f"this installation of trainc has no feature that shows a compilation as {name}")

@@ -58,6 +58,19 @@ def without_placeholders(value: Any) -> Any:
     return {k: v for k, v in fields.items() if not (v == {} and k in ("resources", "metadata", "status"))}
 
 
+def test_an_empty_value_of_a_variable_is_stored_as_it_was_written() -> None:
+    env = [{"name": "EMPTY", "value": ""}, {"name": "ABSENT"}, {"name": "SET", "value": "1"}]
+    first = jobset(container={"env": env})
+    first["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["initContainers"] = [
+        {"name": "i", "image": "example.com/i:1", "env": env[:1]}
+    ]
+    before = copy.deepcopy(first)
+    pod = stored(first)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["env"] == env
+    assert pod["initContainers"][0]["env"] == env[:1]
+    assert first == before
+
+
 @pytest.mark.conformance
 @pytest.mark.parametrize("release", RELEASES)
 def test_jobsets_are_admitted_changed_and_refused_as_recorded(vectors: Path, release: str) -> None:

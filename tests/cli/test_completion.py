@@ -1,16 +1,18 @@
-"""Completion: the scripts know every command and option, and the shells read them as they are meant."""
+"""Completion: every command, option and value is suggested, and the shells ask for them as they should."""
 
 from __future__ import annotations
 
+import argparse
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from commands import run
 
-from trainc.cli.command import COMMANDS
-from trainc.cli.shells.words import all_commands, paths_to_words
+from trainc.cli.command import COMMANDS, Command, build_parser
 from trainc.kube.releases import RELEASES
 
 SHELLS = ("bash", "zsh", "fish")
@@ -27,7 +29,10 @@ SUGGESTED = [
     (["build", "--runtimes", ""], {"jobs"}),
     (["completion", ""], set(SHELLS)),
 ]
-ASK_BASH = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _trainc; printf "%s\\n" "${COMPREPLY[@]}"'
+ASK_BASH = (
+    'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; '
+    '_trainc; printf "%s\\n" "${COMPREPLY[@]}"'
+)
 
 
 def script_of(shell: str, folder: Path) -> Path:
@@ -49,7 +54,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def suggestions(*command: str, folder: Path) -> set[str]:
-    answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    answer = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     assert answer.stderr == ""
     return {line.split("\t")[0].rstrip("/") for line in answer.stdout.splitlines() if line}
 
@@ -60,9 +67,9 @@ def test_bash_suggests(typed: list[str], expected: set[str], folder: Path, tmp_p
     assert suggestions("bash", "-c", ASK_BASH, "bash", str(script), "trainc", *typed, folder=folder) == expected
 
 
-@pytest.mark.parametrize(("typed", "expected"), [(["=", "2.3"], {"2.3"}), (["="], set(RELEASES))])
-def test_bash_suggests_after_an_equals_sign(typed: list[str], expected: set[str], folder: Path, tmp_path: Path) -> None:
-    words = ["trainc", "build", "--release", *typed]
+@pytest.mark.parametrize(("typed", "expected"), [("--release=2.3", {"2.3"}), ("--release=", set(RELEASES))])
+def test_bash_suggests_after_an_equals_sign(typed: str, expected: set[str], folder: Path, tmp_path: Path) -> None:
+    words = ["trainc", "build", typed]
     assert (
         suggestions("bash", "-c", ASK_BASH, "bash", str(script_of("bash", tmp_path)), *words, folder=folder) == expected
     )
@@ -80,16 +87,43 @@ def test_a_shell_can_read_its_script(shell: str, tmp_path: Path) -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_every_command_and_every_option_is_in_the_script(shell: str) -> None:
-    script = run("completion", shell).stdout
-    commands = all_commands()
-    assert [command.name for command in commands] == [command.name for command in COMMANDS]
-    flags = {flag for _, words in paths_to_words(commands) for option in words.options for flag in option.flags}
-    assert len(flags) > 20
-    for flag in flags:
-        shown = f"-l {flag[2:]} " if shell == "fish" and flag.startswith("--") else flag
-        assert shown in script or (shell == "fish" and f"-s {flag[1:]}" in script), flag
+def answer(*words: str) -> list[str]:
+    result = run("__complete", *words)
+    assert (result.status, result.stderr) == (0, "")
+    return [line.split("\t")[0] for line in result.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_and_every_option_is_suggested(command: Command) -> None:
+    assert command.name in answer(command.name[:1])
+    parsers = [((command.name,), build_parser(command))]
+    for action in parsers[0][1]._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            parsers = [((command.name, name), parser) for name, parser in action.choices.items()]
+    for words, parser in parsers:
+        flags = {flag for action in parser._actions for flag in action.option_strings}
+        assert set(answer(*words, "-")) == {*flags, ":4"}
+
+
+def test_environments_jobs_and_revisions_are_suggested(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "trainc.yaml").write_text("environments: {dev: {output: dev}, prod: {output: prod}}\n")
+    (folder / "jobs" / "llm.yaml").write_text(
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: llm, namespace: team-a}\n"
+        "spec: {runtimeRef: {name: torch-distributed}}\n"
+    )
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "all"], ["tag", "v1"]):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+        subprocess.run(["git", *identity, *words], check=True)
+    assert answer("build", "--env", "") == ["dev", "prod", ":4"]
+    assert answer("explain", "jobs/#") == ["jobs/#team-a/llm", ":4"]
+    assert answer("diff", "git:") == ["git:main", "git:v1", ":4"]
+
+
+def test_a_broken_trainc_yaml_suggests_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "trainc.yaml").write_text("environments: [\n")
+    assert answer("build", "--env", "") == [":4"]
 
 
 def test_an_unknown_shell_is_wrong_usage() -> None:

@@ -22,6 +22,8 @@ MANAGER = "trainc-e2e"
 _PATIENCE = 60
 # What the API server adds to an object, anew at each creation.
 _OF_THE_SERVER = ("managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "ownerReferences")
+# Structs without `omitempty`: whatever passes through Go's types has them, and without content they mean nothing.
+_GO_STRUCTS = ("metadata", "resources", "status")
 _BUILT_IN = ("v1", "rbac.authorization.k8s.io/v1", "batch/v1")
 
 
@@ -89,6 +91,10 @@ class Live:
         """The documents in the namespace of the run, JobSets suspended."""
         return [self._moved(document) for document in documents]
 
+    def delete_claims(self) -> None:
+        """Delete the claims that JobSet has created: the next JobSet may have the same name, and claims last longer."""
+        self.call("delete", "persistentvolumeclaims", "--all", f"--namespace={self.namespace}", "--wait=true")
+
     def _moved(self, document: Json) -> Json:
         moved = {**document, "metadata": {**document["metadata"], "namespace": self.namespace}}
         if document["kind"] in {"JobSet", "TrainJob"}:
@@ -104,9 +110,19 @@ def dry_run(live: Live, documents: Sequence[Json]) -> list[Json]:
 
 
 def settled(document: Json) -> Json:
-    """An object less what the server makes up, and less its status."""
+    """An object less what the server makes up, less its status, and less the empty structs that Go writes."""
     metadata = {key: value for key, value in document["metadata"].items() if key not in _OF_THE_SERVER}
-    return {**{key: value for key, value in document.items() if key != "status"}, "metadata": metadata}
+    kept: Json = _without_empty_structs({key: value for key, value in document.items() if key != "status"})
+    return {**kept, "metadata": metadata}
+
+
+def _without_empty_structs(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_empty_structs(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: _without_empty_structs(item) for key, item in value.items() if key != "creationTimestamp"}
+    return {key: item for key, item in kept.items() if item != {} or key not in _GO_STRUCTS}
 
 
 def problems(live: Live, documents: Sequence[Json]) -> Iterator[str]:
@@ -125,6 +141,7 @@ def problems(live: Live, documents: Sequence[Json]) -> Iterator[str]:
     finally:
         words = ("delete", "--ignore-not-found", "--wait=true", "--filename=-")
         live.call(*words, given=documents, statuses=(0, 1))
+        live.delete_claims()
 
 
 def created(live: Live, kind: str, name: str) -> Json | None:

@@ -15,13 +15,14 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 Json = dict[str, Any]
+_CLAIMS = ("persistentvolumeclaims", "PersistentVolumeClaim", True)
 KINDS = {
-    "v1": (("namespaces", "Namespace", False), ("configmaps", "ConfigMap", True)),
+    "v1": (("namespaces", "Namespace", False), ("configmaps", "ConfigMap", True), _CLAIMS),
     "apps/v1": (("deployments", "Deployment", True),),
     "apiextensions.k8s.io/v1": (("customresourcedefinitions", "CustomResourceDefinition", False),),
     "jobset.x-k8s.io/v1alpha2": (("jobsets", "JobSet", True),),
 }
-_SHORT = {"customresourcedefinitions": ["crd", "crds"]}
+_SHORT = {"customresourcedefinitions": ["crd", "crds"], "persistentvolumeclaims": ["pvc"]}
 _VERBS = ["create", "delete", "get", "list", "patch", "update"]
 
 

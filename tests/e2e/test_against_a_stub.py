@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any
 
 import pytest
 from commands import run
-from e2e.live import Live, RefusedError, created, dry_run, problems
+from e2e.live import Live, RefusedError, created, dry_run, problems, settled
 from e2e.stub import Stub, serving
-from e2e.test_goldens import FILES, documents_of
+from e2e.test_controller import NAMES, job_name
+from e2e.test_goldens import FILES, documents_of, jobset_of
 
 pytestmark = pytest.mark.tools
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -86,6 +88,42 @@ def test_what_is_not_stored_as_it_was_sent_is_a_problem(stub: tuple[Stub, Live])
     server.changes = dropped
     (applied_again,) = problems(live, live.here(ONE))
     assert applied_again.endswith("configured (server dry run)")
+
+
+def test_claims_that_a_golden_leaves_behind_are_deleted_before_the_next_one(stub: tuple[Stub, Live]) -> None:
+    server, live = stub
+    metadata = {"name": "cache-llm", "namespace": live.namespace}
+    server.put("v1", "PersistentVolumeClaim", {"metadata": metadata})
+    elsewhere = {"name": "cache-llm", "namespace": "team-a"}
+    server.put("v1", "PersistentVolumeClaim", {"metadata": elsewhere})
+    assert list(problems(live, live.here(ONE))) == []
+    assert [path for path in server.stored if "claims" in path] == [
+        "/api/v1/namespaces/team-a/persistentvolumeclaims/cache-llm"
+    ]
+
+
+def test_empty_structs_that_the_webhook_adds_are_not_a_difference() -> None:
+    container = {"name": "node", "env": [{"name": "EMPTY", "value": ""}]}
+    written = {"metadata": {"name": "llm"}, "spec": {"template": {"spec": {"containers": [container]}}}}
+    stored = {
+        "metadata": {"name": "llm", "uid": "u-1"},
+        "spec": {"template": {"metadata": {}, "spec": {"containers": [{**container, "resources": {}}]}}},
+        "status": {},
+    }
+    assert settled(stored) == settled(written)
+    other = {**container, "env": [{"name": "EMPTY"}]}
+    assert settled(stored) != settled({**written, "spec": {"template": {"spec": {"containers": [other]}}}})
+
+
+def test_names_of_jobs_are_names_that_the_api_server_takes() -> None:
+    names = [job_name(name) for name in NAMES]
+    assert len(set(names)) == len(NAMES)
+    assert all(re.fullmatch(r"[a-z]([-a-z0-9]{0,30}[a-z0-9])?", name) for name in names)
+
+
+def test_goldens_know_their_jobset() -> None:
+    assert jobset_of(GOLDEN / "torch-distributed-2.0.yaml") == "0.8"
+    assert jobset_of(GOLDEN / "torch-distributed.yaml") == jobset_of(GOLDEN / "seeds" / "001-7.yaml") == "0.12"
 
 
 def test_kinds_that_are_not_served_are_named(stub: tuple[Stub, Live]) -> None:

@@ -24,6 +24,11 @@ def release_of(live: Live) -> str:
     return trainer.minor
 
 
+def job_name(runtime: str) -> str:
+    """A name for the job of a runtime, as short as names of Jobs must be, and without the dots that they cannot have."""
+    return f"e2e-{runtime.replace('.', '-')[:20].rstrip('-')}"
+
+
 def job_for(runtime: dict[str, Any], name: str) -> dict[str, Any]:
     reference = {"apiGroup": "trainer.kubeflow.org", "kind": "TrainingRuntime", "name": runtime["metadata"]["name"]}
     return {
@@ -50,7 +55,7 @@ def test_the_controller_creates_what_was_compiled(name: str, live: Live) -> None
         pytest.skip(f"Trainer {release} does not ship {name}")
     # Of the run's own namespace, so that nothing of the cluster's is touched.
     own = {**shipped[name], "kind": "TrainingRuntime", "metadata": {"name": name}}
-    runtime, job = live.here([own, job_for(own, f"e2e-{name[:20].rstrip('-.')}")])
+    runtime, job = live.here([own, job_for(own, job_name(name))])
     live.call("apply", "--filename=-", given=[runtime, job])
     stored = created(live, "jobset", job["metadata"]["name"])
     assert stored is not None, "Trainer created no JobSet"

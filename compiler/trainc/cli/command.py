@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, cast, get_args
 
+from trainc.features import features
 from trainc.kube.releases import DEFAULT_KUBERNETES, KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.options import (
     Delivery,
@@ -67,10 +68,11 @@ class UsageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: its name, its line in the overview, and its module."""
+    """A command: its name, its line in the overview and the group in which that stands, and its module."""
 
     name: str
     summary: str
+    group: str
     module: str
 
     def load(self) -> CommandModule:
@@ -80,29 +82,31 @@ class Command:
         return cast("CommandModule", import_module(self.module))
 
 
-COMMANDS: tuple[Command, ...] = (
-    Command("build", "compile TrainJobs into manifests", "trainc.cli.build"),
-    Command("check", "validate and lint without writing anything", "trainc.cli.check"),
-    Command("diff", "show what changes, and what the cluster will do about it", "trainc.features.diff.command"),
-    Command("fits", "check whether Kueue's queues can ever admit each job", "trainc.features.fits.command"),
-    Command("doctor", "check whether a cluster has what the jobs need", "trainc.features.doctor.command"),
-    Command("explain", "show which file, patch or plugin set each output field", "trainc.cli.explain"),
-    Command("graph", "draw the steps, pods, addresses and GPUs of a job", "trainc.features.graph.command"),
-    Command("run", "run a job as processes on this machine, to see its ranks meet", "trainc.features.run.command"),
-    Command("sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "trainc.features.kubeflow.command"),
-    Command("report", "write an HTML page about all jobs", "trainc.features.report.command"),
-    Command("migrate", "rewrite older APIs and dialects in the current one", "trainc.features.migrate.command"),
-    Command("lsp", "run as a language server for editors", "trainc.features.lsp.command"),
-    Command("rule", "explain a diagnostic code", "trainc.cli.rule"),
-    Command("runtimes", "list or show the built-in runtimes", "trainc.cli.runtimes"),
-    Command("schema", "print the JSON Schema of TrainJobs and runtimes for editors", "trainc.cli.schema"),
-    Command("init", "create a GitOps repository", "trainc.features.init.command"),
-    Command("krm", "run as a kustomize function or plugin", "trainc.features.krm.command"),
-    Command("cmp", "run as an Argo CD config management plugin", "trainc.features.argocd.command"),
-    Command("completion", "print a shell completion script", "trainc.cli.completion"),
-    Command("help", "show help for a command or topic", "trainc.cli.help"),
-    Command("version", "print the version and the upstream releases it follows", "trainc.cli.version"),
+# The groups of the overview, in the order in which people meet them.
+GROUPS = {
+    "write": "Write and compile",
+    "look": "Understand",
+    "cluster": "Ask a cluster",
+    "move": "Bring jobs along",
+    "tools": "For other tools",
+}
+_OWN = (
+    Command("check", "validate and lint without writing anything", "write", "trainc.cli.check"),
+    Command("build", "compile TrainJobs into manifests", "write", "trainc.cli.build"),
+    Command("runtimes", "list or show the built-in runtimes", "write", "trainc.cli.runtimes"),
+    Command("explain", "show which file, patch or plugin set each output field", "look", "trainc.cli.explain"),
+    Command("rule", "explain a diagnostic code", "look", "trainc.cli.rule"),
+    Command("schema", "print the JSON Schema of TrainJobs and runtimes for editors", "tools", "trainc.cli.schema"),
+    Command("completion", "print a shell completion script", "tools", "trainc.cli.completion"),
+    Command("help", "show help for a command or topic", "tools", "trainc.cli.help"),
+    Command("version", "print the version and the upstream releases it follows", "tools", "trainc.cli.version"),
 )
+_OF_FEATURES = (
+    Command(feature.command, feature.summary, feature.group, f"trainc.features.{feature.name}.command")
+    for feature in features()
+    if feature.command
+)
+COMMANDS = tuple(sorted((*_OWN, *_OF_FEATURES), key=lambda command: list(GROUPS).index(command.group)))
 
 
 class _Parser(ArgumentParser):
@@ -219,6 +223,8 @@ _OUTSIDE = "allow_outside"
 
 # The completions of an argument that is neither a choice nor a file; used by `completion`.
 FOLDER, FILE, RUNTIME, CODE, TOPIC = "folder", "file", "runtime", "code", "topic"
+# A TrainJob as PATH[#[NAMESPACE/]NAME], a side of a diff, an environment of trainc.yaml.
+JOB, SIDE, ENVIRONMENT = "job", "side", "environment"
 
 
 def set_completion(argument: Any, what: str) -> None:
@@ -299,12 +305,13 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         help="allow symlinks, overlays and trainc.yaml to point outside the repository (its root is the folder with "
         ".git, else the one with trainc.yaml)",
     )
-    group.add_argument(
+    environment = group.add_argument(
         "--env",
         metavar="NAME",
         action="append",
         help="an environment of trainc.yaml; repeatable (default without PATH: all of them)",
     )
+    set_completion(environment, ENVIRONMENT)
     set_completion(
         group.add_argument(
             "--config", metavar="FILE", help="settings file (default: trainc.yaml here or in a parent folder)"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, cast
 
-from trainc.cli.command import Arguments, Streams
+from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.reporting import STDIN, Files, Paint, counted_noun
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
+from trainc.features import added
 from trainc.findings import Diagnostic, Finding, Severity, has_errors
+from trainc.kube.documents import Json
 from trainc.pipeline.inputs import Inputs, Step
 from trainc.pipeline.session import Judge, Session
 from trainc.project.configuration import FILE_NAME
@@ -22,11 +24,34 @@ from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
     from trainc.emit.yaml_writer import Form
-    from trainc.features.sweeps.command import MatrixInput, Tally
     from trainc.pipeline.fragments import Fragment
 
 
 _JOB_KINDS = ("TrainJob", "TrainingJob")
+
+
+class Tally(Protocol):
+    """What is counted over all jobs of an expanded input."""
+
+    def add(self, job: CompiledJob) -> None:
+        """Count a job."""
+
+    def without_repetitions(self, found: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
+        """Skip what was said of an earlier job."""
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """Return what there is to say of all jobs."""
+
+
+class MatrixInput(Protocol):
+    """What `--matrix` names: its jobs take the place of the input's."""
+
+    @property
+    def documents(self) -> Sequence[Document]:
+        """Documents to read beside the input."""
+
+    def expand(self, inputs: Inputs) -> tuple[Inputs, Tally]:
+        """Return the input with the jobs, and what counts them."""
 
 
 def _ignore_progress(what: str, done: int, total: int | None) -> None:
@@ -109,26 +134,34 @@ def start(  # noqa: PLR0913 - all but three go by their names
     checks_fragments: bool = False,
     step: Step = _ignore_progress,
     matrix: MatrixInput | None = None,
+    cluster: Iterable[Json] = (),
 ) -> Run:
     """Read the input of a command without entering the folder `skip`. Some commands handle fragments themselves.
 
-    `step` receives the progress of reading and compiling. With a `matrix`, its trials replace the TrainJobs.
+    `step` receives the progress of reading and compiling. With a `matrix`, its trials replace the TrainJobs. `cluster`
+    are objects of the cluster by which pods are judged.
     """
-    template = matrix[0].template if matrix is not None else None
-    inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=() if template is None else (template,))
+    inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=matrix.documents if matrix is not None else ())
     tally = None
     if matrix is not None:
-        from trainc.features.sweeps.command import expand_inputs
-
-        inputs, tally = expand_inputs(inputs, matrix)
+        inputs, tally = matrix.expand(inputs)
     rules = settings.policy(stdin)
     judge, problems = judge_of(settings, inputs.documents)
     session = Session.of(
-        inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules, judge
+        inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules, judge, cluster
     )
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     found = rules([*inputs.diagnostics, *problems, *skipped], True)
     return Run(settings, inputs, session, Files(stdin), step, found, tally)
+
+
+def read_matrix(arguments: Arguments) -> MatrixInput | None:
+    """Read the sweep that --matrix names, if any. Raises CompileError."""
+    if not arguments.matrix:
+        return None
+    for read in added("matrix"):
+        return cast("MatrixInput", read(arguments))
+    raise UsageError("this installation of trainc has no sweeps")
 
 
 def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
@@ -136,9 +169,9 @@ def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge |
     folders = settings.configuration.policies
     if not folders:
         return None, []
-    from trainc.features.policies import read_policies
-
-    return read_policies(folders, documents, settings.options.limits)
+    for load in added("judge"):
+        return cast("tuple[Judge | None, list[Diagnostic]]", load(folders, documents, settings.options.limits))
+    raise UsageError("trainc.yaml sets `policies`, which this installation of trainc cannot evaluate")
 
 
 def is_failure(found: Sequence[Diagnostic], arguments: Arguments) -> bool:

@@ -8,21 +8,150 @@ Examples:
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+import argparse
+import os
+from collections.abc import Iterable, Iterator, Sequence
 
-from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.shells import bash, fish, zsh
-from trainc.cli.shells.words import all_commands
+from trainc.cli.command import (
+    CODE,
+    COMMANDS,
+    ENVIRONMENT,
+    FILE,
+    FOLDER,
+    JOB,
+    RUNTIME,
+    SIDE,
+    TOPIC,
+    Arguments,
+    Status,
+    Streams,
+    build_parser,
+)
+from trainc.cli.completion_scripts import SCRIPTS
+from trainc.findings import CompileError
 
-_SCRIPTS = {"bash": bash.script, "zsh": zsh.script, "fish": fish.script}
 
-
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the shell argument."""
-    parser.add_argument("shell", choices=tuple(_SCRIPTS))
+    parser.add_argument("shell", choices=tuple(SCRIPTS))
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the script."""
-    streams.out.write(_SCRIPTS[arguments.shell](all_commands()).encode("utf-8", "backslashreplace"))
+    streams.out.write(SCRIPTS[arguments.shell].encode("utf-8"))
     return Status.DONE
+
+
+# The scripts ask `trainc __complete WORD ...`, as kubectl asks the program kubectl_complete-trainc. The last word is the
+# unfinished one. The answer is a candidate per line, with its summary after a tab, and then what the shell should do:
+# the numbers are those of spf13/cobra completions.go (ShellCompDirective), which kubectl understands (kubernetes/kubectl
+# pkg/cmd/plugin/plugin_completion.go).
+_FILES, _NOTHING_ELSE, _FOLDERS = 0, 4, 16
+_LONGEST_SUMMARY = 90
+
+
+def complete_for_kubectl() -> None:
+    """Entry point of the console script kubectl_complete-trainc."""
+    import sys
+
+    sys.stdout.write(complete(sys.argv[1:]))
+
+
+def complete(words: Sequence[str]) -> str:
+    """Return the candidates for the last of `words`, and the directive."""
+    *before, current = words or [""]
+    if not before:
+        top = (("--help", "show the commands and topics"), ("--version", "show the version"))
+        return _answer(((c.name, c.summary) for c in COMMANDS) if not current.startswith("-") else top, current)
+    parser = next((build_parser(command) for command in COMMANDS if command.name == before[0]), None)
+    if parser is None:
+        return _answer((), current)
+    actions = parser._actions  # noqa: SLF001 - argparse has no other way to ask
+    nested = next((a for a in actions if isinstance(a, argparse._SubParsersAction)), None)  # noqa: SLF001 - as above
+    if nested is not None:
+        if len(before) == 1:
+            summaries = {choice.dest: choice.help or "" for choice in nested._choices_actions}  # noqa: SLF001 - as above
+            return _answer(summaries.items(), current)
+        actions = nested.choices[before[1]]._actions if before[1] in nested.choices else []  # noqa: SLF001 - as above
+    return _of_actions(actions, before[-1], current)
+
+
+def _of_actions(actions: Iterable[argparse.Action], previous: str, current: str) -> str:
+    options = {flag: action for action in actions for flag in action.option_strings}
+    flag, equals, value = current.partition("=")
+    if equals and flag in options and options[flag].nargs != 0:
+        return _of_value(options[flag], value, f"{flag}=")
+    if previous in options and options[previous].nargs != 0:
+        return _of_value(options[previous], current)
+    if current.startswith("-"):
+        return _answer(((flag, action.help or "") for flag, action in options.items()), current)
+    positional = next((action for action in actions if not action.option_strings), None)
+    return _answer((), current) if positional is None else _of_value(positional, current)
+
+
+def _of_value(action: argparse.Action, current: str, prefix: str = "") -> str:
+    kind = getattr(action, "completes", "")
+    if action.choices is not None:
+        names: Iterable[str] = map(str, action.choices)
+    elif kind == SIDE and current.startswith("git:"):
+        names = (f"git:{name}" for name in _revisions())
+    elif kind == JOB and "#" in current:
+        names = _jobs(current.partition("#")[0])
+    elif kind in (FILE, FOLDER, JOB, SIDE):
+        return f":{_FOLDERS if kind == FOLDER else _FILES}\n"
+    else:
+        names = _names(kind)
+    return _answer(((prefix + name, "") for name in names), prefix + current)
+
+
+def _names(kind: str) -> Iterable[str]:
+    if kind == RUNTIME:
+        from trainc.reading.catalog import names
+
+        return names()
+    if kind == CODE:
+        from trainc.findings.codes import codes
+
+        return codes()
+    if kind == TOPIC:
+        from trainc.cli.help import TOPICS
+
+        return [*(command.name for command in COMMANDS), *TOPICS]
+    if kind == ENVIRONMENT:
+        from trainc.project.configuration import read_configuration
+
+        try:
+            return read_configuration([os.curdir], None).environments
+        except CompileError:
+            return ()
+    return ()
+
+
+def _revisions() -> Iterator[str]:
+    """Yield the branches and tags of the repository around the current folder."""
+    from trainc.reading.git import branches_and_tags
+
+    yield from branches_and_tags(os.curdir)
+
+
+def _jobs(path: str) -> Iterator[str]:
+    """Yield `PATH#NAMESPACE/NAME` for each TrainJob below a path."""
+    from trainc.kube.documents import mapping
+    from trainc.options import Limits
+    from trainc.reading.files import read_paths
+
+    for document in read_paths([path or os.curdir], Limits())[0]:
+        metadata = mapping(document.data.get("metadata"))
+        if document.data.get("kind") == "TrainJob" and isinstance(metadata.get("name"), str):
+            yield f"{path}#{'/'.join(filter(None, (metadata.get('namespace'), metadata['name'])))}"
+
+
+def _answer(candidates: Iterable[tuple[str, str]], current: str) -> str:
+    from textwrap import shorten
+
+    lines = [
+        f"{word}\t{shorten(summary, _LONGEST_SUMMARY, placeholder=' ...')}".rstrip()
+        for word, summary in candidates
+        if word.startswith(current)
+    ]
+    return "".join(f"{line}\n" for line in (*lines, f":{_NOTHING_ELSE}"))

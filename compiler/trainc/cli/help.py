@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from trainc.cli.command import (
     COMMANDS,
+    GROUPS,
     TOPIC,
     Arguments,
     Status,
@@ -166,7 +167,6 @@ manifests that run on a cluster. The output is deterministic: commit it, review 
 
 Usage: trainc COMMAND [OPTION ...] [ARGUMENT ...]
 
-Commands:
 """
 _TAIL = """
 Getting started:
@@ -250,7 +250,9 @@ def _page(topic: str | None) -> str:
 
 def overview() -> str:
     """The commands and topics, one per line, and how to get started."""
-    return f"{_HEAD}{_table((c.name, c.summary) for c in COMMANDS)}\nTopics:\n{_table(TOPICS.items())}{_TAIL}"
+    groups = [(title, [(c.name, c.summary) for c in COMMANDS if c.group == group]) for group, title in GROUPS.items()]
+    listed = "\n".join(f"{title}:\n{_table(rows)}" for title, rows in (*groups, ("Topics", TOPICS.items())))
+    return f"{_HEAD}{listed}{_TAIL}"
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> str:

@@ -106,6 +106,11 @@ def _dispatch(words: list[str], streams: Streams) -> int:
     for command in COMMANDS:
         if command.name == first:
             return _run(command, rest, streams)
+    if first == "__complete":  # What the completion scripts ask, as those of cobra do.
+        from trainc.cli.completion import complete
+
+        streams.out.write(complete(rest).encode("utf-8", "backslashreplace"))
+        return Status.DONE
     from trainc.cli.help import unknown_command
 
     streams.err.write(f"trainc: error: {unknown_command(words)}\n")

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from io import BytesIO
 
 from trainc.cli.command import (
-    FILE,
+    JOB,
     Arguments,
     Streams,
     UsageError,
@@ -25,7 +25,7 @@ from trainc.reading.opening import read_bounded
 def add_job(parser: ArgumentParser) -> None:
     """Add JOB and all options for compiling it."""
     job = parser.add_argument("job", metavar="JOB", help="PATH[#[NAMESPACE/]NAME] of the TrainJob")
-    set_completion(job, FILE)
+    set_completion(job, JOB)
     add_input(parser, paths=False)
     add_limits(parser)
     add_reporting(parser)

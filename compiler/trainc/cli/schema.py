@@ -20,7 +20,7 @@ from typing import Any
 
 from trainc.cli.command import Arguments, Status, Streams, add_release
 from trainc.cli.reporting import Files, Paint, text_report
-from trainc.features.sweeps.matrix import sweep_schema
+from trainc.features import named
 from trainc.findings import CompileError
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.configuration import FILE_NAME, configuration_schema, read_configuration
@@ -29,7 +29,11 @@ from trainc.schema.editor_schema import DIALECT, json_schema
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 # trainc's own files: a function that returns the schema for a given JSON Schema dialect.
-OWN_FILES = {"Overlay": overlay_schema, "Sweep": sweep_schema, FILE_NAME: configuration_schema}
+OWN_FILES = {
+    "Overlay": overlay_schema,
+    **named("schema"),
+    FILE_NAME: configuration_schema,
+}
 _KIND_HELP = f"{', '.join((*KINDS, *OWN_FILES))} (default: {', '.join(KINDS[:2])} and {KINDS[2]} together)"
 
 

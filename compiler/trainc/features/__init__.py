@@ -1,1 +1,129 @@
-"""Products beside the compiler, one folder each."""
+"""What trainc does besides compiling: a folder and an entry in this table for each feature.
+
+To delete a feature, delete its folder, its folder in tests/features, and its entry. A feature imports `trainc.api` and
+itself. What it adds to the rest is found here by name, and imported when it is used:
+
+- `command`: a command, in `command.py` of the folder.
+- `public`: names of the package `trainc`, each with the module of the folder that defines it.
+- `adds`: functions for extension points, as `module.function` in the folder. `added` yields those of all features for one
+  point, `named` those of a family of points, and `ask` returns that of one feature, for features that show each other's
+  results.
+
+The compiler asks this table too; it never names a feature.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from trainc.startup.records import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature: its folder, and what it adds. `group` is the heading of its command in `trainc --help`."""
+
+    name: str
+    command: str = ""
+    summary: str = ""
+    group: str = ""
+    public: Mapping[str, str] = field(default_factory=dict)
+    adds: Mapping[str, str] = field(default_factory=dict)
+
+    def load(self, target: str) -> Any:
+        """Import `module.function` of the feature's folder; `.function` is one of the package itself."""
+        from importlib import import_module
+
+        module, _, name = target.rpartition(".")
+        return getattr(import_module(".".join(filter(None, (__name__, self.name, module)))), name)
+
+
+FEATURES = (
+    Feature(
+        "graph",
+        "graph",
+        "draw the steps, pods, addresses and GPUs of a job",
+        "look",
+        adds={"summary": "model.summary_of"},
+    ),
+    Feature("diff", "diff", "show what changes, and what the cluster will do about it", "look"),
+    Feature("report", "report", "write an HTML page about all jobs", "look"),
+    Feature("run", "run", "run a job as processes on this machine, to see its ranks meet", "look"),
+    Feature(
+        "fits",
+        "fits",
+        "check whether Kueue's queues can ever admit each job",
+        "cluster",
+        public={"Fit": "answer", "Fits": "answer", "fits": "answer"},
+        adds={"judge jobs": "judging.judge_jobs"},
+    ),
+    Feature("doctor", "doctor", "check whether a cluster has what the jobs need", "cluster"),
+    Feature("policies", adds={"judge": ".read_policies"}),
+    Feature(
+        "sweeps",
+        adds={"matrix": "command.read_matrix_option", "schema Sweep": "matrix.sweep_schema"},
+    ),
+    Feature(
+        "migrate",
+        "migrate",
+        "rewrite older APIs and dialects in the current one",
+        "move",
+        public={"Migration": "v1.migrate", "migrate": "v1.migrate"},
+    ),
+    Feature("kubeflow", "sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "move"),
+    Feature("init", "init", "create a GitOps repository", "write"),
+    Feature(
+        "notebook",
+        adds={
+            "view summary": "views.view_compilation",
+            "view graph": "views.view_graph",
+            "view explain": "views.view_explanation",
+            "view diff": "views.view_diff",
+        },
+    ),
+    Feature("lsp", "lsp", "run as a language server for editors", "tools"),
+    Feature("krm", "krm", "run as a kustomize function or plugin", "tools"),
+    Feature("argocd", "cmp", "run as an Argo CD config management plugin", "tools"),
+)
+
+
+@cache
+def features() -> tuple[Feature, ...]:
+    """Return the features whose folders are there."""
+    here = os.path.dirname(__file__)
+    return tuple(feature for feature in FEATURES if os.path.isdir(os.path.join(here, feature.name)))
+
+
+def added(point: str) -> Iterator[Any]:
+    """Yield what each feature adds at an extension point."""
+    for feature in features():
+        if point in feature.adds:
+            yield feature.load(feature.adds[point])
+
+
+def named(point: str) -> dict[str, Any]:
+    """Return what features add at the points `<point> NAME`, by NAME."""
+    return {
+        name.removeprefix(f"{point} "): feature.load(target)
+        for feature in features()
+        for name, target in feature.adds.items()
+        if name.startswith(f"{point} ")
+    }
+
+
+def ask(name: str, point: str) -> Any | None:
+    """Return what one feature adds at an extension point, or None if it adds nothing or is not there."""
+    for feature in features():
+        if feature.name == name and point in feature.adds:
+            return feature.load(feature.adds[point])
+    return None
+
+
+def public_names() -> dict[str, str]:
+    """Return the module of each name that features add to the package `trainc`."""
+    return {
+        name: f"{__name__}.{feature.name}.{module}" for feature in features() for name, module in feature.public.items()
+    }

@@ -107,15 +107,17 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "error": """
             BackoffLimitPerIndexNeedsIndexed CompletionsMissing ConflictingFields CoordinatorNotIndexed DependsOnEmpty
             DependsOnFirstJob DependsOnSelf DependsOnUnknown DerivedNameTooLong DuplicateFailureRule DuplicateItem
-            DuplicateVolumeClaim ExtendedResourceNotInteger ExtendedResourceUnequal FeatureGateOff FieldImmutable
-            FieldNotInKubernetes
+            DuplicateVolumeClaim ExceedsQuota ExtendedResourceNotInteger ExtendedResourceUnequal FeatureGateOff
+            FieldImmutable FieldNotInKubernetes
             InvalidAddress InvalidAnnotation InvalidCoordinatorIndex InvalidCoordinatorLabel InvalidFailureRuleName
             InvalidGroupName InvalidJobName InvalidJobPolicy InvalidLabel InvalidManagedBy InvalidMessagePattern
             InvalidName InvalidPath InvalidResources InvalidRestartPolicy InvalidSelector InvalidSubdomain
             InvalidVolumeClaimName JobNameTooLong MissingJobSetName MissingRequired NotAJobSet NotAllowedHere NotInPod
-            ObjectRenamed PodFailurePolicyNeedsNever PodNameTooLong RequestExceedsLimit TooLong TooMany TooManyPods
-            TwoVolumeSources UnknownFailureReason UnknownResource UnknownTargetJob UnsupportedValue ValueAndValueFrom
-            VolumeClaimNameTooLong VolumeClaimNotMounted VolumeClaimShadowsVolume WebhookDefaultMissing
+            ObjectRenamed OutsideLimitRange OverheadNotOfClass PodFailurePolicyNeedsNever PodNameTooLong
+            PriorityNotOfClass QuotaNeedsResources RequestExceedsLimit RuntimeClassConflict SecretNotAllowed TooLong
+            TooMany TooManyPods TwoVolumeSources UnknownFailureReason UnknownResource UnknownTargetJob
+            UnsupportedValue ValueAndValueFrom VolumeClaimNameTooLong VolumeClaimNotMounted VolumeClaimShadowsVolume
+            WebhookDefaultMissing
         """,
         "warning": "DeprecatedInKubernetes",
     },
@@ -141,6 +143,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "fits": {
         "error": """
             NeverFits NoNodeFits QueueInactive RefusedByKueue SnapshotIncomplete SnapshotTwice SnapshotUnreadable
+            UnschedulableAfterAdmission
         """,
         "info": "AdmissionCheckUnknown",
     },

@@ -23,7 +23,7 @@ def resources_per_node(job: TrainJob, info: Info) -> Resources:
     The controller uses the TrainJob's resources instead of the runtime's. `gitops` uses those of the resulting
     container.
     """
-    if not info.gitops and job.trainer and job.trainer.resources_per_node is not None:
+    if not info.gitops and job.trainer.resources_per_node is not None:
         return job.trainer.resources_per_node
     for pod_set in info.pod_sets:
         if pod_set.role == names.NODE or pod_set.ancestor == names.TRAINER:
@@ -53,7 +53,7 @@ def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
     for kind in ("requests", "limits"):
         found = sorted(name for name in resources.get(kind) or {} if is_gpu(name))
         if len(found) > 1:
-            requested = job.trainer is not None and job.trainer.resources_per_node
+            requested = job.trainer.resources_per_node
             yield Finding(
                 "AmbiguousGPU",
                 "error",

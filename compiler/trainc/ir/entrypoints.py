@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from trainc.findings import Path
 from trainc.ir.info import Container, Info, PodSet
-from trainc.ir.trainjob import Trainer, TrainJob
+from trainc.ir.trainjob import NO_TRAINER, Trainer, TrainJob
 from trainc.kube import names
 from trainc.startup.records import dataclass
 
@@ -23,30 +23,30 @@ class Entrypoint:
     """A container of a job.
 
     `path` is its path in the runtime. `trains` means that the TrainJob's `spec.trainer` configures it, and `trainer` is
-    that configuration, if any.
+    that configuration, which is empty for all other containers.
     """
 
     pod_set: PodSet
     container: Container
     path: Path
     trains: bool
-    trainer: Trainer | None
+    trainer: Trainer = NO_TRAINER
 
     @property
     def image(self) -> str:
         """The image, or empty if there is none."""
-        return (self.trainer.image if self.trainer else None) or str(self.container.fields.get("image", ""))
+        return self.trainer.image or str(self.container.fields.get("image", ""))
 
     @property
     def command(self) -> Sequence[str]:
         """The command, or empty if the image's entrypoint is used."""
-        requested = self.trainer.command if self.trainer else None
+        requested = self.trainer.command
         return self.container.command if requested is None else requested
 
     @property
     def args(self) -> Sequence[str]:
         """The args, or empty if there are none."""
-        requested = self.trainer.args if self.trainer else None
+        requested = self.trainer.args
         return self.container.fields.get("args", ()) if requested is None else requested
 
     @property
@@ -57,7 +57,7 @@ class Entrypoint:
     def place(self, index: int) -> tuple[Path, About]:
         """Return the path of `words[index]`, and which object it is in."""
         field, before = ("command", 0) if index < len(self.command) else ("args", len(self.command))
-        if self.trainer is not None and getattr(self.trainer, field) is not None:
+        if getattr(self.trainer, field) is not None:
             return (*_TRAINER, field, index - before), "trainjob"
         return (*self.path, field, index - before), "runtime"
 
@@ -94,10 +94,10 @@ def entrypoints(job: TrainJob, info: Info) -> Iterator[Entrypoint]:
     for index, pod_set in enumerate(info.pod_sets):
         pod = (*JOBS, index, "template", "spec", "template", "spec")
         for i, container in enumerate(pod_set.init_containers):
-            yield Entrypoint(pod_set, container, (*pod, "initContainers", i), trains=False, trainer=None)
+            yield Entrypoint(pod_set, container, (*pod, "initContainers", i), trains=False)
         for i, container in enumerate(pod_set.containers):
             trains = pod_set.ancestor == names.TRAINER and container.name == pod_set.main
-            trainer = job.trainer if trains else None
+            trainer = job.trainer if trains else NO_TRAINER
             yield Entrypoint(pod_set, container, (*pod, "containers", i), trains, trainer)
 
 
@@ -129,7 +129,7 @@ def container_path(job: TrainJob, info: Info, pod_set: str, container: str, *ste
 
 def variable_path(job: TrainJob, info: Info, pod_set: PodSet, container: str, name: str) -> tuple[Path, About]:
     """Return the path of a container's variable, in the TrainJob's trainer, a patch or the runtime."""
-    if job.trainer is not None and container == pod_set.main and pod_set.ancestor == names.TRAINER:
+    if container == pod_set.main and pod_set.ancestor == names.TRAINER:
         for i, variable in enumerate(job.trainer.env):
             if variable["name"] == name:
                 return ("spec", "trainer", "env", i), "trainjob"

@@ -203,7 +203,8 @@ class Info:
     """The runtime, patched and lowered for one TrainJob.
 
     `template` is the runtime's JobSetSpec with all patches applied. `pod_sets` mirrors its replicatedJobs, in order,
-    and is what passes edit. `command` and `args` are the trainer's entrypoint, or None to use the template's.
+    and is what passes edit. `command` and `args` are the trainer's entrypoint, or None to use the template's. `nodes` is
+    numNodes of the TrainJob, or else of the mlPolicy, or None.
     `ml_policy` is None if the runtime has none, which differs from an empty one. `runtime_jobs` maps the jobs that the
     runtime had before patching to their containers. `plugins` are the active plugins from other distributions.
     `kubernetes` is the minor version of the cluster.
@@ -221,6 +222,7 @@ class Info:
     annotations: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] | None = None
     args: tuple[str, ...] | None = None
+    nodes: int | None = None
     plugins: tuple[str, ...] = ()
     kubernetes: str = DEFAULT_KUBERNETES
 

@@ -60,6 +60,9 @@ class Trainer:
     resources_per_node: Mapping[str, Any] | None = None
 
 
+NO_TRAINER = Trainer()
+
+
 @dataclass(frozen=True, slots=True)
 class InitializerStep:
     """`spec.initializer.dataset` or `.model`."""
@@ -73,6 +76,7 @@ class InitializerStep:
 class TrainJob:
     """A TrainJob after validation and defaulting. `namespace` is empty if the document has none.
 
+    `trainer` is empty if the document has none; `has_trainer` tells the two apart, for the releases that do.
     `labels` and `annotations` are from its metadata, `spec_labels` and `spec_annotations` from its spec (up to 2.1).
     `name_hash` is the suffix of `name` derived from the content, or empty without `--name-hash`. `new_keys` means that
     each such name gets its own key pairs, so that their Secrets have the suffix too.
@@ -82,7 +86,8 @@ class TrainJob:
     namespace: str
     runtime_name: str
     runtime_kind: str
-    trainer: Trainer | None = None
+    trainer: Trainer = NO_TRAINER
+    has_trainer: bool = False
     dataset: InitializerStep | None = None
     model: InitializerStep | None = None
     suspend: bool | None = None
@@ -149,7 +154,7 @@ def completion_index(name: str) -> EnvVariable:
 
 def trainer_env(job: TrainJob, semantics: Semantics) -> tuple[EnvVariable, ...]:
     """Return the variables of `spec.trainer.env` as they end up in a container."""
-    return carry_over(job.trainer.env, semantics) if job.trainer else ()
+    return carry_over(job.trainer.env, semantics)
 
 
 def carry_over(variables: Iterable[EnvVariable], semantics: Semantics) -> tuple[EnvVariable, ...]:

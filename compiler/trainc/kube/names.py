@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from trainc.startup.patterns import pattern
 
 TRAINER_GROUP = "trainer.kubeflow.org"
@@ -42,11 +44,11 @@ def pod_host(job: str, replicated_job: str, replica: int, index: int) -> str:
     return f"{job}-{replicated_job}-{replica}-{index}"
 
 
-# Syntax of names and label values in Kubernetes; length limits are checked separately, by `name_budget`.
+# Syntax of names, label keys and label values in Kubernetes.
 #
-# Source: kubernetes/apimachinery pkg/util/validation/validation.go. Syntax and length are separate because they have
-# separate messages. This module uses sets of characters because compiling regular expressions would take longer than
-# checking all names of a job.
+# Source: kubernetes/apimachinery pkg/util/validation/validation.go. Functions called `is_dns...` and
+# `is_qualified_name` leave the length to the caller, because it has a message of its own. This module uses sets of
+# characters because compiling regular expressions would take longer than checking all names of a job.
 
 
 LABEL_LIMIT = 63
@@ -84,9 +86,21 @@ def is_qualified_name(value: str) -> bool:
     return _fits(value, _LETTER_OR_DIGIT, _IN_VALUE)
 
 
+def is_subdomain(value: str) -> bool:
+    """Return whether `value` is a valid name of most objects, including its length."""
+    return len(value) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(value)
+
+
+@lru_cache(maxsize=1024)
+def is_label_key(value: str) -> bool:
+    """Return whether `value` is a valid key of a label, taint or condition, including its prefix and lengths."""
+    prefix, slash, name = value.rpartition("/")
+    return (not slash or is_subdomain(prefix)) and len(name) <= LABEL_LIMIT and is_qualified_name(name)
+
+
 def is_label_value(value: str) -> bool:
-    """Return whether `value` is a valid label value, apart from its length."""
-    return not value or is_qualified_name(value)
+    """Return whether `value` is a valid label value, including its length."""
+    return not value or (len(value) <= LABEL_LIMIT and is_qualified_name(value))
 
 
 def is_domain_prefixed_path(value: str) -> bool:

@@ -24,7 +24,7 @@ _MOST_DEVICES = 128
 
 def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield a warning for a job without pods."""
-    if job.trainer is not None and job.trainer.num_nodes == 0:
+    if job.trainer.num_nodes == 0:
         message = "numNodes is 0: the job has no pods and completes at once without training anything"
         hint = "write 1 or more; to hold the job back, set suspend: true"
         yield Finding("UnlikelyAmount", "warning", message, hint=hint, path=("spec", "trainer", "numNodes"))
@@ -164,7 +164,7 @@ def _finding(job: TrainJob, info: Info, entry: Entrypoint, field: tuple[str, str
 
 
 def _place(job: TrainJob, info: Info, entry: Entrypoint, kind: str, name: str) -> tuple[Path, About]:
-    requested = ((job.trainer.resources_per_node if job.trainer else None) or {}).get(kind) or {}
+    requested = (job.trainer.resources_per_node or {}).get(kind) or {}
     if name in requested and (entry.trains or entry.pod_set.role):
         return ("spec", "trainer", "resourcesPerNode", kind, name), "trainjob"
     return container_path(job, info, entry.pod_set.name, entry.container.name, "resources", kind, name)

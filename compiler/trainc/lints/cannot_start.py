@@ -214,7 +214,7 @@ def invalid_image(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Find
     why, instead = problem
     message = f"{entry.image!r} is not a valid image reference: {why}"
     hint = f"write {instead}" if instead else "write it like registry.example.com/team/train:1.0"
-    if entry.trainer is not None and entry.trainer.image:
+    if entry.trainer.image:
         yield Finding("InvalidImage", "error", message, hint=hint, path=("spec", "trainer", "image"))
     else:
         path, about = container_path(job, info, entry.pod_set.name, entry.container.name, "image")

@@ -70,7 +70,7 @@ def _gang_ignores_limits(job: TrainJob, info: Info) -> Path | None:
 
 
 def _unnamed_ports(job: TrainJob, info: Info) -> Path | None:
-    ranks = job.trainer is not None and _is_affected("unnamed-ports-kept", job, info)
+    ranks = job.has_trainer and _is_affected("unnamed-ports-kept", job, info)
     for pod_set in info.pod_sets:
         rebuilt = (*pod_set.containers, *(pod_set.init_containers if info.release.init_container_ports_rebuilt else ()))
         for container in rebuilt:
@@ -102,7 +102,7 @@ def _patch_creates(job: TrainJob, info: Info) -> Path | None:
 
 
 def _counts(job: TrainJob, info: Info) -> Path | None:
-    if job.trainer is None or job.trainer.resources_per_node is None or info.trainer_container is None:
+    if job.trainer.resources_per_node is None or info.trainer_container is None:
         return None
     if job.trainer.num_proc_per_node is not None or not _is_affected("counts-from-merged-resources", job, info):
         return None
@@ -111,13 +111,13 @@ def _counts(job: TrainJob, info: Info) -> Path | None:
 
 
 def _resources_ignored(job: TrainJob, info: Info) -> Path | None:
-    requested = job.trainer is not None and job.trainer.resources_per_node
+    requested = job.trainer.resources_per_node
     ignored = requested and info.ml_policy is None and info.release.resources == "merge" and info.trainer is not None
     return (*_TRAINER, "resourcesPerNode") if ignored else None
 
 
 def _claims_lost(job: TrainJob, info: Info) -> Path | None:
-    requested = job.trainer.resources_per_node if job.trainer else None
+    requested = job.trainer.resources_per_node
     if requested is None:
         return None
     path: Path = (*_TRAINER, "resourcesPerNode")
@@ -137,7 +137,7 @@ def _master_address(job: TrainJob, info: Info) -> Path | None:
 
 def _no_rank_environment(job: TrainJob, info: Info) -> Path | None:
     ranked = _is_affected("rank-environment-without-trainer", job, info)
-    return ("spec",) if ranked and job.trainer is None and info.trainer_container is not None else None
+    return ("spec",) if ranked and not job.has_trainer and info.trainer_container is not None else None
 
 
 def _ambiguous_gpu(job: TrainJob, info: Info) -> Path | None:

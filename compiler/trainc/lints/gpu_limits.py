@@ -23,7 +23,7 @@ def gpu_without_limit(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[
 def _without_limit(name: str, amount: str, entrypoint: Entrypoint, job: TrainJob) -> Finding:
     message = f"{name}: {amount} is requested without a limit, which Kubernetes refuses for devices"
     hint = f"move it to limits: {{{name}: {amount}}}; the request is the same by default"
-    requested = ((job.trainer.resources_per_node if job.trainer else None) or {}).get("requests") or {}
+    requested = (job.trainer.resources_per_node or {}).get("requests") or {}
     if entrypoint.trains and name in requested:
         path: Path = ("spec", "trainer", "resourcesPerNode", "requests", name)
         return Finding("GPUWithoutLimit", "error", message, hint, path)

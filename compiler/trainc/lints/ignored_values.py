@@ -15,7 +15,7 @@ _TEMPLATE: Path = ("spec", "template", "spec")
 
 def processes_ignored(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield a warning for numProcPerNode with a policy that does not use it."""
-    if job.trainer is None or job.trainer.num_proc_per_node is None:
+    if job.trainer.num_proc_per_node is None:
         return
     # XGBoost derives the number of workers from the GPUs.
     several = [plugin for plugin in enabled(info.plugins) if plugin.reads_processes]
@@ -56,7 +56,7 @@ def _below_zero(job_spec: Json, path: Path) -> Iterator[Finding]:
 def _clamped(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield a finding if the runtime's numNodes is below 1 and the TrainJob has none: all releases treat it as 1."""
     nodes = (info.ml_policy or {}).get("numNodes")
-    decides = job.trainer is None or job.trainer.num_nodes is None
+    decides = job.trainer.num_nodes is None
     if info.gitops and info.policy("mpi") is not None:
         return  # There it is the number of hosts, unchanged.
     if nodes is not None and nodes < 1 and decides and info.trainer is not None and info.trainer.count != nodes:

@@ -13,7 +13,7 @@ from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.kube import names
 from trainc.kube.documents import Json
-from trainc.kube.names import LABEL_LIMIT, is_dns1123_subdomain, is_qualified_name
+from trainc.kube.names import is_label_key
 from trainc.plugins.registry import enabled
 
 _DOMAIN = "kueue.x-k8s.io/"
@@ -72,7 +72,7 @@ def _problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, st
             "keep one of them",
         )
     for key in (REQUIRED, PREFERRED, _SLICE):
-        if key in requested and not _is_label_name(requested[key]):
+        if key in requested and not is_label_key(requested[key]):
             yield (
                 key,
                 f"{requested[key]!r} is not a valid label for a topology level",
@@ -134,10 +134,3 @@ def _group_problem(name: str, members: list[tuple[int, Json, Path]]) -> str:
         return f"one of the two pod sets of group {name!r} must have one pod"
     first, second = ({key: requested.get(key) for key in (REQUIRED, PREFERRED)} for _, requested, _ in members)
     return "" if first == second else f"the pod sets of group {name!r} request different topologies"
-
-
-def _is_label_name(value: str) -> bool:
-    prefix, slash, name = value.rpartition("/")
-    if slash and not is_dns1123_subdomain(prefix):
-        return False
-    return is_qualified_name(name) and len(name) <= LABEL_LIMIT

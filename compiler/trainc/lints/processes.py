@@ -105,9 +105,9 @@ def _requested(training: Training) -> Iterator[Finding]:
 
 def _requested_numbers(training: Training) -> tuple[str | None, Path, About]:
     """Return numProcPerNode with its path and document; None as its value if it is not set."""
-    trainer = training.job.trainer
-    if trainer is not None and trainer.num_proc_per_node is not None:
-        return str(trainer.num_proc_per_node), ("spec", "trainer", "numProcPerNode"), "trainjob"
+    requested = training.job.trainer.num_proc_per_node
+    if requested is not None:
+        return str(requested), ("spec", "trainer", "numProcPerNode"), "trainjob"
     requested = (training.info.policy(training.policy) or {}).get("numProcPerNode") if training.policy else None
     path = ("spec", "mlPolicy", training.policy, "numProcPerNode")
     return (None if requested is None else str(requested)), path, "runtime"
@@ -148,8 +148,7 @@ def _hidden_words(training: Training, name: str, shown: str) -> tuple[str, str]:
 
 
 def _of_variable(training: Training, name: str, index: int) -> tuple[Path, About]:
-    trainer = training.entry.trainer
-    for i, variable in enumerate(trainer.env if trainer else ()):
+    for i, variable in enumerate(training.entry.trainer.env):
         if variable["name"] == name:
             return ("spec", "trainer", "env", i), "trainjob"
     return (*training.entry.path, "env", index), "runtime"

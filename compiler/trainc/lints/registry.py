@@ -33,7 +33,7 @@ def _gang(job: TrainJob, info: Info) -> bool:
 
 
 def _processes(job: TrainJob, info: Info) -> bool:
-    return job.trainer is not None and job.trainer.num_proc_per_node is not None
+    return job.trainer.num_proc_per_node is not None
 
 
 def _named(job: TrainJob, info: Info) -> bool:
@@ -57,7 +57,7 @@ def _initialized(job: TrainJob, info: Info) -> bool:
 
 
 def _empty(job: TrainJob, info: Info) -> bool:
-    return job.trainer is not None and job.trainer.num_nodes == 0
+    return job.trainer.num_nodes == 0
 
 
 def _claims(job: TrainJob, info: Info) -> bool:

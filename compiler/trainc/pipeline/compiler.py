@@ -23,7 +23,7 @@ from trainc.lints.registry import lint
 from trainc.options import Options
 from trainc.pipeline import index as resolve
 from trainc.pipeline.index import InputIndex
-from trainc.pipeline.lowering import has_several_pods, lower, lower_job, without_unserved_initializers
+from trainc.pipeline.lowering import has_several_pods, lower, lower_job, with_trainer, without_unserved_initializers
 from trainc.pipeline.patches import apply_patches, infer_roles, read_roles, replaced_lists
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import registry
@@ -256,8 +256,7 @@ def _prepare_once(  # noqa: PLR0913, PLR0917 - what `prepare` takes
     prepared: Prepared, spec: Json, job: TrainJob, runtime: ValidDocument, release: Release, options: Options
 ) -> tuple[Info, list[Finding]]:
     """Return the same as `prepare`, computed once for all jobs that have the same runtime and the same changes to it."""
-    resources = job.trainer.resources_per_node if job.trainer is not None else None
-    fields: Any = [spec.get(field) for field in _RUNTIME_FIELDS], resources, job.trainer is None
+    fields: Any = [spec.get(field) for field in _RUNTIME_FIELDS], job.trainer.resources_per_node
     try:
         # Version 2 of the format has no references, so equal values have equal bytes even if they share objects.
         key = id(runtime), dumps(fields, 2)
@@ -268,9 +267,7 @@ def _prepare_once(  # noqa: PLR0913, PLR0917 - what `prepare` takes
             prepared.clear()
         prepared[key] = runtime, *prepare(job, runtime, release, options)
     _, info, findings = prepared[key]
-    if job.trainer is None:
-        return info, findings
-    return replace(info, command=job.trainer.command, args=job.trainer.args), findings
+    return with_trainer(info, job.trainer), findings
 
 
 # The fields of a TrainJob's spec, apart from the trainer's resources, that affect the result of `prepare`.

@@ -31,7 +31,8 @@ def lower_job(document: Json) -> TrainJob:
         namespace=metadata.get("namespace", ""),
         runtime_name=reference["name"],
         runtime_kind=reference["kind"],
-        trainer=_trainer(spec["trainer"]) if spec.get("trainer") is not None else None,
+        trainer=_trainer(spec.get("trainer") or {}),
+        has_trainer=spec.get("trainer") is not None,
         dataset=_step(initializer.get("dataset")),
         model=_step(initializer.get("model")),
         suspend=spec.get("suspend"),
@@ -82,7 +83,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         _pod_set(replicated_job, template.roles.get(replicated_job["name"], NO_ROLE), setting)
         for replicated_job in template.spec["replicatedJobs"]
     )
-    return Info(
+    info = Info(
         release=release,
         semantics=options.semantics,
         cluster_domain=options.cluster_domain,
@@ -95,9 +96,15 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         pod_group_policy=_gang_policy(spec.get("podGroupPolicy"), options),
         labels=labels,
         annotations=annotations,
-        command=job.trainer.command if job.trainer else None,
-        args=job.trainer.args if job.trainer else None,
     )
+    return with_trainer(info, job.trainer)
+
+
+def with_trainer(info: Info, trainer: Trainer) -> Info:
+    """Return the Info with the entrypoint and the number of nodes that the TrainJob requests."""
+    policy = info.ml_policy or {}
+    nodes = policy.get("numNodes") if trainer.num_nodes is None else trainer.num_nodes
+    return replace(info, command=trainer.command, args=trainer.args, nodes=nodes)
 
 
 def _gang_policy(written: Json | None, options: Options) -> Json | None:
@@ -113,8 +120,9 @@ def _gang_policy(written: Json | None, options: Options) -> Json | None:
 
 def has_several_pods(job: TrainJob, info: Info) -> bool:
     """Return whether more than one pod will train, as far as is known before the passes set pod counts."""
-    nodes = job.trainer.num_nodes if job.trainer else None
-    return (nodes or 0) > 1 or sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info)) > 1
+    return (job.trainer.num_nodes or 0) > 1 or sum(
+        pod_set.count * pod_set.replicas for pod_set in gang.members(info)
+    ) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +173,7 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
 
 
 def _with_node_resources(pod_spec: Json, ancestor: str | None, role: Role, setting: _Setting) -> Json:
-    requested = setting.job.trainer.resources_per_node if setting.job.trainer else None
+    requested = setting.job.trainer.resources_per_node
     release, semantics = setting.release, setting.semantics
     if requested is None or not node_resources_apply(role.role, ancestor, setting.ml_policy, release, semantics):
         return pod_spec

@@ -11,7 +11,7 @@ from trainc.compilation import Compilation
 from trainc.explain import place
 from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.policy import Policy, Rules, keep_severities
-from trainc.kube.documents import Manifest
+from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import normalize_release
 from trainc.options import Options
 from trainc.pipeline.inputs import AnyPath, read_inputs
@@ -58,15 +58,16 @@ def compile_trainjob(
     return compilation
 
 
-def compile_documents(
+def compile_documents(  # noqa: PLR0913, PLR0917 - what a session takes
     documents: Sequence[Document],
     runtime_sources: Sequence[Sequence[Document]] = (),
     options: Options = Options(),
     catalog: Catalog | None = None,
     rules: Rules = keep_severities,
+    cluster: Iterable[Json] | None = None,
 ) -> Compilation:
     """Compile every TrainJob in `documents`. Raises CompileError with the problems of all documents."""
-    return Session.of(documents, runtime_sources, options, catalog, place, rules).compile_all()
+    return Session.of(documents, runtime_sources, options, catalog, place, rules, cluster=cluster).compile_all()
 
 
 def compile_paths(
@@ -101,7 +102,7 @@ def compile_inputs(
     loaded, options = _load(overlays, options)
     inputs = read_inputs(paths, runtimes, options, overlays=loaded, stdin=stdin)
     rules = Policy(tuple(rule for overlay in loaded for rule in overlay.rules), Comments())
-    session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules)
+    session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules, cluster=())
     return session.compile_all(inputs.diagnostics)
 
 

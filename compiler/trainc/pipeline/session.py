@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
+from trainc.admission.pod_refusals import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
-from trainc.findings import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Manifest
+from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
@@ -23,6 +25,7 @@ from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from trainc.pipeline.compiler import Observer
+    from trainc.pods.admission_plugins import ClusterObjects
 
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 # Maps findings about built objects to positions in the input. The ValidDocument is used for those without a position.
@@ -44,7 +47,8 @@ class Session:
 
     `place` maps findings about built objects to lines of the input. It is injected because it needs the explainer, which
     the pipeline must not import. `rules` applies the severities that the user has configured; errors without which a job
-    cannot be compiled remain errors. `judge` adds findings about the objects of each job.
+    cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster` has the objects by
+    which the API server admits pods, and `pods` is the severity of a pod that it refuses.
     """
 
     options: Options
@@ -54,6 +58,8 @@ class Session:
     place: Place
     rules: Rules = keep_severities
     judge: Judge | None = None
+    cluster: ClusterObjects = field(default_factory=dict)
+    pods: Severity = "warning"
     # A cache of work that jobs with the same runtime share.
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
 
@@ -67,12 +73,19 @@ class Session:
         place: Place = place_at_home,
         rules: Rules = keep_severities,
         judge: Judge | None = None,
+        cluster: Iterable[Json] | None = None,
     ) -> Session:
-        """Create a session. Runtimes are looked up in `documents`, then each of `runtime_sources`, then `catalog`."""
+        """Create a session. Runtimes are looked up in `documents`, then each of `runtime_sources`, then `catalog`.
+
+        `cluster` are the objects of the cluster, as far as they are known; of two with the same name, that in
+        `documents` counts. None means that the caller judges only what it applies: refused pods are warnings then.
+        """
         release = release_facts(options.release or NEWEST_RELEASE)
         index = index_documents(documents, runtime_sources, release.minor, options)
         cache = None if catalog is None else CatalogCache(catalog, release.minor, options)
-        return cls(options, release, with_catalog(index, cache), cache, place, rules, judge)
+        around = objects_for_pods(chain(cluster or (), (document.data for document in index.others)))
+        pods: Severity = "error" if cluster is not None and options.semantics == "gitops" else "warning"
+        return cls(options, release, with_catalog(index, cache), cache, place, rules, judge, around, pods)
 
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """Return a copy of the session with the TrainJobs of `documents`, and their diagnostics, instead of its own."""
@@ -103,9 +116,8 @@ class Session:
         """
         result = compile_job(job, self.index, self.release, self.options, observer, self._apply_rules, self.prepared)
         diagnostics = self._apply_rules(result)
-        if self.judge is not None and result.objects is not None:
-            found = (*result.objects.object_findings, *self.judge(result.objects.manifests))
-            result.objects = replace(result.objects, object_findings=found)
+        if result.objects is not None and (found := self._judged(result.objects.manifests)):
+            result.objects = replace(result.objects, object_findings=(*result.objects.object_findings, *found))
         metadata = job.data["metadata"]
         if result.object_findings:
             placed = self.place(result, job, self.index.others, self.options)
@@ -120,6 +132,11 @@ class Session:
             job.document.file,
         )
         return compiled, diagnostics
+
+    def _judged(self, manifests: Sequence[Manifest]) -> list[tuple[str, Finding]]:
+        """Return what the cluster would refuse of a job's objects, apart from JobSet's admission."""
+        found = list(pod_refusals(manifests, self.cluster, self.pods))
+        return found if self.judge is None else [*found, *self.judge(manifests)]
 
     def _apply_rules(self, result: Result) -> list[Diagnostic]:
         """Return the diagnostics of a job's documents; rules can ignore only findings that do not prevent compilation."""

@@ -72,7 +72,7 @@ def _counted(
     The controller replaces the template's resources while it builds, but its gang counts the template's. Since 2.2 it
     counts the TrainJob's, for the trainer of an ML policy only.
     """
-    requested = s.job.trainer.resources_per_node if s.job.trainer else None
+    requested = s.job.trainer.resources_per_node
     replaced = kind == "containers" and container.name == pod_set.main and requested is not None
     if requested is None or not replaced or s.info.gitops or s.info.release.resources == "merge":
         return container.resources, JobSetField
@@ -117,7 +117,7 @@ def cores(s: Situation) -> Iterator[Ref]:
 
 def requesters(s: Situation, policy: str, default: int | str = 1) -> Iterator[Ref]:
     """Yield the field that sets the number of processes per node: the TrainJob's, else the policy's, if any."""
-    if s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None:
+    if s.job.trainer.num_proc_per_node is not None:
         yield TrainJobField((*_TRAINER, "numProcPerNode"))
     elif "numProcPerNode" in (s.info.policy(policy) or {}):
         yield RuntimeField((*_POLICY, policy, "numProcPerNode"))
@@ -127,7 +127,7 @@ def requesters(s: Situation, policy: str, default: int | str = 1) -> Iterator[Re
 
 def requested(s: Situation, policy: str, default: int | str = 1) -> int | str:
     """Return the requested number of processes per node, or a word such as "auto" that stands for it."""
-    if s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None:
+    if s.job.trainer.num_proc_per_node is not None:
         return s.job.trainer.num_proc_per_node
     number: int | str = (s.info.policy(policy) or {}).get("numProcPerNode", default)
     return number
@@ -147,7 +147,7 @@ def amount(s: Situation, wanted: Callable[[str], bool]) -> tuple[Ref, ...]:
 
 def _counted_resources(s: Situation) -> tuple[Mapping[str, Any], Callable[[str, str], Ref]]:
     """Return the same as `ir.devices.resources_per_node`, with a function that locates each amount."""
-    requested = s.job.trainer.resources_per_node if s.job.trainer else None
+    requested = s.job.trainer.resources_per_node
     if not s.info.gitops and requested is not None:
         return requested, lambda kind, name: TrainJobField((*_TRAINER, "resourcesPerNode", kind, name))
     for pod_set in s.info.pod_sets:

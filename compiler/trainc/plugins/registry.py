@@ -138,7 +138,7 @@ def _validate_one(each: Applied, job: TrainJob, info: Info) -> Iterator[Finding]
     if passes.validate is not None:
         yield from passes.validate(job, each.policy, info)
     names = plugin.reserved if passes.reserved is None else passes.reserved(job, each.policy, info)
-    if job.trainer is not None and names:
+    if names:
         yield from reserved_env(job.trainer, names, plugin.reserved_for)
 
 

@@ -158,7 +158,7 @@ def master(s: Situation) -> Iterator[Ref]:
 
 def nodes(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of the number of training nodes: the TrainJob's, else the runtime's, else a default of 1."""
-    if s.job.trainer is not None and s.job.trainer.num_nodes is not None:
+    if s.job.trainer.num_nodes is not None:
         yield TrainJobField((*_TRAINER, "numNodes"))
     elif "numNodes" in (s.info.ml_policy or {}):
         yield RuntimeField((*_POLICY, "numNodes"))
@@ -194,7 +194,7 @@ def jobset_path(pod_set: PodSet, container: str, *rest: str | int) -> FieldPath:
 
 def trainer_env(s: Situation) -> Iterator[Ref]:
     """Yield the TrainJob's variable with the same name."""
-    yield from environment(s, s.job.trainer.env if s.job.trainer else (), (*_TRAINER, "env"))
+    yield from environment(s, s.job.trainer.env, (*_TRAINER, "env"))
 
 
 def environment(s: Situation, variables: tuple[object, ...], path: Path) -> Iterator[Ref]:
@@ -219,7 +219,7 @@ def _has_other_address(s: Situation) -> bool:
 
 
 def _no_trainer(s: Situation) -> bool:
-    return s.job.trainer is None
+    return not s.job.has_trainer
 
 
 ADDRESS = when(_has_other_address, "real-master-address")
@@ -233,7 +233,7 @@ def address_deviation(s: Situation) -> str:
 
 def counts_deviation(s: Situation) -> str:
     """Return the deviation that affects a number of processes, or an empty string."""
-    requested = s.job.trainer.resources_per_node if s.job.trainer else None
+    requested = s.job.trainer.resources_per_node
     merged = s.info.trainer_container.resources if s.info.trainer_container else {}
     differs = s.info.gitops and requested is not None and requested != merged
     return "counts-from-merged-resources" if differs else UNASKED(s)

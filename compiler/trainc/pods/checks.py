@@ -1,4 +1,4 @@
-"""Building blocks of the tables: checks of single values (words, numbers, names, paths) and of the fields of a struct.
+"""Building blocks of the tables: checks of single values, of the fields of a struct, of metadata and label selectors.
 
 A check is called with a value that is present and its path, and yields problems. It ignores values of the wrong type,
 which the schema stage reports. Source of the name forms: kubernetes/apimachinery pkg/util/validation.
@@ -7,23 +7,24 @@ which the schema stage reports. Source of the name forms: kubernetes/apimachiner
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Path
-from trainc.kube.documents import items, mapping
+from trainc.kube.documents import Json, items, mapping
 from trainc.kube.names import (
     DNS_1123_FORM,
     LABEL_LIMIT,
     LABEL_VALUE_FORM,
     SUBDOMAIN_LIMIT,
     is_dns1123_label,
-    is_dns1123_subdomain,
+    is_label_key,
     is_label_value,
-    is_qualified_name,
+    is_subdomain,
     length,
 )
-from trainc.pods import mistakes
+from trainc.kube.selectors import LABEL_OPERATORS, OPERATORS
+from trainc.pods import errors
 
 Check: TypeAlias = Callable[[Any, Path], Iterable[Finding]]
 
@@ -38,7 +39,7 @@ def one_of(*allowed: str) -> Check:
     """A word from `allowed`, which includes "" if an empty value counts as absent."""
 
     def check(value: Any, path: Path) -> Iterable[Finding]:
-        return () if value in allowed or not isinstance(value, str) else (mistakes.unsupported(path, value, allowed),)
+        return () if value in allowed or not isinstance(value, str) else (errors.unsupported(path, value, allowed),)
 
     return check
 
@@ -49,7 +50,7 @@ def number(smallest: int, largest: int | None = None) -> Check:
     def check(value: Any, path: Path) -> Iterable[Finding]:
         if not isinstance(value, int) or (value >= smallest and (largest is None or value <= largest)):
             return ()
-        return (mistakes.out_of_range(path, value, smallest, largest),)
+        return (errors.out_of_range(path, value, smallest, largest),)
 
     return check
 
@@ -58,55 +59,39 @@ def dns_label(value: Any, path: Path) -> Iterable[Finding]:
     """A DNS label, like the names of volumes and containers."""
     if not isinstance(value, str) or (len(value) <= LABEL_LIMIT and is_dns1123_label(value)):
         return ()
-    return (mistakes.malformed(path, value, _DNS_LABEL_FORM, mistakes.suggest_label(value)),)
+    return (errors.malformed(path, value, _DNS_LABEL_FORM, errors.suggest_label(value)),)
 
 
 def dns_subdomain(value: Any, path: Path) -> Iterable[Finding]:
     """A DNS subdomain, like the names of most objects."""
     if not isinstance(value, str) or is_subdomain(value):
         return ()
-    return (mistakes.malformed(path, value, f"{DNS_1123_FORM}, at most {SUBDOMAIN_LIMIT} characters"),)
-
-
-def is_subdomain(value: str) -> bool:
-    """Return whether `value` is a DNS subdomain, including its length."""
-    return len(value) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(value)
-
-
-@lru_cache(maxsize=1024)
-def is_key(value: str) -> bool:
-    """Return whether `value` is a qualified name (of a label, taint or condition), including its prefix and lengths."""
-    prefix, slash, name = value.rpartition("/")
-    if slash and not is_subdomain(prefix):
-        return False
-    return len(name) <= LABEL_LIMIT and is_qualified_name(name)
+    return (errors.malformed(path, value, f"{DNS_1123_FORM}, at most {SUBDOMAIN_LIMIT} characters"),)
 
 
 def qualified_name(value: Any, path: Path) -> Iterable[Finding]:
     """A name with an optional domain prefix."""
-    return () if not isinstance(value, str) or is_key(value) else (mistakes.malformed(path, value, _KEY_FORM),)
+    return () if not isinstance(value, str) or is_label_key(value) else (errors.malformed(path, value, _KEY_FORM),)
 
 
 def label_key(value: Any, path: Path) -> Iterable[Finding]:
     """A label key."""
-    return () if not isinstance(value, str) or is_key(value) else (mistakes.bad_label(path, value, _KEY_FORM, "key"),)
+    return (
+        () if not isinstance(value, str) or is_label_key(value) else (errors.bad_label(path, value, _KEY_FORM, "key"),)
+    )
 
 
 def label_value(value: Any, path: Path) -> Iterable[Finding]:
     """A label value."""
-    if not isinstance(value, str) or _is_label_value(value):
+    if not isinstance(value, str) or is_label_value(value):
         return ()
-    return (mistakes.bad_label(path, value, f"{LABEL_VALUE_FORM}, at most {LABEL_LIMIT} characters", "value"),)
-
-
-def _is_label_value(value: str) -> bool:
-    return length(value) <= LABEL_LIMIT and is_label_value(value)
+    return (errors.bad_label(path, value, f"{LABEL_VALUE_FORM}, at most {LABEL_LIMIT} characters", "value"),)
 
 
 def labels(value: Any, path: Path) -> Iterator[Finding]:
     """A map of labels."""
     for key, item in mapping(value).items():
-        if not (is_key(str(key)) and _is_label_value(str(item))):
+        if not (is_label_key(str(key)) and is_label_value(str(item))):
             yield from label_key(key, (*path, key))
             yield from label_value(item, (*path, key))
 
@@ -117,7 +102,7 @@ def config_map_key(value: Any, path: Path) -> Iterable[Finding]:
         return ()
     if len(value) <= SUBDOMAIN_LIMIT and _KEY_CHARACTERS.issuperset(value) and value != "." and value[:2] != "..":
         return ()
-    return (mistakes.malformed(path, value, "letters, digits, '-', '_' and '.', not '..' first"),)
+    return (errors.malformed(path, value, "letters, digits, '-', '_' and '.', not '..' first"),)
 
 
 def is_variable_name(value: str) -> bool:
@@ -129,7 +114,7 @@ def variable_name(value: Any, path: Path) -> Iterable[Finding]:
     """The name of an environment variable."""
     if not isinstance(value, str) or is_variable_name(value):
         return ()
-    return (mistakes.malformed(path, value, "printable ASCII characters without '='"),)
+    return (errors.malformed(path, value, "printable ASCII characters without '='"),)
 
 
 def port_name(value: Any, path: Path) -> Iterable[Finding]:
@@ -139,7 +124,7 @@ def port_name(value: Any, path: Path) -> Iterable[Finding]:
     form = (
         "at most 15 lowercase letters, digits and single '-', with a letter among them, none of the '-' first or last"
     )
-    return (mistakes.malformed(path, value, form),)
+    return (errors.malformed(path, value, form),)
 
 
 def _is_port_name(value: str) -> bool:
@@ -168,7 +153,7 @@ def relative_path(value: Any, path: Path) -> Iterable[Finding]:
     if not isinstance(value, str) or (value[:1] != "/" and ".." not in value):
         return ()
     if value[:1] == "/":
-        return (mistakes.bad_path(path, value, f"write a path without '/' first: {value.lstrip('/') or 'data'}"),)
+        return (errors.bad_path(path, value, f"write a path without '/' first: {value.lstrip('/') or 'data'}"),)
     return path_without_dotdot(value, path)
 
 
@@ -176,13 +161,13 @@ def path_without_dotdot(value: Any, path: Path) -> Iterable[Finding]:
     """A path without `..` components."""
     if not isinstance(value, str) or ".." not in value.split("/"):
         return ()
-    return (mistakes.bad_path(path, value, "write a path without '..'"),)
+    return (errors.bad_path(path, value, "write a path without '..'"),)
 
 
 def relative_file(value: Any, path: Path) -> Iterable[Finding]:
     """The relative path of a file that Kubernetes writes to a volume; names starting with `..` are reserved."""
     if isinstance(value, str) and value.startswith("..") and not value.startswith("../"):
-        return (mistakes.bad_path(path, value, "write a name that does not start with '..'"),)
+        return (errors.bad_path(path, value, "write a name that does not start with '..'"),)
     return relative_path(value, path)
 
 
@@ -195,9 +180,12 @@ def address(value: Any, path: Path) -> Iterable[Finding]:
     try:
         parsed = ip_address(value)
     except ValueError:
-        return (mistakes.bad_address(path, value),)
+        return (errors.bad_address(path, value),)
     strange = isinstance(parsed, IPv6Address) and (parsed.ipv4_mapped is not None or parsed.scope_id is not None)
-    return (mistakes.bad_address(path, value),) if strange else ()
+    return (errors.bad_address(path, value),) if strange else ()
+
+
+PULL_POLICY = one_of("", "Always", "IfNotPresent", "Never")
 
 
 def unless_empty(check: Check) -> Check:
@@ -225,7 +213,7 @@ def duplicates(holders: Any, field: str, path: Path) -> Iterator[Finding]:
     for i, holder in enumerate(items(holders)):
         value = mapping(holder).get(field)
         if value and str(value) in seen:
-            yield mistakes.duplicate((*path, i, field), value)
+            yield errors.duplicate((*path, i, field), value)
         seen.add(str(value))
 
 
@@ -242,9 +230,73 @@ def check_fields(
         return
     for name in needs:
         if value.get(name) in (None, "", []):
-            yield mistakes.missing((*path, name))
+            yield errors.missing((*path, name))
     for name, item in value.items():
         if name in fields and item is not None and (item != "" or name not in needs):
             yield from fields[name](item, (*path, name))
     if also is not None:
         yield from also(value, path)
+
+
+def exactly_one(names: Sequence[str], owner: str, hint: str = "keep one of them") -> Check:
+    """One of the fields `names`, of a mapping that is called `owner` in messages."""
+
+    def check(value: Any, path: Path) -> Iterator[Finding]:
+        present = [name for name in names if value.get(name) not in (None, "")]
+        if not present:
+            yield errors.missing_choice(path, names, owner)
+        elif len(present) > 1:
+            yield errors.conflict(path, f"{owner} has both {' and '.join(present)}", hint)
+
+    return check
+
+
+def requirement(operators: Sequence[str], check_value: Check | None = label_value) -> Check:
+    """An item of `matchExpressions`: its operator, the number of values that it takes, its key and the values."""
+    check_values = list_of(check_value) if check_value is not None else None
+
+    def check(value: Any, path: Path) -> Iterator[Finding]:
+        operator, values = value.get("operator"), items(value.get("values"))
+        if isinstance(operator, str) and operator not in operators:
+            yield errors.unsupported((*path, "operator"), operator, operators)
+        elif isinstance(operator, str):
+            yield from _count(operator, len(values), (*path, "values"))
+        yield from label_key(value.get("key", ""), (*path, "key"))
+        if check_values is not None:
+            yield from check_values(values, (*path, "values"))
+
+    return struct({}, also=check)
+
+
+def _count(operator: str, count: int, path: Path) -> Iterator[Finding]:
+    fewest, most = OPERATORS[operator]
+    if fewest <= count and (most is None or count <= most):
+        return
+    if most is None:
+        yield errors.bad_selector(path, f"operator {operator} needs values", "list them under values")
+    elif most == 0:
+        hint = "remove values, or use operator In or NotIn"
+        yield errors.bad_selector(path, f"operator {operator} cannot have values", hint)
+    else:
+        hint = 'write one number, in quotes: ["8"]'
+        yield errors.bad_selector(path, f"operator {operator} needs exactly one number", hint)
+
+
+# Source: kubernetes/apimachinery pkg/apis/meta/v1/validation/validation.go, ValidateLabelSelector.
+label_selector = struct({"matchLabels": labels, "matchExpressions": list_of(requirement(LABEL_OPERATORS))})
+
+_MOST_ANNOTATION_BYTES = 256 * 1024
+_ANNOTATION_KEY_FORM = "letters, digits, '-', '_' and '.', at most 63, with or without a domain and '/' before"
+
+
+def check_metadata(metadata: Json, path: Path) -> Iterator[Finding]:
+    """Check the labels and annotations of any object."""
+    yield from labels(metadata.get("labels"), (*path, "labels"))
+    annotations = mapping(metadata.get("annotations"))
+    for key in annotations:
+        if not is_label_key(str(key).lower()):
+            message = f"{key!r} is not a valid key for an annotation"
+            yield errors.bad_annotation((*path, "annotations", key), message, f"use {_ANNOTATION_KEY_FORM}")
+    size = sum(length(str(key)) + length(str(value)) for key, value in annotations.items())
+    if size > _MOST_ANNOTATION_BYTES:
+        yield errors.too_long((*path, "annotations"), size, _MOST_ANNOTATION_BYTES)

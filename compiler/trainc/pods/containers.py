@@ -1,30 +1,47 @@
-"""Containers: names, images, ports, restarts, and fields that only some kinds of containers can have.
+"""Containers: names, images, ports, variables, probes, restarts, and fields that only some kinds of containers have.
 
-Source: kubernetes pkg/apis/core/validation/validation.go, validateContainers and validateInitContainers.
+Source: kubernetes pkg/apis/core/validation/validation.go, validateContainers, validateInitContainers, ValidateEnv,
+ValidateEnvFrom, validateProbe, validateHandler and validateLifecycle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from trainc.findings import Finding, Path
 from trainc.kube.documents import Json, items, mapping
-from trainc.pods import mistakes
-from trainc.pods.checks import dns_label, duplicates, list_of, number, one_of, port_name, struct, unless_empty
-from trainc.pods.environment import check_env, check_env_from
-from trainc.pods.mounts import check_devices, check_mounts
+from trainc.kube.names import is_label_key
+from trainc.kube.quantity import canonical
+from trainc.pods import errors
+from trainc.pods.checks import (
+    PULL_POLICY,
+    Check,
+    config_map_key,
+    dns_label,
+    dns_subdomain,
+    duplicates,
+    exactly_one,
+    is_variable_name,
+    list_of,
+    number,
+    one_of,
+    port,
+    port_name,
+    relative_path,
+    struct,
+    unless_empty,
+    variable_name,
+)
 from trainc.pods.resources import check_resize_policy, check_resources
-from trainc.pods.volumes import PULL_POLICY
 from trainc.startup.records import dataclass
 
-_PORT = number(1, 65535)
-_MESSAGE_POLICY = one_of("", "File", "FallbackToLogsOnError")
 # Fast path: most containers have no other fields.
 _OFTEN_SET = frozenset(
     ("name", "image", "command", "args", "env", "resources", "ports", "volumeMounts", "volumeDevices", "workingDir")
 )
-_HOOKS = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_HOOKS = ("lifecycle", *_PROBES)
 _MOST_RULES = 20
 _MOST_EXIT_CODES = 255
 
@@ -46,7 +63,7 @@ class Pod:
 def check_containers(spec: Json, path: Path, pod: Pod) -> Iterator[Finding]:
     """Check all containers of a pod, whose names must be unique."""
     if spec.get("containers") == []:
-        yield mistakes.missing((*path, "containers"))
+        yield errors.missing((*path, "containers"))
     seen: set[str] = set()
     for kind in ("containers", "initContainers"):
         ports: set[tuple[str, ...]] = set()
@@ -56,7 +73,7 @@ def check_containers(spec: Json, path: Path, pod: Pod) -> Iterator[Finding]:
             place = (*path, kind, i)
             name = container.get("name")
             if name and str(name) in seen:
-                yield mistakes.duplicate((*place, "name"), name)
+                yield errors.duplicate((*place, "name"), name)
             seen.add(str(name))
             if container.get("ports"):
                 # Init containers run one at a time, so they can use the same ports.
@@ -70,20 +87,22 @@ def check_containers(spec: Json, path: Path, pod: Pod) -> Iterator[Finding]:
 def _container(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
     name = container.get("name")
     if not name:
-        yield mistakes.missing((*path, "name"))
+        yield errors.missing((*path, "name"))
     else:
         yield from dns_label(name, (*path, "name"))
     if not container.get("image"):
-        yield mistakes.missing((*path, "image"))
+        yield errors.missing((*path, "image"))
     if container.get("env"):
-        yield from check_env(container["env"], (*path, "env"), pod.volumes)
+        yield from _env(container["env"], (*path, "env"), pod.volumes)
     if container.get("resources"):
         yield from check_resources(container["resources"], (*path, "resources"), pod.claims)
     if container.get("ports"):
-        yield from _ports(container["ports"], (*path, "ports"))
-    if container.get("volumeMounts"):
+        yield from duplicates(container["ports"], "name", (*path, "ports"))
+        yield from _PORTS(container["ports"], (*path, "ports"))
+    if container.get("volumeMounts") or container.get("volumeDevices"):
+        from trainc.pods.volumes import check_devices, check_mounts
+
         yield from check_mounts(container, path, pod.volumes)
-    if container.get("volumeDevices"):
         yield from check_devices(container, path, pod.volumes)
     if not _OFTEN_SET.issuperset(container):
         yield from _FIELDS(container, path)
@@ -91,8 +110,6 @@ def _container(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
 
 
 def _rarely_set(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
-    if container.get("envFrom"):
-        yield from check_env_from(container["envFrom"], (*path, "envFrom"))
     if container.get("securityContext"):
         from trainc.pods.security import check_container_security
 
@@ -104,73 +121,53 @@ def _rarely_set(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
         yield from _restart_rules(container, path)
 
 
-def _hooks(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
-    if not any(name in container for name in _HOOKS):
-        return
-    from trainc.pods.probes import check_lifecycle, check_probes
-
-    yield from check_probes(container, path)
-    yield from check_lifecycle(container.get("lifecycle"), (*path, "lifecycle"), pod.grace_period)
-
-
-def _no_hooks(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
-    for name in _HOOKS:
-        if container.get(name) is not None:
-            message = f"an init container that runs to completion cannot have {name}"
-            hint = "remove it, or set restartPolicy: Always to make the container a sidecar"
-            yield mistakes.misplaced((*path, name), message, hint)
+# Ports.
 
 
 def _missing_number(value: Any, path: Path) -> Iterator[Finding]:
     if value.get("containerPort") == 0:
-        yield mistakes.missing((*path, "containerPort"))
+        yield errors.missing((*path, "containerPort"))
 
 
-def _ports(value: Any, path: Path) -> Iterator[Finding]:
-    yield from duplicates(value, "name", path)
-    yield from list_of(_PORT_FIELDS)(value, path)
-
-
-_PORT_FIELDS = struct(
-    {
-        "name": unless_empty(port_name),
-        "containerPort": unless_empty(_PORT),
-        "hostPort": unless_empty(_PORT),
-        "protocol": one_of("", "TCP", "UDP", "SCTP"),
-    },
-    also=_missing_number,
-)
-_FIELDS = struct(
-    {
-        "imagePullPolicy": PULL_POLICY,
-        "terminationMessagePolicy": _MESSAGE_POLICY,
-        "restartPolicy": one_of("Always", "OnFailure", "Never"),
-    }
+_PORT = number(1, 65535)
+_PORTS = list_of(
+    struct(
+        {
+            "name": unless_empty(port_name),
+            "containerPort": unless_empty(_PORT),
+            "hostPort": unless_empty(_PORT),
+            "protocol": one_of("", "TCP", "UDP", "SCTP"),
+        },
+        also=_missing_number,
+    )
 )
 
 
 def _host_ports(container: Json, path: Path, seen: set[tuple[str, ...]]) -> Iterator[Finding]:
     """Report host ports that several containers use at the same time."""
-    for i, port in enumerate(map(mapping, items(container.get("ports")))):
-        if port.get("hostPort"):
-            key = (str(port.get("protocol") or "TCP"), str(port.get("hostIP") or ""), str(port["hostPort"]))
+    for i, each in enumerate(map(mapping, items(container.get("ports")))):
+        if each.get("hostPort"):
+            key = (str(each.get("protocol") or "TCP"), str(each.get("hostIP") or ""), str(each["hostPort"]))
             if key in seen:
-                yield mistakes.duplicate((*path, "ports", i, "hostPort"), port["hostPort"])
+                yield errors.duplicate((*path, "ports", i, "hostPort"), each["hostPort"])
             seen.add(key)
+
+
+# Restart rules.
 
 
 def _restart_rules(container: Json, path: Path) -> Iterator[Finding]:
     rules, place = items(container["restartPolicyRules"]), (*path, "restartPolicyRules")
     if container.get("restartPolicy") is None:
-        yield mistakes.missing((*path, "restartPolicy"), "restartPolicyRules needs it")
+        yield errors.missing((*path, "restartPolicy"), "restartPolicyRules needs it")
     if len(rules) > _MOST_RULES:
-        yield mistakes.too_many(place, len(rules), _MOST_RULES)
+        yield errors.too_many(place, len(rules), _MOST_RULES)
     yield from list_of(_RULE)(rules, place)
 
 
 def _exit_codes(value: Any, path: Path) -> Iterator[Finding]:
     if (count := len(items(value.get("values")))) > _MOST_EXIT_CODES:
-        yield mistakes.too_many((*path, "values"), count, _MOST_EXIT_CODES)
+        yield errors.too_many((*path, "values"), count, _MOST_EXIT_CODES)
 
 
 _RULE = struct(
@@ -180,3 +177,219 @@ _RULE = struct(
     },
     needs=("action", "exitCodes"),
 )
+
+
+# Environment variables, and the references to fields and resources that volumes use as well.
+
+ENV_FIELDS = (
+    *("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName"),
+    *("status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
+)
+# From podshelper.ConvertDownwardAPIFieldLabel; `spec.host` is the old name of spec.nodeName.
+_RENAMED = {"spec.host": "spec.nodeName"}
+_RESOURCES = tuple(
+    f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
+)
+_HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
+_CPU_DIVISORS = ("1m", "1")
+_BYTE_DIVISORS = (
+    "1",
+    *(f"1{prefix}{base}" for base in ("", "i") for prefix in "kMGTPE" if prefix + base != "ki"),
+    "1Ki",
+)
+
+
+def field_ref(allowed: tuple[str, ...]) -> Check:
+    """A reference to a field of the pod: one of `allowed`, or a single label or annotation."""
+
+    def check(value: Any, path: Path) -> Iterable[Finding]:
+        written = value.get("fieldPath")
+        if not isinstance(written, str) or not written:
+            return ()
+        place = (*path, "fieldPath")
+        name, bracket, key = written.partition("['")
+        if bracket and written.endswith("']"):
+            return _subscripted(place, path, name, key[:-2])
+        return () if _RENAMED.get(written, written) in allowed else (errors.unsupported(place, written, allowed),)
+
+    return struct({"apiVersion": one_of("", "v1")}, needs=("fieldPath",), also=check)
+
+
+def _subscripted(place: Path, path: Path, name: str, key: str) -> Iterable[Finding]:
+    if name not in ("metadata.labels", "metadata.annotations"):
+        allowed = ("metadata.labels['KEY']", "metadata.annotations['KEY']")
+        return (errors.unsupported(place, f"{name}['{key}']", allowed),)
+    if is_label_key(key.lower() if name == "metadata.annotations" else key):
+        return ()
+    message = f"{key!r} is not a valid key for a label or annotation"
+    hint = "write the key exactly as in the pod's metadata"
+    return (Finding("InvalidLabel", "error", message, hint=hint, path=path, source_path=place),)
+
+
+def resource_ref(value: Any, path: Path) -> Iterator[Finding]:
+    """A reference to a resource of a container."""
+    name = value.get("resource")
+    if not isinstance(name, str) or not name:
+        return
+    if name not in _RESOURCES and not name.startswith(_HUGE_PAGES):
+        yield errors.unsupported((*path, "resource"), name, _RESOURCES)
+        return
+    divisor = _divisor(value.get("divisor"))
+    allowed = _CPU_DIVISORS if name.endswith(".cpu") else _BYTE_DIVISORS
+    if divisor not in ("0", *allowed):
+        yield errors.unsupported((*path, "divisor"), divisor, allowed)
+
+
+def _divisor(value: Any) -> str:
+    try:
+        return canonical(str(value)) if value is not None else "0"
+    except ValueError:
+        return "0"  # Reported by the schema stage.
+
+
+def _object_key_name(value: Any, path: Path) -> Iterable[Finding]:
+    return dns_subdomain(value.get("name") or "", (*path, "name"))
+
+
+_OBJECT_KEY = struct({"key": config_map_key}, needs=("key",), also=_object_key_name)
+_FILE_KEY = {"key": variable_name, "volumeName": dns_label, "path": relative_path}
+_SOURCES: dict[str, Check] = {
+    "fieldRef": field_ref(ENV_FIELDS),
+    "resourceFieldRef": struct({}, needs=("resource",), also=resource_ref),
+    "configMapKeyRef": _OBJECT_KEY,
+    "secretKeyRef": _OBJECT_KEY,
+    "fileKeyRef": struct(_FILE_KEY, needs=tuple(_FILE_KEY)),
+}
+
+
+def _env(variables: Any, path: Path, volumes: Mapping[str, Json]) -> Iterator[Finding]:
+    """Check the variables of a container; `volumes` are those of the pod."""
+    for i, variable in enumerate(items(variables)):
+        if not isinstance(variable, dict):
+            continue
+        name = variable.get("name")
+        if not name:
+            yield errors.missing((*path, i, "name"))
+        elif not is_variable_name(str(name)):
+            yield from variable_name(name, (*path, i, "name"))
+        if "valueFrom" in variable and variable["valueFrom"] is not None:
+            yield from _value_from(variable, (*path, i))
+            if isinstance(file := mapping(variable["valueFrom"]).get("fileKeyRef"), dict):
+                yield from _from_file(file, (*path, i, "valueFrom", "fileKeyRef", "volumeName"), volumes)
+
+
+def _value_from(variable: Json, path: Path) -> Iterator[Finding]:
+    place, written = (*path, "valueFrom"), mapping(variable["valueFrom"])
+    sources = [name for name, value in written.items() if value is not None and name in _SOURCES]
+    for name in sources:
+        yield from _SOURCES[name](written[name], (*place, name))
+    if not sources:
+        yield errors.missing_choice(place, tuple(_SOURCES), "valueFrom")
+    elif variable.get("value"):
+        message = f"variable {variable.get('name')!r} has both value and valueFrom"
+        yield Finding("ValueAndValueFrom", "error", message, hint="keep one of them", path=place)
+    elif len(sources) > 1:
+        message = f"variable {variable.get('name')!r} has more than one source: {' and '.join(sources)}"
+        yield errors.conflict(place, message)
+
+
+def _from_file(file: Json, path: Path, volumes: Mapping[str, Json]) -> Iterator[Finding]:
+    name = file.get("volumeName")
+    if not name:
+        return
+    if str(name) not in volumes:
+        yield errors.not_in_pod(path, "volume", str(name), volumes)
+    elif any(field not in ("name", "emptyDir") and value is not None for field, value in volumes[str(name)].items()):
+        message = "fileKeyRef can only read files of an emptyDir volume"
+        yield errors.misplaced(path, message, "use the name of an emptyDir volume of the pod")
+
+
+_NAMED = struct({"name": dns_subdomain}, needs=("name",))
+_ENV_FROM = list_of(
+    struct(
+        {"prefix": unless_empty(variable_name), "configMapRef": _NAMED, "secretRef": _NAMED},
+        also=exactly_one(("configMapRef", "secretRef"), "an item of envFrom", "split it into two items"),
+    )
+)
+_FIELDS = struct(
+    {
+        "envFrom": _ENV_FROM,
+        "imagePullPolicy": PULL_POLICY,
+        "terminationMessagePolicy": one_of("", "File", "FallbackToLogsOnError"),
+        "restartPolicy": one_of("Always", "OnFailure", "Never"),
+    }
+)
+
+
+# Probes and lifecycle hooks: one handler each, and consistent times.
+
+_HEADER_CHARACTERS = frozenset("-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+
+
+def _header(value: Any, path: Path) -> Iterator[Finding]:
+    name = mapping(value).get("name")
+    if isinstance(name, str) and not (name and _HEADER_CHARACTERS.issuperset(name)):
+        yield errors.malformed((*path, "name"), name, "letters, digits and '-'")
+
+
+_HANDLERS: dict[str, Check] = {
+    "exec": struct({}, needs=("command",)),
+    "httpGet": struct({"port": port, "scheme": one_of("", "HTTP", "HTTPS"), "httpHeaders": list_of(_header)}),
+    "tcpSocket": struct({"port": port}),
+}
+_PROBE_HANDLERS = {**_HANDLERS, "grpc": struct({"port": _PORT})}
+_TIMES = struct(
+    {
+        **dict.fromkeys(("initialDelaySeconds", "timeoutSeconds", "periodSeconds"), number(0)),
+        **dict.fromkeys(("successThreshold", "failureThreshold"), number(0)),
+        "terminationGracePeriodSeconds": number(1),
+    }
+)
+
+
+def _no_hooks(container: Json, path: Path, _: Pod) -> Iterator[Finding]:
+    for name in _HOOKS:
+        if container.get(name) is not None:
+            message = f"an init container that runs to completion cannot have {name}"
+            hint = "remove it, or set restartPolicy: Always to make the container a sidecar"
+            yield errors.misplaced((*path, name), message, hint)
+
+
+def _hooks(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
+    for name in _PROBES:
+        if isinstance(probe := container.get(name), dict):
+            yield from _handler(probe, (*path, name), _PROBE_HANDLERS)
+            yield from _TIMES(probe, (*path, name))
+            yield from _probe_of_kind(name, probe, (*path, name))
+
+    def sleep(value: Any, place: Path) -> Iterator[Finding]:
+        seconds, most = value.get("seconds"), pod.grace_period
+        if isinstance(seconds, int) and most is not None and not 0 <= seconds <= most:
+            message = f"the hook sleeps {seconds} seconds, but the pod has only {most} seconds to stop"
+            hint = "increase terminationGracePeriodSeconds, or sleep less"
+            yield Finding("OutOfRange", "error", message, hint=hint, path=place)
+
+    for name in ("postStart", "preStop"):
+        if isinstance(hook := mapping(container.get("lifecycle")).get(name), dict):
+            yield from _handler(hook, (*path, "lifecycle", name), {**_HANDLERS, "sleep": struct({}, also=sleep)})
+
+
+def _probe_of_kind(name: str, probe: Json, path: Path) -> Iterator[Finding]:
+    if name == "readinessProbe":
+        if probe.get("terminationGracePeriodSeconds") is not None:
+            message = "a readiness probe does not stop the container, so it has no grace period"
+            yield errors.misplaced((*path, "terminationGracePeriodSeconds"), message, "remove it")
+    elif isinstance(count := probe.get("successThreshold"), int) and count > 1:
+        message = f"successThreshold of a {name} must be 1"
+        place = (*path, "successThreshold")
+        yield Finding("OutOfRange", "error", message, hint="write 1, or remove it", path=place)
+
+
+def _handler(holder: Json, path: Path, handlers: Mapping[str, Check]) -> Iterator[Finding]:
+    present = [name for name in handlers if holder.get(name) is not None]
+    if not present:
+        yield errors.missing_choice(path, tuple(handlers), str(path[-1]))
+        return
+    yield from handlers[present[0]](holder[present[0]], (*path, present[0]))
+    for name in present[1:]:
+        yield errors.conflict((*path, name), f"{path[-1]} has {present[0]} and {name}")

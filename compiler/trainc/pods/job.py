@@ -1,19 +1,18 @@
-"""Jobs: counts, indexes, restarts, and the pod template.
+"""Jobs: counts, indexes, restarts, policies for failure and success, and the pod template.
 
-Source: kubernetes pkg/apis/batch/validation/validation.go, validateJobSpec, at 1.36, after
-pkg/apis/batch/v1/defaults.go.
+Source: kubernetes pkg/apis/batch/validation/validation.go, validateJobSpec, validatePodFailurePolicy and
+validateSuccessPolicy, at 1.36, after pkg/apis/batch/v1/defaults.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, mapping
+from trainc.kube.documents import Json, items, mapping
 from trainc.kube.names import is_domain_prefixed_path, length
-from trainc.pods import mistakes
-from trainc.pods.annotations import check_metadata
-from trainc.pods.checks import number, one_of, struct
+from trainc.pods import errors
+from trainc.pods.checks import check_metadata, label_selector, number, one_of, qualified_name, struct
 from trainc.pods.template import check_template
 
 _COUNTS = (
@@ -29,6 +28,11 @@ _RESTARTS = ("OnFailure", "Never")
 _MOST_INDEXED = 100_000
 _MOST_OF_MANY = 10_000
 _LONGEST_MANAGER = 63
+_MOST_RULES = 20
+_MOST_EXIT_CODES = 255
+_LONGEST_INDEXES = 64 * 1024
+_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+
 
 _FIELDS = struct({**dict.fromkeys(_COUNTS, number(0)), "completionMode": one_of("Indexed", "NonIndexed")})
 
@@ -57,7 +61,7 @@ def _indexes(spec: Json, path: Path) -> Iterator[Finding]:
     completions, parallelism = spec.get("completions"), spec.get("parallelism")
     failed = spec.get("maxFailedIndexes")
     if failed is not None and spec.get("backoffLimitPerIndex") is None:
-        yield mistakes.missing((*path, "backoffLimitPerIndex"), "maxFailedIndexes needs it")
+        yield errors.missing((*path, "backoffLimitPerIndex"), "maxFailedIndexes needs it")
     if spec.get("completionMode") != "Indexed":
         yield from _without_indexes(spec, path)
         return
@@ -67,14 +71,14 @@ def _indexes(spec: Json, path: Path) -> Iterator[Finding]:
         hint = "set completions to the same number"
         yield Finding("CompletionsMissing", "error", message, hint=hint, path=place, source_path=(*path, "parallelism"))
     if isinstance(parallelism, int) and parallelism > _MOST_INDEXED:
-        yield mistakes.out_of_range((*path, "parallelism"), parallelism, 0, _MOST_INDEXED)
+        yield errors.out_of_range((*path, "parallelism"), parallelism, 0, _MOST_INDEXED)
     if isinstance(failed, int):
         most = min(completions, _MOST_INDEXED) if isinstance(completions, int) else _MOST_INDEXED
         if failed > max(most, 0):
-            yield mistakes.out_of_range((*path, "maxFailedIndexes"), failed, 0, max(most, 0))
+            yield errors.out_of_range((*path, "maxFailedIndexes"), failed, 0, max(most, 0))
     if isinstance(completions, int) and completions > _MOST_INDEXED and spec.get("backoffLimitPerIndex") is not None:
         if failed is None:
-            yield mistakes.missing((*path, "maxFailedIndexes"), f"more than {_MOST_INDEXED} completions need it")
+            yield errors.missing((*path, "maxFailedIndexes"), f"more than {_MOST_INDEXED} completions need it")
         for name in ("parallelism", "maxFailedIndexes"):
             yield from number(0, _MOST_OF_MANY)(spec.get(name), (*path, name))
 
@@ -87,7 +91,7 @@ def _without_indexes(spec: Json, path: Path) -> Iterator[Finding]:
             yield Finding("BackoffLimitPerIndexNeedsIndexed", "error", message, hint=hint, path=(*path, name))
     if spec.get("successPolicy") is not None:
         message = "a success policy counts indexes, but the pods of this Job have no index"
-        yield mistakes.bad_policy((*path, "successPolicy"), message, "set completionMode: Indexed")
+        yield errors.bad_policy((*path, "successPolicy"), message, "set completionMode: Indexed")
 
 
 def _rare(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
@@ -95,15 +99,13 @@ def _rare(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
     if isinstance(manager, str):
         yield from _manager(manager, (*path, "managedBy"))
     if any(spec.get(name) is not None for name in ("podFailurePolicy", "successPolicy", "podReplacementPolicy")):
-        from trainc.pods.job_policies import check_policies
-
-        yield from check_policies(spec, template, path)
+        yield from _policies(spec, template, path)
     if spec.get("selector") is not None or spec.get("manualSelector") is True:
         yield from _selector(spec, path)
     for key in mapping(mapping(template.get("metadata")).get("labels")):
         if key in _GENERATED_LABELS and spec.get("manualSelector") is not True:
             place = (*path, "template", "metadata", "labels", key)
-            yield mistakes.misplaced(place, f"the label {key} is set by the API server", "remove it")
+            yield errors.misplaced(place, f"the label {key} is set by the API server", "remove it")
 
 
 def _manager(value: str, path: Path) -> Iterator[Finding]:
@@ -117,7 +119,7 @@ def _manager(value: str, path: Path) -> Iterator[Finding]:
             path=path,
         )
     elif length(value) > _LONGEST_MANAGER:
-        yield mistakes.too_long(path, length(value), _LONGEST_MANAGER)
+        yield errors.too_long(path, length(value), _LONGEST_MANAGER)
 
 
 def _selector(spec: Json, path: Path) -> Iterator[Finding]:
@@ -125,17 +127,15 @@ def _selector(spec: Json, path: Path) -> Iterator[Finding]:
     selector = mapping(spec.get("selector"))
     if spec.get("manualSelector") is True:
         if spec.get("selector") is None:
-            yield mistakes.missing((*path, "selector"), "manualSelector: true needs it; or remove manualSelector")
+            yield errors.missing((*path, "selector"), "manualSelector: true needs it; or remove manualSelector")
         else:
             yield from _matches_template(spec, path)
     elif selector.get("matchLabels") or selector.get("matchExpressions"):
         message, hint = "the selector of a Job is set by the API server", "remove selector"
-        yield mistakes.misplaced((*path, "selector"), message, hint)
+        yield errors.misplaced((*path, "selector"), message, hint)
 
 
 def _matches_template(spec: Json, path: Path) -> Iterator[Finding]:
-    from trainc.pods.selectors import label_selector
-
     selector, place = spec["selector"], (*path, "selector")
     yield from label_selector(selector, place)
     labels = mapping(mapping(mapping(spec.get("template")).get("metadata")).get("labels"))
@@ -144,14 +144,14 @@ def _matches_template(spec: Json, path: Path) -> Iterator[Finding]:
         if labels.get(key) != value and not str(key).startswith("jobset.sigs.k8s.io/"):
             message = f"the pods of the Job do not have the label {key}: {value}"
             hint = "add it to the labels of the template, or remove selector and manualSelector"
-            yield mistakes.bad_selector((*place, "matchLabels", key), message, hint)
+            yield errors.bad_selector((*place, "matchLabels", key), message, hint)
 
 
 def _restarts(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
     policy = mapping(template.get("spec")).get("restartPolicy")
     place = (*path, "template", "spec", "restartPolicy")
     if policy in (None, ""):
-        yield mistakes.missing(place, "the pods of a Job need OnFailure or Never")
+        yield errors.missing(place, "the pods of a Job need OnFailure or Never")
     elif isinstance(policy, str) and policy not in _RESTARTS:
         message = f"a Job's pods cannot have restartPolicy {policy!r}"
         yield Finding(
@@ -161,3 +161,123 @@ def _restarts(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
         message = f"podFailurePolicy needs restartPolicy Never, but it is {policy!r}"
         hint = "set restartPolicy: Never in the pod template"
         yield Finding("PodFailurePolicyNeedsNever", "error", message, hint=hint, path=place)
+
+
+def _policies(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
+    failure, success = spec.get("podFailurePolicy"), spec.get("successPolicy")
+    replacement = spec.get("podReplacementPolicy")
+    if isinstance(replacement, str):
+        allowed = ("Failed",) if failure is not None else ("Failed", "TerminatingOrFailed")
+        yield from one_of(*allowed)(replacement, (*path, "podReplacementPolicy"))
+    if isinstance(failure, dict):
+        yield from _failure_policy(failure, spec, template, (*path, "podFailurePolicy", "rules"))
+    if isinstance(success, dict) and spec.get("completionMode") == "Indexed":
+        yield from _success_policy(success, spec.get("completions"), (*path, "successPolicy", "rules"))
+
+
+def _failure_policy(policy: Json, spec: Json, template: Json, path: Path) -> Iterator[Finding]:
+    rules, pod = items(policy.get("rules")), mapping(template.get("spec"))
+    names = [str(mapping(c).get("name")) for kind in ("containers", "initContainers") for c in items(pod.get(kind))]
+    if len(rules) > _MOST_RULES:
+        yield errors.too_many(path, len(rules), _MOST_RULES)
+    for i, rule in enumerate(map(mapping, rules)):
+        place = (*path, i)
+        yield from _action(rule, spec, (*place, "action"))
+        codes, conditions = rule.get("onExitCodes"), items(rule.get("onPodConditions"))
+        if isinstance(codes, dict):
+            yield from _exit_codes(codes, (*place, "onExitCodes"), names)
+        if len(conditions) > _MOST_RULES:
+            yield errors.too_many((*place, "onPodConditions"), len(conditions), _MOST_RULES)
+        for k, condition in enumerate(conditions):
+            yield from _CONDITION(condition, (*place, "onPodConditions", k))
+        if codes is not None and conditions:
+            yield errors.bad_policy(place, "a rule has both onExitCodes and onPodConditions", "split it into two rules")
+        elif codes is None and not conditions:
+            yield errors.bad_policy(place, "a rule has no condition", "add onExitCodes or onPodConditions")
+
+
+_CONDITION = struct({"type": qualified_name, "status": one_of("", "True", "False", "Unknown")}, needs=("type",))
+
+
+def _action(rule: Json, spec: Json, path: Path) -> Iterator[Finding]:
+    action = rule.get("action")
+    if not action:
+        yield errors.missing(path)
+    elif action not in _ACTIONS:
+        yield errors.unsupported(path, action, _ACTIONS)
+    elif action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
+        message = "FailIndex needs retries that are counted per index"
+        yield errors.bad_policy(path, message, "set backoffLimitPerIndex, or use FailJob")
+
+
+def _exit_codes(codes: Json, path: Path, containers: Collection[str]) -> Iterator[Finding]:
+    operator, name, values = codes.get("operator"), codes.get("containerName"), items(codes.get("values"))
+    if operator not in ("In", "NotIn"):
+        yield errors.unsupported((*path, "operator"), operator, ("In", "NotIn"))
+    if name is not None and name not in containers:
+        yield errors.not_in_pod((*path, "containerName"), "container", str(name), containers)
+    place = (*path, "values")
+    if not values:
+        yield errors.missing(place)
+    elif len(values) > _MOST_EXIT_CODES:
+        yield errors.too_many(place, len(values), _MOST_EXIT_CODES)
+    seen: set[str] = set()
+    for i, value in enumerate(values):
+        if operator == "In" and value == 0:
+            yield errors.bad_policy((*place, i), "exit code 0 means success", "remove it")
+        if str(value) in seen:
+            yield errors.duplicate((*place, i), value)
+        seen.add(str(value))
+    whole = [value for value in values if isinstance(value, int)]
+    if whole != sorted(whole):
+        written = f"write {sorted(set(whole))}"
+        yield errors.bad_policy(place, "the exit codes are not in ascending order", written)
+
+
+def _success_policy(policy: Json, completions: object, path: Path) -> Iterator[Finding]:
+    rules = items(policy.get("rules"))
+    if not rules:
+        yield errors.missing(path, "a success policy has at least one")
+    elif len(rules) > _MOST_RULES:
+        yield errors.too_many(path, len(rules), _MOST_RULES)
+    most = completions if isinstance(completions, int) else 1
+    for i, rule in enumerate(map(mapping, rules)):
+        yield from _success_rule(rule, most, (*path, i))
+
+
+def _success_rule(rule: Json, completions: int, path: Path) -> Iterator[Finding]:
+    indexes, count = rule.get("succeededIndexes"), rule.get("succeededCount")
+    if indexes is None and count is None:
+        yield errors.missing_choice(path, ("succeededCount", "succeededIndexes"), "a rule of a success policy")
+    named = completions
+    if isinstance(indexes, str):
+        place = (*path, "succeededIndexes")
+        if len(indexes) > _LONGEST_INDEXES:
+            yield errors.too_long(place, len(indexes), _LONGEST_INDEXES)
+        try:
+            named = _count_indexes(indexes, completions)
+        except ValueError as error:
+            named = 0
+            yield errors.bad_policy(place, f"{indexes!r}: {error}", 'write indexes in ascending order, as in "0,2-4"')
+    if isinstance(count, int) and not 0 <= count <= min(completions, named):
+        yield errors.out_of_range((*path, "succeededCount"), count, 0, max(0, min(completions, named)))
+
+
+def _count_indexes(text: str, completions: int) -> int:
+    """Count the indexes in "0,2-4". Raises ValueError unless they are ascending and below `completions`."""
+    total, last = 0, -1
+    for interval in text.split(",") if text else ():
+        limits = [_index(limit, completions) for limit in interval.split("-")]
+        first, end = limits[0], limits[-1]
+        if len(limits) > 2 or (len(limits) == 2 and first >= end) or first <= last:
+            raise ValueError(f"{interval!r} is out of order")
+        total, last = total + end - first + 1, end
+    return total
+
+
+def _index(text: str, completions: int) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 12):
+        raise ValueError(f"{text!r} is not an index")
+    if int(text) >= completions:
+        raise ValueError(f"the Job has {completions} indexes, so the last one is {completions - 1}")
+    return int(text)

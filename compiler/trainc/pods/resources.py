@@ -11,9 +11,10 @@ from typing import Any
 
 from trainc.findings import Finding, Path
 from trainc.kube.documents import Json, items, mapping
+from trainc.kube.names import is_label_key
 from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
-from trainc.pods import mistakes
-from trainc.pods.checks import dns_label, is_key
+from trainc.pods import errors
+from trainc.pods.checks import dns_label
 
 _COMPUTE = ("cpu", "memory")
 _STANDARD = (*_COMPUTE, "ephemeral-storage")
@@ -50,6 +51,12 @@ def _check(resources: Json, path: Path, check_name: _NameCheck) -> Iterator[Find
         yield Finding("InvalidResources", "error", message, hint=hint, path=path)
 
 
+def read_amounts(amounts: object) -> dict[str, Quantity]:
+    """Return the amounts of a resource list that are quantities; the schema stage reports the others."""
+    read = {str(name): _quantity(amount) for name, amount in mapping(amounts).items()}
+    return {name: quantity for name, quantity in read.items() if quantity is not None}
+
+
 def _quantity(amount: object) -> Quantity | None:
     try:
         return parse_quantity(str(amount))
@@ -58,19 +65,19 @@ def _quantity(amount: object) -> Quantity | None:
 
 
 def _container_resource(name: str, path: Path) -> Iterator[Finding]:
-    if name in _STANDARD or (name.startswith(_HUGE_PAGES) and is_key(name)):
+    if name in _STANDARD or (name.startswith(_HUGE_PAGES) and is_label_key(name)):
         return
     if "/" not in name:
         message = f"containers cannot request a resource called {name!r}"
         hint = "use cpu, memory, ephemeral-storage, or the full name of a device, such as nvidia.com/gpu"
         yield Finding("UnknownResource", "error", message, hint=hint, path=path)
-    elif not is_key(name):
+    elif not is_label_key(name):
         message, hint = (
             f"{name!r} is not a valid resource name",
             "write <domain>/<name>, such as nvidia.com/gpu",
         )
         yield Finding("UnknownResource", "error", message, hint=hint, path=path)
-    elif _is_extended(name) and (name.startswith("requests.") or not is_key(f"requests.{name}")):
+    elif is_extended(name) and (name.startswith("requests.") or not is_label_key(f"requests.{name}")):
         message = f"{name!r} is not a valid device name"
         hint = f"write {name.removeprefix('requests.')}" if name.startswith("requests.") else "use a shorter domain"
         yield Finding("UnknownResource", "error", message, hint=hint, path=path)
@@ -87,7 +94,7 @@ def _amount(name: str, amount: Quantity, path: Path) -> Iterator[Finding]:
     if amount.nanos < 0:
         message = f"{name} cannot be {amount}"
         yield Finding("OutOfRange", "error", message, hint="use 0 or more", path=path)
-    if _is_extended(name) and amount.nanos % (NANOS_PER_UNIT // 1000 * 1000):
+    if is_extended(name) and amount.nanos % (NANOS_PER_UNIT // 1000 * 1000):
         message = f"{name} counts whole devices, and {amount} is not a whole number"
         yield Finding("ExtendedResourceNotInteger", "error", message, hint="write a whole number, such as 1", path=path)
     elif name.startswith(_HUGE_PAGES) and not _is_divisible(name, amount):
@@ -131,10 +138,11 @@ def _against_limit(
 
 
 def _cannot_be_overcommitted(name: str) -> bool:
-    return _is_extended(name) or name.startswith(_HUGE_PAGES)
+    return is_extended(name) or name.startswith(_HUGE_PAGES)
 
 
-def _is_extended(name: str) -> bool:
+def is_extended(name: str) -> bool:
+    """Return whether `name` is a device or another resource that Kubernetes does not define itself."""
     return "/" in name and _NATIVE_DOMAIN not in name
 
 
@@ -143,17 +151,17 @@ def _claims(claims: Any, path: Path, known: Collection[str]) -> Iterator[Finding
     for i, claim in enumerate(map(mapping, items(claims))):
         name, request = str(claim.get("name") or ""), str(claim.get("request") or "")
         if not name:
-            yield mistakes.missing((*path, i, "name"))
+            yield errors.missing((*path, i, "name"))
             continue
         if request:
             yield from dns_label(request, (*path, i, "request"))
         key = f"{name}/{request}" if request else name
         whole_after_part = not request and any(other.startswith(f"{name}/") for other in seen)
         if name in seen or key in seen or whole_after_part:
-            yield mistakes.duplicate((*path, i), key)
+            yield errors.duplicate((*path, i), key)
         seen.add(key)
         if name not in known:
-            yield mistakes.not_in_pod((*path, i), "claim (resourceClaims)", name, known)
+            yield errors.not_in_pod((*path, i), "claim (resourceClaims)", name, known)
 
 
 def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -> Iterator[Finding]:
@@ -162,28 +170,28 @@ def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -
     for i, policy in enumerate(map(mapping, items(policies))):
         name, restart = policy.get("resourceName"), policy.get("restartPolicy")
         if str(name) in seen:
-            yield mistakes.duplicate((*path, i), name)
+            yield errors.duplicate((*path, i), name)
         seen.add(str(name))
         if name not in _COMPUTE:
-            yield mistakes.unsupported((*path, i, "resourceName"), name, _COMPUTE)
+            yield errors.unsupported((*path, i, "resourceName"), name, _COMPUTE)
         if restart not in _RESIZED:
-            yield mistakes.unsupported((*path, i, "restartPolicy"), restart, _RESIZED)
+            yield errors.unsupported((*path, i, "restartPolicy"), restart, _RESIZED)
         elif pod_restart_policy == "Never" and restart != "NotRequired":
             message, hint = "a pod that is never restarted cannot restart a container", "use restartPolicy: NotRequired"
-            yield mistakes.conflict((*path, i, "restartPolicy"), message, hint)
+            yield errors.conflict((*path, i, "restartPolicy"), message, hint)
 
 
 def check_pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
     """Check pod-level `resources`, which must cover those of the containers."""
     resources, place = mapping(spec["resources"]), (*path, "resources")
     if mapping(spec.get("os")).get("name") == "windows":
-        yield mistakes.misplaced(
+        yield errors.misplaced(
             place, "a Windows pod cannot have resources for the whole pod", "move them to the containers"
         )
         return
     if resources.get("claims") is not None:
         message, hint = "claims cannot be set for the whole pod", "move claims to the resources of a container"
-        yield mistakes.misplaced((*place, "claims"), message, hint)
+        yield errors.misplaced((*place, "claims"), message, hint)
     yield from _check(resources, place, _pod_resource)
     requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
     for kind, amounts in (("requests", requests), ("limits", limits)):

@@ -1,17 +1,19 @@
-"""Security contexts of pods and containers: users, profiles, sysctls, and fields that exclude each other.
+"""Security contexts of pods and containers: users, profiles, sysctls, Windows, and fields that exclude each other.
 
-Source: kubernetes pkg/apis/core/validation/validation.go, validatePodSpecSecurityContext, ValidateSecurityContext.
+Source: kubernetes pkg/apis/core/validation/validation.go, validatePodSpecSecurityContext, ValidateSecurityContext,
+validateHostUsers, validateOS and validateWindowsSecurityContextOptions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trainc.findings import Finding, Path
 from trainc.kube.documents import Json, items, mapping
-from trainc.pods import mistakes
-from trainc.pods.checks import LARGEST_INT32, list_of, number, one_of, relative_path, struct
+from trainc.kube.names import length
+from trainc.pods import errors
+from trainc.pods.checks import LARGEST_INT32, dns_subdomain, list_of, number, one_of, relative_path, struct
 from trainc.startup.patterns import pattern
 
 _ID = number(0, LARGEST_INT32)
@@ -19,22 +21,37 @@ _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
 _LONGEST_PATH = 4095
 _LONGEST_SYSCTL = 253
 _SYSCTL = pattern(r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*")
-_NETWORK_SYSCTLS = ("net.",)
-_IPC_SYSCTLS = ("kernel.msg", "kernel.sem", "kernel.shm", "fs.mqueue.")
-_OUTSIDE_WINDOWS = (
-    *("appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem", "privileged"),
-    *("allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup", "fsGroup", "fsGroupChangePolicy", "sysctls"),
-    *("supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy"),
-)
-_POD_OUTSIDE_WINDOWS = ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace")
+# Field of a pod -> the kernel parameters that belong to the host if it is true.
+_HOST_SYSCTLS = {"hostNetwork": ("net.",), "hostIPC": ("kernel.msg", "kernel.sem", "kernel.shm", "fs.mqueue.")}
+
+# Operating system -> what the security contexts of its pods and containers cannot have.
+_FORBIDDEN = {
+    "linux": ("windowsOptions",),
+    "windows": (
+        *("appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem"),
+        *("privileged", "allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup", "fsGroup"),
+        *("fsGroupChangePolicy", "sysctls", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy"),
+    ),
+}
+# What the specs of Windows pods cannot have; False counts as absent where Go's type has no pointer.
+_NOT_ON_WINDOWS = {"hostUsers": None, "hostPID": False, "hostIPC": False, "shareProcessNamespace": None}
+
+_LARGEST_CREDENTIALS = 64 * 1024
+_LONGEST_DOMAIN = 255
+_LONGEST_USER = 104
+_CONTROL = pattern(r"[\x00-\x1f\x7f]")
+_NETBIOS = pattern(r"""[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}""")
+_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_DOMAIN = pattern(rf"{_LABEL}(?:\.{_LABEL})*")
+_NOT_IN_USER = frozenset('"/\\:;|=,+*?<>@[]')
 
 
 def _profile(value: Any, path: Path) -> Iterator[Finding]:
     kind, name, place = value.get("type"), value.get("localhostProfile"), (*path, "localhostProfile")
     if kind == "Localhost" and not name:
-        yield mistakes.missing(place, "type Localhost needs it")
+        yield errors.missing(place, "type Localhost needs it")
     elif kind in _PROFILES and kind != "Localhost" and name is not None:
-        yield mistakes.conflict(place, f"localhostProfile needs type Localhost, not {kind}", "remove it")
+        yield errors.conflict(place, f"localhostProfile needs type Localhost, not {kind}", "remove it")
 
 
 def _app_armor(value: Any, path: Path) -> Iterator[Finding]:
@@ -42,15 +59,34 @@ def _app_armor(value: Any, path: Path) -> Iterator[Finding]:
     name, place = value.get("localhostProfile"), (*path, "localhostProfile")
     if value.get("type") == "Localhost" and isinstance(name, str):
         if name != name.strip():
-            yield mistakes.malformed(place, name, "a name without spaces around it")
+            yield errors.malformed(place, name, "a name without spaces around it")
         if len(name) > _LONGEST_PATH:
-            yield mistakes.too_long(place, len(name), _LONGEST_PATH)
+            yield errors.too_long(place, len(name), _LONGEST_PATH)
 
 
-def _windows(value: Any, path: Path) -> Iterator[Finding]:
-    from trainc.pods.windows import check_options
+def _credentials(value: Any, path: Path) -> Iterable[Finding]:
+    if value == "":
+        return (errors.missing(path),)
+    if isinstance(value, str) and length(value) > _LARGEST_CREDENTIALS:
+        return (errors.too_long(path, length(value), _LARGEST_CREDENTIALS),)
+    return ()
 
-    yield from check_options(value, path)
+
+def _windows_user(value: Any, path: Path) -> Iterable[Finding]:
+    if not isinstance(value, str) or _is_windows_user(value):
+        return ()
+    return (errors.malformed(path, value, "USER or DOMAIN\\USER, as Windows has them"),)
+
+
+def _is_windows_user(value: str) -> bool:
+    domain, slash, user = value.rpartition("\\")
+    if not user or len(user) > _LONGEST_USER or not user.strip(". ") or _NOT_IN_USER.intersection(user):
+        return False
+    if _CONTROL.search(value) or "\\" in domain:
+        return False
+    return not slash or (
+        len(domain) <= _LONGEST_DOMAIN and bool(_NETBIOS.fullmatch(domain) or _DOMAIN.fullmatch(domain))
+    )
 
 
 _BOTH = {
@@ -58,7 +94,13 @@ _BOTH = {
     "runAsGroup": _ID,
     "seccompProfile": struct({"type": one_of(*_PROFILES), "localhostProfile": relative_path}, ("type",), _profile),
     "appArmorProfile": struct({"type": one_of(*_PROFILES)}, ("type",), _app_armor),
-    "windowsOptions": _windows,
+    "windowsOptions": struct(
+        {
+            "gmsaCredentialSpecName": dns_subdomain,
+            "gmsaCredentialSpec": _credentials,
+            "runAsUserName": _windows_user,
+        }
+    ),
 }
 _POD = struct(
     {
@@ -67,49 +109,21 @@ _POD = struct(
         "supplementalGroups": list_of(_ID),
         "fsGroupChangePolicy": one_of("OnRootMismatch", "Always"),
         "supplementalGroupsPolicy": one_of("Merge", "Strict"),
-        "seLinuxChangePolicy": one_of("Recursive", "MountOption"),
+        # MountOption needs the feature gate SELinuxMount, which is off in 1.36.
+        "seLinuxChangePolicy": one_of("Recursive"),
     }
 )
 _CONTAINER = struct({**_BOTH, "procMount": one_of("Default", "Unmasked")})
 
 
 def check_pod_security(spec: Json, path: Path) -> Iterator[Finding]:
-    """Check the security context of a pod, including its sysctls."""
+    """Check the security context of a pod, its namespaces and its operating system."""
     context, place = mapping(spec.get("securityContext")), (*path, "securityContext")
     yield from _POD(context, place)
-    if context.get("sysctls"):
-        yield from _sysctls(context["sysctls"], (*place, "sysctls"), spec)
-
-
-def check_host_namespaces(spec: Json, path: Path) -> Iterator[Finding]:
-    """Check the fields of a pod that share namespaces with the host and exclude each other."""
-    if spec.get("shareProcessNamespace") is True and spec.get("hostPID") is True:
-        yield mistakes.conflict(
-            (*path, "shareProcessNamespace"), "shareProcessNamespace and hostPID cannot be used together"
-        )
-    if spec.get("hostUsers") is False:
-        for name in ("hostNetwork", "hostPID", "hostIPC"):
-            if spec.get(name) is True:
-                yield mistakes.conflict(
-                    (*path, name), f"{name} needs the user namespace of the host", "remove hostUsers: false"
-                )
-
-
-def _sysctls(value: Any, path: Path, spec: Json) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for i, sysctl in enumerate(map(mapping, items(value))):
-        name, place = str(sysctl.get("name") or ""), (*path, i, "name")
-        if not name:
-            yield mistakes.missing(place)
-        elif len(name) > _LONGEST_SYSCTL or not _SYSCTL.fullmatch(name):
-            yield mistakes.malformed(place, name, "a kernel parameter such as net.core.somaxconn")
-        elif name in seen:
-            yield mistakes.duplicate(place, name)
-        seen.add(name)
-        dotted = name.replace("/", ".")
-        for field, prefixes in (("hostNetwork", _NETWORK_SYSCTLS), ("hostIPC", _IPC_SYSCTLS)):
-            if spec.get(field) is True and dotted.startswith(prefixes):
-                yield mistakes.conflict(place, f"{name} and {field} cannot be used together")
+    yield from _sysctls(context.get("sysctls"), (*place, "sysctls"), spec)
+    yield from _host_namespaces(spec, path)
+    yield from _operating_system(spec, path)
+    yield from _host_processes(spec, path)
 
 
 def check_container_security(context: Any, path: Path, *, host_users: bool) -> Iterator[Finding]:
@@ -118,42 +132,98 @@ def check_container_security(context: Any, path: Path, *, host_users: bool) -> I
     yield from _CONTAINER(context, path)
     if context.get("procMount") == "Unmasked" and host_users:
         hint = "set hostUsers: false in the pod, or remove procMount"
-        yield mistakes.conflict((*path, "procMount"), "procMount Unmasked needs a user namespace of the pod", hint)
+        yield errors.conflict((*path, "procMount"), "procMount Unmasked needs a user namespace of the pod", hint)
     if context.get("allowPrivilegeEscalation") is False:
         if context.get("privileged") is True:
             message = "a privileged container can always escalate its privileges"
-            yield mistakes.conflict(path, message, "remove allowPrivilegeEscalation: false, or privileged: true")
+            yield errors.conflict(path, message, "remove allowPrivilegeEscalation: false, or privileged: true")
         if "CAP_SYS_ADMIN" in items(mapping(context.get("capabilities")).get("add")):
             message = "a container with CAP_SYS_ADMIN can always escalate its privileges"
-            yield mistakes.conflict(path, message, "remove allowPrivilegeEscalation: false, or the capability")
+            yield errors.conflict(path, message, "remove allowPrivilegeEscalation: false, or the capability")
 
 
-def check_operating_system(spec: Json, path: Path) -> Iterator[Finding]:
-    """Check `os`, and fields that pods of that system cannot have."""
-    name = mapping(spec["os"]).get("name")
-    if name == "linux":
-        yield from _forbidden(spec, path, ("windowsOptions",), "Linux")
-    elif name == "windows":
-        yield from _forbidden(spec, path, _OUTSIDE_WINDOWS, "Windows")
-        for field in _POD_OUTSIDE_WINDOWS:
-            if spec.get(field) is not None and (
-                spec[field] is not False or field in ("hostUsers", "shareProcessNamespace")
-            ):
-                yield _not_on((*path, field), "Windows")
-    elif name:
-        yield mistakes.unsupported((*path, "os", "name"), name, ("linux", "windows"))
-
-
-def _forbidden(spec: Json, path: Path, fields: tuple[str, ...], system: str) -> Iterator[Finding]:
-    places = [(path, spec)]
+def _containers(spec: Json, path: Path) -> Iterator[tuple[Path, Json]]:
     for kind in ("initContainers", "containers"):
-        places += [((*path, kind, i), container) for i, container in enumerate(items(spec.get(kind)))]
-    for place, holder in places:
-        context = mapping(mapping(holder).get("securityContext"))
-        yield from (
-            _not_on((*place, "securityContext", name), system) for name in fields if context.get(name) is not None
-        )
+        for i, container in enumerate(map(mapping, items(spec.get(kind)))):
+            yield (*path, kind, i), container
+
+
+def _sysctls(value: Any, path: Path, spec: Json) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for i, sysctl in enumerate(map(mapping, items(value))):
+        name, place = str(sysctl.get("name") or ""), (*path, i, "name")
+        if not name:
+            yield errors.missing(place)
+        elif len(name) > _LONGEST_SYSCTL or not _SYSCTL.fullmatch(name):
+            yield errors.malformed(place, name, "a kernel parameter such as net.core.somaxconn")
+        elif name in seen:
+            yield errors.duplicate(place, name)
+        seen.add(name)
+        for field, prefixes in _HOST_SYSCTLS.items():
+            if spec.get(field) is True and name.replace("/", ".").startswith(prefixes):
+                yield errors.conflict(place, f"{name} and {field} cannot be used together")
+
+
+def _host_namespaces(spec: Json, path: Path) -> Iterator[Finding]:
+    if spec.get("shareProcessNamespace") is True and spec.get("hostPID") is True:
+        message = "shareProcessNamespace and hostPID cannot be used together"
+        yield errors.conflict((*path, "shareProcessNamespace"), message)
+    if spec.get("hostUsers") is not False:
+        return
+    for name in ("hostNetwork", "hostPID", "hostIPC"):
+        if spec.get(name) is True:
+            message = f"{name} needs the user namespace of the host"
+            yield errors.conflict((*path, name), message, "remove hostUsers: false")
+    for place, container in _containers(spec, path):
+        if container.get("volumeDevices"):
+            message = "block devices need the user namespace of the host"
+            hint = "remove hostUsers: false, or mount the volume instead"
+            yield errors.conflict((*place, "volumeDevices"), message, hint)
+
+
+def _operating_system(spec: Json, path: Path) -> Iterator[Finding]:
+    name = mapping(spec.get("os")).get("name")
+    if not name:
+        return
+    if name not in ("linux", "windows"):
+        yield errors.unsupported((*path, "os", "name"), name, ("linux", "windows"))
+        return
+    for place, holder in ((path, spec), *_containers(spec, path)):
+        context = mapping(holder.get("securityContext"))
+        for field in _FORBIDDEN[name]:
+            if context.get(field) is not None:
+                yield _not_on((*place, "securityContext", field), name)
+    if name == "windows":
+        for field, absent in _NOT_ON_WINDOWS.items():
+            if spec.get(field) not in (None, absent):
+                yield _not_on((*path, field), name)
 
 
 def _not_on(path: Path, system: str) -> Finding:
-    return mistakes.misplaced(path, f"a {system} pod cannot have {path[-1]}", "remove it, or change os")
+    return errors.misplaced(path, f"a {system.capitalize()} pod cannot have {path[-1]}", "remove it, or change os")
+
+
+def _host_processes(spec: Json, path: Path) -> Iterator[Finding]:
+    """Check `hostProcess`: all containers of a pod or none, and only on the host network."""
+    own = _host_process(spec)
+    running: list[bool] = []
+    for place, container in _containers(spec, path):
+        set_here = _host_process(container)
+        if own is not None and set_here is not None and own != set_here:
+            message = "hostProcess differs between the pod and the container"
+            yield errors.conflict(
+                (*place, "securityContext", "windowsOptions", "hostProcess"), message, "make them equal"
+            )
+        running.append(bool(own if set_here is None else set_here))
+    if any(running):
+        if not all(running):
+            message = "either all containers of a pod are host processes, or none"
+            yield errors.conflict(path, message, "set hostProcess in the pod's windowsOptions")
+        if spec.get("hostNetwork") is not True:
+            message = "host processes need the host's network"
+            yield errors.conflict((*path, "hostNetwork"), message, "set hostNetwork: true")
+
+
+def _host_process(holder: Json) -> bool | None:
+    value = mapping(mapping(holder.get("securityContext")).get("windowsOptions")).get("hostProcess")
+    return value if isinstance(value, bool) else None

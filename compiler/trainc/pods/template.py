@@ -1,34 +1,39 @@
-"""Pod templates: metadata, and the fields of the spec with their rules.
+"""Pod templates: annotations, host names and DNS, and the other fields of the spec with their rules.
 
-Source: kubernetes pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec and ValidatePodSpec.
+Source: kubernetes pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec, ValidatePodSpec,
+ValidatePodSpecificAnnotations, validatePodDNSConfig and ValidateHostAliases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.findings import Finding, Path
 from trainc.kube.documents import Json, items, mapping
-from trainc.pods import mistakes
-from trainc.pods.annotations import check_metadata, check_pod_annotations
+from trainc.kube.names import is_subdomain, length
+from trainc.pods import errors
 from trainc.pods.checks import (
     LARGEST_INT32,
     Check,
+    address,
+    check_metadata,
     dns_label,
     dns_subdomain,
     duplicates,
+    exactly_one,
     labels,
     list_of,
     number,
     one_of,
     qualified_name,
+    relative_path,
     struct,
 )
 from trainc.pods.containers import Pod, check_containers
+from trainc.pods.resources import check_overhead, check_pod_resources
 
 _GRACE_PERIOD = 30
-_Together = Callable[[Json, Path], Iterator[Finding]]
 
 
 def check_template(template: Json, path: Path) -> Iterator[Finding]:
@@ -37,24 +42,24 @@ def check_template(template: Json, path: Path) -> Iterator[Finding]:
     if metadata:
         yield from check_metadata(metadata, (*path, "metadata"))
         if metadata.get("annotations"):
-            yield from check_pod_annotations(metadata, spec, (*path, "metadata"))
+            yield from _annotations(metadata, spec, (*path, "metadata"))
     yield from _check_spec(spec, (*path, "spec"))
 
 
 def _check_spec(spec: Json, path: Path) -> Iterator[Finding]:
     yield from check_containers(spec, path, _pod(spec))
     for field, value in spec.items():
-        if value is None or (value == "" and field not in _EMPTY_IS_WRONG):
-            continue
-        if field in _FIELDS:
+        if field in _FIELDS and value is not None and (value != "" or field in _EMPTY_IS_WRONG):
             yield from _FIELDS[field](value, (*path, field))
-        if field in _TOGETHER:
-            yield from _TOGETHER[field](spec, path)
+    if not _HOST_NAMES.isdisjoint(spec):
+        yield from _host_names(spec, path)
+    if spec.get("resources") is not None:
+        yield from check_pod_resources(spec, path)
     holders = (spec, *(mapping(c) for kind in ("initContainers", "containers") for c in items(spec.get(kind))))
-    if any("windowsOptions" in mapping(holder["securityContext"]) for holder in holders if "securityContext" in holder):
-        from trainc.pods.windows import check_host_process
+    if not _SECURITY.isdisjoint(spec) or any("securityContext" in holder for holder in holders):
+        from trainc.pods.security import check_pod_security
 
-        yield from check_host_process(spec, path)
+        yield from check_pod_security(spec, path)
 
 
 def _pod(spec: Json) -> Pod:
@@ -65,16 +70,12 @@ def _pod(spec: Json) -> Pod:
     return Pod(volumes, claims, spec.get("restartPolicy"), grace_period, spec.get("hostUsers") is not False)
 
 
-def _claim(value: Any, path: Path) -> Iterator[Finding]:
-    names = [name for name in _CLAIM_SOURCES if value.get(name) is not None]
-    if not names:
-        yield mistakes.missing_choice(path, _CLAIM_SOURCES, "a resource claim")
-    elif len(names) > 1:
-        yield mistakes.conflict(path, "a resource claim has both a name and a template")
-
-
 _CLAIM_SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
-_CLAIM = struct({"name": dns_label, **dict.fromkeys(_CLAIM_SOURCES, dns_subdomain)}, ("name",), _claim)
+_CLAIM = struct(
+    {"name": dns_label, **dict.fromkeys(_CLAIM_SOURCES, dns_subdomain)},
+    ("name",),
+    exactly_one(_CLAIM_SOURCES, "a resource claim"),
+)
 
 
 def _claims(value: Any, path: Path) -> Iterator[Finding]:
@@ -84,11 +85,8 @@ def _claims(value: Any, path: Path) -> Iterator[Finding]:
 
 def _ephemeral_containers(value: Any, path: Path) -> Iterator[Finding]:
     if value:
-        message, hint = (
-            "a template has no ephemeral containers",
-            "remove them: `kubectl debug` adds them to a running pod",
-        )
-        yield mistakes.misplaced(path, message, hint)
+        hint = "remove them: `kubectl debug` adds them to a running pod"
+        yield errors.misplaced(path, "a template has no ephemeral containers", hint)
 
 
 # These modules are only imported if a pod has one of their fields.
@@ -98,99 +96,91 @@ def _volumes(value: Any, path: Path) -> Iterator[Finding]:
     yield from check_volumes(value, path)
 
 
-def _affinity(value: Any, path: Path) -> Iterator[Finding]:
-    from trainc.pods.affinity import affinity
-
-    yield from affinity(value, path)
-
-
 def _scheduling(value: Any, path: Path) -> Iterator[Finding]:
-    from trainc.pods import scheduling
+    from trainc.pods.scheduling import FIELDS
 
-    checks: dict[str, Check] = {
-        "tolerations": scheduling.tolerations,
-        "topologySpreadConstraints": scheduling.topology_spread,
-        "schedulingGates": scheduling.scheduling_gates,
-    }
-    yield from checks[str(path[-1])](value, path)
+    yield from FIELDS[str(path[-1])](value, path)
 
 
-def _dns_config(value: Any, path: Path) -> Iterator[Finding]:
-    from trainc.pods.network import dns_config
+# Host names and DNS.
 
-    yield from dns_config(value, path)
-
-
-def _host_aliases(value: Any, path: Path) -> Iterator[Finding]:
-    from trainc.pods.network import host_aliases
-
-    yield from host_aliases(value, path)
+_MOST = {"nameservers": 3, "searches": 32}
+_LONGEST_SEARCHES = 2048
+_LONGEST_HOSTNAME = 64
+_SEARCH_FORM = "lowercase letters, digits, '-', '_' and '.', with a letter or digit first and last in every part"
+_HOST_NAMES = frozenset(("dnsPolicy", "hostNetwork", "hostnameOverride"))
 
 
-def _overhead(value: Any, path: Path) -> Iterator[Finding]:
-    from trainc.pods.resources import check_overhead
-
-    yield from check_overhead(value, path)
-
-
-def _own_nameservers(spec: Json, path: Path) -> Iterator[Finding]:
-    if spec["dnsPolicy"] == "None":
-        from trainc.pods.network import own_nameservers
-
-        yield from own_nameservers(spec, path)
+def _amounts(value: Any, path: Path) -> Iterator[Finding]:
+    for name, most in _MOST.items():
+        if (count := len(items(value.get(name)))) > most:
+            yield errors.too_many((*path, name), count, most)
+    if (size := length(" ".join(map(str, items(value.get("searches")))))) > _LONGEST_SEARCHES:
+        yield errors.too_long((*path, "searches"), size, _LONGEST_SEARCHES)
 
 
-def _hostname_override(spec: Json, path: Path) -> Iterator[Finding]:
-    from trainc.pods.network import hostname_override
-
-    yield from hostname_override(spec, path)
-
-
-def _host_network(spec: Json, path: Path) -> Iterator[Finding]:
-    if spec["hostNetwork"] is True:
-        from trainc.pods.network import host_ports
-
-        yield from host_ports(spec, path)
+def _search(value: Any, path: Path) -> Iterator[Finding]:
+    # Underscores count as letters; a trailing dot marks an absolute name.
+    if isinstance(value, str) and value != "." and not is_subdomain(value.removesuffix(".").replace("_", "0")):
+        yield errors.malformed(path, value, _SEARCH_FORM)
 
 
-def _security(spec: Json, path: Path) -> Iterator[Finding]:
-    from trainc.pods.security import check_pod_security
-
-    yield from check_pod_security(spec, path)
+def _alias(value: Any, path: Path) -> Iterator[Finding]:
+    yield from address(value.get("ip") or "", (*path, "ip"))
 
 
-def _host_namespaces(spec: Json, path: Path) -> Iterator[Finding]:
-    from trainc.pods.security import check_host_namespaces
+def _host_names(spec: Json, path: Path) -> Iterator[Finding]:
+    config = spec.get("dnsConfig")
+    if spec.get("dnsPolicy") == "None" and not items(mapping(config).get("nameservers")):
+        place = (*path, "dnsConfig") if config is None else (*path, "dnsConfig", "nameservers")
+        source = (*path, "dnsPolicy") if config is None else None
+        message = "with dnsPolicy None, the pod has no name server"
+        hint = "add dnsConfig: {nameservers: [10.0.0.10]}, or use dnsPolicy: ClusterFirst"
+        yield Finding("MissingRequired", "error", message, hint=hint, path=place, source_path=source)
+    if spec.get("hostNetwork") is True:
+        yield from _host_ports(spec, path)
+    name, place = spec.get("hostnameOverride"), (*path, "hostnameOverride")
+    if name in (None, ""):
+        return
+    yield from dns_subdomain(name, place)
+    if isinstance(name, str) and len(name) > _LONGEST_HOSTNAME:
+        yield errors.too_long(place, len(name), _LONGEST_HOSTNAME)
+    for other in ("hostNetwork", "setHostnameAsFQDN"):
+        if spec.get(other) is True:
+            yield errors.conflict(place, f"hostnameOverride and {other} cannot be used together")
 
-    yield from check_host_namespaces(spec, path)
 
-
-def _operating_system(spec: Json, path: Path) -> Iterator[Finding]:
-    from trainc.pods.security import check_operating_system
-
-    yield from check_operating_system(spec, path)
-
-
-def _pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
-    from trainc.pods.resources import check_pod_resources
-
-    yield from check_pod_resources(spec, path)
+def _host_ports(spec: Json, path: Path) -> Iterator[Finding]:
+    """Check that host ports equal container ports, as pods on the host network need."""
+    for i, container in enumerate(map(mapping, items(spec.get("containers")))):
+        for k, port in enumerate(map(mapping, items(container.get("ports")))):
+            if port.get("hostPort") and port["hostPort"] != port.get("containerPort"):
+                message = f"with hostNetwork, hostPort {port['hostPort']} and containerPort {port.get('containerPort')} must be equal"
+                place = (*path, "containers", i, "ports", k, "hostPort")
+                yield errors.conflict(place, message, "remove hostPort, or make them equal")
 
 
 # Empty strings count as absent, except in fields that are pointers in Go.
 _EMPTY_IS_WRONG = ("preemptionPolicy", "runtimeClassName")
-# Checks of single fields.
+_SECURITY = frozenset(("hostUsers", "os", "shareProcessNamespace"))
 _FIELDS: dict[str, Check] = {
     "activeDeadlineSeconds": number(1, LARGEST_INT32),
-    "affinity": _affinity,
-    "dnsConfig": _dns_config,
+    "affinity": _scheduling,
+    "dnsConfig": struct(
+        {
+            "nameservers": list_of(address),
+            "searches": list_of(_search),
+            "options": list_of(struct({}, needs=("name",))),
+        },
+        also=_amounts,
+    ),
     "dnsPolicy": one_of("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
     "ephemeralContainers": _ephemeral_containers,
-    "hostAliases": _host_aliases,
+    "hostAliases": list_of(struct({"hostnames": list_of(dns_subdomain)}, also=_alias)),
     "hostname": dns_label,
     "nodeName": dns_subdomain,
     "nodeSelector": labels,
-    "overhead": _overhead,
+    "overhead": check_overhead,
     "preemptionPolicy": one_of("PreemptLowerPriority", "Never"),
     "priorityClassName": dns_subdomain,
     "readinessGates": list_of(struct({"conditionType": qualified_name})),
@@ -204,14 +194,97 @@ _FIELDS: dict[str, Check] = {
     "topologySpreadConstraints": _scheduling,
     "volumes": _volumes,
 }
-# Checks of a field in combination with others.
-_TOGETHER: dict[str, _Together] = {
-    "dnsPolicy": _own_nameservers,
-    "hostNetwork": _host_network,
-    "hostUsers": _host_namespaces,
-    "hostnameOverride": _hostname_override,
-    "os": _operating_system,
-    "resources": _pod_resources,
-    "securityContext": _security,
-    "shareProcessNamespace": _host_namespaces,
-}
+
+
+# Annotations that Kubernetes interprets.
+
+_MIRROR = "kubernetes.io/config.mirror"
+_TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
+_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+_SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
+_SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
+_APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
+
+
+def _annotations(metadata: Json, spec: Json, path: Path) -> Iterator[Finding]:
+    """Check the annotations that affect how a pod runs; `path` is the path of its metadata."""
+    annotations = {str(key): str(value) for key, value in mapping(metadata.get("annotations")).items()}
+    for key, value in annotations.items():
+        if "kubernetes.io/" in key:
+            yield from _interpreted(key, value, spec, (*path, "annotations", key))
+    if any(key == _SECCOMP_POD or key.startswith((_SECCOMP, _APPARMOR)) for key in annotations):
+        yield from _against_fields(annotations, spec, (*path[:-1], "spec"))
+
+
+def _interpreted(key: str, value: str, spec: Json, path: Path) -> Iterator[Finding]:
+    if key == _MIRROR and not spec.get("nodeName"):
+        message, hint = "a mirror pod is bound to a node", "remove the annotation: only the kubelet sets it"
+        yield errors.bad_annotation(path, message, hint)
+    elif key == _DELETION_COST and not _is_cost(value):
+        yield errors.bad_annotation(path, f"{value!r} is not a 32-bit number", "write a number such as 100")
+    elif key == _TOLERATIONS and value and not _is_tolerations(value, path):
+        hint = "remove the annotation, and set spec.tolerations of the pod"
+        yield errors.bad_annotation(path, "its value is not a list of tolerations", hint)
+    elif (key == _SECCOMP_POD or key.startswith(_SECCOMP)) and not _is_seccomp(value):
+        message, hint = f"{value!r} is not a seccomp profile", "use securityContext.seccompProfile instead"
+        yield errors.bad_annotation(path, message, hint)
+    elif key.startswith(_APPARMOR):
+        yield from _app_armor(key.removeprefix(_APPARMOR), value, spec, path)
+
+
+def _is_cost(value: str) -> bool:
+    digits = value.removeprefix("-")
+    plain = digits.isascii() and digits.isdecimal() and len(digits) < 12
+    return plain and (value[0] != "0" or value == "0") and -LARGEST_INT32 - 1 <= int(value) <= LARGEST_INT32
+
+
+def _is_tolerations(value: str, path: Path) -> bool:
+    import json
+
+    from trainc.pods.scheduling import tolerations
+
+    try:
+        read: Any = json.loads(value)
+    except ValueError:
+        return False
+    return isinstance(read, list) and not any(tolerations(read, path))
+
+
+def _is_seccomp(value: str) -> bool:
+    local = value.removeprefix("localhost/")
+    if local != value:
+        return not any(relative_path(local, ()))
+    return value in ("runtime/default", "docker/default", "unconfined")
+
+
+def _app_armor(container: str, value: str, spec: Json, path: Path) -> Iterator[Finding]:
+    names = [mapping(c).get("name") for kind in ("containers", "initContainers") for c in items(spec.get(kind))]
+    if container not in names:
+        yield errors.not_in_pod(path, "container", container, map(str, names))
+    if value not in ("", "runtime/default", "unconfined") and not value.startswith("localhost/"):
+        message, hint = f"{value!r} is not an AppArmor profile", "use securityContext.appArmorProfile instead"
+        yield errors.bad_annotation(path, message, hint)
+
+
+def _against_fields(annotations: Mapping[str, str], spec: Json, path: Path) -> Iterator[Finding]:
+    """Report profiles that differ between an annotation and a security context."""
+    context = mapping(spec.get("securityContext"))
+    profiles = [(_SECCOMP_POD, context.get("seccompProfile"), (*path, "securityContext", "seccompProfile"))]
+    for kind in ("initContainers", "containers"):
+        for i, container in enumerate(map(mapping, items(spec.get(kind)))):
+            own, place = mapping(container.get("securityContext")), (*path, kind, i, "securityContext")
+            name = str(container.get("name"))
+            armor = own.get("appArmorProfile") or context.get("appArmorProfile")
+            profiles.append((_SECCOMP + name, own.get("seccompProfile"), (*place, "seccompProfile")))
+            profiles.append((_APPARMOR + name, armor, (*place, "appArmorProfile")))
+    for key, profile, place in profiles:
+        if key in annotations and isinstance(profile, dict) and annotations[key] not in _as_annotation(profile):
+            message = f"the annotation {key} is {annotations[key]!r}, but the field is {profile.get('type')}"
+            yield errors.conflict((*place, "type"), message, "remove the annotation")
+
+
+def _as_annotation(profile: Json) -> tuple[str, ...]:
+    kind = profile.get("type")
+    if kind == "RuntimeDefault":
+        return ("runtime/default", "docker/default")
+    return ("unconfined",) if kind == "Unconfined" else (f"localhost/{profile.get('localhostProfile')}",)

@@ -17,13 +17,15 @@ class Document:
     `locate(path)` returns the position of `path` in the file: the key of a mapping entry or the first character of a
     list item. If the path does not exist, it returns the position of its nearest existing ancestor, and None for
     documents without a file. The first call parses the text again, so only call it for diagnostics. `before` is the
-    original document if overlays have changed it.
+    original document if overlays have changed it. `listing` is the place of the List in which an API server printed it;
+    empty for any other document.
     """
 
     data: dict[str, Any]
     file: str
     locate: Callable[[Path], Source | None]
     before: Document | None = None
+    listing: str = ""
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Document:
@@ -129,13 +131,26 @@ def _chunk(text: str, file: str, line: int, trailer: str) -> Chunk | Diagnostic:
 
 def items(value: Any) -> Iterator[tuple[Path, Any]]:
     """Yield each object in `value` with its path. Nested lists are expanded too."""
+    waiting: list[tuple[Path, Any]] = [((), value)]
+    while waiting:
+        path, each = waiting.pop()
+        if not is_list(each):
+            yield path, each
+            continue
+        inner = each["items"]
+        waiting += [((*path, "items", i), _named(inner[i], each)) for i in range(len(inner) - 1, -1, -1)]
+
+
+def is_list(value: Any) -> bool:
+    """Return whether `value` is a `List`, or a typed list such as `TrainJobList`."""
     kind = value.get("kind") if isinstance(value, dict) else None
-    if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(value.get("items"), list):
-        yield (), value
-        return
-    for index, item in enumerate(value["items"]):
-        for path, inner in items(_named(item, value)):
-            yield ("items", index, *path), inner
+    return isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list)
+
+
+def is_printed(value: Any) -> bool:
+    """Return whether `value` is a list as an API server or kubectl prints it, which has a resourceVersion."""
+    metadata = value.get("metadata") if is_list(value) else None
+    return isinstance(metadata, dict) and isinstance(metadata.get("resourceVersion"), str)
 
 
 def _named(item: Any, parent: dict[str, Any]) -> Any:

@@ -141,6 +141,17 @@ def commit_of(repository: Repository, revision: str) -> str:
         raise refused(f"there is no revision {revision!r}", hint) from None
 
 
+def branches_and_tags(folder: str) -> list[str]:
+    """Return the short names of a repository's branches and tags; none outside a repository."""
+    try:
+        listed = run_git(
+            folder, ("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+        )
+    except CompileError:
+        return []
+    return listed.decode("utf-8", "replace").split()
+
+
 def published_commit(folder: str) -> tuple[str, str] | None:
     """Return (URL, commit) of the checkout around `folder`, or None if others cannot fetch it."""
     try:

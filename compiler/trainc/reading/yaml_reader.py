@@ -13,7 +13,7 @@ from typing import Any
 from trainc.findings import CompileError, Diagnostic, Source
 from trainc.options import Limits
 from trainc.reading.block_lines import read_lines
-from trainc.reading.document import Chunk, Document, items, split
+from trainc.reading.document import Chunk, Document, is_printed, items, split
 from trainc.reading.positions import Locator, Positions
 from trainc.startup.patterns import pattern
 
@@ -152,10 +152,11 @@ def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
 
 def _take(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]) -> None:
     positions = Positions(chunk, limits)
+    listing = f"{chunk.file}:{chunk.line}:{chunk.column}" if is_printed(value) else ""
     for path, item in items(value):
         locate = Locator(positions, path)
         if isinstance(item, dict):
-            documents.append(Document(item, chunk.file, locate))
+            documents.append(Document(item, chunk.file, locate, listing=listing))
         else:
             message = f"expected a Kubernetes manifest, which is a mapping; this is {_NAMES.get(type(item), 'a value')}"
             hint = "start the file with apiVersion, kind and metadata, or leave it out of the input"

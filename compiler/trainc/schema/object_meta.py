@@ -6,18 +6,16 @@ Metadata in templates is only validated when Jobs are created from it, so it is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from trainc.findings import TEMPLATE_HINT, Finding, Path
 from trainc.kube.documents import Json
 from trainc.kube.names import (
     LABEL_LIMIT,
-    SUBDOMAIN_LIMIT,
     is_dns1035_label,
     is_dns1123_label,
-    is_dns1123_subdomain,
+    is_label_key,
     is_label_value,
-    is_qualified_name,
+    is_subdomain,
     length,
 )
 from trainc.schema.shapes import quote
@@ -91,7 +89,7 @@ def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:
 
 def _subdomain_name(metadata: Json) -> Iterator[Finding]:
     name = metadata.get("name")
-    if name and not (len(name) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(name)):
+    if name and not is_subdomain(name):
         yield Finding(
             "InvalidName",
             "error",
@@ -113,27 +111,20 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
             path=("metadata", "namespace"),
         )
     for key, value in (metadata.get("labels") or {}).items():
-        if not _is_key(key):
+        if not is_label_key(key):
             yield _malformed_key(("metadata", "labels", key))
-        if value and not (is_label_value(value) and len(value) <= LABEL_LIMIT):
+        if value and not is_label_value(value):
             message = f"{quote(value)} is not a valid label value"
             hint = "use at most 63 letters, digits, '-', '_' and '.', or move longer text to an annotation"
             yield Finding("InvalidLabel", "error", message, hint=hint, path=("metadata", "labels", key))
     annotations = metadata.get("annotations") or {}
     for key in annotations:
-        if not _is_key(key.lower()):
+        if not is_label_key(key.lower()):
             yield _malformed_key(("metadata", "annotations", key))
     size = sum(length(key) + length(value or "") for key, value in annotations.items())
     if size > _ANNOTATIONS_TOTAL:
         message = f"the annotations have {size} bytes in all; at most {_ANNOTATIONS_TOTAL} are allowed"
         yield Finding("TooLong", "error", message, hint="move data to a ConfigMap", path=("metadata", "annotations"))
-
-
-@lru_cache(maxsize=4096)  # Documents have few distinct keys.
-def _is_key(key: str) -> bool:
-    prefix, slash, name = key.rpartition("/")
-    prefix_fits = len(prefix) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(prefix) if slash else True
-    return prefix_fits and is_qualified_name(name) and len(name) <= LABEL_LIMIT
 
 
 def _malformed_key(path: Path) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clusters import Json, flavor, jobset, local, namespace, queue
+from clusters import Json, flavor, jobset, local, namespace, node, queue
 
 from trainc.features.fits.changes import fit_changes
 
@@ -24,7 +24,7 @@ def test_less_quota_and_what_it_costs() -> None:
 
 def test_more_quota_and_what_it_brings() -> None:
     assert changes_of([queue("a", 8)], [queue("a", 16)], jobset(pods=2)) == [
-        "team-a/llm can now be admitted, which was impossible before.",
+        "team-a/llm can now run, which was impossible before.",
         "quota of a: 8 -> 16 GPUs.",
     ]
 
@@ -51,5 +51,13 @@ def test_nothing_changes_nothing_is_reported() -> None:
 
 
 def test_half_a_snapshot_says_so() -> None:
-    (sentence,) = changes_of([queue("a", 8)], [], jobset())
-    assert sentence.startswith("The snapshot of the cluster is incomplete")
+    assert changes_of([queue("a", 8)], [], jobset())[0] == (
+        "The snapshot has no ClusterQueue, so it is unknown whether 1 job fits (team-a/llm)."
+    )
+
+
+def test_nodes_that_shrink_below_a_pod() -> None:
+    large, small = ([queue("a", 8), node("n0", "r0", gpus=gpus)] for gpus in (8, 4))
+    (sentence,) = changes_of(large, small, jobset())
+    assert sentence.startswith("team-a/llm can still be admitted and no longer run: ClusterQueue a admits the job")
+    assert changes_of(small, large, jobset()) == ["team-a/llm can now run, which was impossible before."]

@@ -13,7 +13,7 @@ from golden_files import ROOT, GoldenFile
 from syrupy.assertion import SnapshotAssertion
 
 from trainc.features.fits import command
-from trainc.features.fits.snapshot import FETCH
+from trainc.features.fits.snapshot import EXPORT
 
 CASE = ROOT / "tests" / "cases" / "fits"
 
@@ -123,6 +123,43 @@ def test_what_the_page_shows_is_what_is_printed() -> None:
     assert shown.partition("error")[2] in reported
 
 
-def test_the_command_that_fetches_the_kinds_is_in_the_help_and_in_the_documentation() -> None:
-    assert f"{FETCH} >" in (command.__doc__ or "")
-    assert f"{FETCH} >" in (ROOT / "docs" / "fits.md").read_text(encoding="utf-8")
+def test_the_commands_that_export_the_kinds_are_in_the_help_and_in_the_documentation() -> None:
+    page = (ROOT / "docs" / "fits.md").read_text(encoding="utf-8")
+    for file, line in EXPORT.items():
+        assert f"{line} > cluster/{file}" in page
+        assert file == "names.yaml" or f"{line} > cluster/{file}" in (command.__doc__ or "")
+
+
+JOBSET = """
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {%s, labels: {kueue.x-k8s.io/queue-name: a}}
+spec:
+  replicatedJobs:
+  - name: node
+    template:
+      spec:
+        template:
+          spec:
+            containers: [{name: node, image: "train:1", resources: {limits: {nvidia.com/gpu: %s}}}]
+"""
+
+
+def test_the_namespace_of_the_command_line_counts_for_jobsets_too(tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(JOBSET % ("name: llm", 8))
+    words = ("fits", str(job), "--cluster", str(CASE / "cluster.yaml"), "--release", "2.3")
+    assert "team-a/llm  fits queue a" in run(*words, "--namespace", "team-a").stdout
+    without = run(*words)
+    assert (without.status, "the job has no namespace" in without.stderr) == (1, True)
+
+
+def test_jobsets_whose_names_the_api_server_generates_are_judged_one_by_one(tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text("---".join(JOBSET % ("namespace: team-a, generateName: llm-", gpus) for gpus in (8, 200)))
+    result = run("fits", str(job), "--cluster", str(CASE / "cluster.yaml"), "--release", "2.3")
+    assert [line.split()[0:3] for line in result.stdout.splitlines() if "llm" in line] == [
+        ["team-a/llm-*", "fits", "queue"],
+        ["team-a/llm-*", "(2)", "never"],
+    ]
+    assert f"{job}:19:" in result.stderr

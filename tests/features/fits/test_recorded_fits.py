@@ -13,6 +13,7 @@ import pytest
 from trainc import Fit, fits
 from trainc.features.fits.quota import quota_tree
 from trainc.features.fits.snapshot import read_cluster
+from trainc.reading.cluster import Dump
 
 
 def cases(vectors: Path) -> Iterator[dict[str, Any]]:
@@ -57,7 +58,7 @@ def test_every_recorded_job_gets_the_recorded_answer(part: str, vectors: Path) -
 
 def test_the_most_that_a_queue_can_get_is_as_recorded(vectors: Path) -> None:
     for case in cases(vectors):
-        cluster, problems = read_cluster(snapshot(case))
+        cluster, problems = read_cluster(Dump.of_objects(snapshot(case)))
         assert problems == []
         nodes = quota_tree(cluster)
         found: dict[str, dict[str, dict[str, int]]] = {}

@@ -69,7 +69,7 @@ def test_what_the_hint_says_would_do() -> None:
             jobset(annotations={REQUIRED: HOST}, gpus=16),
             RACKS,
             (
-                "no node has room for 1 pod of 16 GPUs; the largest has room for 0\n"
+                "no node can run a pod of node: each requests 16 GPUs, and the largest of the 8 nodes of flavor h100 has 8\n"
                 "help: request less per pod, or add larger nodes to the flavor"
             ),
         ),

@@ -56,7 +56,7 @@ def test_every_field_arrives() -> None:
         "llm.*",
         None,
     ]
-    assert [(r.key, r.values, r.wanted) for r in text.target.labels] == [("a", frozenset("b"), True)]
+    assert [(r.key, r.operator, r.values) for r in text.target.labels] == [("a", "In", ("b",))]
     assert listed.body == operations
     assert (overlay.namespace, overlay.name_prefix, overlay.name_suffix) == ("team-b", "prod-", "-v2")
     assert overlay.labels == (Pair("a", "1", ("labels", 0, "pairs", "a")), Pair("b", "2", ("labels", 1, "pairs", "b")))

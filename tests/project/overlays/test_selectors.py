@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from trainc.project.overlays.patterns import Edited, exact_target, parse_selector, target_of
+from trainc.kube.selectors import parse_selector
+from trainc.project.overlays.patterns import Edited, exact_target, target_of
 from trainc.reading.document import Document
 
 JOB = {

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from io import BytesIO
 
 from trainc.cli.command import (
-    FILE,
+    SIDE,
     Arguments,
     Status,
     Streams,
@@ -65,7 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser.add_argument(
             "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
         ),
-        FILE,
+        SIDE,
     )
     parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
     parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from trainc.findings import Path
 from trainc.kube.documents import Json, mapping, objects, value_at
 from trainc.kube.releases import JOBSETS, RELEASES, Columns
+from trainc.reading.cluster import Dump
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -79,8 +80,9 @@ def minor_of(version: str) -> str:
 
 def components(documents: Sequence[Json]) -> dict[str, Component]:
     """The installed components that the documents show, by name."""
-    definitions = {_name(d): d for d in documents if d.get("kind") == "CustomResourceDefinition"}
-    images = list(_images(documents))
+    dump = Dump.of_objects(documents)
+    definitions = {name: definition for (_, name), definition in dump.of("CustomResourceDefinition").items()}
+    images = list(dump.images())
     found = {}
     for name in COMPONENTS:
         by_image = next((c for image in images if (c := _by_image(name, image))), None)
@@ -92,17 +94,18 @@ def components(documents: Sequence[Json]) -> dict[str, Component]:
 
 def shows_cluster(documents: Sequence[Json]) -> bool:
     """Whether anything in the documents is of use: without it, all that is missing would look as if it were not installed."""
-    listed = {"CustomResourceDefinition", "Deployment"}
-    return kubernetes(documents) is not None or any(str(d.get("kind")) in listed for d in documents)
+    dump = Dump.of_objects(documents)
+    return bool(kubernetes(documents) or dump.of("CustomResourceDefinition") or any(dump.images()))
 
 
 def kubernetes(documents: Sequence[Json]) -> Component | None:
     """The API server's version, or that of the oldest kubelet if no document has it."""
-    for document in documents:
+    dump = Dump.of_objects(documents)
+    for document in dump.nameless:
         version = value_at(document, ("serverVersion", "gitVersion"))
         if isinstance(version, str):
             return Component("Kubernetes", version, "API server")
-    kubelets = [value_at(d, ("status", "nodeInfo", "kubeletVersion")) for d in documents if d.get("kind") == "Node"]
+    kubelets = [value_at(node, ("status", "nodeInfo", "kubeletVersion")) for node in dump.every("Node")]
     versions = [version for version in kubelets if isinstance(version, str) and minor_of(version)]
     return Component("Kubernetes", min(versions, key=number_of), "kubelet of a node") if versions else None
 
@@ -114,7 +117,7 @@ def number_of(version: str) -> tuple[int, ...]:
 
 def serves_workloads(documents: Sequence[Json]) -> bool | None:
     """Whether the cluster serves scheduling.k8s.io/v1beta1; None if no document lists the served versions."""
-    for document in documents:
+    for document in Dump.of_objects(documents).nameless:
         if document.get("kind") == "APIGroup" and document.get("name") == "scheduling.k8s.io":
             return "v1beta1" in [version.get("version") for version in objects(document.get("versions"))]
     return None
@@ -122,20 +125,7 @@ def serves_workloads(documents: Sequence[Json]) -> bool | None:
 
 def local_queues(documents: Sequence[Json]) -> frozenset[tuple[str, str]]:
     """(namespace, name) of every LocalQueue."""
-    queues = (mapping(d.get("metadata")) for d in documents if d.get("kind") == "LocalQueue")
-    return frozenset((str(queue.get("namespace", "")), str(queue.get("name"))) for queue in queues)
-
-
-def _name(document: Json) -> str:
-    return str(mapping(document.get("metadata")).get("name"))
-
-
-def _images(documents: Iterable[Json]) -> Iterator[str]:
-    """The images of all containers in Deployments."""
-    for document in documents:
-        if document.get("kind") == "Deployment":
-            pod = mapping(value_at(document, ("spec", "template", "spec")))
-            yield from (str(container.get("image", "")) for container in objects(pod.get("containers")))
+    return frozenset(Dump.of_objects(documents).of("LocalQueue"))
 
 
 def _by_image(name: str, image: str) -> Component | None:

@@ -6,19 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from trainc.features.fits import findings
-from trainc.features.fits.assignment import TOPOLOGY, Assignment
-from trainc.features.fits.cluster import Cluster, ClusterQueue
-from trainc.features.fits.flavors import State
-from trainc.features.fits.scheduler_nodes import node_shortfall
-from trainc.features.fits.scheduling import ADMITTED, NAMESPACE, Entry, Scheduler, idle_state
-from trainc.features.fits.shortfall import Shortfall, shortfall
+from trainc.features.fits.assigner import State
+from trainc.features.fits.assignment import TOPOLOGY, Assigned, Assignment
+from trainc.features.fits.cluster import Cluster, ClusterQueue, Flavor
+from trainc.features.fits.nodes import Inventory, Shortfall
+from trainc.features.fits.scheduling import (
+    ADMITTED,
+    Entry,
+    Scheduler,
+    accepts_namespace,
+    admitted,
+    idle_state,
+    would_be_admitted,
+)
+from trainc.features.fits.shortfall import shortfall
 from trainc.features.fits.snapshot import read_cluster
-from trainc.features.fits.trials import admitted
 from trainc.features.fits.webhooks import refusals
 from trainc.features.fits.workload import Workload, job_name, place, queue_of, workload_of
 from trainc.findings import Diagnostic
 from trainc.kube.documents import Json, mapping
 from trainc.kube.releases import NEWEST_RELEASE
+from trainc.reading.cluster import Dump
 from trainc.schema.shapes import ROOTS, Struct
 from trainc.schema.unknown_fields import mistyped, without_nulls
 from trainc.startup.records import dataclass, field
@@ -26,14 +34,6 @@ from trainc.startup.records import dataclass, field
 Verdict: TypeAlias = Literal["fits", "never", "inactive", "refused", "admitted", "waits", "unknown"]
 
 _KUBE, _KUEUE = "kube-scheduler", "kueue"
-# Cause -> the kind of which the snapshot must contain an object before the cause can be trusted.
-_HINGES_ON = {
-    "local-queue-missing": "LocalQueue",
-    "cluster-queue-missing": "ClusterQueue",
-    NAMESPACE: "Namespace",
-    TOPOLOGY: "Node",
-    "no-node": "Node",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ class Fit:
     "fits" becomes "admitted" or "waits". It is "unknown" if the snapshot lacks a kind that the answer depends on.
     `cause` is a stable identifier of the reason. `flavors` maps pod set -> resource -> ResourceFlavor; `borrows` says
     whether usage exceeds the queue's own quota; `topology` is "found", "not found", or None if it was not decisive;
-    `places` maps pod set -> domain -> pods. `pods` and `requests` (millicores, bytes, units) are charged to the quota,
+    `places` maps pod set -> domain -> pods. `nodes` says whether the nodes, when empty, can then hold the pods, which Kueue
+    does not check; it is None if that is not known, and for a job that is not admitted. `pods` and `requests` (millicores, bytes, units) are charged to the quota,
     per pod set. `queue` is the LocalQueue. `scheduler` is "kueue", or "kube-scheduler" for a job without a queue, which
     "fits" if the nodes, when empty, can hold its pods. No verdict says that resources are free at the moment.
     """
@@ -56,6 +57,7 @@ class Fit:
     borrows: bool = False
     topology: Literal["found", "not found"] | None = None
     places: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    nodes: Literal["fit", "never"] | None = None
     pods: Mapping[str, int] = field(default_factory=dict)
     requests: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     queue: str = ""
@@ -78,18 +80,17 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json]) -> Fits:
     `cluster` contains the output of `kubectl get -o yaml`, as Lists or single objects; other kinds are ignored. An
     invalid or incomplete snapshot raises no CompileError but is reported in the `diagnostics` of the result.
     """
-    return fits_named([(_name(jobset), jobset) for jobset in jobsets], cluster)
+    return fits_named([(_name(jobset), jobset) for jobset in jobsets], Dump.of_objects(cluster))
 
 
-def fits_named(jobsets: Sequence[tuple[str, Json]], cluster: Sequence[Json]) -> Fits:
+def fits_named(jobsets: Sequence[tuple[str, Json]], dump: Dump) -> Fits:
     """Like `fits`, for JobSets under the names that their answers are to have: those of the TrainJobs."""
-    read, problems = read_cluster(cluster)
-    state = idle_state(read)
-    jobs = [_readable_job(name, jobset, read) for name, jobset in jobsets]
-    alone = _alone_each(jobs, state)
-    queued = {bool(fit.queue) for fit in alone if fit.verdict != "refused"}
-    problems += findings.missing_kinds(read, queued=True in queued, unqueued=False in queued)
-    return Fits(alone, _together(jobs, alone, state), problems)
+    cluster, problems = read_cluster(dump)
+    state = idle_state(cluster)
+    jobs = [_readable_job(name, jobset, cluster) for name, jobset in jobsets]
+    judge = _Judge(state)
+    alone = [judge.judge(job) for job in jobs]
+    return Fits(alone, _together(jobs, alone, state), [*problems, *findings.about_snapshot(cluster, alone)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +131,21 @@ def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:
         return _Job(job, workload)
     local = cluster.local_queues.get((namespace, queue))
     behind = cluster.cluster_queues.get(local.cluster_queue) if local else None
+    if local is None and namespace and not cluster.dump.covers("LocalQueue", namespace):
+        return _unknown(job, workload, "local-queue-missing", "LocalQueue")
+    if local and behind is None and (not local.cluster_queue or "ClusterQueue" in cluster.unknown):
+        return _unknown(job, workload, "cluster-queue-missing", "ClusterQueue")
     cause = _closed(local is None, bool(local and local.stopped), behind, cluster)
     if cause is None:
         return _Job(job, workload, behind)
     return _Job(
         job, workload, None, "inactive", cause, (findings.inactive_queue(job, cause, workload, behind, cluster),)
     )
+
+
+def _unknown(job: str, workload: Workload, cause: str | None, kind: str) -> _Job:
+    """A job that cannot be judged because the snapshot has no object of `kind`."""
+    return _Job(job, workload, None, "unknown", cause, (findings.undecided_job(job, kind),))
 
 
 def _closed(missing: bool, stopped: bool, queue: ClusterQueue | None, cluster: Cluster) -> str | None:
@@ -149,38 +159,84 @@ def _closed(missing: bool, stopped: bool, queue: ClusterQueue | None, cluster: C
     return "cluster-queue-inactive" if cluster.faults(queue) else None
 
 
-def _alone_each(jobs: Sequence[_Job], state: State) -> list[Fit]:
-    """Each job alone on the idle cluster; jobs of the same shape in the same queue are evaluated once."""
-    seen: dict[tuple[str, str, str], tuple[Entry, Shortfall | None]] = {}
-    found = []
-    for job in jobs:
-        workload, queue = job.workload, job.queue
-        if workload is None or queue is None:
-            found.append(_outside(job, state.cluster))
-            continue
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What becomes of a job: the verdict, what Kueue assigned, and why it does not run.
+
+    `unknown` is a kind that the answer depends on and of which the snapshot has nothing.
+    """
+
+    verdict: Verdict
+    cause: str | None = None
+    assignment: Assignment | None = None
+    nodes: Literal["fit", "never"] | None = None
+    why: Shortfall | None = None
+    unknown: str = ""
+
+
+class _Judge:
+    """Judges each job alone on the idle cluster; jobs of the same shape in the same queue are evaluated once."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.cluster = state.cluster
+        self.inventory = Inventory(state.cluster.nodes, state.cluster.down_nodes)
+        self._seen: dict[tuple[str, str, str], _Outcome] = {}
+
+    def judge(self, job: _Job) -> Fit:
+        if job.workload is None or job.verdict != "fits":
+            return _fit(job, _Outcome(job.verdict, job.cause), job.diagnostics)
+        outcome = self._of_queue(job.workload, job.queue) if job.queue else self._without_queue(job.workload)
+        return _fit(job, outcome, self._diagnostics(job, job.workload, outcome))
+
+    def _of_queue(self, workload: Workload, queue: ClusterQueue) -> _Outcome:
         key = (workload.namespace, queue.name, workload.shape)
-        if key not in seen:
-            entry = admitted(workload, queue, state)
-            seen[key] = entry, None if entry.cause == ADMITTED else shortfall(entry, queue, state)
-        entry, why = seen[key]
-        if why is None:
-            found.append(_fit(job, "fits", None, state.cluster, entry.assignment))
-        else:
-            found.append(
-                _fit(job, "never", entry.cause, state.cluster, findings.never_admitted(job.name, why, workload))
-            )
-    return found
+        if key not in self._seen:
+            self._seen[key] = self._attempt(workload, queue)
+        return self._seen[key]
 
+    def _attempt(self, workload: Workload, queue: ClusterQueue) -> _Outcome:
+        entry = admitted(workload, queue, self.state)
+        if entry.cause != ADMITTED or entry.assignment is None:
+            return _Outcome("never", entry.cause, why=shortfall(entry, queue, self.state, self.inventory))
+        unknown = self._unknown_kind(workload, queue, entry.assignment)
+        if unknown:
+            return _Outcome("unknown", unknown=unknown)
+        if "Node" in self.cluster.unknown or queue.runs_elsewhere(self.cluster):
+            return _Outcome("fits", None, entry.assignment)
+        lacking = self.inventory.shortfall(
+            workload,
+            {one.pod_set.name: self._flavors(one) for one in entry.assignment.pod_sets},
+            lambda changed: would_be_admitted(changed, queue, self.state),
+        )
+        if lacking is None:
+            return _Outcome("fits", None, entry.assignment, "fit")
+        return _Outcome("fits", lacking[0], entry.assignment, "never", lacking[1])
 
-def _outside(job: _Job, cluster: Cluster) -> Fit:
-    """The answer for a job that never reaches Kueue's scheduler."""
-    if job.workload is None or job.verdict != "fits":
-        return _fit(job, job.verdict, job.cause, cluster, *job.diagnostics)
-    lacking = node_shortfall(job.workload, cluster)
-    if lacking is None:
-        return _fit(job, "fits", None, cluster)
-    cause, why = lacking
-    return _fit(job, "never", cause, cluster, findings.never_admitted(job.name, why, job.workload, by_kueue=False))
+    def _flavors(self, one: Assigned) -> list[Flavor]:
+        return [self.cluster.flavors[name] for name in sorted({choice.flavor for choice in one.flavors.values()})]
+
+    def _unknown_kind(self, workload: Workload, queue: ClusterQueue, found: Assignment) -> str:
+        """A kind that this admission depends on, and of which the snapshot has nothing."""
+        if accepts_namespace(queue, workload.namespace, self.cluster) is None:
+            return "Namespace"
+        if any(flavor.vague for one in found.pod_sets for flavor in self._flavors(one)):
+            return "ResourceFlavor" if "ResourceFlavor" in self.cluster.unknown else "Node"
+        return ""
+
+    def _without_queue(self, workload: Workload) -> _Outcome:
+        if "Node" in self.cluster.unknown:
+            return _Outcome("unknown", unknown="Node")
+        lacking = self.inventory.shortfall(workload)
+        return _Outcome("fits") if lacking is None else _Outcome("never", lacking[0], why=lacking[1])
+
+    def _diagnostics(self, job: _Job, workload: Workload, outcome: _Outcome) -> tuple[Diagnostic, ...]:
+        if outcome.unknown:
+            return (findings.undecided_job(job.name, outcome.unknown),)
+        if outcome.why is None:
+            return ()
+        scaler = job.queue.provisioner(self.cluster) if job.queue else self.cluster.scaler
+        return (findings.never_runs(job.name, workload, outcome.why, outcome.cause, job.queue, scaler),)
 
 
 def _together(jobs: Sequence[_Job], alone: Sequence[Fit], state: State) -> list[Fit]:
@@ -191,41 +247,34 @@ def _together(jobs: Sequence[_Job], alone: Sequence[Fit], state: State) -> list[
         if job.workload and job.queue:
             entries[order] = Entry(order, job.workload)
             everyone.submit(entries[order], job.queue)
-    return [_with_others(job, alone[order], entries.get(order), state.cluster) for order, job in enumerate(jobs)]
+    return [_with_others(job, alone[order], entries.get(order)) for order, job in enumerate(jobs)]
 
 
-def _with_others(job: _Job, alone: Fit, entry: Entry | None, cluster: Cluster) -> Fit:
-    if entry is None:
+def _with_others(job: _Job, alone: Fit, entry: Entry | None) -> Fit:
+    if entry is None or alone.verdict == "unknown":
         return alone
     if entry.cause == ADMITTED:
-        return _fit(job, "admitted", None, cluster, entry.assignment)
-    return alone if alone.verdict != "fits" else _fit(job, "waits", entry.cause, cluster)
+        return _fit(job, _Outcome("admitted", None, entry.assignment))
+    return alone if alone.verdict != "fits" else _fit(job, _Outcome("waits", entry.cause))
 
 
-def _fit(
-    job: _Job, verdict: Verdict, cause: str | None, cluster: Cluster, *found: Assignment | Diagnostic | None
-) -> Fit:
-    """Build an answer from what was found for the job, or from the reason why nothing was."""
-    assignment = next((one for one in found if isinstance(one, Assignment)), None)
-    diagnostics = tuple(one for one in found if isinstance(one, Diagnostic))
-    kind = _HINGES_ON.get(cause or "")
-    if kind and verdict in ("inactive", "never") and not cluster.kinds.get(kind):
-        verdict, diagnostics = "unknown", (findings.undecided_job(job.name, kind),)
+def _fit(job: _Job, outcome: _Outcome, diagnostics: tuple[Diagnostic, ...] = ()) -> Fit:
     pod_sets = job.workload.pod_sets if job.workload else ()
-    places = _places(assignment)
+    places = _places(outcome.assignment)
     queue = job.workload.queue if job.workload else ""
     return Fit(
         job.name,
-        verdict,
-        cause,
-        assignment.chosen if assignment else {},
-        bool(assignment and assignment.level),
-        "found" if places else "not found" if cause == TOPOLOGY and verdict == "never" else None,
+        outcome.verdict,
+        outcome.cause,
+        outcome.assignment.chosen if outcome.assignment else {},
+        bool(outcome.assignment and outcome.assignment.level),
+        "found" if places else "not found" if outcome.cause == TOPOLOGY and outcome.verdict == "never" else None,
         places,
+        outcome.nodes,
         {one.name: one.count for one in pod_sets},
         {one.name: one.total for one in pod_sets},
         queue,
-        _KUEUE if queue or verdict == "refused" else _KUBE,
+        _KUEUE if queue or outcome.verdict == "refused" else _KUBE,
         diagnostics,
     )
 

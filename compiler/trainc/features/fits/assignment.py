@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import TypeAlias
 
-from trainc.features.fits.amounts import Amounts
 from trainc.features.fits.cluster import ClusterQueue, FlavorResource
-from trainc.features.fits.domain_request import NoPlace
+from trainc.features.fits.placement import NoPlace
+from trainc.features.fits.requests import Amounts
 from trainc.features.fits.topology import Placement
 from trainc.features.fits.workload import PodSet
 from trainc.startup.records import dataclass, field

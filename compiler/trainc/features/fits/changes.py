@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from trainc.features.fits.answer import Fit, Fits, fits_named
@@ -10,41 +10,56 @@ from trainc.features.fits.cluster import Cluster, ClusterQueue
 from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.words import amount_with_unit, bare_amount
 from trainc.kube.documents import Json
+from trainc.reading.cluster import Dump
 
 # The JobSets, each with the name of its job, and the cluster of one side of the change.
 Side: TypeAlias = tuple[Sequence[tuple[str, Json]], Sequence[Json]]
 
-_BLOCKED = ("never", "inactive", "refused")
 _MOST_NAMED = 5
 
 
 def fit_changes(before: Side, after: Side) -> list[str]:
-    """Sentences about jobs and quotas that change; a single one if a snapshot is incomplete."""
-    answers = fits_named(*before), fits_named(*after)
+    """Sentences about jobs and quotas that change; a single one if a snapshot cannot be read."""
+    dumps = [Dump.of_objects(cluster) for _, cluster in (before, after)]
+    answers = fits_named(before[0], dumps[0]), fits_named(after[0], dumps[1])
     if any(one.severity == "error" for found in answers for one in found.diagnostics):
         return [
-            "The snapshot of the cluster is incomplete, so what it can admit is not compared; run `trainc fits` for details."
+            "The snapshot of the cluster cannot be read, so what it can admit is not compared; run `trainc fits` for details."
         ]
     old, new = ({fit.job: fit for fit in found.alone} for found in answers)
-    clusters = read_cluster(before[1])[0], read_cluster(after[1])[0]
-    return [*_jobs(old, new), *_queues(*clusters, old, answers[1])]
+    clusters = [read_cluster(dump)[0] for dump in dumps]
+    return [*_unknown(answers), *_jobs(old, new), *_queues(clusters[0], clusters[1], old, answers[1])]
+
+
+def _unknown(answers: Iterable[Fits]) -> Iterator[str]:
+    """What a snapshot lacks for some of the answers."""
+    lacking = (one for found in answers for one in found.diagnostics if one.code == "SnapshotIncomplete" and one.object)
+    for message in dict.fromkeys(one.message for one in lacking):
+        yield f"{message[0].upper()}{message[1:]}."
 
 
 def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
     for job, fit in new.items():
         was = old.get(job)
-        if fit.verdict in _BLOCKED and (was is None or was.verdict not in _BLOCKED):
+        if _is_blocked(fit) and (was is None or not _is_blocked(was)):
             reason = "; ".join(one.message for one in fit.diagnostics)
-            yield f"{job} {_BLOCK_WORDS[fit.verdict][was is not None]}: {reason}."
-        elif fit.verdict == "fits" and was and was.verdict in _BLOCKED:
-            yield f"{job} can now be admitted, which was impossible before."
+            words = _BLOCK_WORDS["unschedulable" if fit.nodes == "never" else fit.verdict]
+            yield f"{job} {words[was is not None]}: {reason}."
+        elif fit.verdict == "fits" and was and _is_blocked(was):
+            yield f"{job} can now run, which was impossible before."
 
 
-# For a new job, and for one that could be admitted before.
+def _is_blocked(fit: Fit) -> bool:
+    """Whether a job can never run."""
+    return fit.nodes == "never" or fit.verdict in _BLOCK_WORDS
+
+
+# For a new job, and for one that could run before.
 _BLOCK_WORDS = {
     "never": ("can never be admitted", "can no longer be admitted"),
     "inactive": ("uses a queue that admits nothing", "now uses a queue that admits nothing"),
     "refused": ("is rejected by Kueue", "is now rejected by Kueue"),
+    "unschedulable": ("can be admitted and never runs", "can still be admitted and no longer run"),
 }
 
 
@@ -77,9 +92,9 @@ def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], found: Fit
     blocked = [
         fit.job
         for fit in found.alone
-        if fit.verdict in _BLOCKED
+        if _is_blocked(fit)
         and (fit.job.rpartition("/")[0], fit.queue) in of_queue
-        and (fit.job not in old or old[fit.job].verdict not in _BLOCKED)
+        and (fit.job not in old or not _is_blocked(old[fit.job]))
     ]
     if not blocked:
         return ""

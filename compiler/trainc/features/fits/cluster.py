@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from trainc.features.fits.amounts import Amounts, Written
-from trainc.features.fits.requests import Limits
+from trainc.features.fits.requests import Amounts, Limits, Written
 from trainc.kube.documents import Json
+from trainc.reading.cluster import Dump
 from trainc.startup.records import dataclass, field
 
 FlavorResource: TypeAlias = tuple[str, str]
 
 HOSTNAME = "kubernetes.io/hostname"
+# Controllers of admission checks (pkg/controller/constants, apis/kueue/v1beta2/{provisioningrequestconfig,multikueue}_types.go).
+PROVISIONING, MULTIKUEUE = "kueue.x-k8s.io/provisioning-request", "kueue.x-k8s.io/multikueue"
+# The API server sets this label on every namespace.
+NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +36,17 @@ Quotas: TypeAlias = Mapping[FlavorResource, Quota]
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """A ResourceFlavor and the nodes it selects. `topology` names the Topology if pods are placed on domains."""
+    """A ResourceFlavor and the nodes it selects. `topology` names the Topology if pods are placed on domains.
+
+    A flavor is `vague` if the snapshot lacks it, or lacks the kinds that show where its domains are.
+    """
 
     name: str
     labels: Mapping[str, str]
     taints: tuple[Json, ...]
     tolerations: tuple[Json, ...]
     topology: str | None
+    vague: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,18 @@ class ClusterQueue:
         """The resource group that covers `resource`."""
         return next((group for group in self.groups if resource in group.covered), None)
 
+    def provisioner(self, cluster: Cluster) -> str:
+        """What may add nodes for its jobs: an admission check, or what adds nodes to the whole cluster."""
+        for check in self.checks:
+            if cluster.checks.get(check, PROVISIONING) == PROVISIONING:
+                known = "" if check in cluster.checks else ", if it provisions nodes,"
+                return f"admission check {check}{known}"
+        return cluster.scaler
+
+    def runs_elsewhere(self, cluster: Cluster) -> bool:
+        """Whether its jobs run in other clusters, through MultiKueue."""
+        return any(cluster.checks.get(check) == MULTIKUEUE for check in self.checks)
+
     @property
     def flavors(self) -> list[str]:
         """The names of all its flavors."""
@@ -98,28 +118,43 @@ class LocalQueue:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A Ready and schedulable node with its allocatable resources."""
+    """A node with its allocatable resources.
+
+    `ready` means Ready and not cordoned. A node that is not `counted` is one of an unknown number of the same kind.
+    """
 
     name: str
     labels: Mapping[str, str]
     taints: tuple[Json, ...]
     allocatable: Amounts
+    ready: bool = True
+    counted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The contents of a snapshot. `local_queues` is keyed by (namespace, name); `kinds` counts the objects by kind."""
+    """The contents of a snapshot.
+
+    `nodes` are those that Kueue and kube-scheduler use now, `down_nodes` those that are not Ready or are cordoned.
+    `local_queues` is keyed by (namespace, name). `checks` maps admission checks to their controllers. `scaler` is what
+    adds nodes, if the snapshot shows it. Of the kinds in `unknown`, the snapshot has nothing, so their objects may exist.
+    `dump` has all objects, also those that do not matter to scheduling.
+    """
 
     flavors: Mapping[str, Flavor] = field(default_factory=dict)
     topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     nodes: tuple[Node, ...] = ()
+    down_nodes: tuple[Node, ...] = ()
     cohorts: Mapping[str, Cohort] = field(default_factory=dict)
     cluster_queues: Mapping[str, ClusterQueue] = field(default_factory=dict)
     local_queues: Mapping[tuple[str, str], LocalQueue] = field(default_factory=dict)
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     limits: Mapping[str, Mapping[str, Limits]] = field(default_factory=dict)
     overheads: Mapping[str, Written] = field(default_factory=dict)
-    kinds: Mapping[str, int] = field(default_factory=dict)
+    checks: Mapping[str, str] = field(default_factory=dict)
+    scaler: str = ""
+    unknown: frozenset[str] = frozenset()
+    dump: Dump = field(default_factory=lambda: Dump(()))
 
     def parent(self, cohort: str) -> str:
         """The name of a cohort's parent; empty for a cohort that has no object of its own."""

@@ -1,17 +1,21 @@
-"""Check whether Kueue's queues and the cluster's nodes can ever admit each job.
+"""Check whether Kueue's queues and the cluster's nodes can ever run each job.
 
 Each job is tried alone on the idle cluster, then all jobs together, in order.
 Jobs without a queue are matched against the nodes, as kube-scheduler does. The
 answer is never "yes, now": running workloads, preemption, fair sharing and
 admission checks are unknown. --cluster expects the output of
 
-  kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,nodes,namespaces,limitranges,runtimeclasses -A -o yaml > cluster/all.yaml
+  kubectl get namespaces,nodes,limitranges,resourcequotas,serviceaccounts,persistentvolumeclaims,runtimeclasses,priorityclasses,storageclasses,deployments -A -o yaml > cluster/core.yaml
+  kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,admissionchecks -A -o yaml > cluster/kueue.yaml
+
+or as much of it as you have. docs/fits.md has a command for the names of
+Secrets and ConfigMaps, and an example of lists written by hand.
 
 Examples:
   trainc fits jobs/ --cluster cluster/
   trainc fits --format github
 
-Exit code: 0 every job fits, 1 a job can never be admitted, or the input is wrong.
+Exit code: 0 every job can run, 1 a job can never run, or the input is wrong.
 """
 
 from __future__ import annotations

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from trainc.features.fits.assignment import TOPOLOGY
 from trainc.features.fits.cluster import Cluster, ClusterQueue
-from trainc.features.fits.shortfall import Shortfall
-from trainc.features.fits.snapshot import FETCH, KINDS
+from trainc.features.fits.nodes import NO_NODE, TOO_FEW_NODES, Shortfall
+from trainc.features.fits.snapshot import READ_KINDS, export_command
 from trainc.features.fits.webhooks import Refusal
 from trainc.features.fits.workload import QUEUE, Workload
-from trainc.findings import Diagnostic, Path, format_path
+from trainc.findings import Diagnostic, Path, Severity, format_path
 from trainc.findings.text import did_you_mean
+from trainc.startup.records import replace
+
+if TYPE_CHECKING:
+    from trainc.features.fits.answer import Fit
 
 _QUEUE_PATH: Path = ("metadata", "labels", QUEUE)
 
@@ -48,6 +54,9 @@ def inactive_queue(
     else:
         message = f"ClusterQueue {queue.name} is inactive: {'; '.join(cluster.faults(queue))}"
         hint = "fix this first: an inactive ClusterQueue admits nothing"
+        if "Topology" in cluster.unknown and all("Topology" in fault for fault in cluster.faults(queue)):
+            found = _about(job, "QueueInactive", f"{message}, or it was not exported", _export_hint(["Topology"]))
+            return replace(found, severity="info")
     return _about(job, "QueueInactive", message, hint, _QUEUE_PATH)
 
 
@@ -55,61 +64,60 @@ def _list_of(words: str, known: list[str], none: str) -> str:
     return f"{words} {', '.join(sorted(known))}" if known else none
 
 
-def never_admitted(job: str, why: Shortfall, workload: Workload, *, by_kueue: bool = True) -> Diagnostic:
-    """Why a job can never be admitted by Kueue, or never be placed by kube-scheduler."""
+def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
+    job: str, workload: Workload, why: Shortfall, cause: str | None, queue: ClusterQueue | None, scaler: str
+) -> Diagnostic:
+    """Why a job is never admitted, or why no node runs it once it is; a warning where nodes may be added."""
     index = next((one.index for one in workload.pod_sets if one.name == why.pod_set), None)
-    path: Path = () if index is None else ("spec", "replicatedJobs", index)
-    return _about(job, "NeverFits" if by_kueue else "NoNodeFits", why.message, why.hint, path or _QUEUE_PATH)
+    path: Path = _QUEUE_PATH if index is None else ("spec", "replicatedJobs", index)
+    code, message = "NeverFits" if queue else "NoNodeFits", why.message
+    if queue and cause in (NO_NODE, TOO_FEW_NODES):
+        code = "UnschedulableAfterAdmission"
+        message = f"ClusterQueue {queue.name} admits the job, which then keeps its quota and never runs: {message}"
+    severity: Severity = "error"
+    if cause in (NO_NODE, TOO_FEW_NODES, TOPOLOGY) and (scaler or not why.certain):
+        severity = "warning"
+        message += f"; {scaler or 'a node that is not Ready or is cordoned'} may provide one that does"
+    return replace(_about(job, code, message, why.hint, path), severity=severity)
 
 
 def undecided_job(job: str, kind: str) -> Diagnostic:
     """A job cannot be judged because the snapshot has no object of `kind`."""
-    return _about(
-        job,
-        "SnapshotIncomplete",
-        f"the snapshot has no {kind}, so trainc cannot tell whether this job fits",
-        _fetch_hint(),
-    )
+    message = f"the snapshot has no {kind}, so it is unknown whether this job fits"
+    return replace(_about(job, "SnapshotIncomplete", message, _export_hint([kind])), severity="info")
 
 
 def _about(job: str, code: str, message: str, hint: str, path: Path = ()) -> Diagnostic:
     return Diagnostic(code, "error", message, hint, f"JobSet {job}", format_path(path))
 
 
-def _fetch_hint() -> str:
-    return f"export all kinds: {FETCH}"
+def _export_hint(kinds: Iterable[str]) -> str:
+    return f"run: {export_command(kinds)} > cluster/more.yaml"
 
 
-def missing_kinds(cluster: Cluster, *, queued: bool, unqueued: bool) -> Iterator[Diagnostic]:
-    """What a snapshot lacks: an error for a kind that is referred to, an info for any other.
+# Kinds that a cluster may well have none of.
+_OPTIONAL = ("LimitRange", "ResourceQuota", "RuntimeClass")
+_MOST_JOBS = 3
 
-    `queued` and `unqueued` say whether there are jobs with and without a queue.
-    """
-    needs = _needed(cluster, queued=queued, unqueued=unqueued)
-    for kind, needed in needs.items():
-        if needed and not cluster.kinds.get(kind):
-            message = f"the snapshot has no {kind}, and {needed}"
-            yield Diagnostic("SnapshotIncomplete", "error", message, _fetch_hint(), kind)
-    absent = [kind for kind in KINDS if not cluster.kinds.get(kind) and not needs.get(kind)]
-    if absent:
+
+def about_snapshot(cluster: Cluster, alone: Sequence[Fit]) -> Iterator[Diagnostic]:
+    """What a snapshot lacks, with the jobs whose answer depends on it, and what is not evaluated."""
+    undecided: dict[str, list[str]] = {}
+    for fit in alone:
+        for one in fit.diagnostics:
+            if one.code == "SnapshotIncomplete":
+                undecided.setdefault(one.hint, []).append(fit.job)
+    for kind in READ_KINDS:
+        if jobs := undecided.get(_export_hint([kind])):
+            some = ", ".join(jobs[:_MOST_JOBS]) + (", ..." if len(jobs) > _MOST_JOBS else "")
+            count = "1 job fits" if len(jobs) == 1 else f"{len(jobs)} jobs fit"
+            message = f"the snapshot has no {kind}, so it is unknown whether {count} ({some})"
+            yield Diagnostic("SnapshotIncomplete", "info", message, _export_hint([kind]), kind)
+    absent = [kind for kind in _OPTIONAL if not cluster.dump.covers(kind)]
+    if absent and alone:
         message = f"the snapshot has no {', '.join(absent)}; trainc assumes that the cluster has none"
-        yield Diagnostic("SnapshotIncomplete", "info", message, _fetch_hint())
+        yield Diagnostic("SnapshotIncomplete", "info", message, _export_hint(absent))
     for queue in cluster.cluster_queues.values():
         if queue.checks:
             message = f"its admission checks ({', '.join(queue.checks)}) are not evaluated; they run once it has reserved quota"
             yield Diagnostic("AdmissionCheckUnknown", "info", message, "", f"ClusterQueue {queue.name}")
-
-
-def _needed(cluster: Cluster, *, queued: bool, unqueued: bool) -> dict[str, str]:
-    """Kind -> why a snapshot without any object of that kind is incomplete; empty if it is complete."""
-    queues = cluster.cluster_queues.values()
-    topologies = any(flavor.topology for flavor in cluster.flavors.values())
-    on_nodes = {"its flavors assign pods to nodes": topologies, "jobs without a queue are placed on nodes": unqueued}
-    return {
-        "ClusterQueue": "there are jobs with a queue" if queued else "",
-        "LocalQueue": "there are jobs with a queue" if queued else "",
-        "ResourceFlavor": "the ClusterQueues refer to flavors" if any(queue.flavors for queue in queues) else "",
-        "Topology": "its flavors refer to topologies" if topologies else "",
-        "Node": " and ".join(reason for reason, holds in on_nodes.items() if holds),
-        "Namespace": "the ClusterQueues select namespaces" if queues else "",
-    }

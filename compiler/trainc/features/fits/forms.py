@@ -30,7 +30,9 @@ def verdict_text(alone: Fit, together: Fit) -> str:
         return "no queue: " + ("the nodes have room for it" if alone.verdict == "fits" else f"never ({alone.cause})")
     text = alone.verdict if alone.cause is None else f"{alone.verdict} ({alone.cause})"
     if alone.verdict == "fits" and alone.queue:
-        text += f" queue {alone.queue}" + (", borrowing from its cohort" if alone.borrows else "")
+        text = f"fits queue {alone.queue}" + (", borrowing from its cohort" if alone.borrows else "")
+        if alone.nodes == "never":
+            return f"{text}; admitted, it never runs ({alone.cause})"
     if together.verdict == "waits":
         return f"{text}; together with the jobs before it, it waits ({together.cause})"
     if together.verdict == "admitted" and alone.verdict != "fits":
@@ -93,6 +95,7 @@ def _entry(fit: Fit) -> dict[str, Any]:
         "borrows": fit.borrows,
         "topology": fit.topology,
         "places": fit.places,
+        "nodes": fit.nodes,
         "pods": fit.pods,
         "requests": fit.requests,
         "reasons": [{"code": one.code, "message": one.message, "hint": one.hint} for one in fit.diagnostics],

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from trainc.features.fits.snapshot import named
 from trainc.features.fits.workload import QUEUE
 from trainc.findings import Diagnostic, Path, format_path
 from trainc.kube import names
+from trainc.reading.cluster import label_of as named
 from trainc.reading.document import Document, label_of
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace

@@ -1,18 +1,64 @@
-"""The requests of a job's pods as Kueue charges them, with RuntimeClass, LimitRange and limits taken into account.
+"""Amounts of resources, and the requests of a job's pods as Kueue charges them.
 
-Source: kubernetes-sigs/kueue pkg/workload/resources.go, pkg/util/limitrange/limitrange.go; the defaults of a LimitRange
+Amounts are integers as in Kueue: millicores for CPU, units or bytes for everything else. Requests take RuntimeClass,
+LimitRange and limits into account. Source: kubernetes-sigs/kueue pkg/resources/requests.go (ResourceValue,
+CountInWithLimitingResource), pkg/workload/resources.go, pkg/util/limitrange/limitrange.go; the defaults of a LimitRange
 are those of kubernetes/kubernetes pkg/apis/core/v1/defaults.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.features.fits.amounts import Amounts, Written, amount, amounts, exceeded_resources
 from trainc.kube.documents import Json
 from trainc.kube.quantity import Quantity, parse_quantity, pod_requests
 from trainc.startup.records import dataclass, field
+
+Amounts: TypeAlias = dict[str, int]
+Written: TypeAlias = Mapping[str, str | float]
+
+PODS = "pods"
+UNLIMITED = 2**31 - 1
+
+
+def amount(name: str, quantity: Quantity) -> int:
+    """Convert a quantity of the resource `name` to an integer, rounding away from zero."""
+    if name != "cpu":
+        return quantity.units
+    milli = -(-abs(quantity.nanos) // 10**6)
+    return milli if quantity.nanos >= 0 else -milli
+
+
+def amounts(written: Written | None) -> Amounts:
+    """Convert a resource list as written in YAML. Raises ValueError if a value is not a quantity."""
+    return {name: amount(name, parse_quantity(str(value))) for name, value in (written or {}).items()}
+
+
+def written_amount(name: str, count: int) -> str:
+    """Format `count` of the resource `name` in Kubernetes notation: 1500m, 512Gi, 8."""
+    if name == "cpu":
+        return str(Quantity(count * 10**6))
+    family = (
+        "binary" if name in ("memory", "ephemeral-storage", "storage") or name.startswith("hugepages-") else "decimal"
+    )
+    return str(Quantity(count * 10**9, "binary" if family == "binary" else "decimal"))
+
+
+def exceeded_resources(left: Mapping[str, int], right: Mapping[str, int]) -> list[str]:
+    """The resources that both name and of which `left` has more than `right`."""
+    return sorted(name for name, count in left.items() if name in right and count > right[name])
+
+
+def times_in(requested: Iterable[tuple[str, int]], room: Mapping[str, int]) -> int:
+    """How many times `requested` fits into `room`; 0 if nothing is requested, as in Kueue."""
+    least = -1
+    for name, count in requested:
+        fit = max(0, room.get(name, 0) // count) if count else UNLIMITED
+        if least < 0 or fit < least:
+            least = fit
+    return max(least, 0)
+
 
 Place: TypeAlias = tuple[str | int, ...]
 
@@ -63,24 +109,36 @@ def _exact(value: str | float) -> int:
     return parse_quantity(str(value)).nanos
 
 
-def charged_pod(pod: Json, limits: Mapping[str, Limits], overheads: Mapping[str, Written]) -> dict[str, Any]:
-    """The pod spec as Kueue counts it: with overhead, LimitRange defaults, and limits in place of requests."""
+def charged_pod(
+    pod: Json, limits: Mapping[str, Limits], overheads: Mapping[str, Written], *, limits_first: bool
+) -> dict[str, Any]:
+    """The pod spec with overhead, LimitRange defaults, and limits in place of missing requests.
+
+    With `limits_first`, limits replace missing requests before a LimitRange does, as the API server stores a pod.
+    """
     spec = dict(pod)
     overhead = overheads.get(pod.get("runtimeClassName") or "")
     if overhead and not pod.get("overhead"):
         spec["overhead"] = overhead
     for kind in ("initContainers", "containers"):
         if pod.get(kind):
-            spec[kind] = [_filled(container, limits.get("Container", Limits())) for container in pod[kind]]
+            bounds = limits.get("Container", Limits())
+            spec[kind] = [_filled(container, bounds, limits_first) for container in pod[kind]]
     if pod.get("resources") is not None:
-        spec["resources"] = _filled(pod, limits.get("Pod", Limits()))["resources"]
+        spec["resources"] = _filled(pod, limits.get("Pod", Limits()), limits_first)["resources"]
     return spec
 
 
-def _filled(holder: Json, limits: Limits) -> dict[str, Any]:
+def _filled(holder: Json, limits: Limits, limits_first: bool) -> dict[str, Any]:
     resources = holder.get("resources") or {}
-    most = {**limits.default, **(resources.get("limits") or {})}
-    requested = {**most, **limits.default_request, **(resources.get("requests") or {})}
+    written = resources.get("limits") or {}
+    most = {**limits.default, **written}
+    requested = {
+        **most,
+        **limits.default_request,
+        **(written if limits_first else {}),
+        **(resources.get("requests") or {}),
+    }
     return {**holder, "resources": {"limits": most, "requests": requested}}
 
 

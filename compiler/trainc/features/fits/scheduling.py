@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 
-from trainc.features.fits.assigner import Assigner
+from trainc.features.fits.assigner import Assigner, State
 from trainc.features.fits.assignment import QUOTA_TAKEN, Assignment, Mode, Progress
-from trainc.features.fits.cluster import Cluster, ClusterQueue, FlavorResource, Quota
-from trainc.features.fits.flavors import State
+from trainc.features.fits.cluster import NAME_LABEL, Cluster, ClusterQueue, FlavorResource, Quota
 from trainc.features.fits.quota import QuotaNode, available, quota_tree, use
 from trainc.features.fits.requests import out_of_range, over_limit
-from trainc.features.fits.selectors import MalformedSelector, matches_selector
-from trainc.features.fits.topology import Occupancy, still_fits, topology_trees
-from trainc.features.fits.workload import Workload
+from trainc.features.fits.topology import Occupancy, Tree, still_fits, topology_trees
+from trainc.features.fits.workload import TopologyRequest, Workload, with_size
+from trainc.kube.selectors import MalformedSelector, matches_selector
 from trainc.startup.records import dataclass, field, replace
 
 NAMESPACE, RESOURCES, LIMIT_RANGE = "namespace", "resources", "limit-range"
@@ -226,13 +225,24 @@ def _take(
             state.occupied.add(state.trees[one.tree], one.placement, one.pod_set.one, shared=shared)
 
 
+def accepts_namespace(queue: ClusterQueue, namespace: str, cluster: Cluster) -> bool | None:
+    """Whether a queue accepts jobs of a namespace; None if that depends on labels that the snapshot does not have."""
+    selector, labels = queue.namespaces, cluster.namespaces.get(namespace)
+    if "Namespace" in cluster.unknown:
+        keys = {*((selector or {}).get("matchLabels") or ())}
+        keys |= {one.get("key") for one in (selector or {}).get("matchExpressions") or ()}
+        if keys - {NAME_LABEL}:
+            return None
+        labels = {NAME_LABEL: namespace}
+    try:
+        return labels is not None and matches_selector(selector, labels)
+    except MalformedSelector:
+        return False
+
+
 def inadmissible(workload: Workload, queue: ClusterQueue, cluster: Cluster) -> str:
     """Why a job is not examined at all: its namespace, a request above its limit, or a LimitRange; otherwise empty."""
-    labels = cluster.namespaces.get(workload.namespace)
-    try:
-        if labels is None or not matches_selector(queue.namespaces, labels):
-            return NAMESPACE
-    except MalformedSelector:
+    if accepts_namespace(queue, workload.namespace, cluster) is False:
         return NAMESPACE
     if any(next(over_limit(one.pod), None) for one in workload.pod_sets):
         return RESOURCES
@@ -240,3 +250,46 @@ def inadmissible(workload: Workload, queue: ClusterQueue, cluster: Cluster) -> s
     if limits and any(next(out_of_range(one.pod, limits), None) for one in workload.pod_sets):
         return LIMIT_RANGE
     return ""
+
+
+def admitted(workload: Workload, queue: ClusterQueue, state: State) -> Entry:
+    """Submit a job alone to the idle cluster and return the final state of its entry."""
+    entry = Entry(0, workload)
+    Scheduler(state).submit(entry, queue)
+    return entry
+
+
+def would_be_admitted(workload: Workload, queue: ClusterQueue, state: State) -> bool:
+    """Whether a job would be admitted alone on the idle cluster."""
+    return admitted(workload, queue, state).cause == ADMITTED
+
+
+def most_pods(workload: Workload, name: str, queue: ClusterQueue, state: State) -> int:
+    """The largest number of pods of one pod set with which the job would be admitted; 0 if there is none.
+
+    Uses binary search.
+    """
+    count = next(one.count for one in workload.pod_sets if one.name == name)
+    fits, fails = 0, count
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        if would_be_admitted(with_size(workload, name, middle), queue, state):
+            fits = middle
+        else:
+            fails = middle
+    return fits
+
+
+def softer_topologies(requested: TopologyRequest, tree: Tree) -> Iterable[tuple[str, TopologyRequest]]:
+    """Requests that are easier to satisfy, closest first, each with the annotation for it."""
+    level = requested.required if requested.required is not None else requested.preferred
+    if level is None or tree.level(level) < 0:
+        return
+    if requested.required is not None:
+        yield f"podset-preferred-topology: {level}", replace(requested, required=None, preferred=level)
+        for wider in reversed(tree.levels[: tree.level(level)]):
+            yield f"podset-required-topology: {wider}", replace(requested, required=wider)
+    if requested.slices:
+        yield f"podset-required-topology: {level}, without slices", replace(requested, slices=())
+    if requested.group is None:
+        yield 'podset-unconstrained-topology: "true"', TopologyRequest(unconstrained=True)

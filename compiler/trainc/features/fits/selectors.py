@@ -1,106 +1,22 @@
-"""Match labels, node affinity, taints and tolerations as Kueue and kube-scheduler do.
+"""Match node affinity, taints and tolerations as Kueue and kube-scheduler do.
 
-Source: kubernetes/apimachinery pkg/labels/selector.go, kubernetes/component-helpers scheduling/corev1 (helpers.go,
-nodeaffinity/nodeaffinity.go), v0.36.
+Source: kubernetes/component-helpers scheduling/corev1 (helpers.go, nodeaffinity/nodeaffinity.go), v0.36.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from trainc.kube.documents import Json
+from trainc.kube.names import is_label_key, is_label_value
+from trainc.kube.selectors import MalformedSelector, int64, read_requirement
 from trainc.startup.patterns import pattern
 
 Labels: TypeAlias = Mapping[str, str]
 
 _BARRING = ("NoSchedule", "NoExecute")
-_INTEGER = pattern(r"([+-]?)([0-9]+)")
 _DECIMAL = pattern(r"0|-?[1-9][0-9]*")
-_NAME = pattern(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_LABEL_VALUE = pattern(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
-_SUBDOMAIN = pattern(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
-
-
-def is_subdomain(text: str) -> bool:
-    """Whether `text` is a DNS-1123 subdomain, the format of most object names."""
-    return len(text) <= 253 and _SUBDOMAIN.fullmatch(text) is not None
-
-
-def is_label_name(text: str) -> bool:
-    """Whether `text` is a valid label key: a name of up to 63 characters with an optional `prefix/`."""
-    prefix, slash, name = text.rpartition("/")
-    return (not slash or is_subdomain(prefix)) and len(name) <= 63 and _NAME.fullmatch(name) is not None
-
-
-def is_label_value(text: str) -> bool:
-    """Whether `text` is a valid label value."""
-    return len(text) <= 63 and _LABEL_VALUE.fullmatch(text) is not None
-
-
-class MalformedSelector(ValueError):
-    """A requirement that Kubernetes cannot parse, such as `Gt` with a value that is not a number."""
-
-
-def matches_selector(selector: Json | None, labels: Labels) -> bool:
-    """Whether a LabelSelector matches: a missing one matches nothing, an empty one everything."""
-    if selector is None:
-        return False
-    wanted = selector.get("matchLabels") or {}
-    if any(labels.get(key) != value for key, value in wanted.items()):
-        return False
-    return all(_holds(requirement, labels) for requirement in selector.get("matchExpressions") or ())
-
-
-def _holds(requirement: Json, labels: Labels) -> bool:
-    """Whether a label requirement holds. Raises MalformedSelector if Kubernetes cannot parse it."""
-    key, values = requirement.get("key", ""), [str(value) for value in requirement.get("values") or ()]
-    operator = requirement.get("operator")
-    test = _OPERATORS.get(str(operator))
-    if test is None or not is_label_name(key) or not all(is_label_value(value) for value in values):
-        raise MalformedSelector(f"{key} {operator} {values}")
-    _check_count(str(operator), values)
-    return test(labels.get(key), values)
-
-
-def _check_count(operator: str, values: Sequence[str]) -> None:
-    if operator in ("In", "NotIn"):
-        fits = bool(values)
-    elif operator in ("Gt", "Lt"):
-        fits = len(values) == 1 and _int64(values[0]) is not None
-    else:
-        fits = not values
-    if not fits:
-        raise MalformedSelector(f"{operator} {list(values)}")
-
-
-def _int64(text: str | None) -> int | None:
-    """Parse like Go's strconv.ParseInt(text, 10, 64); None on error. Python's int() fails for thousands of digits."""
-    found = None if text is None else _INTEGER.fullmatch(text)
-    if found is None or len(digits := found[2].lstrip("0") or "0") > 19:
-        return None
-    number = int(found[1] + digits)
-    return number if -(2**63) <= number < 2**63 else None
-
-
-def _compares(greater: bool) -> Callable[[str | None, Sequence[str]], bool]:
-    def test(value: str | None, values: Sequence[str]) -> bool:
-        left, right = _int64(value), _int64(values[0])
-        if left is None or right is None:
-            return False
-        return left > right if greater else left < right
-
-    return test
-
-
-_OPERATORS: dict[str, Callable[[str | None, Sequence[str]], bool]] = {
-    "In": lambda value, values: value in values,
-    "NotIn": lambda value, values: value not in values,
-    "Exists": lambda value, _: value is not None,
-    "DoesNotExist": lambda value, _: value is None,
-    "Gt": _compares(greater=True),
-    "Lt": _compares(greater=False),
-}
 
 
 def required_terms(pod: Json) -> Sequence[Json] | None:
@@ -140,12 +56,12 @@ def is_readable(pod: Json, *, selector: bool) -> bool:
     try:
         for term in required_terms(pod) or ():
             for requirement in term.get("matchExpressions") or ():
-                _holds(requirement, {})
+                read_requirement(requirement)
             _fields_hold(term, "")
     except MalformedSelector:
         return False
     labels = (pod.get("nodeSelector") or {}) if selector else {}
-    return all(is_label_name(key) and is_label_value(value) for key, value in labels.items())
+    return all(is_label_key(key) and is_label_value(value) for key, value in labels.items())
 
 
 def _any_term(terms: Iterable[Json], labels: Labels, name: str) -> bool:
@@ -155,7 +71,7 @@ def _any_term(terms: Iterable[Json], labels: Labels, name: str) -> bool:
         if not expressions and not fields:
             continue
         try:
-            if all(_holds(one, labels) for one in expressions) and _fields_hold(term, name):
+            if all(read_requirement(one).holds(labels) for one in expressions) and _fields_hold(term, name):
                 return True
         except MalformedSelector as error:
             malformed = error
@@ -191,7 +107,7 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
     given, wanted = str(toleration.get("value") or ""), str(taint.get("value") or "")
     operator = toleration.get("operator") or "Equal"
     if operator in ("Lt", "Gt"):
-        bound, value = (_int64(text) if _DECIMAL.fullmatch(text) else None for text in (given, wanted))
+        bound, value = (int64(text) if _DECIMAL.fullmatch(text) else None for text in (given, wanted))
         if bound is None or value is None:
             return False
         return value < bound if operator == "Lt" else value > bound

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from trainc.features.fits.assigner import State
 from trainc.features.fits.assignment import (
     NO_MATCH,
     NO_TOPOLOGY,
@@ -15,29 +16,28 @@ from trainc.features.fits.assignment import (
     Assignment,
 )
 from trainc.features.fits.cluster import ClusterQueue
-from trainc.features.fits.domain_request import NoPlace
-from trainc.features.fits.flavors import State
+from trainc.features.fits.nodes import Inventory, Shortfall, split_hint, too_small
+from trainc.features.fits.placement import NoPlace
 from trainc.features.fits.requests import out_of_range, over_limit
-from trainc.features.fits.scheduling import LIMIT_RANGE, NAMESPACE, NO_LONGER, RESOURCES, Entry
-from trainc.features.fits.trials import most_pods, softer_topologies, with_tolerations, with_topology, would_be_admitted
+from trainc.features.fits.scheduling import (
+    LIMIT_RANGE,
+    NAMESPACE,
+    NO_LONGER,
+    RESOURCES,
+    Entry,
+    most_pods,
+    softer_topologies,
+    would_be_admitted,
+)
 from trainc.features.fits.words import amount_with_unit, bare_amount, counted_pods, level_word, requests_text
-from trainc.features.fits.workload import PodSet, Workload
+from trainc.features.fits.workload import PodSet, Workload, with_tolerations, with_topology
 from trainc.kube import names
 from trainc.startup.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
-    """Why a job does not fit, what to do about it, and the pod set in question."""
-
-    message: str
-    hint: str
-    pod_set: str = ""
-
-
-def shortfall(entry: Entry, queue: ClusterQueue, state: State) -> Shortfall:
+def shortfall(entry: Entry, queue: ClusterQueue, state: State, inventory: Inventory) -> Shortfall:
     """What prevents a job from being admitted to its queue."""
-    return _Looker(entry.workload, entry.assignment or Assignment(), queue, state).explained(entry.cause)
+    return _Looker(entry.workload, entry.assignment or Assignment(), queue, state, inventory).explained(entry.cause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class _Looker:
     found: Assignment
     queue: ClusterQueue
     state: State
+    inventory: Inventory
 
     def explained(self, cause: str) -> Shortfall:
         explain = {
@@ -197,6 +198,13 @@ class _Looker:
         one = next(each for each in self.found.pod_sets if each.no_place)
         lacking = one.no_place
         assert lacking is not None
+        flavor = self.state.cluster.flavors[one.tree]
+        usable = self.inventory.usable(one.pod_set.pod, [flavor])
+        if not lacking.reason and not usable.held(one.pod_set.one):
+            why = too_small(one.pod_set, usable, f" of flavor {one.tree}")
+            hint = split_hint(self.workload, one.pod_set, usable, self._would_do)
+            hint = hint or "request less per pod, or add larger nodes to the flavor"
+            return Shortfall(f"no node can run a pod of {one.pod_set.name}: {why}", hint, one.pod_set.name)
         message = self._room(one, lacking)
         softer = self._softer(one)
         if softer:
@@ -224,6 +232,9 @@ class _Looker:
         if lacking.level:
             return f"no {level_word(lacking.level)} has room for {what}; the largest has room for {lacking.most}"
         return f"the nodes of flavor {one.tree} do not have room for {what}; together they have room for {lacking.most}"
+
+    def _would_do(self, changed: Workload) -> bool:
+        return would_be_admitted(changed, self.queue, self.state)
 
     def _softer(self, one: Assigned) -> str:
         requested = one.pod_set.topology

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from trainc.features.fits.amounts import PODS, Amounts, times_in
 from trainc.features.fits.cluster import HOSTNAME, Cluster, Flavor, Node
-from trainc.features.fits.selectors import MalformedSelector, barring_taint, node_matches
+from trainc.features.fits.requests import PODS, Amounts, times_in
+from trainc.features.fits.selectors import barring_taint, node_matches
 from trainc.kube.documents import Json
+from trainc.kube.selectors import MalformedSelector
 
 Values: TypeAlias = tuple[str, ...]
 # Pods per lowest-level domain, keyed by its values, or by the hostname alone if that is the lowest level.
@@ -135,7 +136,7 @@ def topology_trees(cluster: Cluster) -> dict[str, Tree]:
     return {
         name: Tree(flavor, cluster.topologies[flavor.topology], cluster.nodes)
         for name, flavor in cluster.flavors.items()
-        if flavor.topology is not None and flavor.topology in cluster.topologies
+        if flavor.topology is not None and flavor.topology in cluster.topologies and not flavor.vague
     }
 
 

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from trainc.features.fits import workload
-from trainc.features.fits.selectors import is_label_name, is_label_value, is_subdomain
 from trainc.features.fits.workload import (
     GROUP,
     PREFERRED,
@@ -23,7 +22,7 @@ from trainc.features.fits.workload import (
     UNCONSTRAINED,
 )
 from trainc.kube.documents import Json
-from trainc.kube.names import length
+from trainc.kube.names import is_label_key, is_label_value, is_subdomain, length
 from trainc.kube.quantity import parse_quantity
 from trainc.startup.patterns import pattern
 
@@ -126,7 +125,7 @@ def _topology(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
     if sum(key in written for key in (REQUIRED, PREFERRED, UNCONSTRAINED)) > 1:
         yield "", "only one of required, preferred and unconstrained topology can be set"
     for key in (REQUIRED, PREFERRED, SLICE_LEVEL):
-        if key in written and not is_label_name(written[key]):
+        if key in written and not is_label_key(written[key]):
             yield key, f"{written[key]!r} is not a valid label of a topology level"
     if UNCONSTRAINED in written and written[UNCONSTRAINED] not in workload.BOOLEANS:
         yield UNCONSTRAINED, f"{written[UNCONSTRAINED]!r} is not a boolean, such as true"
@@ -182,7 +181,7 @@ def _layers(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
 
 def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[str]:
     for level, size in layers:
-        if not is_label_name(level):
+        if not is_label_key(level):
             yield f"{level!r} is not a valid label of a topology level"
         if size < 1:
             yield f"a layer has a size of {size}: a slice has at least one pod"
@@ -248,12 +247,12 @@ def _workload_webhook(jobset: Json) -> Iterator[tuple[Place, str]]:
 
 def _template_metadata(metadata: Json, place: Place) -> Iterator[tuple[Place, str]]:
     for key, value in (metadata.get("labels") or {}).items():
-        if not is_label_name(key) or not is_label_value(str(value)):
+        if not is_label_key(key) or not is_label_value(str(value)):
             yield (*place, "labels", key), f"{key}: {value} is not a valid label"
     size = 0
     for key, value in (metadata.get("annotations") or {}).items():
         size += length(key) + length(str(value))
-        if not is_label_name(key.lower()):
+        if not is_label_key(key.lower()):
             yield (*place, "annotations", key), f"{key} is not a valid annotation name"
     if size > _ANNOTATIONS_SIZE:
         yield (*place, "annotations"), "the annotations are larger than 256 KiB"

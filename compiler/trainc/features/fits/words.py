@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trainc.features.fits.amounts import written_amount
 from trainc.features.fits.cluster import HOSTNAME
+from trainc.features.fits.requests import written_amount
 
 _TOPOLOGY_PREFIX = "topology-"
 
@@ -38,10 +38,10 @@ def counted_pods(count: int) -> str:
     return "1 pod" if count == 1 else f"{count} pods"
 
 
-def requests_text(count: int, one: Mapping[str, int]) -> str:
-    """Pods with the requests of each, only GPUs if it requests any: `8 pods of 8 GPUs`."""
-    named = [name for name, amount in one.items() if amount]
-    chosen = [name for name in named if is_gpu(name)] or sorted(named)
+def requests_text(count: int, one: Mapping[str, int], *, every: bool = False) -> str:
+    """Pods with the requests of each; only GPUs if it requests any, unless `every` is set: `8 pods of 8 GPUs`."""
+    named = sorted(name for name, amount in one.items() if amount)
+    chosen = (not every and [name for name in named if is_gpu(name)]) or named
     parts = " and ".join(amount_with_unit(name, one[name]) for name in chosen)
     return f"{counted_pods(count)} of {parts}" if parts else counted_pods(count)
 

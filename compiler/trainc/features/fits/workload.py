@@ -7,16 +7,15 @@ pkg/workload/workload.go (totalRequestsFromPodSets, computeSchedulingHash).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from trainc.features.fits.amounts import Amounts
 from trainc.features.fits.cluster import Cluster
-from trainc.features.fits.requests import charged_pod, pod_amounts
+from trainc.features.fits.requests import Amounts, charged_pod, pod_amounts
 from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.quantity import canonical
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 PREFIX = "kueue.x-k8s.io/"
 QUEUE = names.QUEUE_LABEL
@@ -57,8 +56,9 @@ class TopologyRequest:
 class PodSet:
     """The pods of one replicated job.
 
-    `pod` is the pod spec as charged, `one` the requests per pod, `total` those of all pods; `step` is its role in the
-    TrainJob that it was compiled from, `index` its index in the JobSet.
+    `pod` is the pod spec as charged, `one` the requests per pod, `total` those of all pods, and `scheduled` what
+    kube-scheduler sees of one pod; `step` is its role in the TrainJob that it was compiled from, `index` its index in the
+    JobSet.
     """
 
     name: str
@@ -67,6 +67,7 @@ class PodSet:
     one: Amounts
     total: Amounts
     topology: TopologyRequest
+    scheduled: Amounts
     step: str = ""
     index: int = 0
 
@@ -87,15 +88,53 @@ class Workload:
         return job_name(self.namespace, self.name)
 
 
+def with_size(workload: Workload, name: str, count: int, one: Amounts | None = None) -> Workload:
+    """A copy of the job with a different number of pods in one pod set, and with other requests of each if given."""
+
+    def changed(pods: PodSet) -> PodSet:
+        each = pods.one if one is None else one
+        total = {resource: amount * count for resource, amount in each.items()}
+        scheduled = pods.scheduled if one is None else one
+        return replace(pods, count=count, one=each, total=total, scheduled=scheduled)
+
+    return _changed(workload, name, changed)
+
+
+def with_topology(workload: Workload, name: str, requested: TopologyRequest) -> Workload:
+    """A copy of the job with a different topology request for one pod set and the others in its group."""
+    group = next((one.topology.group for one in workload.pod_sets if one.name == name), None)
+    names = {one.name for one in workload.pod_sets if one.name == name or (group and one.topology.group == group)}
+    for each in names:
+        workload = _changed(workload, each, lambda one: replace(one, topology=requested))
+    return workload
+
+
+def with_tolerations(workload: Workload, added: Iterable[Mapping[str, Any]]) -> Workload:
+    """A copy of the job with tolerations added to all pods."""
+    more = list(added)
+    pod_sets = tuple(
+        replace(one, pod={**one.pod, "tolerations": [*(one.pod.get("tolerations") or ()), *more]})
+        for one in workload.pod_sets
+    )
+    return replace(workload, pod_sets=pod_sets, shape=f"{workload.shape} {more}")
+
+
+def _changed(workload: Workload, name: str, change: Callable[[PodSet], PodSet]) -> Workload:
+    pod_sets = tuple(change(one) if one.name == name else one for one in workload.pod_sets)
+    changed = [(one.count, one.topology, one.one) for one in pod_sets]
+    return replace(workload, pod_sets=pod_sets, shape=f"{workload.shape} {changed}")
+
+
 def job_name(namespace: str, name: str) -> str:
     """The name of a job in answers: `team-a/llm`, or just `llm` without a namespace."""
     return f"{namespace}/{name}" if namespace else name
 
 
 def place(jobset: Json) -> tuple[str, str]:
-    """The namespace and name of a JobSet."""
+    """The namespace and name of a JobSet; `llm-*` for one whose name the API server generates."""
     metadata = jobset.get("metadata") or {}
-    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+    name = metadata.get("name") or f"{metadata.get('generateName') or ''}*"
+    return str(metadata.get("namespace") or ""), str(name)
 
 
 def queue_of(jobset: Json, cluster: Cluster) -> str:
@@ -149,8 +188,10 @@ def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
 
 def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster) -> PodSet:
     written = pod_template(replicated_job).get("spec") or {}
-    pod = charged_pod(written, cluster.limits.get(namespace, {}), cluster.overheads)
+    limits = cluster.limits.get(namespace, {})
+    pod = charged_pod(written, limits, cluster.overheads, limits_first=False)
     count, one = pod_count(replicated_job), pod_amounts(pod)
+    stored = charged_pod(written, limits, cluster.overheads, limits_first=True) if limits else pod
     labels = ((replicated_job.get("template") or {}).get("metadata") or {}).get("labels") or {}
     return PodSet(
         str(replicated_job.get("name")),
@@ -159,6 +200,7 @@ def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster)
         one,
         {name: amount * count for name, amount in one.items()},
         topology_request(pod_annotations(replicated_job)),
+        pod_amounts(stored) if limits else one,
         str(labels.get(names.ANCESTOR_LABEL) or ""),
         index,
     )

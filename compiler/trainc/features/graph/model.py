@@ -275,6 +275,11 @@ def _number(option: Any) -> int:
     return int(option.value) if option is not None and option.value and option.value.isdecimal() else 0
 
 
+def summary_of(manifests: Sequence[Json]) -> str:
+    """Return what the pods of a job run, in a line."""
+    return summary(read_graph(manifests).steps)
+
+
 def summary(steps: Sequence[Step]) -> str:
     """Describe the training step: `4 pods x 8 GPUs, torchrun, 8 processes per pod, 32 ranks, rendezvous at ...`."""
     step = next((step for step in steps if step.runs), None)

@@ -56,7 +56,7 @@ def _compiled(
     found = [*problems, *contradictions, *inputs.diagnostics]
     try:
         rules = Policy(tuple(rule for overlay in overlays for rule in overlay.rules))
-        compilation = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog, rules)
+        compilation = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog, rules, ())
     except CompileError as error:
         raise CompileError([*found, *error.diagnostics]) from None
     kustomization = kustomization_in(folder)

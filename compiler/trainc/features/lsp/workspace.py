@@ -225,7 +225,7 @@ class Opened:
                 documents, sources, catalog = stack.documents, stack.sources, stack.catalog
                 documents = [document for document in documents if not _is_job(document)]
             judge, _ = judge_of(settings, self._documents)
-            self._shared = Session.of(documents, sources, options, catalog, place, judge=judge), stack
+            self._shared = Session.of(documents, sources, options, catalog, place, judge=judge, cluster=()), stack
         return self._shared
 
     def _jobs_with(self, own: Sequence[Document]) -> list[Document]:

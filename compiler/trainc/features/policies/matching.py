@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from trainc.features.fits.selectors import matches_selector
+from trainc.kube.selectors import matches_selector
 from trainc.reading.document import Document
 
 NAME_LABEL = "kubernetes.io/metadata.name"

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.compilation import CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, has_errors
 from trainc.kube.documents import mapping
 from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, replace
 
 if TYPE_CHECKING:
     from trainc.features.sweeps.cost import Cost
     from trainc.features.sweeps.matrix import Matrix
     from trainc.pipeline.inputs import Inputs
+    from trainc.reading.document import Document
 
-# A sweep, and the diagnostics about its file.
-MatrixInput: TypeAlias = "tuple[Matrix, list[Diagnostic]]"
 _NUMBERED = pattern(r"-trial-\d+")
 
 
@@ -45,7 +45,7 @@ def read_matrix_option(arguments: Arguments) -> MatrixInput | None:
         missing = Finding("InvalidSweep", "error", f"{matrix.path} does not exist", hint, ("base",))
         raise CompileError([*diagnostics, matrix.document.place(missing, "Sweep")])
     arguments.paths = arguments.paths or [matrix.path]
-    return matrix, diagnostics
+    return MatrixInput(matrix, diagnostics)
 
 
 class Tally:
@@ -75,15 +75,25 @@ class Tally:
         return [self._document.place(finding, "Sweep") for finding in self._cost.findings()]
 
 
-def expand_inputs(inputs: Inputs, requested: MatrixInput) -> tuple[Inputs, Tally]:
-    """Replace the TrainJobs of the input by the trials; without trials if the base cannot be read."""
-    from trainc.features.sweeps.cost import Cost
-    from trainc.features.sweeps.matrix import replace_base
-    from trainc.startup.records import replace
+@dataclass(frozen=True, slots=True)
+class MatrixInput:
+    """The sweep of `--matrix`, and the diagnostics about its file."""
 
-    matrix, diagnostics = requested
-    documents, problems = replace_base(matrix, inputs.documents)
-    # Errors in the file of the base are reported instead.
-    diagnostics = [*diagnostics, *inputs.diagnostics, *([] if has_errors(inputs.diagnostics) else problems)]
-    inputs = replace(inputs, documents=documents, diagnostics=diagnostics)
-    return inputs, Tally(matrix, Cost(matrix.budget), inputs)
+    matrix: Matrix
+    diagnostics: list[Diagnostic]
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The TrainJob in the file of the sweep, if it is there."""
+        return () if self.matrix.template is None else (self.matrix.template,)
+
+    def expand(self, inputs: Inputs) -> tuple[Inputs, Tally]:
+        """Replace the TrainJobs of the input by the trials; without trials if the base cannot be read."""
+        from trainc.features.sweeps.cost import Cost
+        from trainc.features.sweeps.matrix import replace_base
+
+        documents, problems = replace_base(self.matrix, inputs.documents)
+        # Errors in the file of the base are reported instead.
+        more = [*self.diagnostics, *inputs.diagnostics, *([] if has_errors(inputs.diagnostics) else problems)]
+        inputs = replace(inputs, documents=documents, diagnostics=more)
+        return inputs, Tally(self.matrix, Cost(self.matrix.budget), inputs)

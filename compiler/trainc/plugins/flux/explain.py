@@ -32,7 +32,7 @@ def _setting(name: str) -> Reading:
     """Read a variable that configures Flux: the TrainJob's, else the runtime's, else Flux's default."""
 
     def read(s: Situation) -> Iterator[Ref]:
-        for i, variable in enumerate(s.job.trainer.env if s.job.trainer else ()):
+        for i, variable in enumerate(s.job.trainer.env):
             if variable["name"] == name:
                 yield TrainJobField(("spec", "trainer", "env", i, "value"))
                 return
@@ -61,7 +61,7 @@ def _word(s: Situation) -> Iterator[Ref]:
 def _original_words(s: Situation) -> Iterator[tuple[Callable[[tuple[str | int, ...]], Ref], tuple[str | int, ...]]]:
     job_trainer, trainer, container = s.job.trainer, s.info.trainer, s.info.trainer_container
     for field in ("command", "args"):
-        requested = getattr(job_trainer, field) if job_trainer else None
+        requested = getattr(job_trainer, field)
         if requested is not None:
             for i in range(len(requested)):
                 yield TrainJobField, ("spec", "trainer", field, i)
@@ -81,7 +81,7 @@ def _domain(s: Situation) -> Iterator[Ref]:
 
 def _hosts(s: Situation) -> Iterator[Ref]:
     node = s.info.pod_set_in_role(names.NODE)
-    requested = s.job.trainer.num_nodes if s.job.trainer else None
+    requested = s.job.trainer.num_nodes
     if requested is None and node is not None:
         yield JobSetField(replicated_job(node, "template", "spec", "parallelism"))
     else:

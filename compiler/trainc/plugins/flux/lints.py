@@ -14,7 +14,7 @@ _TRAINER: Path = ("spec", "trainer")
 
 
 def _flux_gpus(job: TrainJob, info: Info) -> Path | None:
-    if job.trainer is None:
+    if not job.has_trainer:
         return None
     requested = job.trainer.num_proc_per_node
     processes = requested if requested is not None else (info.policy("flux") or {})["numProcPerNode"]
@@ -23,8 +23,6 @@ def _flux_gpus(job: TrainJob, info: Info) -> Path | None:
 
 
 def _flux_flattened(job: TrainJob, info: Info) -> Path | None:
-    if job.trainer is None:
-        return None
     words = (*(job.trainer.command or ()), *(job.trainer.args or ()))
     return (*_TRAINER, "command") if any(len(word.split()) != 1 for word in words) else None
 

@@ -142,8 +142,7 @@ def cluster(job: TrainJob, info: Info) -> Cluster:
     """
     settings = _settings(job, info)
     node = info.pod_set_in_role(names.NODE)
-    requested_nodes = job.trainer.num_nodes if job.trainer else None
-    requested_processes = job.trainer.num_proc_per_node if job.trainer else None
+    requested_nodes, requested_processes = job.trainer.num_nodes, job.trainer.num_proc_per_node
     domain = subdomain(job, info) if info.gitops else job.name
     return Cluster(
         host_prefix=f"{job.name}-{node.name if node and info.gitops else names.NODE}-0",
@@ -171,7 +170,7 @@ def _settings(job: TrainJob, info: Info) -> dict[str, str]:
     for variable in container.env if container else ():
         if variable["name"] in settings and "valueFrom" not in variable:
             settings[variable["name"]] = variable.get("value", settings[variable["name"]])
-    for variable in job.trainer.env if job.trainer else ():
+    for variable in job.trainer.env:
         if variable["name"] in settings:
             settings[variable["name"]] = variable.get("value", "")
     return settings
@@ -325,12 +324,12 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield an error for a missing value without which the controller crashes."""
-    if job.trainer is None or job.trainer.num_nodes is None:
+    if job.trainer.num_nodes is None:
         yield controller_panics("a Flux job needs the number of nodes", ("spec", "trainer"))
 
 
 def _processes(job: TrainJob, policy_processes: int, info: Info) -> Iterator[Finding]:
-    requested = job.trainer.num_proc_per_node if job.trainer else None
+    requested = job.trainer.num_proc_per_node
     processes = policy_processes
     if isinstance(requested, int) and (info.release.flux_checks_trainer_processes or info.gitops):
         processes = requested
@@ -355,11 +354,9 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
 
 def _original_command(job: TrainJob, info: Info) -> tuple[str, ...]:
     """Return the command that Flux runs. The controller passes it as one unquoted word, `gitops` as separate words."""
-    trainer, container = job.trainer, info.trainer_container
+    command, args, container = job.trainer.command, job.trainer.args, info.trainer_container
     template_command = container.command if container else ()
     template_args = tuple(container.fields.get("args", ())) if container else ()
-    command = trainer.command if trainer and trainer.command is not None else None
-    args = trainer.args if trainer and trainer.args is not None else None
     if info.gitops:
         return (
             *(template_command if command is None else command),

@@ -27,8 +27,8 @@ def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Size the trainer, and set the coordinator's variables on its container, before those of the TrainJob."""
-    info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
-    if (job.trainer is None and not info.gitops) or info.trainer is None:
+    info = info.with_trainer_count(job.trainer.num_nodes)
+    if (not job.has_trainer and not info.gitops) or info.trainer is None:
         return info
     injected = (
         literal("JAX_NUM_PROCESSES", info.trainer.count),

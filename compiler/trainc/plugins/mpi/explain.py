@@ -39,7 +39,7 @@ def _pods(s: Situation) -> Iterator[Ref]:
         yield from fixed_rule("mpirun starts from one launcher")(s)
         return
     yield from nodes(s)
-    requested = s.job.trainer.num_nodes if s.job.trainer else None
+    requested = s.job.trainer.num_nodes
     if s.info.pod_set_in_role(names.LAUNCHER) is not None if s.info.gitops else (requested or 0) > 1:
         yield RuntimeField(("spec", "mlPolicy", "mpi", "runLauncherAsNode"))
 
@@ -47,7 +47,7 @@ def _pods(s: Situation) -> Iterator[Ref]:
 def _sized(s: Situation) -> str:
     if _launches(s):
         return "mpi-nodes-size-the-nodes"
-    requested = s.job.trainer.num_nodes if s.job.trainer else None
+    requested = s.job.trainer.num_nodes
     if requested is None:
         return "mpi-nodes-size-the-nodes"
     return "mpi-one-node-is-one-host" if requested == 1 and s.value == 0 else ""
@@ -78,7 +78,7 @@ def _mount(s: Situation) -> Iterator[Ref]:
 def _slots(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of slots per host: numProcPerNode, or the GPU count if that is 1 in the policy (since 2.1)."""
     yield from requesters(s, "mpi")
-    set_by_job = s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None
+    set_by_job = s.job.trainer.num_proc_per_node is not None
     if not set_by_job and s.info.release.mpi_slots_from_gpus and requested(s, "mpi") == 1:
         yield from amount(s, is_gpu)
 

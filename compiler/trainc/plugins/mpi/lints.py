@@ -33,7 +33,7 @@ def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
 def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield a warning if the TrainJob gives the launcher an image that differs from that of the nodes."""
     node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
-    image = job.trainer.image if job.trainer else None
+    image = job.trainer.image
     if node is None or launcher is None or not image or launcher.ancestor != names.TRAINER or node is info.trainer:
         return
     there = next((c.fields.get("image") for c in node.containers if c.name == node.main), None)
@@ -55,7 +55,7 @@ def _launcher_multiplied(job: TrainJob, info: Info) -> Path | None:
 def _extra_host(job: TrainJob, info: Info) -> Path | None:
     as_node = (info.policy("mpi") or {}).get("runLauncherAsNode")
     both = info.pod_set_in_role(names.LAUNCHER) and info.pod_set_in_role(names.NODE)
-    requested = job.trainer.num_nodes if job.trainer else None
+    requested = job.trainer.num_nodes
     one = requested is not None and requested <= 1
     return ("spec", "trainer", "numNodes") if as_node and both and one else None
 

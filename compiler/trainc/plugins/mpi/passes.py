@@ -90,12 +90,12 @@ def slots_per_node(job: TrainJob, info: Info) -> int:
 
 def counts_gpus(job: TrainJob, info: Info) -> bool:
     """Return whether the slots are the node's GPU count."""
-    set_by_job = job.trainer is not None and job.trainer.num_proc_per_node is not None
+    set_by_job = job.trainer.num_proc_per_node is not None
     return info.release.mpi_slots_from_gpus and not set_by_job and _requested_slots(job, info) == 1
 
 
 def _requested_slots(job: TrainJob, info: Info) -> int:
-    requested = job.trainer.num_proc_per_node if job.trainer else None
+    requested = job.trainer.num_proc_per_node
     slots: int = requested if isinstance(requested, int) else (info.policy("mpi") or {}).get("numProcPerNode", 1)
     return slots
 
@@ -110,12 +110,11 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     yield from _no_nodes(job, info, policy)
     if implementation(policy).hydra:
         yield from missing_namespace(job, implementation(policy).name)
-    trainer = job.trainer
-    if trainer is not None and isinstance(trainer.num_proc_per_node, str):
+    if isinstance(job.trainer.num_proc_per_node, str):
         yield Finding(
             "InvalidNumProcPerNode",
             "error",
-            f"numProcPerNode is {trainer.num_proc_per_node!r}; MPI needs a number of slots per node",
+            f"numProcPerNode is {job.trainer.num_proc_per_node!r}; MPI needs a number of slots per node",
             "write a number without quotes, such as numProcPerNode: 8",
             ("spec", "trainer", "numProcPerNode"),
         )
@@ -136,12 +135,12 @@ def _missing_part(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
 
     Upstream checks this only if the TrainJob sets numNodes and the launcher is a node.
     """
-    requested = job.trainer.num_nodes if job.trainer else None
+    requested = job.trainer.num_nodes
     node = info.pod_set_in_role(names.NODE)
     both = node is not None and info.pod_set_in_role(names.LAUNCHER) is not None
     nodes = requested or 1
     if info.gitops and requested is None:
-        nodes = (info.ml_policy or {}).get("numNodes", node.count if node else 1)
+        nodes = info.nodes if info.nodes is not None else node.count if node else 1
     if both or nodes < 2 or not (info.gitops or policy.get("runLauncherAsNode")):
         return
     yield Finding(
@@ -155,8 +154,7 @@ def _missing_part(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
 
 def _no_nodes(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
     """Yield an error if numNodes is 0 and the launcher is a node, because it counts as one. `gitops` only."""
-    requested = job.trainer.num_nodes if job.trainer else None
-    nodes = requested if requested is not None else (info.ml_policy or {}).get("numNodes")
+    requested, nodes = job.trainer.num_nodes, info.nodes
     if not info.gitops or not policy.get("runLauncherAsNode") or nodes is None or nodes > 0:
         return
     yield Finding(
@@ -170,7 +168,7 @@ def _no_nodes(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
 
 
 def _too_many_hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    requested = job.trainer.num_nodes if job.trainer else None
+    requested = job.trainer.num_nodes
     # Count hosts, not the requested nodes: the controller does not always size the job that the hostfile lists.
     sized = _set_size(job, info, bool(policy.get("runLauncherAsNode")))
     if hosts.is_too_large(job, sized):
@@ -196,23 +194,22 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
 def _set_size(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
     node = info.pod_set_in_role(names.NODE)
     if info.gitops:
-        return _sized_by_policy(job, info, launcher_is_node)
-    if node is None or job.trainer is None or job.trainer.num_nodes is None:
+        return _sized_by_policy(info, launcher_is_node)
+    if node is None or job.trainer.num_nodes is None:
         return info
     nodes = job.trainer.num_nodes
     return info.with_pod_set(node.with_count(max(nodes - 1, 1) if launcher_is_node else nodes))
 
 
-def _sized_by_policy(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
+def _sized_by_policy(info: Info, launcher_is_node: bool) -> Info:
     """Set sizes under `gitops`: numNodes, of the TrainJob or the policy, counts hosts and never multiplies the launcher."""
     node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
-    requested = job.trainer.num_nodes if job.trainer else None
-    nodes = requested if requested is not None else (info.ml_policy or {}).get("numNodes")
     if launcher is not None:
         info = info.with_pod_set(launcher.with_count(1))
-    if node is None or nodes is None:
+    if node is None or info.nodes is None:
         return info
-    return info.with_pod_set(node.with_count(nodes - 1 if launcher_is_node and launcher is not None else nodes))
+    starts_here = launcher_is_node and launcher is not None
+    return info.with_pod_set(node.with_count(info.nodes - 1 if starts_here else info.nodes))
 
 
 def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: int) -> PodSet:

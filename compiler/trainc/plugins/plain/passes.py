@@ -16,7 +16,7 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
 
     It also runs for XGBoost and Flux, because they do not set the TrainJob's variables themselves.
     """
-    if job.trainer is None:
+    if not job.has_trainer:
         return info
     sized = info.with_trainer_count(job.trainer.num_nodes)
     env = trainer_env(job, info.semantics)

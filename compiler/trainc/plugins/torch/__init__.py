@@ -18,12 +18,12 @@ TORCHTUNE = ("tune", "run")
 
 def calls_torchtune(job: TrainJob) -> bool:
     """Return whether the TrainJob's command is exactly torchtune's entrypoint."""
-    return job.trainer is not None and job.trainer.command == TORCHTUNE
+    return job.trainer.command == TORCHTUNE
 
 
 def _tunes(job: TrainJob, info: Info) -> bool:
     """Return whether the trainer's command, from the TrainJob or else the runtime, begins with `tune`."""
-    requested = job.trainer.command if job.trainer else None
+    requested = job.trainer.command
     container = info.trainer_container
     words = requested if requested is not None else container.command if container is not None else ()
     return info.policy("torch") is not None and tuple(words[:1]) == ("tune",)

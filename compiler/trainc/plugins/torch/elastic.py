@@ -32,7 +32,7 @@ class ElasticRange:
     metrics: Sequence[Mapping[str, Any]]
 
 
-def elastic_range(job: TrainJob, info: Info) -> ElasticRange | None:
+def elastic_range(info: Info) -> ElasticRange | None:
     """Return the range of an elastic job, or None without an elasticPolicy or under `controller` semantics.
 
     A missing bound equals the other one. Without bounds, both are the size that the job would have otherwise.
@@ -40,8 +40,7 @@ def elastic_range(job: TrainJob, info: Info) -> ElasticRange | None:
     policy = (info.policy("torch") or {}).get("elasticPolicy")
     if policy is None or not info.gitops:
         return None
-    requested = job.trainer.num_nodes if job.trainer else None
-    size = requested if requested is not None else (info.ml_policy or {}).get("numNodes")
+    size = info.nodes
     fewest, most = policy.get("minNodes"), policy.get("maxNodes")
     if fewest is None:
         fewest = most if most is not None else (1 if size is None else size)
@@ -78,7 +77,7 @@ def environment(job: TrainJob, info: Info, elastic: ElasticRange, processes: int
 
 def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield errors for a range that torchrun rejects, and warnings for fields of the policy that have no effect."""
-    elastic = elastic_range(job, info)
+    elastic = elastic_range(info)
     if elastic is None:
         return
     yield from _impossible(job, elastic)
@@ -108,7 +107,7 @@ def _impossible(job: TrainJob, elastic: ElasticRange) -> Iterator[Finding]:
     elif not elastic.fewest <= elastic.start <= elastic.most:
         message = f"numNodes {elastic.start} is outside the range from {elastic.fewest} to {elastic.most}"
         hint = "set numNodes inside the range, or remove it to start with minNodes"
-        if job.trainer is not None and job.trainer.num_nodes is not None:
+        if job.trainer.num_nodes is not None:
             yield Finding("ElasticRangeInvalid", "error", message, hint, ("spec", "trainer", "numNodes"))
         else:
             yield Finding("ElasticRangeInvalid", "error", message, hint, _NODES, about="runtime")

@@ -57,7 +57,7 @@ def _nodes(s: Situation) -> Iterator[Ref]:
 
 def _pods(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of the initial number of pods: numNodes, else the minimum of an elastic job."""
-    requested = s.job.trainer is not None and s.job.trainer.num_nodes is not None
+    requested = s.job.trainer.num_nodes is not None
     if not _is_elastic(s) or requested or "numNodes" in (s.info.ml_policy or {}):
         yield from nodes(s)
         return
@@ -67,7 +67,7 @@ def _pods(s: Situation) -> Iterator[Ref]:
 
 def _limits_then_requests(s: Situation, wanted: int | str) -> Iterator[Ref]:
     """Yield the inputs in Trainer 2.0: limits if they decide a CPU count, else requests; without requests it is 1."""
-    resources = s.job.trainer.resources_per_node if s.job.trainer else None
+    resources = s.job.trainer.resources_per_node
     if resources is None:
         yield from requesters(s, "torch", AUTO)
         return
@@ -125,7 +125,7 @@ def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
     else:
         yield from _one_or_many(s)
         knows_lora = s.info.release.torchtune_lora != "unknown"
-        if knows_lora and s.job.trainer is not None and torchtune_arguments(s.job.trainer.args or ()):
+        if knows_lora and torchtune_arguments(s.job.trainer.args or ()):
             yield TrainJobField(("spec", "trainer", "args"))
 
 
@@ -133,7 +133,7 @@ def _one_or_many(s: Situation) -> Iterator[Ref]:
     """Yield the inputs that decide between one process and several: the number of processes, or of GPUs."""
     counts_devices = s.info.release.torchtune_lora != "unknown"
     if counts_devices and gpus(resources_per_node(s.job, s.info)) == 1:
-        requested = s.job.trainer.num_proc_per_node if s.job.trainer else None
+        requested = s.job.trainer.num_proc_per_node
         yield from (FixedRule("one process and one GPU"),) if requested == 1 else devices(s)
     else:
         yield from _processes(s)

@@ -26,15 +26,15 @@ from trainc.startup.records import replace
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Size the trainer, and set torchrun's variables on its container and on every injection target."""
-    info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
+    info = info.with_trainer_count(job.trainer.num_nodes)
     pet, master = _pet_env(job, info), _master_env(job, info)
     if policy.get("elasticPolicy") is not None:
         from trainc.plugins.torch.elastic import elastic_range, environment, sized
 
-        if (elastic := elastic_range(job, info)) is not None:
+        if (elastic := elastic_range(info)) is not None:
             info = sized(info, elastic)
             pet, master = environment(job, info, elastic, processes_per_node(job, info)), ()
-    if job.trainer is not None or info.gitops:
+    if job.has_trainer or info.gitops:
         tunes = calls_torchtune(job)
         injected = (*trainer_env(job, info.semantics), *pet, *(() if tunes else master))
         if tunes and info.trainer_container is not None:

@@ -18,7 +18,7 @@ AUTO = "auto"
 
 def requested_processes(job: TrainJob, info: Info) -> int | str:
     """Return numProcPerNode of the TrainJob, else of the runtime's torch policy, else "auto"."""
-    if job.trainer and job.trainer.num_proc_per_node is not None:
+    if job.trainer.num_proc_per_node is not None:
         return job.trainer.num_proc_per_node
     requested: int | str = (info.policy("torch") or {}).get("numProcPerNode", AUTO)
     return requested
@@ -37,7 +37,7 @@ def processes_per_node(job: TrainJob, info: Info) -> int | str:
 
 def _limits_then_requests(requested: int | str, job: TrainJob) -> int | str:
     """Return the value in v2.0.1: from limits if they decide a CPU count, else from requests; without requests it is 1."""
-    resources = job.trainer.resources_per_node if job.trainer else None
+    resources = job.trainer.resources_per_node
     if resources is None:
         return requested
     answer, from_cpu = _from_list(requested, resources.get("limits"))

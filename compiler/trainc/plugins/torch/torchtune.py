@@ -41,7 +41,7 @@ def recipe_and_config(job: TrainJob, info: Info, nodes: int, processes: int | st
     arguments configure LoRA.
     """
     model = model_of(job.runtime_name)
-    lora = lora_kind(job.trainer.args or () if job.trainer else (), info)
+    lora = lora_kind(job.trainer.args or (), info)
     if nodes != 1:
         return "full_finetune_distributed", f"{model}_full_multinode" if nodes > 1 else f"{model}_full"
     counts_devices = info.release.torchtune_lora != "unknown"

@@ -31,23 +31,22 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         from trainc.plugins.torch import elastic
 
         yield from elastic.validate(job, info)
-    trainer = job.trainer
-    if trainer is None or _skips_validation(trainer, info):
+    if _skips_validation(job.trainer, info):
         return
-    yield from _unknown_word(trainer)
+    yield from _unknown_word(job.trainer)
     if calls_torchtune(job):
-        yield from _torchtune(job, trainer, info)
+        yield from _torchtune(job, job.trainer, info)
 
 
 def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
     """Return the variables of torchrun's rendezvous, including those of an elastic job if it is one."""
-    if job.trainer is None or _skips_validation(job.trainer, info):
+    if _skips_validation(job.trainer, info):
         return frozenset()
     if policy.get("elasticPolicy") is None:
         return RESERVED
     from trainc.plugins.torch import elastic
 
-    return RESERVED if elastic.elastic_range(job, info) is None else RESERVED | elastic.RESERVED
+    return RESERVED if elastic.elastic_range(info) is None else RESERVED | elastic.RESERVED
 
 
 def _skips_validation(trainer: Trainer, info: Info) -> bool:

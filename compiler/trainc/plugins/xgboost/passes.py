@@ -29,8 +29,8 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """
     if info.trainer is None:
         return info
-    info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
-    if (job.trainer is None and not info.gitops) or info.trainer is None:
+    info = info.with_trainer_count(job.trainer.num_nodes)
+    if (not job.has_trainer and not info.gitops) or info.trainer is None:
         return info
     workers = info.trainer.count * max(1, gpus(resources_per_node(job, info)))
     injected = (

@@ -227,13 +227,13 @@ def _wrong_workload(policy: Any) -> Iterator[Finding]:
 
 
 def _is_topology(constraints: Any) -> bool:
-    from trainc.pods.checks import is_key
+    from trainc.kube.names import is_label_key
 
     topology = constraints.get("topology") if isinstance(constraints, Mapping) and len(constraints) == 1 else None
     if not isinstance(topology, list) or len(topology) != 1 or not isinstance(topology[0], Mapping):
         return False
     key = topology[0].get("key")
-    return len(topology[0]) == 1 and isinstance(key, str) and is_key(key)
+    return len(topology[0]) == 1 and isinstance(key, str) and is_label_key(key)
 
 
 def _wrong_type(path: Path, expected: str, value: Any, hint: str) -> Finding:

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.findings import Path, Source
 from trainc.kube.documents import FieldPath, Json, resolve_path, stable_path
 from trainc.kube.re2 import Assertion, Character, Group, Part, Repeat, parse_re2
+from trainc.kube.selectors import Requirement, parse_selector
 from trainc.kube.strategic_merge import Copies
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
@@ -264,29 +265,10 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
-# Selects the documents for a patch: kustomize's targets and Kubernetes' label selectors.
+# Selects the documents for a patch, as kustomize's targets do.
 
 
 TARGET_FIELDS = ("group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector")
-_SET_BASED = re.compile(r"(?P<key>\S+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)")
-_EQUALITY = re.compile(r"(?P<key>[^\s=!]+)\s*(?P<op>==|=|!=)\s*(?P<values>[^\s=!]*)")
-_EXISTENCE = re.compile(r"(?P<op>!?)\s*(?P<key>[^\s=!()]+)(?P<values>)")
-# Splits at commas, except inside parentheses, where they separate values.
-_PARTS = re.compile(r"(?:[^,()]+|\([^()]*\)|[()])+")
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """A condition on a label or annotation. Empty `values` means that only existence counts."""
-
-    key: str
-    values: frozenset[str]
-    wanted: bool
-
-    def holds(self, metadata: Mapping[str, Any]) -> bool:
-        """Return whether it is met. As in Kubernetes, a missing key satisfies every negated condition."""
-        met = self.key in metadata and (not self.values or metadata[self.key] in self.values)
-        return met is self.wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,20 +318,6 @@ def exact_target(fields: Mapping[str, Any]) -> Target:
         _exactly(metadata.get("name")),
         _exactly(metadata.get("namespace")),
     )
-
-
-def parse_selector(text: str) -> tuple[Requirement, ...]:
-    """Parse a label selector: `a=b`, `a!=b`, `a in (b, c)`, `a notin (b)`, `a`, `!a`, separated by commas."""
-    return tuple(_requirement(part.strip()) for part in _PARTS.findall(text) if part.strip())
-
-
-def _requirement(text: str) -> Requirement:
-    for form in (_SET_BASED, _EQUALITY, _EXISTENCE):
-        match = form.fullmatch(text)
-        if match:
-            values = {value.strip() for value in match["values"].split(",")} if form is not _EXISTENCE else set()
-            return Requirement(match["key"], frozenset(values), match["op"] not in ("!=", "notin", "!"))
-    raise ValueError(f"{text!r} is not a valid selector requirement")
 
 
 def _exactly(value: Any) -> Pattern | None:

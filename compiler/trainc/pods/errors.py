@@ -1,4 +1,4 @@
-"""Findings for each kind of mistake in a pod: the code, a message, and a hint what to write."""
+"""The errors that several rules of pods report: the code, a message, and a hint what to write."""
 
 from __future__ import annotations
 

@@ -1,0 +1,59 @@
+"""Pods that the API server refuses although it takes their JobSet and their Jobs.
+
+Then nothing ever runs: the Job controller tries to create the pods again and again, and only an event says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from trainc.admission.jobset import read_jobset
+from trainc.findings import Finding, Severity
+from trainc.kube.documents import Json, mapping, objects
+from trainc.reading.document import label_of
+from trainc.startup.records import replace
+
+if TYPE_CHECKING:
+    from trainc.pods.admission_plugins import ClusterObjects
+
+# What a pod must have to be refused whatever the cluster holds.
+_SUSPECT = ("overhead", "priority", "preemptionPolicy", "nodeName")
+
+
+def objects_for_pods(documents: Iterable[Json]) -> ClusterObjects:
+    """Return the objects of a cluster among `documents` that decide whether it admits pods."""
+    read = list(documents)
+    if not read:  # As in most inputs.
+        return {}
+    from trainc.pods.admission_plugins import cluster_objects
+
+    return cluster_objects(read)
+
+
+def pod_refusals(
+    manifests: Sequence[Json], cluster: ClusterObjects, severity: Severity
+) -> Iterator[tuple[str, Finding]]:
+    """Yield why the API server would refuse pods of the JobSets in `manifests`, each with the label of its JobSet."""
+    for manifest in manifests:
+        if manifest.get("kind") == "JobSet":
+            for finding in _refusals(manifest, cluster):
+                yield label_of(manifest), finding if severity == "error" else replace(finding, severity=severity)
+
+
+def _refusals(jobset: Json, cluster: ClusterObjects) -> Iterator[Finding]:
+    namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
+    view = read_jobset(jobset)
+    if "ResourceQuota" in cluster:
+        from trainc.pods.quotas import count_refusals
+
+        jobs = sum(job.replicas for job in view.jobs)
+        created = {"count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": jobs}
+        quotas = [quota for (home, _), quota in sorted(cluster["ResourceQuota"].items()) if home == namespace]
+        yield from count_refusals(created, ("spec", "replicatedJobs"), quotas)
+    for job in view.jobs:
+        spec = job.pod_spec
+        if cluster or any(f in spec for f in _SUSPECT) or any("image" in v for v in objects(spec.get("volumes"))):
+            from trainc.pods.admission_plugins import refusals_of_pods
+
+            yield from refusals_of_pods(spec, job.pod_path, namespace, cluster)

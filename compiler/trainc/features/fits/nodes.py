@@ -1,0 +1,191 @@
+"""Check pods against the nodes, as kube-scheduler would, as far as the result is certain.
+
+If the nodes, even when empty, cannot hold every pod of a pod set at once, its pods will never all run together. Running
+workloads, other jobs and affinity between pods are not taken into account.
+Source: kubernetes/kubernetes pkg/scheduler/framework/plugins (nodeaffinity, tainttoleration, noderesources); Kueue adds
+the labels and tolerations of the chosen flavors to admitted pods (kubernetes-sigs/kueue pkg/podset/podset.go).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from trainc.features.fits.cluster import Flavor, Node
+from trainc.features.fits.requests import PODS, UNLIMITED, Amounts, times_in
+from trainc.features.fits.selectors import barring_taint, node_matches
+from trainc.features.fits.words import amount_with_unit, bare_amount, counted_pods, is_gpu, requests_text
+from trainc.features.fits.workload import PodSet, Workload, with_size
+from trainc.kube import names
+from trainc.kube.documents import Json
+from trainc.kube.selectors import MalformedSelector
+from trainc.startup.records import dataclass, field
+
+NO_NODE, TOO_FEW_NODES = "no-node", "too-few-nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Why a job does not fit, what to do about it, and the pod set in question.
+
+    A shortfall that is not `certain` may pass: nodes may be added or become ready.
+    """
+
+    message: str
+    hint: str
+    pod_set: str = ""
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """The nodes that accept certain pods: how many there are of each size, and why the others do not."""
+
+    rooms: list[tuple[Amounts, int]] = field(default_factory=list)
+    excluded: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def count(self) -> int:
+        """The number of nodes that accept the pods."""
+        return sum(count for _, count in self.rooms)
+
+    def held(self, one: Mapping[str, int]) -> int:
+        """How many pods with the requests `one` the empty nodes can hold at once."""
+        pod = (*one.items(), (PODS, 1))
+        return sum(count * times_in(pod, room) for room, count in self.rooms)
+
+    def largest(self, resource: str) -> int:
+        """The most of a resource that one node has."""
+        return max((room.get(resource, 0) for room, _ in self.rooms), default=0)
+
+
+class Inventory:
+    """The nodes of a cluster. Pods with the same constraints are matched with them once."""
+
+    def __init__(self, nodes: Sequence[Node], down: Sequence[Node] = ()) -> None:
+        self.nodes = nodes
+        self.down = down
+        self._usable: dict[str, Usable] = {}
+
+    def usable(self, pod: Json, flavors: Collection[Flavor] = (), *, with_down: bool = False) -> Usable:
+        """The nodes that accept a pod which was admitted with `flavors`."""
+        selector = dict(pod.get("nodeSelector") or {})
+        tolerations = [*(pod.get("tolerations") or ()), *(one for flavor in flavors for one in flavor.tolerations)]
+        for flavor in flavors:
+            selector = {**flavor.labels, **selector}
+        affinity = (pod.get("affinity") or {}).get("nodeAffinity")
+        key = repr((selector, tolerations, affinity, with_down))
+        if key not in self._usable:
+            constrained = {"nodeSelector": selector, "affinity": {"nodeAffinity": affinity}}
+            excluded: Counter[str] = Counter()
+            rooms: Counter[tuple[tuple[str, int], ...]] = Counter()
+            for node in (*self.nodes, *(self.down if with_down else ())):
+                if why := _exclusion_reason(constrained, tolerations, node):
+                    excluded[why] += 1
+                else:
+                    rooms[tuple(sorted(node.allocatable.items()))] += 1 if node.counted else UNLIMITED
+            self._usable[key] = Usable([(dict(room), count) for room, count in rooms.items()], excluded)
+        return self._usable[key]
+
+    def shortfall(
+        self,
+        workload: Workload,
+        flavors: Mapping[str, Collection[Flavor]] = {},
+        would_do: Callable[[Workload], bool] = lambda _: True,
+    ) -> tuple[str, Shortfall] | None:
+        """The first pod set that the nodes cannot hold, as (cause, reason); None if they can hold all.
+
+        `flavors` are those with which each pod set is admitted. `would_do` says whether a change may be suggested.
+        """
+        for one in workload.pod_sets:
+            chosen = flavors.get(one.name, ())
+            usable = self.usable(one.pod, chosen)
+            held = usable.held(one.scheduled)
+            if held >= one.count:
+                continue
+            certain = not self.down or self.usable(one.pod, chosen, with_down=True).held(one.scheduled) < one.count
+            where = " of flavor " + " and ".join(sorted({flavor.name for flavor in chosen})) if chosen else ""
+            if held:
+                return TOO_FEW_NODES, _too_few(one, held, where, certain=certain)
+            message = f"no node can run a pod of {one.name}: {too_small(one, usable, where)}"
+            hint = split_hint(workload, one, usable, would_do) or _NO_NODE_HINT
+            return NO_NODE, Shortfall(message, hint, one.name, certain)
+        return None
+
+
+_NO_NODE_HINT = "change the requests, tolerations or node selector of the pods, or add a node that matches"
+
+
+def _exclusion_reason(pod: Json, tolerations: Sequence[Json], node: Node) -> str:
+    """Why a node accepts no pod of a pod set, regardless of its size; empty if it does."""
+    taints = node.taints if node.ready else [t for t in node.taints if not str(t.get("key")).startswith(_CONDITION)]
+    taint = barring_taint(taints, tolerations)
+    if taint:
+        return f"taint {taint.get('key')}:{taint.get('effect')} not tolerated"
+    try:
+        matches = node_matches(pod, node.labels, node.name)
+    except MalformedSelector:
+        matches = False
+    return "" if matches else "labels do not match the node selector or affinity"
+
+
+# Taints that Kubernetes removes when the node is Ready and no longer cordoned.
+_CONDITION = "node.kubernetes.io/"
+
+
+def _too_few(one: PodSet, held: int, where: str, *, certain: bool) -> Shortfall:
+    message = (
+        f"even when empty, the nodes{where} have room for only {counted_pods(held)} of the {one.count} of {one.name}"
+    )
+    fewer = f"write numNodes: {held}" if one.step == names.TRAINER else f"reduce {one.name} to {counted_pods(held)}"
+    return Shortfall(message, f"{fewer}, or add nodes", one.name, certain)
+
+
+def too_small(one: PodSet, usable: Usable, where: str = "") -> str:
+    """Why no node has room for a single pod, with numbers."""
+    excluded = [f"{_nodes(count)}: {why}" for why, count in sorted(usable.excluded.items())]
+    if not usable.rooms:
+        return ", ".join(excluded) or "no node is Ready"
+    rest = f" ({', '.join(excluded)})" if excluded else ""
+    short = _short_resource(one.scheduled, usable)
+    if not short:
+        return f"no node{where} has room for {requests_text(1, one.scheduled, every=True)}{rest}"
+    most = bare_amount(short, usable.largest(short))
+    which = f"the only node{where}" if usable.count == 1 else f"the largest of the {usable.count} nodes{where}"
+    if usable.count >= UNLIMITED:
+        which = f"the largest node{where}"
+    return f"each requests {amount_with_unit(short, one.scheduled[short])}, and {which} has {most}{rest}"
+
+
+def _nodes(count: int) -> str:
+    return "1 node" if count == 1 else f"{count} nodes"
+
+
+def _short_resource(requested: Mapping[str, int], usable: Usable) -> str:
+    """A resource of which no node has as much as one pod requests, GPUs first; empty if there is none."""
+    short = [name for name, amount in requested.items() if amount > usable.largest(name)]
+    return min(short, key=lambda name: (not is_gpu(name), "/" not in name, name), default="")
+
+
+def split_hint(workload: Workload, one: PodSet, usable: Usable, would_do: Callable[[Workload], bool]) -> str:
+    """More and smaller pods with the same number of devices in all, if the nodes can hold those; otherwise empty."""
+    device = _short_resource(one.scheduled, usable)
+    trainers = [each for each in workload.pod_sets if each.step == names.TRAINER]
+    if "/" not in device or trainers != [one]:
+        return ""
+    before = one.scheduled[device]
+    for share in _divisors(before, usable.largest(device)):
+        count = one.count * before // share
+        # The other requests stay if they can; else each pod gets its part of them.
+        for scaled in (one.one, {name: -(-amount * share // before) for name, amount in one.one.items()}):
+            smaller = with_size(workload, one.name, count, {**scaled, device: share})
+            if usable.held({**scaled, device: share}) >= count and would_do(smaller):
+                others = {name: n for name, n in scaled.items() if n != one.one[name] and name != device}
+                parts = [f"{name}: {bare_amount(name, n)}" for name, n in ({device: share} | others).items()]
+                return f"write numNodes: {count} and, per node, {', '.join(parts)}"
+    return ""
+
+
+def _divisors(number: int, most: int) -> Iterable[int]:
+    """The divisors of a number up to `most`, largest first."""
+    return (each for each in range(min(most, number), 0, -1) if number % each == 0)

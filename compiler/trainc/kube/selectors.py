@@ -1,0 +1,125 @@
+"""Label selectors: what a requirement means, and the two forms in which selectors are written.
+
+Source: kubernetes/apimachinery pkg/labels/selector.go, pkg/apis/meta/v1/helpers.go, v0.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trainc.kube.documents import Json
+from trainc.kube.names import is_label_key, is_label_value
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+# Operator -> the fewest and the most values that it takes. Gt and Lt are for the labels of nodes only.
+OPERATORS: Mapping[str, tuple[int, int | None]] = {
+    "In": (1, None),
+    "NotIn": (1, None),
+    "Exists": (0, 0),
+    "DoesNotExist": (0, 0),
+    "Gt": (1, 1),
+    "Lt": (1, 1),
+}
+LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+_Test: TypeAlias = Callable[[Any, Sequence[str]], bool]
+_INTEGER = pattern(r"([+-]?)([0-9]+)")
+_TEXT_FORMS = (
+    pattern(r"(?P<key>\S+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)"),
+    pattern(r"(?P<key>[^\s=!]+)\s*(?P<op>==|=|!=)\s*(?P<values>[^\s=!]*)"),
+    pattern(r"(?P<op>!?)\s*(?P<key>[^\s=!()]+)(?P<values>)"),
+)
+_OPERATOR_OF = {"in": "In", "=": "In", "==": "In", "notin": "NotIn", "!=": "NotIn", "": "Exists", "!": "DoesNotExist"}
+# Splits at commas, except inside parentheses, where they separate values.
+_PARTS = pattern(r"(?:[^,()]+|\([^()]*\)|[()])+")
+
+
+class MalformedSelector(ValueError):
+    """A requirement that Kubernetes cannot parse, such as `Gt` with a value that is not a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition on a label or annotation."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def holds(self, labels: Mapping[str, Any]) -> bool:
+        """Return whether it is met. A label that is missing meets every negated condition."""
+        return _TESTS[self.operator](labels.get(self.key), self.values)
+
+
+def matches_selector(selector: Json | None, labels: Mapping[str, str]) -> bool:
+    """Return whether a LabelSelector matches: a missing one matches nothing, an empty one everything.
+
+    Raises MalformedSelector if Kubernetes cannot parse it.
+    """
+    if selector is None:
+        return False
+    expected = selector.get("matchLabels") or {}
+    if any(labels.get(key) != value for key, value in expected.items()):
+        return False
+    return all(read_requirement(each).holds(labels) for each in selector.get("matchExpressions") or ())
+
+
+def read_requirement(expression: Json) -> Requirement:
+    """Read an item of `matchExpressions`. Raises MalformedSelector if Kubernetes cannot parse it."""
+    key, operator = str(expression.get("key", "")), str(expression.get("operator"))
+    values = tuple(str(value) for value in expression.get("values") or ())
+    fewest, most = OPERATORS.get(operator, (1, 0))
+    readable = len(values) >= fewest and (most is None or len(values) <= most)
+    if operator in ("Gt", "Lt"):
+        readable = readable and int64(values[0]) is not None
+    if not readable or not is_label_key(key) or not all(map(is_label_value, values)):
+        raise MalformedSelector(f"{key} {operator} {list(values)}")
+    return Requirement(key, operator, values)
+
+
+def parse_selector(text: str) -> tuple[Requirement, ...]:
+    """Parse the form of kubectl: `a=b`, `a!=b`, `a in (b, c)`, `a notin (b)`, `a`, `!a`, separated by commas.
+
+    Raises ValueError for anything else.
+    """
+    return tuple(_parsed(part.strip()) for part in _PARTS.findall(text) if part.strip())
+
+
+def _parsed(text: str) -> Requirement:
+    found = next((match for form in _TEXT_FORMS if (match := form.fullmatch(text))), None)
+    if found is None:
+        raise ValueError(f"{text!r} is not a valid selector requirement")
+    operator = _OPERATOR_OF[found["op"]]
+    values = tuple(value.strip() for value in found["values"].split(",")) if OPERATORS[operator][0] else ()
+    return Requirement(found["key"], operator, values)
+
+
+def int64(text: object) -> int | None:
+    """Parse like Go's strconv.ParseInt(text, 10, 64); None on error. Python's int() fails for thousands of digits."""
+    found = _INTEGER.fullmatch(text) if isinstance(text, str) else None
+    if found is None or len(digits := found[2].lstrip("0") or "0") > 19:
+        return None
+    number = int(found[1] + digits)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def _compares(*, greater: bool) -> _Test:
+    def test(value: Any, values: Sequence[str]) -> bool:
+        left, right = int64(value), int64(values[0])
+        if left is None or right is None:
+            return False
+        return left > right if greater else left < right
+
+    return test
+
+
+_TESTS: Mapping[str, _Test] = {
+    "In": lambda value, values: value in values,
+    "NotIn": lambda value, values: value not in values,
+    "Exists": lambda value, _: value is not None,
+    "DoesNotExist": lambda value, _: value is None,
+    "Gt": _compares(greater=True),
+    "Lt": _compares(greater=False),
+}

@@ -1,0 +1,269 @@
+"""A dump of a cluster: the objects that `kubectl get -o yaml` prints, indexed, and lists that are written by hand.
+
+A dump rarely has everything. An object that is missing from it may exist in the cluster, unless the dump is complete for
+its kind and namespace: a list that the API server printed has all objects of the kinds in it, and a document `kind:
+Cluster` has what its author says that jobs may use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from trainc.findings import Diagnostic, Path, format_path
+from trainc.kube.documents import Json, mapping, objects
+from trainc.reading.document import Document, is_printed, items
+
+# Namespace (empty for an object of the whole cluster) and name.
+Key: TypeAlias = tuple[str, str]
+
+API, KIND = "trainc/v1alpha1", "Cluster"
+_EVERYWHERE = "*"
+
+
+class Kind(NamedTuple):
+    """A kind that is read from dumps: its API group and the name by which kubectl exports it."""
+
+    group: str
+    plural: str
+
+
+KUEUE_GROUP = "kueue.x-k8s.io"
+KINDS: Mapping[str, Kind] = {
+    "ClusterQueue": Kind(KUEUE_GROUP, "clusterqueues"),
+    "LocalQueue": Kind(KUEUE_GROUP, "localqueues"),
+    "Cohort": Kind(KUEUE_GROUP, "cohorts"),
+    "ResourceFlavor": Kind(KUEUE_GROUP, "resourceflavors"),
+    "Topology": Kind(KUEUE_GROUP, "topologies"),
+    "AdmissionCheck": Kind(KUEUE_GROUP, "admissionchecks"),
+    "WorkloadPriorityClass": Kind(KUEUE_GROUP, "workloadpriorityclasses"),
+    "Node": Kind("", "nodes"),
+    "Namespace": Kind("", "namespaces"),
+    "LimitRange": Kind("", "limitranges"),
+    "ResourceQuota": Kind("", "resourcequotas"),
+    "ServiceAccount": Kind("", "serviceaccounts"),
+    "PersistentVolumeClaim": Kind("", "persistentvolumeclaims"),
+    "ConfigMap": Kind("", "configmaps"),
+    "Secret": Kind("", "secrets"),
+    "RuntimeClass": Kind("node.k8s.io", "runtimeclasses"),
+    "PriorityClass": Kind("scheduling.k8s.io", "priorityclasses"),
+    "StorageClass": Kind("storage.k8s.io", "storageclasses"),
+    "Deployment": Kind("apps", "deployments"),
+    "CustomResourceDefinition": Kind("apiextensions.k8s.io", "customresourcedefinitions"),
+    "NodePool": Kind("karpenter.sh", "nodepools"),
+}
+
+
+class Dump:
+    """The objects of a dump, by kind and then by namespace and name.
+
+    Of a kind in `KINDS`, only objects of its API group count. `repeated` are further objects with the kind, namespace
+    and name of one before them; `nameless` are documents without a kind or a name. `problems` are about documents of
+    the kind `Cluster`.
+    """
+
+    def __init__(self, documents: Iterable[tuple[Any, str]]) -> None:
+        """Index documents. Each comes with the list in which the API server printed it; "" if it did not."""
+        self.repeated: list[Json] = []
+        self.nameless: list[Json] = []
+        self.problems: list[Diagnostic] = []
+        self._objects: dict[str, dict[Key, Json]] = {}
+        self._complete: set[tuple[str, str]] = set()
+        self._exported: set[str] = set()
+        printed: dict[str, set[tuple[str, str]]] = {}
+        by_hand = []
+        for each, listing in documents:
+            if not isinstance(each, Mapping):
+                continue
+            if each.get("kind") == KIND and each.get("apiVersion") == API:
+                by_hand.append(_HandWritten(each))
+            elif (kind := self._add(each)) and listing:
+                printed.setdefault(listing, set()).add((kind, _key(each)[0]))
+        for listed in printed.values():
+            # A list with objects of several namespaces is of all namespaces; otherwise it may be of that one alone.
+            everywhere = len({namespace for _, namespace in listed if namespace}) > 1
+            self._complete |= {(kind, _EVERYWHERE if everywhere else namespace) for kind, namespace in listed}
+        for written in by_hand:
+            for each in written.objects:  # What was exported takes precedence.
+                self._objects.setdefault(each["kind"], {}).setdefault(_key(each), each)
+            self._complete |= written.complete
+            self.problems += written.problems
+
+    @classmethod
+    def of_documents(cls, documents: Iterable[Document]) -> Dump:
+        """The dump in documents that were read from files."""
+        return cls((document.data, document.listing) for document in documents)
+
+    @classmethod
+    def of_objects(cls, documents: Iterable[Any]) -> Dump:
+        """The dump in single objects and Lists."""
+        return cls(
+            (item, f"list {number}" if is_printed(document) else "")
+            for number, document in enumerate(documents)
+            for _, item in items(document)
+        )
+
+    def of(self, kind: str) -> Mapping[Key, Json]:
+        """The objects of a kind."""
+        return self._objects.get(kind, {})
+
+    def every(self, kind: str) -> list[Json]:
+        """The objects of a kind, including those without a name."""
+        return [*self.of(kind).values(), *(each for each in self.nameless if each.get("kind") == kind)]
+
+    def get(self, kind: str, namespace: str, name: str) -> Json | None:
+        """The object of that kind, namespace (empty for one of the whole cluster) and name."""
+        return self.of(kind).get((namespace, name))
+
+    def names(self, kind: str, namespace: str = "") -> list[str]:
+        """The names of the objects of a kind in a namespace, or of the whole cluster, sorted."""
+        return sorted(name for where, name in self.of(kind) if where == namespace)
+
+    def is_complete(self, kind: str, namespace: str = "") -> bool:
+        """Whether an object of that kind and namespace that is not in the dump does not exist in the cluster."""
+        return (kind, namespace) in self._complete or (kind, _EVERYWHERE) in self._complete
+
+    def covers(self, kind: str, namespace: str = "") -> bool:
+        """Whether a kind was exported at all, or is listed by hand for that namespace."""
+        return kind in self._exported or self.is_complete(kind, namespace)
+
+    def images(self) -> Iterator[str]:
+        """The images of all containers in Deployments, which show what is installed."""
+        for deployment in self.every("Deployment"):
+            template = mapping(mapping(deployment.get("spec")).get("template"))
+            for container in objects(mapping(template.get("spec")).get("containers")):
+                yield str(container.get("image") or "")
+
+    def _add(self, each: Json) -> str:
+        """Add an object and return its kind; empty if it does not count."""
+        kind, key = each.get("kind"), _key(each)
+        if not isinstance(kind, str) or not key[1]:
+            self.nameless.append(each)
+            return ""
+        if kind in KINDS and "apiVersion" in each and group_of(each) != KINDS[kind].group:
+            return ""
+        self._exported.add(kind)
+        if self._objects.setdefault(kind, {}).setdefault(key, each) is not each:
+            self.repeated.append(each)
+        return kind
+
+
+def group_of(each: Json) -> str:
+    """The API group of an object; empty for the core API."""
+    return str(each.get("apiVersion") or "").rpartition("/")[0]
+
+
+def label_of(each: Json) -> str:
+    """The name of an object in diagnostics: `ClusterQueue team-a`."""
+    namespace, name = _key(each)
+    return f"{each['kind']} {namespace}/{name}" if namespace else f"{each['kind']} {name}".rstrip()
+
+
+def _key(each: Json) -> Key:
+    metadata = mapping(each.get("metadata"))
+    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+# What a document `kind: Cluster` lists for a namespace, and for the whole cluster. A list has names; that of Secrets and
+# ConfigMaps may be a mapping instead, from each name to its keys.
+_OF_NAMESPACE = {
+    "queues": "LocalQueue",
+    "claims": "PersistentVolumeClaim",
+    "secrets": "Secret",
+    "configMaps": "ConfigMap",
+    "serviceAccounts": "ServiceAccount",
+}
+_OF_CLUSTER = {
+    "priorityClasses": "PriorityClass",
+    "runtimeClasses": "RuntimeClass",
+    "storageClasses": "StorageClass",
+}
+_TOP = ("apiVersion", "kind", "metadata", "namespaces", "nodes", *_OF_CLUSTER)
+_NODE_TYPE = ("name", "count", "allocatable", "labels", "taints")
+_MOST_NODES = 100_000
+# The kubelet's default.
+_PODS_PER_NODE = "110"
+# On a node that stands for an unknown number of nodes of its type.
+UNCOUNTED = "trainc/uncounted"
+
+
+class _HandWritten:
+    """The objects that a document `kind: Cluster` lists, and the kinds and namespaces for which it is complete."""
+
+    def __init__(self, document: Json) -> None:
+        self.objects: list[Json] = []
+        self.complete: set[tuple[str, str]] = set()
+        self.problems: list[Diagnostic] = []
+        self._label = label_of(document)
+        self._check_keys(document, _TOP, ())
+        for key, kind in _OF_CLUSTER.items():
+            if key in document:
+                self._names(kind, "", document[key], (key,))
+        for namespace, listed in self._mapping(document.get("namespaces"), ("namespaces",)).items():
+            path: Path = ("namespaces", str(namespace))
+            self._make("Namespace", "", str(namespace))
+            known = self._mapping(listed, path)
+            self._check_keys(known, tuple(_OF_NAMESPACE), path)
+            for key, kind in _OF_NAMESPACE.items():
+                if key in known:
+                    self._names(kind, str(namespace), known[key], (*path, key))
+        if "nodes" in document:
+            self.complete.add(("Node", ""))
+        for i, node_type in enumerate(self._list(document.get("nodes"), ("nodes",))):
+            self._nodes(self._mapping(node_type, ("nodes", i)), ("nodes", i))
+
+    def _make(self, kind: str, namespace: str, name: str) -> dict[str, Any]:
+        metadata = {"namespace": namespace, "name": name} if namespace else {"name": name}
+        made: dict[str, Any] = {"kind": kind, "metadata": metadata}
+        self.objects.append(made)
+        return made
+
+    def _names(self, kind: str, namespace: str, listed: Any, path: Path) -> None:
+        keys = listed if isinstance(listed, Mapping) and kind in ("Secret", "ConfigMap") else {}
+        for i, name in enumerate(keys or self._list(listed, path)):
+            if not isinstance(name, str) or not name:
+                self._problem((*path, i), "a name is a string")
+                continue
+            made = self._make(kind, namespace, name)
+            if keys.get(name) is not None:
+                made["data"] = {str(key): "" for key in self._list(keys[name], (*path, name))}
+        self.complete.add((kind, namespace))
+
+    def _nodes(self, node_type: Json, path: Path) -> None:
+        self._check_keys(node_type, _NODE_TYPE, path)
+        name, count = node_type.get("name"), node_type.get("count")
+        if not isinstance(name, str) or not name:
+            self._problem(path, "a type of nodes needs a name")
+        elif count is not None and (type(count) is not int or not 0 <= count <= _MOST_NODES):
+            self._problem((*path, "count"), f"the count is a number from 0 to {_MOST_NODES:,}")
+        else:
+            room = {"pods": _PODS_PER_NODE, **self._mapping(node_type.get("allocatable"), (*path, "allocatable"))}
+            labels = self._mapping(node_type.get("labels"), (*path, "labels"))
+            for number in range(1 if count is None else count):
+                node = self._make("Node", "", f"{name}-{number}")
+                node["metadata"]["labels"] = {"kubernetes.io/hostname": f"{name}-{number}", **labels}
+                node["metadata"]["annotations"] = {UNCOUNTED: "true"} if count is None else {}
+                node["spec"] = {"taints": node_type.get("taints") or []}
+                node["status"] = {"allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
+
+    def _mapping(self, value: Any, path: Path) -> Json:
+        if value is not None and not isinstance(value, Mapping):
+            self._problem(path, "this is not a mapping")
+        return mapping(value)
+
+    def _list(self, value: Any, path: Path) -> Sequence[Any]:
+        if value is not None and not isinstance(value, list):
+            self._problem(path, "this is not a list")
+        return value if isinstance(value, list) else ()
+
+    def _check_keys(self, value: Json, known: Sequence[str], path: Path) -> None:
+        from trainc.findings.text import did_you_mean
+
+        for key in value:
+            if key not in known:
+                hint = did_you_mean(str(key), known) or f"known keys: {', '.join(known)}"
+                self._problem((*path, str(key)), "unknown key", hint)
+
+    def _problem(self, path: Path, message: str, hint: str = "`trainc help fits` has an example") -> None:
+        found = Diagnostic("SnapshotUnreadable", "error", message, hint, self._label, format_path(path))
+        self.problems.append(found)

@@ -1,0 +1,91 @@
+"""Any feature can be deleted: with its folder gone, the compiler and the other commands are as before."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import trainc
+from trainc.features import FEATURES, Feature
+
+PACKAGE = Path(trainc.__file__).parent
+JOB = Path(__file__).parent / "cases" / "torch-llm-pretrain.yaml"
+COMMANDS = ("build", "check", "explain")
+
+
+def linked(target: Path, hidden: set[str]) -> Path:
+    """A copy of the package without the folders of some features; the other files are links."""
+    package = target / "trainc"
+    (package / "features").mkdir(parents=True)
+    for source in PACKAGE.iterdir():
+        if source.name != "features":
+            (package / source.name).symlink_to(source)
+    for source in (PACKAGE / "features").iterdir():
+        if source.name == "__init__.py":
+            # The table looks for the folders beside its own file.
+            shutil.copy(source, package / "features" / source.name)
+        elif source.name not in hidden:
+            (package / "features" / source.name).symlink_to(source)
+    catalog = PACKAGE.parents[1] / "runtimes"
+    if catalog.is_dir():
+        (target.parent / "runtimes").symlink_to(catalog)
+    return target
+
+
+def trainc_in(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(path), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-P", "-m", "trainc", *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[str, str]:
+    """What the commands print with all features."""
+    found = {}
+    for command in COMMANDS:
+        done = subprocess.run(
+            [sys.executable, "-m", "trainc", command, str(JOB), "--release", "2.3"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found[command] = done.stdout + done.stderr
+    return found
+
+
+def works_without(path: Path, whole: dict[str, str]) -> None:
+    for command in COMMANDS:
+        done = trainc_in(path, command, str(JOB), "--release", "2.3")
+        assert (done.returncode, done.stdout + done.stderr) == (0, whole[command])
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+def test_without_its_folder_the_rest_works(feature: Feature, tmp_path: Path, whole: dict[str, str]) -> None:
+    path = linked(tmp_path / "compiler", {feature.name})
+    works_without(path, whole)
+    overview = trainc_in(path, "--help").stdout
+    names = [line.split()[0] for line in overview.splitlines() if line.startswith("  ")]
+    assert "build" in names
+    assert feature.command not in names
+    if feature.command:
+        gone = trainc_in(path, feature.command, "--help")
+        assert (gone.returncode, "unknown command" in gone.stderr) == (2, True)
+    for name in feature.public:
+        asked = [sys.executable, "-P", "-c", f"import trainc; trainc.{name}"]
+        environment = {**os.environ, "PYTHONPATH": str(path)}
+        done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+        assert f"has no attribute '{name}'" in done.stderr
+
+
+def test_the_compiler_works_without_any_feature(tmp_path: Path, whole: dict[str, str]) -> None:
+    works_without(linked(tmp_path / "compiler", {feature.name for feature in FEATURES}), whole)
+
+
+def test_every_folder_of_features_has_its_entry() -> None:
+    folders = {path.name for path in (PACKAGE / "features").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == {feature.name for feature in FEATURES}
