@@ -16,7 +16,7 @@ from trainc.features import added
 from trainc.findings import Diagnostic, Finding, Severity, has_errors
 from trainc.kube.documents import Json
 from trainc.pipeline.inputs import Inputs, Step
-from trainc.pipeline.session import Judge, Session
+from trainc.pipeline.session import Judge, Outcome, Session
 from trainc.project.configuration import FILE_NAME
 from trainc.reading.document import Document
 from trainc.reading.opening import read_bounded
@@ -24,6 +24,7 @@ from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
     from trainc.emit.yaml_writer import Form
+    from trainc.output.keeping import Keeping
     from trainc.pipeline.fragments import Fragment
 
 
@@ -87,6 +88,7 @@ class Run:
     step: Step = _ignore_progress
     diagnostics: list[Diagnostic] = field(default_factory=list)
     tally: Tally | None = None
+    keeping: Keeping | None = None
     compiled: int = 0
 
     @property
@@ -100,16 +102,21 @@ class Run:
         return self.inputs.files
 
     def texts(self, form: Form) -> Iterator[tuple[str, str, bytes, str]]:
-        """(namespace, name, output, file) of every job that compiles."""
+        """(namespace, name, output, file) of every job that compiles, or is kept as built."""
         from trainc.emit.yaml_writer import text_of
 
         for job in self.jobs():
-            yield job.namespace, job.name, text_of(job.manifests, form), job.file
+            rendered = None if self.keeping is None else self.keeping.rendered.get((job.namespace, job.name))
+            text = text_of(job.manifests, form) if rendered is None else rendered.text.encode()
+            yield job.namespace, job.name, text, job.file
 
     def jobs(self) -> Iterator[CompiledJob]:
-        """Every job that compiles, ordered by (namespace, name); errors in the others are added to `diagnostics`."""
+        """Every job that compiles or is kept as built, ordered by (namespace, name), as it will be in git.
+
+        Errors in the others are added to `diagnostics`.
+        """
         total = sum(document.data.get("kind") in _JOB_KINDS for document in self.inputs.documents)
-        for job, found in self.session.compile_each():
+        for job, found in self._outcomes():
             self.diagnostics += found if self.tally is None else self.tally.without_repetitions(found)
             if job is not None:
                 self.compiled += 1
@@ -119,6 +126,23 @@ class Run:
                 yield job
         if self.tally is not None:
             self.diagnostics += self.session.rules(self.tally.diagnostics(), True)
+        if self.keeping is not None:
+            self.diagnostics += self.keeping.diagnostics()
+
+    def _outcomes(self) -> Iterator[Outcome]:
+        if self.keeping is None:
+            return self.session.compile_each()
+        from trainc.cli.kept import with_refused
+
+        return with_refused(self.session, self.keeping, self.inputs.documents)
+
+    def as_built(self) -> list[Diagnostic]:
+        """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
+        if self.keeping is None or not self.keeping.kept:
+            return []
+        from trainc.cli.kept import causes_of
+
+        return self.session.rules([cause.diagnostic() for cause in causes_of(self.session, self.keeping)], False)
 
 
 def read_stdin(settings: Settings, streams: Streams) -> bytes:
@@ -135,11 +159,14 @@ def start(  # noqa: PLR0913 - all but three go by their names
     step: Step = _ignore_progress,
     matrix: MatrixInput | None = None,
     cluster: Iterable[Json] = (),
+    output: str | None = None,
+    choices: Arguments | None = None,
 ) -> Run:
     """Read the input of a command without entering the folder `skip`. Some commands handle fragments themselves.
 
     `step` receives the progress of reading and compiling. With a `matrix`, its trials replace the TrainJobs. `cluster`
-    are objects of the cluster by which pods are judged.
+    are objects of the cluster by which pods are judged. Jobs whose rendered file in the folder `output` is kept as built
+    count as they are in that file; a build has `choices`.
     """
     inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=matrix.documents if matrix is not None else ())
     tally = None
@@ -147,12 +174,35 @@ def start(  # noqa: PLR0913 - all but three go by their names
         inputs, tally = matrix.expand(inputs)
     rules = settings.policy(stdin)
     judge, problems = judge_of(settings, inputs.documents)
+    keeping = kept_in(output, settings, inputs.documents, choices)
     session = Session.of(
-        inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules, judge, cluster
+        inputs.documents,
+        inputs.runtime_sources,
+        settings.options,
+        inputs.catalog,
+        place,
+        rules,
+        judge,
+        cluster,
+        None if keeping is None else keeping.hold,
     )
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     found = rules([*inputs.diagnostics, *problems, *skipped], True)
-    return Run(settings, inputs, session, Files(stdin), step, found, tally)
+    return Run(settings, inputs, session, Files(stdin), step, found, tally, keeping)
+
+
+def kept_in(
+    folder: str | None, settings: Settings, documents: Sequence[Document], choices: Arguments | None = None
+) -> Keeping | None:
+    """Who decides which files of an output folder are kept as built; None if trainc.yaml has all jobs rebuilt."""
+    chooses = choices is not None and (choices.rebuild or choices.keep)
+    if folder is None or settings.configuration.rebuild != "changed-jobs":
+        if chooses:
+            raise UsageError("--rebuild and --keep need an output folder, and `rebuild: changed-jobs` in trainc.yaml")
+        return None
+    from trainc.cli.kept import keeping_in
+
+    return keeping_in(folder, settings, documents, choices)
 
 
 def read_matrix(arguments: Arguments) -> MatrixInput | None:

@@ -132,8 +132,9 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "info": "DeadlineMoved LabelOverridden SealedSecretTrimmed SecretNeeded",
     },
     "output": {
-        "error": "FileInTheWay InterruptedBuild SourceSkipped",
-        "info": "FilesKept",
+        "error": "FileInTheWay ForeignFile InterruptedBuild KeepOrRebuild KeptNotProven NoBase SourceSkipped",
+        "warning": "KeptCannotRebuild",
+        "info": "AdoptedFile FilesKept KeptAsBuilt",
     },
     "migrate": {
         "error": "CannotMigrate InvalidTrainingJob",

@@ -32,6 +32,9 @@ Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 Place: TypeAlias = Callable[[Result, ValidDocument, Sequence[Document], Options], list[Diagnostic]]
 # Checks the objects of one job, such as against policies, and returns findings, each with the label of its object.
 Judge: TypeAlias = Callable[[Sequence[Manifest]], Sequence[tuple[str, Finding]]]
+# Maps a namespace, a name and what the job compiles to (None if it does not) to the objects of a rendered file that is
+# kept as built; None if what the job compiles to counts.
+Hold: TypeAlias = Callable[[str, str, "Sequence[Manifest] | None"], "Sequence[Manifest] | None"]
 
 
 def place_at_home(
@@ -60,6 +63,7 @@ class Session:
     judge: Judge | None = None
     cluster: ClusterObjects = field(default_factory=dict)
     pods: Severity = "warning"
+    hold: Hold | None = None
     # A cache of work that jobs with the same runtime share.
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
 
@@ -74,6 +78,7 @@ class Session:
         rules: Rules = keep_severities,
         judge: Judge | None = None,
         cluster: Iterable[Json] | None = None,
+        hold: Hold | None = None,
     ) -> Session:
         """Create a session. Runtimes are looked up in `documents`, then each of `runtime_sources`, then `catalog`.
 
@@ -85,7 +90,7 @@ class Session:
         cache = None if catalog is None else CatalogCache(catalog, release.minor, options)
         around = objects_for_pods(chain(cluster or (), (document.data for document in index.others)))
         pods: Severity = "error" if cluster is not None and options.semantics == "gitops" else "warning"
-        return cls(options, release, with_catalog(index, cache), cache, place, rules, judge, around, pods)
+        return cls(options, release, with_catalog(index, cache), cache, place, rules, judge, around, pods, hold)
 
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """Return a copy of the session with the TrainJobs of `documents`, and their diagnostics, instead of its own."""
@@ -115,28 +120,39 @@ class Session:
         Returns the compiled job, or None if it has errors, and its diagnostics.
         """
         result = compile_job(job, self.index, self.release, self.options, observer, self._apply_rules, self.prepared)
+        metadata, objects = job.data["metadata"], result.objects
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        held = None if self.hold is None else self.hold(namespace, name, objects and objects.manifests)
+        if held is None:
+            diagnostics = self._diagnostics(job, result, self.judge)
+            if objects is None or has_errors(diagnostics):
+                return None, diagnostics
+            return CompiledJob(namespace, name, objects.manifests, objects.secrets, job.document.file), diagnostics
+        from trainc.output.keeping import kept_despite
+
+        diagnostics = kept_despite(job.label, self._diagnostics(job, result, None))
+        if self.judge is not None:
+            diagnostics += self.rules([job.place_built(*found) for found in self.judge(held)], False)
+        secrets = () if objects is None else objects.secrets
+        kept = CompiledJob(namespace, name, tuple(held), secrets, job.document.file)
+        return (None if has_errors(diagnostics) else kept), diagnostics
+
+    def _diagnostics(self, job: ValidDocument, result: Result, judge: Judge | None) -> list[Diagnostic]:
+        """Return what is wrong with a job's documents, and what the cluster would refuse of its objects."""
         diagnostics = self._apply_rules(result)
-        if result.objects is not None and (found := self._judged(result.objects.manifests)):
-            result.objects = replace(result.objects, object_findings=(*result.objects.object_findings, *found))
-        metadata = job.data["metadata"]
+        if result.objects is not None:
+            manifests = result.objects.manifests
+            found = [
+                *pod_refusals(manifests, self.cluster, self.pods),
+                *(judge(manifests) if judge is not None else ()),
+            ]
+            if found:
+                found = [*result.objects.object_findings, *found]
+                result.objects = replace(result.objects, object_findings=tuple(found))
         if result.object_findings:
             placed = self.place(result, job, self.index.others, self.options)
-            diagnostics += self.rules(_without_hash(placed, result, metadata["name"]), False)
-        if result.objects is None or has_errors(diagnostics):
-            return None, diagnostics
-        compiled = CompiledJob(
-            metadata.get("namespace", ""),
-            metadata["name"],
-            result.objects.manifests,
-            result.objects.secrets,
-            job.document.file,
-        )
-        return compiled, diagnostics
-
-    def _judged(self, manifests: Sequence[Manifest]) -> list[tuple[str, Finding]]:
-        """Return what the cluster would refuse of a job's objects, apart from JobSet's admission."""
-        found = list(pod_refusals(manifests, self.cluster, self.pods))
-        return found if self.judge is None else [*found, *self.judge(manifests)]
+            diagnostics += self.rules(_without_hash(placed, result, job.data["metadata"]["name"]), False)
+        return diagnostics
 
     def _apply_rules(self, result: Result) -> list[Diagnostic]:
         """Return the diagnostics of a job's documents; rules can ignore only findings that do not prevent compilation."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from trainc.findings import CompileError, Diagnostic, Path, format_path
 from trainc.findings.policy import RULES_SCHEMA, Problem, Rule, read_rules
@@ -20,6 +20,7 @@ from trainc.startup.records import dataclass, field, replace
 
 
 FILE_NAME = "trainc.yaml"
+Rebuild: TypeAlias = Literal["changed-jobs", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Configuration:
     gang: Gang | None = None
     kubernetes: str | None = None
     output: str | None = None
+    rebuild: Rebuild = "all"
+    adopted: tuple[str, ...] = ()
     cluster: str | None = None
     policies: tuple[str, ...] = ()
     exclude: Exclude = Exclude()
@@ -90,6 +93,7 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration =
     values |= {_FIELDS.get(key, key): tuple(data[key]) for key in _LISTS if key in data}
     values |= {key: os.path.join(folder, data[key]) for key in _PLACES if key in data}
     values["exclude"] = Exclude(folder, (*around.exclude.globs, *values.get("exclude", ())))
+    values["adopted"] = (*around.adopted, *values.get("adopted", ()))
     if "delivery" in data and "syncOptions" not in data and data["delivery"] != around.delivery:
         values["sync_options"] = None  # They belong to a different tool.
     values["rules"] = (*around.rules, *read_rules(data.get("rules", {}), ("rules",), folder)[0])
@@ -158,7 +162,7 @@ def _wrong(document: Document, path: Path, message: str, hint: str) -> Diagnosti
 
 _PATHS = ("sources", "runtimes", "overlay", "policies")
 _PLACES = ("output", "cluster")
-_LISTS = ("syncOptions", "plugins", "exclude")
+_LISTS = ("syncOptions", "plugins", "exclude", "adopted")
 # Keys that differ from the name of their field.
 _FIELDS = {"syncOptions": "sync_options", "keygenImage": "keygen_image", "nameHash": "name_hash"}
 
@@ -259,6 +263,13 @@ KEYS: tuple[Key, ...] = (
     Key("policies", "Folders with the cluster's ValidatingAdmissionPolicies and their bindings.", _TEXTS, _is_texts),
     Key("plugins", "Plugins of other distributions to use, by name.", _TEXTS, _is_texts),
     Key("output", "The folder for the manifests, one file per TrainJob.", _TEXT, _A_FOLDER),
+    Key(
+        "rebuild",
+        "What a build compiles again: jobs whose TrainJob has changed, or all.",
+        {"enum": list(get_args(Rebuild))},
+        _one_of(*get_args(Rebuild)),
+    ),
+    Key("adopted", "Globs of rendered files that trainc may keep although it did not compile them.", _TEXTS, _is_texts),
     Key("cluster", "The folder with a snapshot of queues and nodes, for `trainc fits`.", _TEXT, _A_FOLDER),
     Key("exclude", "Globs, as in .gitignore, of files and folders that are not read.", _TEXTS, _is_texts),
     Key(

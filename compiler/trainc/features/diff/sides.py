@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from trainc.cli.command import Arguments, Streams, UsageError
+from trainc.cli.revisions import copy_of_revision, here
 from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.emit.name_hash import name_in_file
@@ -26,7 +26,7 @@ from trainc.project.configuration import FILE_NAME, read_configuration
 from trainc.project.dialects import claimed_by, is_trainer_document
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, is_overlay_folder, read_paths
-from trainc.reading.git import Repository, commit_of, repository_of, write_revision
+from trainc.reading.git import Repository, commit_of
 from trainc.reading.opening import is_inside
 from trainc.schema import check
 from trainc.startup.records import dataclass, field, replace
@@ -254,7 +254,7 @@ def look_up(*sides: Side) -> None:
     """Raise CompileError early if a revision cannot be read, before any folders are walked."""
     for side in sides:
         if side.revision is not None:
-            commit_of(_here(), side.revision)
+            commit_of(here(), side.revision)
 
 
 def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
@@ -290,7 +290,7 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
 
 
 def _in_working_tree(path: str) -> str:
-    repository = _here()
+    repository = here()
     return os.path.relpath(os.path.join(repository.top, _from_top(path, repository)))
 
 
@@ -301,32 +301,17 @@ def _from_top(path: str | None, repository: Repository) -> str:
     return os.path.normpath(path or ".")
 
 
-def _here() -> Repository:
-    return repository_of(".")
-
-
 @contextmanager
 def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[tuple[Arguments, str]]:
     """The current folder as of a revision: the arguments adapted to it, and its path relative to the root."""
-    repository = _here()
-    with tempfile.TemporaryDirectory(prefix="trainc-diff-") as folder:
-        tree = os.path.join(os.path.realpath(folder), "tree")
-        here = os.path.join(tree, repository.prefix)
-        os.makedirs(here)
-        # Marks the root of the repository, as in the working tree.
-        os.mkdir(os.path.join(tree, ".git"))
-        limits = limits_of(arguments)
-        only = [] if path is None else _requested_paths(_from_top(path, repository))
-        links = write_revision(repository, revision, tree, limits, only)
-        moved = Arguments(**vars(arguments))
+    repository = here()
+    only = [] if path is None else _requested_paths(_from_top(path, repository))
+    with copy_of_revision(revision, arguments, only) as copy:
+        moved = copy.arguments
         moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
-        moved.config = arguments.config and _moved(arguments.config, repository)
-        for name in ("runtimes", "overlay"):
-            setattr(moved, name, [_moved(p, repository) for p in getattr(arguments, name) or ()] or None)
-        with chdir(here):
-            if only and (links or _refers_to_more(moved, limits)):
-                write_revision(repository, revision, tree, limits)
-            yield moved, repository.prefix
+        if only and (copy.links or _refers_to_more(moved, limits_of(moved))):
+            copy.complete()
+        yield moved, repository.prefix
 
 
 def _requested_paths(path: str) -> list[str]:
@@ -348,14 +333,6 @@ def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
     except CompileError:
         return True  # Reported later.
     return bool(configuration.overlay or configuration.runtimes)
-
-
-def _moved(path: str, repository: Repository) -> str:
-    """The path of a file in the copy of the current folder; a path outside the repository is unchanged."""
-    inside = os.path.relpath(os.path.realpath(path), os.path.realpath(repository.top))
-    if inside.startswith(os.pardir):
-        return os.path.abspath(path)
-    return os.path.relpath(inside, repository.prefix or ".")
 
 
 def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:

@@ -1,0 +1,193 @@
+"""What the commands share about jobs that are kept as built: which files stay, and what has changed since they were built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from trainc.cli.command import Arguments, UsageError
+from trainc.cli.reporting import counted_noun
+from trainc.cli.settings import Settings
+from trainc.compilation import CompiledJob
+from trainc.emit.name_hash import ALPHABET, LENGTH
+from trainc.findings import Diagnostic, Source
+from trainc.kube.releases import NEWEST_RELEASE
+from trainc.options import Options
+from trainc.output.folder import file_name, text_at
+from trainc.output.keeping import BuildLine, Choices, JobKey, Keeping, Rendered, digest_of, kept_despite
+from trainc.pipeline.session import Outcome, Session
+from trainc.pipeline.valid_document import ValidDocument
+from trainc.project.dialects import is_trainer_document
+from trainc.reading.document import Document, label_of
+from trainc.reading.yaml_reader import read_documents
+from trainc.startup.records import dataclass, replace
+
+_JOB_KINDS = ("TrainJob", "TrainingJob")
+_SOME = 3
+
+
+def keeping_in(
+    folder: str | None, settings: Settings, documents: Iterable[Document], arguments: Arguments | None = None
+) -> Keeping | None:
+    """The rendered files of `folder` that stay as built; None if trainc.yaml does not set `rebuild: changed-jobs`.
+
+    `arguments` are those of a build. Raises UsageError if they name jobs that do not exist.
+    """
+    choices = Choices() if arguments is None else Choices(tuple(arguments.rebuild or ()), tuple(arguments.keep or ()))
+    if folder is None or settings.configuration.rebuild != "changed-jobs":
+        if choices != Choices():
+            raise UsageError("--rebuild and --keep need an output folder and `rebuild: changed-jobs` in trainc.yaml")
+        return None
+    from trainc import __version__
+
+    digests = digests_of(documents, settings.options)
+    if unused := choices.unused(digests):
+        from trainc.findings.text import did_you_mean
+
+        known = [name for job in digests for name in (job[1], "/".join(job))]
+        raise UsageError(f"there is no TrainJob {unused[0]}; {did_you_mean(unused[0], known) or 'check the name'}")
+    keeping = Keeping(
+        folder,
+        digests,
+        __version__,
+        settings.options.release or NEWEST_RELEASE,
+        lambda path: text_at(folder, path),
+        choices=choices,
+        limits=settings.options.limits,
+    )
+    if arguments is not None and choices.keep:
+        from trainc.cli.proving import carried
+
+        keeping.carry = carried(folder, [file_name(*key) for key in digests], settings, arguments)
+    return keeping
+
+
+def digests_of(documents: Iterable[Document], options: Options) -> dict[JobKey, str]:
+    """The digest of every TrainJob, by namespace and name."""
+    return {key: digest_of(document.data) for key, document in _trainjobs(documents, options)}
+
+
+def _trainjobs(documents: Iterable[Document], options: Options) -> Iterator[tuple[JobKey, Document]]:
+    for document in documents:
+        metadata = document.data.get("metadata")
+        if (
+            document.data.get("kind") in _JOB_KINDS
+            and is_trainer_document(document.data)
+            and isinstance(metadata, dict)
+        ):
+            yield (str(metadata.get("namespace") or options.namespace or ""), str(metadata.get("name"))), document
+
+
+def with_refused(session: Session, keeping: Keeping, documents: Iterable[Document]) -> Iterator[Outcome]:
+    """The outcomes of a session, and kept jobs whose TrainJob is refused before it is compiled."""
+    valid = set(map(_key, session.jobs))
+    refused: dict[str, CompiledJob] = {}
+    for key, document in _trainjobs(documents, session.options):
+        if key not in valid and (held := keeping.hold(*key, None)) is not None:
+            refused[label_of(document.data)] = CompiledJob(*key, tuple(held), file=document.file)
+    for job, found in session.compile_each():
+        yield job, [d for d in found if d.object not in refused]
+        for label in dict.fromkeys(d.object for d in found if d.object in refused):
+            yield refused[label], kept_despite(label, [d for d in found if d.object == label])
+
+
+def _key(job: ValidDocument) -> JobKey:
+    return job.data["metadata"].get("namespace", ""), job.data["metadata"]["name"]
+
+
+# What has changed since the kept files were built.
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why kept jobs would be compiled to something else: lines of a file, or else a reason in words."""
+
+    jobs: tuple[str, ...]
+    lines: tuple[Source, ...] = ()
+    reason: str = ""
+
+    @property
+    def count(self) -> str:
+        """The jobs in a sentence."""
+        return f"{counted_noun(len(self.jobs), 'job')} {'is' if len(self.jobs) == 1 else 'are'} kept as built"
+
+    @property
+    def place(self) -> str:
+        """The first line that has changed."""
+        return f"{self.lines[0].file}:{self.lines[0].line}" if self.lines else ""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in one sentence."""
+        return f"{self.count}; {self.reason or f'{self.place} has changed since'}"
+
+    def diagnostic(self) -> Diagnostic:
+        """The cause at its line."""
+        names = ", ".join(self.jobs[:_SOME]) + (f" and {len(self.jobs) - _SOME} more" if self.jobs[_SOME:] else "")
+        others = len({source.line for source in self.lines}) - 1
+        where = f"this line and {counted_noun(others, 'other')} have" if others > 0 else "this line has"
+        message = f"{self.count}; {self.reason or f'{where} changed since'}: {names}"
+        hint = "trainc build --rebuild NAME compiles a job again, and --rebuild all every job"
+        return Diagnostic("KeptAsBuilt", "info", message, hint, source=self.lines[0] if self.lines else None)
+
+
+def causes_of(session: Session, keeping: Keeping) -> list[Cause]:
+    """Why the kept files differ from what compiling gives, for each file that has changed since they were built.
+
+    Jobs that differ in the same way are explained once.
+    """
+    jobs = {_key(job): job for job in session.jobs}
+    groups: dict[object, list[Rendered]] = {}
+    for one in keeping.kept:
+        if one.compiled is not None:
+            groups.setdefault(_difference(one, jobs[one.namespace, one.name]), []).append(one)
+    lines: dict[str, dict[Source, None]] = {}
+    affected: dict[str, dict[str, None]] = {}
+    for group in groups.values():
+        first = group[0]
+        changed = _changed_lines(session, jobs[first.namespace, first.name], first)
+        for source in changed:
+            lines.setdefault(source.file, {})[source] = None
+        for cause in [source.file for source in changed] or [_reason(first.line, keeping)]:
+            affected.setdefault(cause, {}).update(dict.fromkeys(one.job for one in group))
+    return [
+        Cause(tuple(names), tuple(sorted(lines.get(cause, ()), key=_by_line)), "" if cause in lines else cause)
+        for cause, names in affected.items()
+    ]
+
+
+def _by_line(source: Source) -> tuple[int, int]:
+    return source.line, source.column
+
+
+def _reason(line: BuildLine, keeping: Keeping) -> str:
+    """Why a job differs although its runtime has not changed."""
+    if line.release != keeping.release:
+        return f"built for Trainer {line.release}, not {keeping.release}"
+    if line.trainc != keeping.trainc:
+        return f"trainc {line.trainc} compiled differently from {keeping.trainc}"
+    return "the settings in trainc.yaml have changed since"
+
+
+def _difference(one: Rendered, job: ValidDocument) -> object:
+    """What a kept file and the compiled text differ in, the same for jobs that differ in nothing but their names."""
+    import re
+
+    name = re.compile(rf"{re.escape(one.name)}(?:-[{ALPHABET}]{{{LENGTH}}}\b)?")
+    before, after = (set(name.sub("", text or "").splitlines()) for text in (one.body, one.compiled))
+    return tuple(sorted(job.data["spec"]["runtimeRef"].items())), frozenset(before - after), frozenset(after - before)
+
+
+def _changed_lines(session: Session, job: ValidDocument, one: Rendered) -> list[Source]:
+    from trainc.explain.placing import sources_of_changes
+    from trainc.explain.replay import Recorder, explanation
+
+    recorder = Recorder(session.index.others)
+    replace(session, hold=None, judge=None).compile(job, recorder)
+    explained = explanation(recorder, session.options)
+    text, limits = one.body, session.options.limits
+    names = [object_.name.name for object_ in explained.objects if object_.name.kind == "JobSet"]
+    for document in read_documents(text.encode(), one.path, limits)[0]:
+        if document.data.get("kind") == "JobSet" and names:
+            text = text.replace(str(document.data["metadata"]["name"]), names[0])
+    before = [document.data for document in read_documents(text.encode(), one.path, limits)[0]]
+    return [source for source in sources_of_changes(explained, before) if source.origin == "file"]
