@@ -84,7 +84,7 @@ def _alone(folder: Path, python: str, kubectl: str, before: str | None) -> dict[
         "kustomize": [kubectl, "kustomize", str(theirs)],
     }
     print("1000 JobSets alone ...", file=sys.stderr)
-    return medians(commands, RUNS_ALONE, {})
+    return medians(commands, RUNS_ALONE)
 
 
 def _passes(folder: Path, pythons: Sequence[str]) -> list[float]:

@@ -90,7 +90,7 @@ def main() -> None:
         size, queues, nodes = 1_000 // part, 50 // part, 500 // part
         snapshot, submitted = cluster(queues, nodes), jobs(size, queues)
         before = time.process_time()
-        trainc.features.fits(submitted, snapshot)
+        trainc.fits(submitted, snapshot)
         print(f"{size:4}  {queues:6}  {nodes:5}  {time.process_time() - before:7.2f}")
 
 

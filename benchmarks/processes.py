@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -20,20 +20,13 @@ class Run:
     memory: float
 
 
-def medians(
-    commands: Mapping[str, Sequence[str]], runs: int, edits: Mapping[str, Callable[[int], None]]
-) -> dict[str, Run]:
-    """The medians for each command. Commands alternate, so that a slow moment of the machine affects all of them.
-
-    `edits` are called before each run of a command and are not measured.
-    """
+def medians(commands: Mapping[str, Sequence[str]], runs: int) -> dict[str, Run]:
+    """The medians for each command. Commands alternate, so that a slow moment of the machine affects all of them."""
     measured: dict[str, list[Run]] = {name: [] for name in commands}
     for command in commands.values() if runs > _FEW else ():
         _run(command)  # Fills the file caches.
-    for number in range(runs):
+    for _ in range(runs):
         for name, command in commands.items():
-            if name in edits:
-                edits[name](number)
             measured[name].append(_run(command))
     return {
         name: Run(median(r.wall for r in found), median(r.cpu for r in found), median(r.memory for r in found))

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from trainc.features.fits.answer import Fit as Fit
     from trainc.features.fits.answer import Fits as Fits
     from trainc.features.fits.answer import fits as fits
-    from trainc.features.migrate.v1.migrate import Migration as Migration
-    from trainc.features.migrate.v1.migrate import migrate as migrate
+    from trainc.features.migrate.migrate import Migration as Migration
+    from trainc.features.migrate.migrate import migrate as migrate
     from trainc.findings import CompileError, Diagnostic, Source
     from trainc.options import Limits, Options
     from trainc.pipeline.python import JobResult, catalog, compile_many, compile_paths, compile_trainjob

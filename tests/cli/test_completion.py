@@ -96,7 +96,7 @@ def answer(*words: str) -> list[str]:
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_every_command_and_every_option_is_suggested(command: Command) -> None:
     assert command.name in answer(command.name[:1])
-    parsers = [((command.name,), build_parser(command))]
+    parsers: list[tuple[tuple[str, ...], argparse.ArgumentParser]] = [((command.name,), build_parser(command))]
     for action in parsers[0][1]._actions:
         if isinstance(action, argparse._SubParsersAction):
             parsers = [((command.name, name), parser) for name, parser in action.choices.items()]

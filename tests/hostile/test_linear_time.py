@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from reading import read
+from steps import SIZES, Counted, assert_linear, steps
 
 from trainc.cli.command import Streams
 from trainc.cli.main import main
@@ -20,50 +19,6 @@ kind: TrainJob
 metadata: {name: a, namespace: b}
 spec: {runtimeRef: {name: torch-distributed}}
 """
-SIZES = (100, 200, 400)
-TOLERANCE = 1.15
-# Methods of texts that start, and can end, in the middle.
-_IN_THE_MIDDLE = ("find", "rfind", "index", "startswith")
-
-
-class _Counted(str):
-    """A text that counts the characters that are cut out of it."""
-
-    __slots__ = ()
-    cut = 0
-
-    def __getitem__(self, at: Any) -> str:
-        found = super().__getitem__(at)
-        _Counted.cut += len(found)
-        return found
-
-
-def steps(work: Callable[[], Any]) -> int:
-    """Lines and calls of Python, with the length of each text that a method goes through, and of what is cut out."""
-    counted = 0
-
-    def calls(frame: Any, event: str, argument: Any) -> None:
-        nonlocal counted
-        owner: Any = getattr(argument, "__self__", None) if event == "c_call" else None
-        through = isinstance(owner, str) and argument.__name__ not in _IN_THE_MIDDLE
-        counted += 1 + (len(owner) // 10 if through else 0)
-
-    def lines(frame: Any, event: str, argument: Any) -> Any:
-        nonlocal counted
-        counted += 1
-        return lines
-
-    _Counted.cut = 0
-    sys.setprofile(calls)
-    sys.settrace(lines)
-    try:
-        work()
-    finally:
-        sys.settrace(None)
-        sys.setprofile(None)
-    return counted + _Counted.cut // 10
-
-
 SHAPES: dict[str, Callable[[int], str]] = {
     "a mapping in one line": lambda n: "x: {" + ", ".join(f"a{i}: b" for i in range(n)) + "}\n",
     "a list in one line": lambda n: "x: [" + ",".join('"a"' for i in range(n)) + "]\n",
@@ -90,13 +45,8 @@ SHAPES: dict[str, Callable[[int], str]] = {
 
 @pytest.fixture(autouse=True)
 def _counted_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_lines, "_Unread", type("_Unread", (_Counted,), {"__slots__": ()}))
+    monkeypatch.setattr(block_lines, "_Unread", type("_Unread", (Counted,), {"__slots__": ()}))
     monkeypatch.setattr(block_lines, "_known", block_lines._known.__wrapped__)
-
-
-def assert_linear(found: list[int]) -> None:
-    first, second, third = found
-    assert third - second < 2 * TOLERANCE * (second - first) + 1_000, found
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -9,6 +9,8 @@ from builders import compiled, container, job, runtime, trainjob
 
 from trainc import CompileError, Diagnostic
 
+RANK = "--machine_rank=$(PET_NODE_RANK)"
+MASTER = "--main_process_ip=$(PET_MASTER_ADDR)"
 GPUS = {"limits": {"nvidia.com/gpu": 8}}
 POLICIES: dict[str, dict[str, Any]] = {name: {name: {}} for name in ("torch", "jax", "xgboost")}
 
@@ -71,11 +73,15 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
         {"command": ["accelerate", "launch", "t.py"], "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}},
     ),
     "mpirun without hosts": ("ForeignLauncher", {"command": ["mpirun", "python", "train.py"]}),
-    "deepspeed without hosts": ("ForeignLauncher", {"command": ["deepspeed", "--num_nodes=4", "train.py"]}),
+    "deepspeed without hosts": ("ForeignLauncher", {"command": ["deepspeed", "train.py"]}),
+    "deepspeed that counts nodes it does not know": (
+        "InvalidLauncherArguments",
+        {"command": ["deepspeed", "--num_nodes=4", "train.py"]},
+    ),
     "torchrun where nothing tells it": ("ForeignLauncher", {"command": ["torchrun", "t.py"], "policy": "xgboost"}),
     "accelerate with other nodes": (
         "RanksDoNotMeet",
-        {"command": ["accelerate", "launch", "--num_machines=2", "t.py"]},
+        {"command": ["accelerate", "launch", "--num_machines=2", "--num_processes=32", RANK, MASTER, "t.py"]},
     ),
     "half of the devices": ("IdleDevices", {"command": ["torchrun", "train.py"], "numProcPerNode": 4}),
     "one visible device": ("IdleDevices", {"command": shell("CUDA_VISIBLE_DEVICES=0 torchrun train.py")}),
@@ -107,7 +113,7 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     "no nodes": ("UnlikelyAmount", {"nodes": 0}),
 }
 # What cannot be right; of all else somebody may have a use.
-CERTAIN = {"RanksDoNotMeet", "CommandCannotStart", "InvalidImage", "LoopbackInterface"}
+CERTAIN = {"RanksDoNotMeet", "InvalidLauncherArguments", "CommandCannotStart", "InvalidImage", "LoopbackInterface"}
 
 
 @pytest.mark.parametrize("case", RIGHT)

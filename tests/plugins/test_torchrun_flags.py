@@ -39,7 +39,11 @@ OVERRIDING = {
     "a number of nodes": (["torchrun", "--nnodes=8", "train.py"], "error", "waits for 8 nodes"),
     "a value in a word of its own": (["torchrun", "--nnodes", "8", "train.py"], "error", "waits for 8 nodes"),
     "fewer nodes": (["torchrun", "--nnodes=2", "train.py"], "error", "admits 2 nodes"),
-    "a range of nodes": (["torchrun", "--nnodes=1:4", "train.py"], "warning", "1:4"),
+    "a range of nodes whose larger number the static rendezvous waits for": (
+        ["torchrun", "--nnodes=1:8", "train.py"],
+        "error",
+        "waits for 8 nodes",
+    ),
     "processes with dashes": (["torchrun", "--nproc-per-node=1", "train.py"], "warning", "numProcPerNode"),
     "processes with underscores": (["torchrun", "--nproc_per_node", "gpu", "train.py"], "warning", "numProcPerNode"),
     "one rank for all pods": (["torchrun", "--node-rank=0", "train.py"], "error", "the same rank"),
@@ -84,6 +88,7 @@ def test_a_flag_that_says_another_thing_than_the_job_is_reported(case: str) -> N
 HARMLESS = {
     "no flags": ["torchrun", "train.py"],
     "the same numbers": ["torchrun", "--nnodes=4", "--nproc_per_node", "8", "train.py"],
+    "a range of nodes that ends with theirs": ["torchrun", "--nnodes=1:4", "train.py"],
     "the variable itself": ["torchrun", "--nnodes=$(PET_NNODES)", "--node_rank=$(PET_NODE_RANK)", "train.py"],
     "the master as endpoint": ["torchrun", "--rdzv-endpoint=$(PET_MASTER_ADDR):$(PET_MASTER_PORT)", "train.py"],
     "flags of the script": ["torchrun", "train.py", "--nnodes=8", "--master-addr", "x"],

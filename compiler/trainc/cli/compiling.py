@@ -220,7 +220,7 @@ def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge |
     if not folders:
         return None, []
     for load in added("judge"):
-        return cast("tuple[Judge | None, list[Diagnostic]]", load(folders, documents, settings.options.limits))
+        return cast("tuple[Judge | None, list[Diagnostic]]", load(folders, documents, settings.options))
     raise UsageError("trainc.yaml sets `policies`, which this installation of trainc cannot evaluate")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -185,13 +186,17 @@ def environment_name(arguments: Arguments) -> str:
 def merge_diagnostics(found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
     """Merge the diagnostics of several environments in order; those that all share are reported once, without a name.
 
-    Diagnostics at the same line are the same, even if overlays change the name or namespace of the object.
+    Diagnostics at the same line are the same, even if overlays change the name or namespace of the object. Several
+    objects of one environment can have the same problem at the same line, such as that of their runtime.
     """
     first: dict[object, Diagnostic] = {}
     where: dict[object, list[str]] = {}
     for name, diagnostics in found.items():
+        repeated: Counter[object] = Counter()
         for d in sort_diagnostics(diagnostics):
-            key = (d.code, d.severity, d.message, d.hint, d.path, d.source, "" if d.source else d.object)
+            alike = (d.code, d.severity, d.message, d.hint, d.path, d.source, "" if d.source else d.object)
+            key = (alike, repeated[alike])
+            repeated[alike] += 1
             first.setdefault(key, d)
             names = where.setdefault(key, [])
             if name not in names:

@@ -36,8 +36,9 @@ def place_built(result: Result, home: ValidDocument, others: Sequence[Document],
     recorder = Recorder(others, result.job, result.runtime, result.trainjob, result.info)
     objects = _explained(recorder, options)
     for i, (label, finding) in enumerate(findings):
-        if finding.severity != "info" and label in objects:
-            source = _source(objects[label], finding.source_path or finding.path)
+        built = finding.built_by or label
+        if finding.severity != "info" and built in objects:
+            source = _source(objects[built], finding.source_path or finding.path)
             placed[i] = replace(placed[i], source=source or placed[i].source)
     return placed
 

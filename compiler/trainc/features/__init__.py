@@ -71,7 +71,7 @@ FEATURES = (
         "migrate",
         "rewrite older APIs and dialects in the current one",
         "move",
-        public={"Migration": "v1.migrate", "migrate": "v1.migrate"},
+        public={"Migration": "migrate", "migrate": "migrate"},
     ),
     Feature("kubeflow", "sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "move"),
     Feature("init", "init", "create a GitOps repository", "write"),

@@ -86,7 +86,8 @@ class Finding:
     """A diagnostic without a source position; `path` is relative to the object that the stage checked.
 
     `about` is the object that `path` refers to, for stages that see both the TrainJob (including its patches) and its
-    runtime. `source_path` is a more precise path for the source position, if upstream reports a coarser one.
+    runtime. `source_path` is a more precise path for the source position, if upstream reports a coarser one. If the
+    cluster makes the object, `built_by` is the label of the one that trainc writes, and that `source_path` refers to.
     """
 
     code: str
@@ -96,6 +97,7 @@ class Finding:
     path: Path = ()
     about: Literal["trainjob", "runtime"] = "trainjob"
     source_path: Path | None = None
+    built_by: str = ""
 
 
 class CompileError(Exception):

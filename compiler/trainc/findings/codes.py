@@ -86,8 +86,9 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "lint": {
         "error": """
             AmbiguousGPU CommandCannotStart GPUWithoutLimit GangInSequence GangMinMemberTooLarge HostNetworkWithoutDNS
-            InvalidImage InvalidKueueValue InvalidTopologyRequest LoopbackInterface MissingImage NoHostnames NothingToRun
-            PodsWithoutIndex RanksDoNotMeet RecipeTwice StaleAddress StaleConfigMap StaleGroup StaleHost TooManyPodSets
+            InvalidImage InvalidKueueValue InvalidLauncherArguments InvalidTopologyRequest LoopbackInterface MissingImage NoHostnames NothingToRun
+            PlaceholderNotReplaced PodsWithoutIndex RanksDoNotMeet RecipeTwice StaleAddress StaleConfigMap StaleGroup StaleHost TooManyPodSets
+            UnexpandedShellVariable UnsetVariable
         """,
         "warning": """
             ArgumentsDropped ClaimOnSeveralNodes CountsIgnoreRuntimeResources DeadlineNotPropagated DuplicateSubdomain
@@ -98,7 +99,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
             MoreProcessesThanDevices NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
             ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
-            TypographicCharacter UnexpandedShellVariable UnlikelyAmount UnlikelyResource UnnamedPortsLost
+            TypographicCharacter UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,
         "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyNeedsGate TopologyWithoutQueue",

@@ -25,6 +25,8 @@ _LONGEST_SHOWN = 80
 _TYPOGRAPHIC = pattern("[\u2018\u2019\u201a\u201c\u201d\u201e\u2032\u2033\u00ab\u00bb\u00a0\u200b\u2010-\u2015]")
 _ASSIGNMENT = pattern(r"[A-Za-z_]\w*=.*", 16)
 _OPERATORS = frozenset(("&&", "||", "|", ">", ">>", "2>&1", "&>"))
+# Programs that hand a script to another scheduler.
+_SUBMITTING = {"sbatch": "Slurm", "salloc": "Slurm", "qsub": "PBS", "bsub": "LSF"}
 # Images of the catalog that start no program by default: their entrypoint is a shell, or runs its arguments.
 _BARE_IMAGES = ("pytorch/pytorch", "nvcr.io/nvidia/jax", "ubuntu")
 
@@ -33,14 +35,15 @@ def cannot_start(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Findi
     """Yield an error if no container can run the command line, and a finding for typographic characters in it."""
     words = tuple(map(str, entry.words))
     if words and not _starts(words, bool(entry.command)):
-        found = list(_program(entry, words)) or list(_shell(entry, words))
+        found = list(_program(entry, words)) or list(_shell(entry, words)) or list(_submission(entry, words))
         yield from found or _letters(entry, words)
 
 
 @lru_cache(maxsize=1024)
 def _starts(words: tuple[str, ...], is_command: bool) -> bool:
     """Return whether a command line clearly starts: a plain program with plain arguments."""
-    plain = is_command and words[0] != "" and words[0] not in BUILTINS and "=" not in words[0]
+    known = words[0] in BUILTINS or base(words[0]) in _SUBMITTING
+    plain = is_command and words[0] != "" and not known and "=" not in words[0]
     return plain and all(map(_is_plain, words)) and not any(base(word) in SHELLS for word in words)
 
 
@@ -71,6 +74,18 @@ def _program(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
         # After an option, it may be the option's value.
         severity: Severity = "warning" if words[index - 1].startswith("-") else "error"
         yield _finding(entry, index, message, f"write {_in_shell(words)}", severity)
+
+
+def _submission(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield a finding for a command that hands the training to another scheduler instead of running it."""
+    line = read_command(words, programs(""))
+    for start in line.starts:
+        name = base(start.words[0])
+        if name in _SUBMITTING:
+            message = f"{name} hands a script to {_SUBMITTING[name]}, which no pod belongs to: nothing trains here"
+            hint = "write the commands of that script instead, as in command: [torchrun, train.py]"
+            severity: Severity = "error" if start.sure else "warning"
+            yield _finding(entry, line.word(0), message, hint, severity)
 
 
 def _operator(words: tuple[str, ...]) -> int | None:

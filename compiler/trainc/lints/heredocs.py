@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.findings import Finding
-from trainc.ir.commands.shell import Command, commands
-from trainc.ir.commands.shell_words import Heredoc
+from trainc.ir.commands.shell import Command, Heredoc, commands
 from trainc.ir.commands.started import read_command
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import Info
@@ -16,14 +15,16 @@ from trainc.startup.patterns import pattern
 
 _CODE = pattern(r"\.(py|ipynb|pyx|cu|cpp|c|rs|jl|r|pl)$", 2)  # re.IGNORECASE
 _PYTHON = pattern(r"^\s*(?:import \w|from \w[\w.]* import |def \w+\(|class \w+|print\(|if __name__)", 8)  # re.MULTILINE
-_REWRITTEN = pattern(r"(?<!\\)(?:\\\\)*(\$(?:[A-Za-z_]\w*|\{[^}]*\}|\([^)]*\)|[0-9$@*#?!-])|`[^`]*`|`)|(\\\\)")
+_REWRITTEN = pattern(
+    r"(?<!\\)(?:\\\\)*(\$(?:[A-Za-z_]\w*|\{[^}\n]{0,200}\}|\([^)\n]{0,200}\)|[({0-9$@*#?!-])|`[^`\n]{0,200}`|`)|(\\\\)"
+)
 
 
 def heredocs(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """Yield a warning for each program in an unquoted here-document that the shell changes."""
     line = read_command(tuple(map(str, entry.words)), programs(""))
     known = {str(variable["name"]) for variable in entry.container.env}
-    known |= {name for command, _ in commands(line.items) for name, _ in command.assignments}
+    known |= {set_here.name for command, _ in commands(line.items) for set_here in command.assignments}
     for command, _ in commands(line.items):
         for heredoc in command.heredocs:
             changed = _changed(command, heredoc, known) if heredoc.rewritten else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trainc.findings import Finding, Severity
 from trainc.ir.commands.launcher import Launch
-from trainc.ir.commands.started import Start
+from trainc.ir.commands.started import CommandLine
 from trainc.lints.training import Training
 from trainc.plugins.registry import launching
 from trainc.startup.patterns import pattern
@@ -37,7 +37,8 @@ def _foreign(training: Training, launch: Launch) -> Iterator[Finding]:
         if launcher.name == "accelerate launch":
             yield from _single_process(training, launch)
         return
-    if launch.given(launcher.nodes) is not None and launch.given(launcher.address) is not None:
+    refused = launcher.reaches == "hosts" and launcher.options  # By the launcher itself, if it has no list of hosts.
+    if launch.given(launcher.nodes) is not None and (refused or launch.given(launcher.address) is not None):
         return
     # Never an error: pods that train independently do run, and may be intended.
     yield training.finding("ForeignLauncher", "warning", *_foreign_words(training, launch), launch.index)
@@ -47,6 +48,10 @@ def _foreign_words(training: Training, launch: Launch) -> tuple[str, str]:
     name, nodes = launch.launcher.name, training.nodes
     policy = f"the {training.policy} policy" if training.policy else "a runtime without mlPolicy"
     own = training.starting
+    if launch.launcher.hosts and own is not None and own.hosts:
+        message = f"without --hostfile, {name} runs only where it is started: the rest of the {nodes} nodes stay idle"
+        hint = f"add --hostfile=/etc/mpi/hostfile, or start the program with {own.launchers[0].name}"
+        return message, hint
     if launch.launcher.reaches == "hosts":
         message = (
             f"{name} needs a list of hosts, which {policy} does not provide: each of the {nodes} pods trains alone"
@@ -86,9 +91,7 @@ def _missing(training: Training) -> Iterator[Finding]:
     own, line = training.starting, training.line
     if own is None or not own.needed or line.ran("unknown") or line.unclosed:
         return
-    if any(
-        start.kind == "shell" and start.launch is None and not _ran_inside(start, line.starts) for start in line.starts
-    ):
+    if _runs_unread_shell(line):
         return
     found = line.ran("python") or line.ran("code")
     if not found or _reads_rank(training):
@@ -118,9 +121,12 @@ def _missing_words(training: Training) -> str:
     return f"this program has no launcher: each of the {nodes} pods{each} runs one process that trains alone"
 
 
-def _ran_inside(shell: Start, starts: tuple[Start, ...]) -> bool:
-    """Return whether the commands that a shell runs have been parsed too."""
-    return any(start.line == shell.line and start is not shell for start in starts) and "-c" in " ".join(shell.words)
+def _runs_unread_shell(line: CommandLine) -> bool:
+    """Return whether a shell runs commands that are not in the script, such as those of a file."""
+    from collections import Counter
+
+    on_line = Counter(start.line for start in line.starts)
+    return any(on_line[start.line] < 2 or "-c" not in " ".join(start.words) for start in line.ran("shell"))
 
 
 def _reads_rank(training: Training) -> bool:

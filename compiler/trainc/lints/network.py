@@ -81,7 +81,7 @@ def _unreachable(name: str, value: str, policy: str, job: str) -> tuple[str, Sev
             return None
         severity: Severity = "error" if name == "JAX_COORDINATOR_ADDRESS" and policy == "jax" else "warning"
         return "LoopbackInterface", severity, "which is a different address in each pod"
-    from trainc.lints.launch_options import is_v1_host
+    from trainc.lints.rendezvous import is_v1_host
 
     if is_v1_host(value, job):
         return "FormerHostName", "warning", "a name of Training Operator v1 that no pod has"

@@ -8,10 +8,10 @@ from trainc.findings import Finding, Path
 from trainc.ir.commands.launcher import Launch, Option
 from trainc.ir.entrypoints import About
 from trainc.kube.devices import VISIBLE
-from trainc.lints.training import Training
+from trainc.lints.training import AS_DEVICES, Training
 
 # Words for "as many processes as devices", which launchers resolve on the node.
-_AS_DEVICES = ("auto", "gpu", "", "xpu", "tpu")
+_AS_DEVICES = (*AS_DEVICES, "")
 
 
 def processes(training: Training) -> Iterator[Finding]:
@@ -29,6 +29,8 @@ def processes(training: Training) -> Iterator[Finding]:
             yield from _per_node(training, launch, per_node)
         elif total is not None:
             yield from _total(training, launch, total)
+        elif launch.launcher.total and (machines := launch.given(launch.launcher.nodes)) is not None:
+            yield from _divided(training, launch, machines)
     if not counted and training.entry.trains and training.devices:
         yield from _requested(training)
 
@@ -60,7 +62,22 @@ def _total(training: Training, launch: Launch, option: Option) -> Iterator[Findi
     if value is None or not value.isdecimal() or launch.given(launch.launcher.hosts | launch.launcher.own_way):
         return
     if training.devices:
-        yield from _compared(training, option, int(value), whole=True)
+        # accelerate takes one machine for all if it is not given their number.
+        whole = not launch.launcher.nodes or launch.given(launch.launcher.nodes) is not None
+        yield from _compared(training, option, int(value), whole=whole)
+
+
+def _divided(training: Training, launch: Launch, machines: Option) -> Iterator[Finding]:
+    """Yield a finding for accelerate's default, which is the devices of one pod for all machines together."""
+    count = training.processes(launch)
+    if not count or count >= training.devices or launch.given(launch.launcher.own_way) is not None:
+        return
+    total = training.devices * training.nodes
+    message = (
+        f"without --num_processes, accelerate divides the {training.devices} of {training.device} of a pod by the number of "
+        f"machines: {count} per pod, so {training.devices - count} stay idle"
+    )
+    yield training.finding("IdleDevices", "warning", message, f"add --num_processes={total}", machines.index)
 
 
 def _compared(training: Training, option: Option, count: int, whole: bool = False) -> Iterator[Finding]:
@@ -121,10 +138,9 @@ def _hidden(training: Training) -> Iterator[Finding]:
     for name, devices in VISIBLE.items():
         if training.device not in devices:
             continue
-        index = next((i for i, v in enumerate(training.entry.container.env) if v["name"] == name), None)
         shown = own.get(name)
-        if index is not None and shown is not None and _fewer(shown, training.devices):
-            path, about = _of_variable(training, name, index)
+        if shown is not None and _fewer(shown, training.devices):
+            path, about = training.variable_place(name)
             yield Finding("IdleDevices", "warning", *_hidden_words(training, name, shown), path, about=about)
         for start in () if _side_by_side(training) else training.line.ran("launcher", "python"):
             inline = start.variables.get(name)
@@ -145,10 +161,3 @@ def _fewer(shown: str, devices: int) -> bool:
 def _hidden_words(training: Training, name: str, shown: str) -> tuple[str, str]:
     message = f"{name} is {shown!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
     return message, f"remove {name}: a pod only sees the devices that it requests"
-
-
-def _of_variable(training: Training, name: str, index: int) -> tuple[Path, About]:
-    for i, variable in enumerate(training.entry.trainer.env):
-        if variable["name"] == name:
-            return ("spec", "trainer", "env", i), "trainjob"
-    return (*training.entry.path, "env", index), "runtime"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from trainc.findings import Finding
 from trainc.ir.entrypoints import Entrypoint, entrypoints
@@ -68,9 +68,23 @@ def _heredoc(entry: Entrypoint) -> bool:
     return any("<<" in str(word) for word in entry.words)
 
 
+def _refers(entry: Entrypoint) -> bool:
+    return "$" in "".join(map(str, entry.words))
+
+
+def _is_template(entry: Entrypoint) -> bool:
+    """Return whether a command or variable refers to values of a sweep."""
+    values = (str(variable.get("value")) for variable in entry.container.env)
+    return any("${trial" in text for text in (*map(str, entry.words), *values))
+
+
 def _scripted(training: Training) -> bool:
     """Return whether the command is a script or contains a sleep."""
     return training.line.script is not None or bool(training.line.ran("sleep"))
+
+
+def _launches(training: Training) -> bool:
+    return bool(training.line.launches)
 
 
 def _options_given(training: Training) -> bool:
@@ -81,18 +95,20 @@ LINTS: tuple[Lint, ...] = (
     Lint("lowered", "trainc.lints.nothing_to_run", "nothing_to_run"),
     Lint("lowered", "trainc.lints.missing_ancestor", "missing_trainer_ancestor"),
     Lint("lowered", "trainc.lints.missing_image", "missing_image", per="container"),
-    Lint("lowered", "trainc.lints.shell_variables", "unexpanded_shell_variables", per="container"),
     Lint("lowered", "trainc.lints.gpu_limits", "gpu_without_limit", per="container"),
     Lint("lowered", "trainc.lints.gang_scheduler", "scheduler_name_missing", _gang),
     Lint("lowered", "trainc.lints.gang_scheduler", "foreign_schedulers", _gang),
     Lint("lowered", "trainc.lints.ignored_values", "processes_ignored", _processes),
     Lint("controller", "trainc.lints.controller_defects", "controller_defects"),
     Lint("sized", "trainc.lints.gang_scheduler", "gang_in_sequence", _gang),
-    Lint("sized", "trainc.lints.launch_options", "launch_options", per="training", when=_options_given),
+    Lint("sized", "trainc.lints.rendezvous", "rendezvous", per="training", when=_options_given),
+    Lint("sized", "trainc.lints.launcher_usage", "launcher_usage", per="training", when=_launches),
     Lint("sized", "trainc.lints.launchers", "launchers", per="training"),
     Lint("sized", "trainc.lints.processes", "processes", per="training"),
     Lint("sized", "trainc.lints.shell_endings", "shell_endings", per="training", when=_scripted),
     Lint("sized", "trainc.lints.cannot_start", "cannot_start", per="container"),
+    Lint("sized", "trainc.lints.unset_variables", "unset_variables", per="container", when=_refers),
+    Lint("sized", "trainc.lints.unset_variables", "placeholders", per="container", when=_is_template),
     Lint("sized", "trainc.lints.heredocs", "heredocs", per="container", when=_heredoc),
     Lint("sized", "trainc.lints.cannot_start", "invalid_image", per="container"),
     Lint("sized", "trainc.lints.variables", "plain_tokens", per="container"),
@@ -119,13 +135,20 @@ def _at(stage: Stage, plugins: tuple[str, ...]) -> tuple[tuple[Lint, Plugin | No
     return (*own, *((each, plugin) for plugin in enabled(plugins) for each in plugin.lints if each.stage == stage))
 
 
-def lint(job: TrainJob, info: Info, stage: Stage = "lowered", options: Options | None = None) -> list[Finding]:
-    """Run the lints of a stage on one job and return their findings. `options` is for the stage `built`.
+def lint(
+    job: TrainJob,
+    info: Info,
+    stage: Stage = "lowered",
+    options: Options | None = None,
+    others: Sequence[Document] = (),
+) -> list[Finding]:
+    """Run the lints of a stage on one job and return their findings.
 
+    `options` is for the stage `built`; `others` are the other documents of the input, for the stage `sized`.
     Under `controller` semantics errors become warnings, because only what the controller refuses is an error there.
     """
     given = (job, info) if options is None else (job, info, options)
-    read = _Read(job, info)
+    read = _Read(job, info, others)
     findings: list[Finding] = []
     for each, plugin in _at(stage, info.plugins):
         if not ((each.applies_to is None and plugin is None) or _concerns(each, plugin, job, info)):
@@ -140,12 +163,21 @@ def lint(job: TrainJob, info: Info, stage: Stage = "lowered", options: Options |
     return findings if info.gitops else [_downgrade(finding) for finding in findings]
 
 
+class Document(Protocol):
+    """A document of the input, as its reader calls it."""
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """Its fields."""
+
+
 class _Read:
     """The containers of a job, and those that train with their parsed commands, computed once for all lints."""
 
-    def __init__(self, job: TrainJob, info: Info) -> None:
+    def __init__(self, job: TrainJob, info: Info, others: Sequence[Document]) -> None:
         self._job = job
         self._info = info
+        self._others = others
         self._entries: list[Entrypoint] | None = None
         self._trainings: list[Training] | None = None
 
@@ -160,7 +192,7 @@ class _Read:
         if self._trainings is None:
             from trainc.lints.training import training_of
 
-            found = (training_of(self._job, self._info, entry) for entry in self.entries())
+            found = (training_of(self._job, self._info, entry, self._others) for entry in self.entries())
             self._trainings = [training for training in found if training is not None]
         return self._trainings
 

@@ -102,7 +102,7 @@ def _top_level(items: tuple[Item, ...], trains: Start) -> int | None:
 
 def _holds(stage: Stage, trains: Start) -> bool:
     if isinstance(stage, Command):
-        return stage.line == trains.line and stage.words == trains.words
+        return stage.line == trains.line and stage.words == trains.written
     return stage.kind in "{(" and any(_holds(inner, trains) for item in stage.body for inner in item.stages)
 
 
@@ -181,7 +181,7 @@ def _kept_status(rest: tuple[Item, ...]) -> bool:
 def _reads_status(stage: Stage) -> bool:
     if isinstance(stage, Compound):
         return any(_reads_status(inner) for item in stage.body for inner in item.stages)
-    words = (*stage.words, *(value for _, value in stage.assignments))
+    words = (*stage.words, *(assignment.value for assignment in stage.assignments))
     if stage.words[:1] == ("exit",):
         return len(stage.words) < 2 or "$" in stage.words[1] or stage.words[1] != "0"
     return any("PIPESTATUS" in word for word in words) or (

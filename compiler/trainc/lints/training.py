@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trainc.findings import Finding, Path, Severity
-from trainc.ir.commands.launcher import Launch, Launcher, Starting
+from trainc.ir.commands.launcher import Launch, Launcher, Option, Starting
 from trainc.ir.commands.started import CommandLine, Start, read_command
-from trainc.ir.entrypoints import About, Entrypoint
+from trainc.ir.entrypoints import About, Entrypoint, variable_path
 from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob, subdomain
+from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
 from trainc.kube.devices import accelerators
 from trainc.plugins.registry import PLUGINS, programs, starting
@@ -18,15 +19,18 @@ from trainc.startup.records import dataclass
 
 _KUBERNETES = pattern(r"\$\((\w+)\)")
 _SHELL = pattern(r"\$(?:\{(\w+)\}|(\w+))")
+# Words for "as many processes as devices", which launchers resolve on the node.
+AS_DEVICES = ("auto", "gpu", "xpu", "tpu")
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
     """A container that trains, in a sized job.
 
-    `nodes` is the number of pods, and `devices` the number of whole accelerators of one kind in each; 0 if unknown.
-    `policy` is the framework's key in mlPolicy, or empty. `variables` are the container's own; a value is None if it is
-    known only in the pod.
+    `nodes` is the number of pods, and `devices` the number of accelerators of one kind in each; 0 if unknown. `policy` is
+    the framework's key in mlPolicy, or empty. `variables` are the container's own; a value is None if it is known only in
+    the pod. `documents` are those of the input that are neither TrainJobs nor runtimes, each with its `data`. `built` is the number
+    of words that Trainer puts in the place of the command, 0 if it does not.
     """
 
     job: TrainJob
@@ -38,6 +42,8 @@ class Training:
     devices: int
     device: str
     variables: Mapping[str, str | None]
+    documents: Sequence[Any] = ()
+    built: int = 0
 
     @property
     def starting(self) -> Starting | None:
@@ -53,31 +59,91 @@ class Training:
 
     def place(self, index: int) -> tuple[Path, About]:
         """Return the path of a word of the command, and its document."""
+        if self.built:
+            return self.entry.place(0 if index < self.built else index - self.built + len(self.entry.command))
         return self.entry.place(self.line.word(index))
+
+    def variable_place(self, name: str) -> tuple[Path, About]:
+        """Return the path of a variable of the container, and its document."""
+        return variable_path(self.job, self.info, self.entry.pod_set, self.entry.container.name, name)
 
     def finding(self, code: str, severity: Severity, message: str, hint: str, index: int) -> Finding:
         """Return a finding about a word of the command."""
         path, about = self.place(index)
         return Finding(code, severity, message, hint=hint, path=path, about=about)
 
+    def reference(self, name: str) -> str:
+        """Return how the command refers to a variable of the pod."""
+        return f"$({name})" if self.line.script is None else f"${name}"
+
     def value(self, text: str, launch: Launch | None = None) -> str | None:
         """Return a word as the program sees it.
 
         If a variable's value is known only in the pod, the result is the variable's name; if it is unknown, None.
         """
-        known = {**self.variables, **(launch.variables if launch else {})}
         if "$" not in text:
             return None if "`" in text else text
-        text = _KUBERNETES.sub(lambda m: _known(m[1], m[0], self.variables), text)
+        text = _KUBERNETES.sub(lambda m: self._known(m[1], m[0]), text)
         if self.line.script is not None:
-            text = _SHELL.sub(lambda m: _known(m[1] or m[2], m[0], known), text)
+            text = _SHELL.sub(lambda m: self._known(m[1] or m[2], m[0], launch), text)
         return None if "$" in text or "`" in text else text
+
+    def _known(self, name: str, written: str, launch: Launch | None = None) -> str:
+        for known in (launch.variables if launch else {}, self.variables):
+            if name in known:
+                return known[name] or name
+        return written
+
+    def arguments(self, start: Start) -> tuple[str, ...]:
+        """Return the arguments of the program that a command launches, or of the program that it is."""
+        words = self.line.words if self.line.script is None else start.words
+        if start.launch is None:
+            return words[start.program.start :]
+        return words[len(start.words) - len(start.launch.program) :]
 
     @property
     def launches_with_options(self) -> list[tuple[Start, Launch]]:
-        """Return the launchers that have options or need one, each with its command."""
+        """Return the launchers that have options, need one, or read one from a variable, each with its command."""
         launches = ((start, start.launch) for start in self.line.starts if start.launch is not None)
-        return [(start, found) for start, found in launches if found.options or found.launcher.together]
+        configured = any(name.startswith(("PET_RDZV", "PET_STANDALONE")) for name in self.variables)
+        return [(start, found) for start, found in launches if found.options or found.launcher.together or configured]
+
+    def setting(self, launch: Launch, name: str) -> tuple[str | None, Option | None]:
+        """Return an option's value, and the option if it is given: else the value is that of the variable, or empty.
+
+        The value is None if it is unknown.
+        """
+        option = launch.given(frozenset((name,)))
+        if option is not None:
+            return self.value(option.value or "", launch), option
+        variable = launch.launcher.reads + name.upper().replace("-", "_")
+        return self.variables.get(variable, "") if launch.launcher.reads else "", None
+
+    def processes(self, launch: Launch) -> int | None:
+        """Return the number of processes that a launcher starts in each pod, or None if it is unknown."""
+        roles = launch.launcher
+        if (option := launch.given(roles.per_node)) is not None:
+            return self._count(self.value(option.value or "", launch))
+        if launch.given(roles.own_way) is not None:
+            return None
+        if roles.total:
+            option, several = launch.given(roles.total), launch.given(roles.nodes)
+            total = self._count(self.value(option.value or "", launch)) if option is not None else self.devices
+            # accelerate takes one machine for all if it is not given their number.
+            nodes = self._count(self.value(several.value or "", launch)) if several is not None else 1
+            if roles.reaches == "hosts":
+                total, nodes = (total if option is not None else 0), self.nodes
+            return total // nodes if total and nodes else None
+        if launch.given(roles.hosts) is not None:
+            return None
+        if roles.reads:
+            return self._count(self.variables.get(f"{roles.reads}NPROC_PER_NODE") or "")
+        return self.devices or None
+
+    def _count(self, value: str | None) -> int | None:
+        if value in AS_DEVICES:
+            return self.devices or None
+        return int(value) if value is not None and value.isdecimal() and int(value) > 0 else None
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -88,14 +154,10 @@ class Training:
         return frozenset((first, spaced, f"{spaced}.svc", f"{spaced}.svc.{self.info.cluster_domain}"))
 
 
-def _known(name: str, written: str, known: Mapping[str, str | None]) -> str:
-    return (known[name] or name) if name in known else written
-
-
 _POLICIES = tuple(plugin.policy for plugin in PLUGINS if plugin.policy)
 
 
-def training_of(job: TrainJob, info: Info, entry: Entrypoint) -> Training | None:
+def training_of(job: TrainJob, info: Info, entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | None:
     """Return the trainer's container, or another with rendezvous variables, as a Training; None for all others."""
     env = entry.container.env
     if not (entry.trains or any(str(v["name"]).startswith("PET_") for v in env)):
@@ -105,9 +167,23 @@ def training_of(job: TrainJob, info: Info, entry: Entrypoint) -> Training | None
     if policy == "mpi" and not found and (node := info.pod_set_in_role(names.NODE)) is not None:
         found = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
     device, devices = next(iter(found.items())) if len(found) == 1 else ("", 0)
-    line = read_command(tuple(map(str, entry.words)), programs(policy))
+    built = entry.trainer is not NO_TRAINER and info.command is not None and info.command != entry.trainer.command
+    words = (*(info.command or ()), *entry.args) if built else entry.words
+    line = read_command(tuple(map(str, words)), programs(policy))
     known = {str(v["name"]): v.get("value") for v in env}
-    return Training(job, info, entry, line, policy, _nodes(entry, info, policy), devices, device, known)
+    return Training(
+        job,
+        info,
+        entry,
+        line,
+        policy,
+        _nodes(entry, info, policy),
+        devices,
+        device,
+        known,
+        documents,
+        len(info.command or ()) if built else 0,
+    )
 
 
 def policy_of(info: Info) -> str:

@@ -97,7 +97,7 @@ def _build_objects(  # noqa: PLR0913, PLR0917 - as above
         observer.shaped("build", manifests)
     secrets = registry.provided_secrets(job, info, plugins)
     provided: tuple[Manifest, ...] = ()
-    findings = lint(job, info, "sized")
+    findings = lint(job, info, "sized", others=others)
     if others:
         from trainc.lints.volumes import claims_on_several_nodes
 

@@ -164,7 +164,11 @@ spec:
     (replicated_job,) = spec["replicatedJobs"]
     assert replicated_job["name"] == "node"
     assert replicated_job["template"]["spec"]["template"]["spec"]["containers"][0]["name"] == "node"
-    assert [d.code for d in result.diagnostics] == ["JobRenamed"]
+    said = [d.message for d in result.diagnostics if d.code == "JobRenamed"]
+    assert [message.split(",")[0] for message in said] == [
+        "job 'trainer-node' becomes 'node'",
+        "the container 'trainer' of job 'trainer-node' becomes 'node'",
+    ]
     assert migrated(result.text).text == result.text
 
 

@@ -106,12 +106,12 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
         {}, {"matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "prod"}}}}, {"PolicyDenied"},
     ),
     "a condition that is false skips": ({"matchConditions": [{"name": "a", "expression": "1 > 2"}]}, {}, set()),
-    "a condition that fails denies": ({"matchConditions": [{"name": "a", "expression": "object.nope"}]}, {}, {"PolicyDenied"}),
+    "a condition that fails denies": ({"matchConditions": [{"name": "a", "expression": "object.nope == 1"}]}, {}, {"PolicyDenied"}),
     "unless it may fail": (
-        {"failurePolicy": "Ignore", "matchConditions": [{"name": "a", "expression": "object.nope"}]}, {}, set(),
+        {"failurePolicy": "Ignore", "matchConditions": [{"name": "a", "expression": "object.nope == 1"}]}, {}, set(),
     ),
     "a false condition wins over one that fails": (
-        {"matchConditions": [{"name": "a", "expression": "object.nope"}, {"name": "b", "expression": "false"}]}, {}, set(),
+        {"matchConditions": [{"name": "a", "expression": "object.nope == 1"}, {"name": "b", "expression": "false"}]}, {}, set(),
     ),
     "an error denies": ({"validations": [{"expression": "object.nope == 1"}]}, {}, {"PolicyDenied"}),
     "an error is ignored where the policy says so": (
@@ -136,7 +136,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "what only the cluster knows is named": (
         {"validations": [{"expression": "authorizer.group('').resource('pods').check('get').allowed()"}]}, {}, {"PolicyNotEvaluated"},
     ),
-    "so is a function that is not evaluated": ({"validations": [{"expression": "semver('1.0.0') == 1"}]}, {}, {"PolicyNotEvaluated"}),
+    "so is a function that is not evaluated": ({"validations": [{"expression": "[1].includes(1)"}]}, {}, {"PolicyNotEvaluated"}),
     "a name that nobody defines is wrong": ({"validations": [{"expression": "objekt.spec == 1"}]}, {}, {"PolicyInvalid"}),
     "so is a variable": ({"validations": [{"expression": "variables.x == 1"}]}, {}, {"PolicyInvalid"}),
     "and a syntax error": ({"validations": [{"expression": "object.spec ="}]}, {}, {"PolicyInvalid"}),
@@ -146,7 +146,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
          "validations": [{"expression": "variables.l.all(a, variables.l.all(b, variables.l.all(c, variables.l.all(d, variables.l.all(e, true)))))"}]},
         {}, {"PolicyNotEvaluated"},
     ),
-    "pods are created later": (rule(apiGroups=[""], resources=["pods"]), {}, {"PolicyNotEvaluated"}),
+    "pods come of the JobSet": (rule(apiGroups=[""], apiVersions=["v1"], resources=["pods"]), {}, {"PolicyDenied"}),
+    "and so do Jobs": (rule(apiGroups=["batch"], apiVersions=["v1"], resources=["jobs"]), {}, {"PolicyDenied"}),
+    "a star after the resource includes the resource itself": (rule(resources=["jobsets/*"]), {}, {"PolicyDenied"}),
+    "TrainJobs are not applied": (rule(apiGroups=["trainer.kubeflow.org"], resources=["trainjobs"]), {}, {"PolicyNotEvaluated"}),
 }  # fmt: skip
 
 

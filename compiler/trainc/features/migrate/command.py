@@ -27,8 +27,7 @@ from trainc.cli.command import FILE, Arguments, Status, Streams, UsageError, add
 from trainc.cli.reporting import Files, Paint, counted_noun, obeys_escapes, text_report
 from trainc.cli.settings import limits_of
 from trainc.features.migrate.files import MigratedFile, migrate_text
-from trainc.features.migrate.newest import around_of
-from trainc.features.migrate.v1.batch import Batch
+from trainc.features.migrate.plan import Plan
 from trainc.findings import Diagnostic, Severity, sort_diagnostics
 from trainc.findings.text import escape_line, escape_report
 from trainc.kube.releases import NEWEST_RELEASE
@@ -66,12 +65,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     limits = limits_of(arguments)
     texts = list(_texts(arguments.paths, limits, streams, diagnostics))
     documents = [d for file, text in texts for d in read_documents(encode(text), file, limits)[0]]
-    every = [document.data for document in documents]
-    around, batch = around_of(every), Batch(every, NEWEST_RELEASE, arguments.into, arguments.variables)
+    plan = Plan((document.data for document in documents), NEWEST_RELEASE, arguments.into, arguments.variables)
     if arguments.report:
-        return _report(documents, batch, diagnostics, arguments, streams)
+        return _report(documents, plan, diagnostics, arguments, streams)
     for file, text in texts:
-        migrated = migrate_text(text, file, limits, around, batch)
+        migrated = migrate_text(text, file, limits, plan)
         diagnostics += migrated.diagnostics
         changed += migrated.text != text
         _deliver(file, text, migrated, arguments, streams)
@@ -88,12 +86,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _report(
-    documents: list[Document], batch: Batch, diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams
+    documents: list[Document], plan: Plan, diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams
 ) -> Status:
     """Print the report to stdout, and unreadable files to stderr."""
-    from trainc.features.migrate.v1.report import format_report, rows_of
+    from trainc.features.migrate.report import format_report, rows_of
 
-    rows = rows_of(documents, batch)
+    rows = rows_of(documents, plan)
     streams.out.write(escape_report(format_report(rows)).encode("utf-8", "backslashreplace"))
     report = text_report(
         sort_diagnostics(diagnostics), Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
-from trainc.features.migrate.renaming import NewNames, with_renamed_target, with_standard_names
 from trainc.findings import Finding, Path
 from trainc.kube import names
-from trainc.kube.documents import Json, value_at
+from trainc.kube.documents import Json, value_at, with_value
 from trainc.kube.names import KINDS
 from trainc.kube.releases import RELEASES
+from trainc.pipeline.patches import Role, infer_roles
 from trainc.project.dialects import Conversion, DialectContext, dialect_context, dialect_of
-from trainc.project.dialects.dialect import original_path
+from trainc.project.dialects.dialect import NamingConvention, original_path
 from trainc.project.dialects.shape import JOBS
 from trainc.schema import check
 from trainc.startup.records import dataclass
@@ -26,6 +26,14 @@ _Runtime: TypeAlias = tuple[str, str]
 
 _TORCH_PROCESSES: Path = ("spec", "mlPolicy", "torch", "numProcPerNode")
 MANAGER_DOMAIN = f"migrated.{names.TRAINER_GROUP}"
+
+
+@dataclass(frozen=True, slots=True)
+class NewNames:
+    """The new name of a runtime's replicated job, and the container that becomes `node`."""
+
+    job: str
+    main: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +132,7 @@ def _migrate(document: Json, around: Around) -> Migrated:
         data, found = _trainjob(data, around)
     else:
         if dialect is not None:
-            data, name_findings, renamed = with_standard_names(data, dialect.naming)
+            data, name_findings, renamed = _with_standard_names(data, dialect.naming)
             findings += name_findings
         data, found = _runtime(data)
     return Migrated(data, (*findings, *found), renamed)
@@ -174,7 +182,7 @@ def _patches_of(spec: Json, renamed: Mapping[str, NewNames]) -> Iterator[Json]:
 def _patch(override: Json, pod_template: Json, renamed: Mapping[str, NewNames]) -> Json:
     template = {"template": {"spec": {"template": pod_template}}} if pod_template else {}
     targets = [{"name": job["name"], **template} for job in override["targetJobs"]]
-    return {"spec": {"replicatedJobs": [with_renamed_target(target, renamed) for target in targets]}}
+    return {"spec": {"replicatedJobs": [_with_renamed_target(target, renamed) for target in targets]}}
 
 
 def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
@@ -262,3 +270,92 @@ def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
                 hint = "rename its volume and the mounts of it to initializer, then migrate again"
                 path = (*JOBS, index, "template", "spec", "template", "spec", "containers", at)
                 yield refuse(original_path(path, conversion.moves), message, hint)
+
+
+# The names that Trainer's controller expects: the jobs `node` and `launcher`, with a container `node`.
+
+
+_CONTAINERS: Path = ("template", "spec", "template", "spec", "containers")
+
+
+def _with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json, list[Finding], Mapping[str, NewNames]]:
+    """A converted runtime with explicit ancestor labels and standard names for its main jobs and containers.
+
+    The last result maps the old name of each main job to its new names.
+    """
+    spec = runtime.get("spec") or {}
+    template = spec.get("template") or {}
+    if not isinstance(template.get("spec"), Mapping):
+        return runtime, [], {}
+    inferred, doubts = infer_roles(template["spec"], spec.get("mlPolicy"), naming)
+    if any(doubt.severity == "error" for doubt in doubts):
+        return runtime, [doubt for doubt in doubts if doubt.severity == "error"], {}
+    renamed = {job: NewNames(_job_name(role), role.main) for job, role in inferred.roles.items()}
+    new_names = {old: new.job for old, new in renamed.items()}
+    jobs = [_renamed(job, inferred.roles.get(job["name"]), new_names) for job in inferred.spec["replicatedJobs"]]
+    job_set = _with_references({**inferred.spec, "replicatedJobs": jobs}, new_names)
+    changed = {**runtime, "spec": {**spec, "template": {**template, "spec": job_set}}}
+    return changed, list(_name_findings(renamed)), renamed
+
+
+def _with_renamed_target(target: Json, renamed: Mapping[str, NewNames]) -> Json:
+    """A patch of one replicated job, retargeted to the new names of the job and its main container."""
+    new = renamed.get(target["name"])
+    if new is None:
+        return target
+    containers = value_at(target, _CONTAINERS)
+    if isinstance(containers, list):
+        called = [{**c, "name": names.NODE} if c.get("name") == new.main else c for c in containers]
+        target = with_value(target, _CONTAINERS, called)
+    return {**target, "name": new.job}
+
+
+def _job_name(role: Role) -> str:
+    return role.role or names.NODE
+
+
+def _renamed(job: Json, role: Role | None, new_names: Mapping[str, str]) -> Json:
+    depends_on = [{**d, "name": new_names.get(d["name"], d["name"])} for d in job.get("dependsOn", ())]
+    job = {**job, "dependsOn": depends_on} if depends_on else job
+    if role is None:
+        return job
+    template, job_spec = job["template"], job["template"]["spec"]
+    pod = job_spec["template"]["spec"]
+    containers = [{**c, "name": names.NODE} if c["name"] == role.main else c for c in pod["containers"]]
+    pod_template = {**job_spec["template"], "spec": {**pod, "containers": containers}}
+    return {
+        **job,
+        "name": new_names[job["name"]],
+        "template": {**template, "spec": {**job_spec, "template": pod_template}},
+    }
+
+
+def _with_references(job_set: Json, new_names: Mapping[str, str]) -> Json:
+    """The JobSetSpec with the references of its policies to renamed jobs updated."""
+    changed = dict(job_set)
+    if "successPolicy" in changed:
+        changed["successPolicy"] = _retargeted(changed["successPolicy"], new_names)
+    failure = changed.get("failurePolicy") or {}
+    if "rules" in failure:
+        changed["failurePolicy"] = {**failure, "rules": [_retargeted(rule, new_names) for rule in failure["rules"]]}
+    return changed
+
+
+def _retargeted(policy: Json, new_names: Mapping[str, str]) -> Json:
+    targets = policy.get("targetReplicatedJobs")
+    return {**policy, "targetReplicatedJobs": [new_names.get(t, t) for t in targets]} if targets else policy
+
+
+def _name_findings(renamed: Mapping[str, NewNames]) -> Iterator[Finding]:
+    path = ("spec", "template", "spec", "replicatedJobs")
+    for old, new in renamed.items():
+        if old != new.job:
+            message = f"job {old!r} becomes {new.job!r}, the name that Trainer's controller expects; pod names and addresses change with it"
+            hint = "update what refers to the pods by name, such as dashboards and log queries"
+            yield Finding("JobRenamed", "info", message, hint, path)
+        if new.main != names.NODE:
+            message = (
+                f"the container {new.main!r} of job {old!r} becomes 'node', the name that Trainer's controller expects"
+            )
+            hint = "update what names the container, such as `kubectl logs -c` and dashboards"
+            yield Finding("JobRenamed", "info", message, hint, path)

@@ -1,209 +1,400 @@
-"""Rewrite YAML text with changed data, preserving comments, order and style."""
+"""Write changed data in the words of the text that it came from: what has not changed is copied, comments included.
+
+New documents are written entry by entry. An entry continues one of the text: that of the same path in the first
+document, or one of the same name and value whose place is gone. Where the values are the same, its lines are copied as
+their author wrote them, in the column where they stand now. A comment whose entry is gone goes to the next one.
+"""
 
 from __future__ import annotations
 
-import io
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+from yaml.error import YAMLError
 
-from trainc.features.migrate.kept_lines import with_kept_lines
+from trainc.emit.yaml_writer import atom, inline, literal
+from trainc.features.migrate.source_text import Entry, Node, SourceText, UnfitError
 from trainc.findings import CompileError
 from trainc.kube.documents import Json
 from trainc.reading.yaml_reader import read_value
 from trainc.startup.patterns import pattern
 
-_SEQUENCE = pattern(r"^(?P<key> *)[^\s#-][^\n#]*:[ ]*(?:#[^\n]*)?\n(?P<dash> *)- ", re.MULTILINE)
-_MAPPING = pattern(r"^(?P<key> *)[^\s#-][^\n#]*:[ ]*(?:#[^\n]*)?\n(?P<child> +)[^\s#-]", re.MULTILINE)
+_SPACE = pattern(r"\s*")
+# The first entry of an object: what it is indented by, and what follows its colon.
+_FIRST_ENTRY = pattern(r'\{\s*?(?:\n(?P<indent>[ \t]+))?"(?:[^"\\]|\\.)*"\s*:(?P<space>\s?)')
+# Fields that a TrainJob calls something else.
+_FORMER_NAMES = {"resourcesPerNode": "resources", "numProcPerNode": "nprocPerNode", "numNodes": "replicas"}
+# What tells the items of a list apart.
 _IDENTITIES = ("name", "manager", "mountPath")
+# More numbers are better read on one line: the exit codes of a pod failure policy are a hundred.
+_MOST_NUMBERS = 16
+# What was written in brackets is written so again if it is shorter.
+_LONGEST_LINE = 120
 
 
-def rewrite(text: str, changes: Sequence[tuple[Sequence[str | int], Json, Json]]) -> str:
-    """`text`, a single YAML document, with each change (path of the object, its current data, its new data) applied.
-
-    Only lines with changed data differ from `text`, unless its indentation requires rewriting everything.
-    """
-    yaml = _writer(text)
-    before = _dump(yaml, yaml.load(text))
-    tree = yaml.load(text)
-    for path, now, wanted in changes:
-        node = tree
-        for step in path:
-            node = node[step]
-        _Reconciliation(node, now, wanted).run()
-    after = _dump(yaml, tree)
-    kept = with_kept_lines(text, before, after)
-    return kept if _same(kept, after) else after
+def rewrite(text: str, data: Any, new: Sequence[Json]) -> str:
+    """Return the documents `new` in place of `text`, which is one YAML document with the value `data`."""
+    for uses_anchors in (True, False):
+        try:
+            written = _Writer(SourceText(text, data), uses_anchors).write(new)
+        except (UnfitError, YAMLError):
+            continue
+        if _reads_as(written, new):
+            return written if text.endswith("\n") else written.removesuffix("\n")
+    comments = (line.strip() for line in text.split("\n") if line.lstrip().startswith("#"))
+    return "".join(f"{line}\n" for line in comments) + _Writer(None).write(new)
 
 
-class _Reconciliation:
-    """Updates the tree of one object from its current data to its new data."""
-
-    def __init__(self, root: Any, now: Any, wanted: Any) -> None:
-        self._root, self._now, self._wanted = root, now, wanted
-        self._moved = list(_moved_nodes(now, wanted, root))
-
-    def run(self) -> None:
-        self._reconcile(self._root, self._now, self._wanted)
-
-    def _reconcile(self, node: Any, now: Any, wanted: Any) -> None:
-        if isinstance(node, CommentedMap):
-            self._mapping(node, now, wanted)
-        else:
-            self._sequence(node, now, wanted)
-
-    def _mapping(self, node: CommentedMap, now: Json, wanted: Json) -> None:
-        for key in [key for key in now if key not in wanted]:
-            new = next((k for k in wanted if k not in now and wanted[k] == now[key]), None)
-            if new is None:
-                del node[key]
-            else:
-                _rename(node, key, new)
-                now = {**now, new: now[key]}
-        for key, value in wanted.items():
-            if key not in now:
-                node[key] = self._taken_over(value)
-            elif value == {} and isinstance(now[key], Mapping):
-                # Comments inside would end up between the key and its braces.
-                node.ca.items.pop(key, None)
-                node[key] = _empty()
-            elif now[key] != value:
-                node[key] = self._changed(node[key], now[key], value)
-
-    def _sequence(self, node: CommentedSeq, now: Sequence[Any], wanted: Sequence[Any]) -> None:
-        old = list(node)
-        node[:] = [self._item(item, index, old, now) for index, item in enumerate(wanted)]
-
-    def _item(self, wanted: Any, index: int, old: Sequence[Any], now: Sequence[Any]) -> Any:
-        at = _counterpart(wanted, index, now)
-        if at is None:
-            return self._taken_over(wanted)
-        return old[at] if now[at] == wanted else self._changed(old[at], now[at], wanted)
-
-    def _changed(self, node: Any, now: Any, wanted: Any) -> Any:
-        if not _is_same_shape(now, wanted):
-            return self._taken_over(wanted)
-        self._reconcile(node, now, wanted)
-        return node
-
-    def _taken_over(self, value: Any) -> Any:
-        """The node for a new value: the one that held it elsewhere, with comments, or a fresh one."""
-        for data, node in self._moved:
-            if data == value:
-                return node
-        if isinstance(value, Mapping):
-            made = CommentedMap()
-            for key, item in value.items():
-                made[key] = self._taken_over(item)
-            return made
-        if isinstance(value, list):
-            return CommentedSeq([self._taken_over(item) for item in value])
-        return _quoted(value) if isinstance(value, str) else value
-
-
-def _is_same_shape(now: Any, wanted: Any) -> bool:
-    return any(isinstance(now, kind) and isinstance(wanted, kind) for kind in (Mapping, list))
-
-
-def _moved_nodes(now: Any, wanted: Any, node: Any) -> Iterator[tuple[Any, Any]]:
-    """Every mapping and list that moved, with its node; outer ones first.
-
-    A value that changes in place keeps its node; if it were moved elsewhere, it could end up inside itself.
-    """
-    if isinstance(now, Mapping):
-        inner = [(now[k], wanted.get(k) if isinstance(wanted, Mapping) else None, node[k]) for k in now]
-    elif isinstance(now, list):
-        inner = [(item, None, node[i]) for i, item in enumerate(now)]
-    else:
-        return
-    if now != wanted:
-        if not _is_same_shape(now, wanted):
-            yield now, node
-        for item, still, item_node in inner:
-            yield from _moved_nodes(item, still, item_node)
-
-
-def _counterpart(item: Any, index: int, now: Sequence[Any]) -> int | None:
-    """The index of the old item that a new one continues: one with the same identity or the same value."""
-    if isinstance(item, Mapping):
-        identity = next((key for key in _IDENTITIES if key in item), None)
-        if identity is not None:
-            found = (i for i, o in enumerate(now) if isinstance(o, Mapping) and o.get(identity) == item[identity])
-            at = next(found, None)
-            return at if at is not None or len(now) <= index else (index if _is_renamed(now[index], item) else None)
-    return next((i for i, old in enumerate(now) if old == item), None)
-
-
-def _is_renamed(old: Any, new: Json) -> bool:
-    """Whether an item is an old one with a new name, i.e. most of its fields are the same."""
-    return isinstance(old, Mapping) and set(old) == set(new)
-
-
-def _empty() -> CommentedMap:
-    made = CommentedMap()
-    made.fa.set_flow_style()
-    return made
-
-
-def _quoted(text: str) -> str:
-    """Quote a string that kubectl would read as something else: `yes` and `1_0` are strings only in YAML 1.2."""
+def _reads_as(text: str, documents: Sequence[Json]) -> bool:
+    parts = text.split("\n---\n")
     try:
-        plain = read_value(text) == text
-    except CompileError:
-        plain = False
-    return text if plain else DoubleQuotedScalarString(text)
-
-
-def _rename(node: CommentedMap, old: str, new: str) -> None:
-    position = list(node).index(old)
-    comment = node.ca.items.pop(old, None)
-    value = node.pop(old)
-    node.insert(position, new, value)
-    if comment is not None:
-        node.ca.items[new] = comment
-
-
-def _writer(text: str) -> YAML:
-    """A round-trip writer with the indentation used in `text`."""
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 1_000_000
-    yaml.allow_duplicate_keys = True
-    mapping = next((len(m["child"]) - len(m["key"]) for m in _MAPPING.finditer(text)), 2)
-    offset = next((len(m["dash"]) - len(m["key"]) for m in _SEQUENCE.finditer(text)), 0)
-    yaml.indent(mapping=mapping, sequence=offset + 2, offset=offset)
-    return yaml
-
-
-def _same(text: str, other: str) -> bool:
-    try:
-        same: bool = read_value(text) == read_value(other)
+        return len(parts) == len(documents) and all(map(is_same, map(read_value, parts), documents))
     except CompileError:
         return False
-    return same
 
 
-def _dump(yaml: YAML, tree: Any) -> str:
-    stream = io.StringIO()
-    yaml.dump(tree, stream)
-    return stream.getvalue()
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether two values are equal in YAML, where `true` is not 1."""
+    if one.__class__ is str and other.__class__ is str:
+        return bool(one == other)
+    return bool(one == other) and (repr(one) == repr(other) or _sorted(one) == _sorted(other))
 
 
-# Rewriting JSON: the text of an object with changed data, in its original indentation, spacing and escapes.
+def _sorted(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
 
 
-_SPACE = pattern(r"\s*")
-_INDENT = pattern(r"\{[ \t]*\n(?P<indent>[ \t]+)")
-_COLON_AND_NO_SPACE = pattern(r'"\s*:\S')
+class _Slot(NamedTuple):
+    """An entry of the new data: its key (None for an item of a list), value and path, and the column where it begins."""
+
+    key: str | None
+    value: Any
+    path: tuple[str, ...]
+    column: int
+
+
+class _Writer:
+    """Writes documents; the first of them continues the `source`."""
+
+    def __init__(self, source: SourceText | None, uses_anchors: bool = False) -> None:
+        self._source = source
+        self._uses_anchors = uses_anchors
+        self._step = (source.step if source else 0) or 2
+        self._offset = max(source.offset, 0) if source else 0
+        self._lines: list[str] = []
+        self._number = 0
+        # What stands on the line before its first entry: the dashes of the items that begin there.
+        self._lead = ""
+
+    def write(self, documents: Sequence[Json]) -> str:
+        """Return the documents with `---` between them."""
+        source = self._source
+        if source is not None:
+            _mark_staying(source.root, documents[0])
+        parts: list[list[str]] = []
+        for self._number, document in enumerate(documents):
+            self._lines = []
+            parts.append(self._lines)
+            root = source.root if source is not None and self._number == 0 and source.root.is_block else None
+            self._mapping(document, root, (), root.entries[0].column if root else 0)
+        if source is not None:
+            _reattach(source, parts)
+            parts[-1] += source.tail
+        return "---\n".join("".join(f"{line}\n" for line in lines) for lines in parts)
+
+    def _mapping(self, value: Json, node: Node | None, path: tuple[str, ...], column: int) -> None:
+        own = {entry.step: entry for entry in node.entries} if node is not None else {}
+        for key, entry in _continued_keys(own, value):
+            slot = _Slot(key, value[key], (*path, key), column)
+            self._entry(slot, entry or self._elsewhere((key, _FORMER_NAMES.get(key, key)), slot))
+
+    def _sequence(self, value: Sequence[Any], node: Node | None, path: tuple[str, ...], column: int) -> None:
+        continued = _continued_items(node.entries, value) if node is not None else {}
+        for index, item in enumerate(value):
+            slot = _Slot(None, item, path, column)
+            self._entry(slot, continued.get(index) or self._elsewhere(path[-1:], slot))
+
+    def _elsewhere(self, names: Sequence[str], slot: _Slot) -> Entry | None:
+        if self._source is None:
+            return None
+        return self._source.elsewhere(names, slot.path, slot.key is None, slot.value)
+
+    def _entry(self, slot: _Slot, entry: Entry | None) -> None:
+        """Write an entry as the text has it, or, if that has none, anew."""
+        source, (key, value, path, column) = self._source, slot
+        if entry is None or source is None or entry.is_copied or entry.place is not None:
+            self._anew(slot, "")
+            return
+        entry.put((self._number, len(self._lines), column))
+        if not entry.in_flow:
+            above = source.lines[entry.top : entry.line]
+            in_place = self._number == 0 and entry.path[:-1] == path[:-1]
+            kept = above if in_place else [line for line in above if line.strip()]
+            self._lines += (_moved(line, column - entry.column) for line in kept)
+        is_whole = not entry.is_torn and (self._uses_anchors or not entry.node.is_shared)
+        may_copy = is_whole and is_same(entry.value, value)
+        if may_copy and not entry.in_flow:
+            entry.use(copied=True)
+            first = source.rest(entry.start if key in (None, entry.step) else entry.head)
+            self._line(column, first if key in (None, entry.step) else f"{inline(key)}{first}")
+            below = source.lines[entry.line + 1 : entry.end]
+            self._lines += (_moved(line, column - entry.column) for line in below)
+        elif may_copy and key in (None, entry.step) and "\n" not in source.text[entry.start : entry.node.end]:
+            entry.use(copied=True)
+            self._line(column, ("" if key else "- ") + source.text[entry.start : entry.node.end])
+        else:
+            self._changed(slot, entry, source)
+            self._lines += (_moved(line, column - entry.column) for line in source.below(entry))
+
+    def _changed(self, slot: _Slot, entry: Entry, source: SourceText) -> None:
+        """Write another value for an entry, in the form of the old one if it is of the same kind."""
+        node, (key, value, _, column) = entry.node, slot
+        kind = {"mapping": dict, "sequence": list}.get(node.kind)
+        if kind is None or not isinstance(value, kind) or not value or (node.is_shared and not self._uses_anchors):
+            self._anew(slot, entry.behind)
+        elif node.is_flow and node.entries and len(_flow(value, "")) < _LONGEST_LINE:
+            text = recomposed(source, node, value, _flow)
+            self._lines += (" " * column + comment for comment in source.comments_in(node) if comment not in text)
+            first, *rest = f"{'- ' if key is None else f'{inline(key)}: '}{text}{entry.behind}".split("\n")
+            self._line(column, first)
+            self._lines += (_moved(line, column - entry.column) for line in rest)
+        else:
+            self._lines += (" " * column + comment for comment in source.comments_in(node))
+            indent = 2 if node.is_flow else node.entries[0].column - entry.column
+            self._collection(slot, node, entry.behind, max(indent, 2) if key is None else indent)
+
+    def _anew(self, slot: _Slot, behind: str) -> None:
+        key, value, _, column = slot
+        name = "-" if key is None else f"{inline(key)}:"
+        if isinstance(value, (dict, list)) and value and not _is_line(value):
+            indent = 2 if key is None else self._step if isinstance(value, dict) else self._offset
+            self._collection(slot, None, behind, indent)
+        elif isinstance(value, str) and "\n" in value and (block := literal(value, " " * (column + self._step))):
+            first, *rest = block.split("\n")
+            self._line(column, f"{name} {first}{behind}")
+            self._lines += rest
+        else:
+            text = inline(value) if isinstance(value, str) else _flow(value, "")
+            self._line(column, f"{name} {text}{behind}")
+
+    def _collection(self, slot: _Slot, node: Node | None, behind: str, indent: int) -> None:
+        """Write the line of a key, or begin that of an item, and then what the collection has."""
+        key, value, path, column = slot
+        if key is None:
+            self._lines += [" " * column + behind.lstrip()] if behind else []
+            self._lead = f"{self._lead or ' ' * column}- "
+        else:
+            self._line(column, f"{inline(key)}:{behind}")
+        (self._mapping if isinstance(value, dict) else self._sequence)(value, node, path, column + indent)
+
+    def _line(self, column: int, text: str) -> None:
+        self._lines.append(self._lead.ljust(column) + text)
+        self._lead = ""
+
+
+def _moved(line: str, by: int) -> str:
+    """Return a line some columns further to the right, or to the left as far as it is indented."""
+    if by > 0 and line.strip():
+        return " " * by + line
+    return line[min(-by, len(line) - len(line.lstrip(" "))) :] if by < 0 else line
+
+
+def _is_line(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > _MOST_NUMBERS and all(isinstance(inner, int) for inner in value)
+
+
+def _flow(value: Any, indent: str) -> str:
+    """Return a value on one line of YAML; `indent` is of no use for that."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_flow(key, indent)}: {_flow(inner, indent)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(inner, indent) for inner in value) + "]"
+    if not isinstance(value, str):
+        return atom(value)
+    return inline(value) if not set("[]{},") & set(value) else json.dumps(value)
+
+
+# What of the text each part of the new data continues.
+
+
+def _mark_staying(node: Node, value: Any) -> None:
+    """Mark the entries of a node that `value` has in the same place, so that they are not moved elsewhere."""
+    if isinstance(value, dict) and node.kind == "mapping":
+        for entry in node.entries:
+            if entry.step not in value:
+                continue
+            if is_same(entry.value, value[entry.step]):
+                entry.use()
+            else:
+                entry.is_used = True
+                _mark_staying(entry.node, value[entry.step])
+    elif isinstance(value, list) and node.kind == "sequence":
+        kept = {repr(item) for item in value}
+        for entry in node.entries:
+            if repr(entry.value) in kept:
+                entry.use()
+
+
+def _continued_keys(own: Mapping[str | int, Entry], value: Json) -> Iterator[tuple[str, Entry | None]]:
+    """Yield the keys of `value` with the entries that they continue: in the text's order, and then new ones.
+
+    A key that is gone continues under another name if a new key has its value.
+    """
+    new = {repr(value[key]): key for key in value if key not in own}
+    renamed: set[str] = set()
+    for step, entry in own.items():
+        if step in value:
+            yield str(step), entry
+        elif (name := new.pop(repr(entry.value), None)) is not None:
+            renamed.add(name)
+            yield name, entry
+    yield from ((key, None) for key in value if key not in own and key not in renamed)
+
+
+def _continued_items(entries: Sequence[Entry], value: Sequence[Any]) -> dict[int, Entry]:
+    """Return the entries that the items of a list continue: those of the same value, name or, in their place, keys."""
+    found: dict[int, Entry] = {}
+    equal: dict[str, list[Entry]] = {}
+    for old in reversed(entries):
+        equal.setdefault(repr(old.value), []).append(old)
+    for index, item in enumerate(value):
+        if queue := equal.get(repr(item)):
+            found[index] = queue.pop()
+    taken = {id(old) for old in found.values()}
+    free = [old for old in entries if id(old) not in taken and isinstance(old.value, dict)]
+    named = {_identity(old.value): old for old in reversed(free)}
+    for index, item in enumerate(value):
+        if index in found or not isinstance(item, dict):
+            continue
+        entry: Entry | None = named.get(_identity(item))
+        if entry is None and index < len(entries) and _has_keys_of(entries[index].value, item):
+            entry = entries[index]
+        if entry is not None and id(entry) not in taken:
+            taken.add(id(entry))
+            found[index] = entry
+    return found
+
+
+def _has_keys_of(old: Any, item: Json) -> bool:
+    return isinstance(old, dict) and set(old) == set(item)
+
+
+def _identity(item: Json) -> tuple[str, str]:
+    field = next((name for name in _IDENTITIES if name in item), "")
+    return field, repr(item[field] if field else sorted(item))
+
+
+def _reattach(source: SourceText, documents: Sequence[list[str]]) -> None:
+    """Add the comments of entries that are gone above the next entry that is not."""
+    written = {
+        (_name(entry), comment) for entry in _all(source.root) if entry.is_used for comment in _own(source, entry)
+    }
+    above: dict[tuple[int, int, int], list[str]] = {}
+
+    def lost(entries: Iterable[Entry]) -> list[str]:
+        pending: list[str] = []
+        for entry in entries:
+            inner = [] if entry.is_copied or not entry.node.is_block else lost(entry.node.entries)
+            if entry.place is not None:
+                above.setdefault(entry.place, []).extend((*pending, *inner))
+                pending = []
+            elif not entry.is_copied:
+                # Templates that were alike are one now, and so are their comments.
+                new = [comment for comment in _own(source, entry) if (_name(entry), comment) not in written]
+                written.update((_name(entry), comment) for comment in new)
+                pending += (*new, *inner)
+        return pending
+
+    left = lost(source.root.entries)
+    for (number, line, column), comments in sorted(above.items(), reverse=True):
+        documents[number][line:line] = [" " * column + comment for comment in comments]
+    documents[-1].extend(left)
+
+
+def _all(node: Node) -> Iterator[Entry]:
+    for entry in node.entries:
+        yield entry
+        yield from _all(entry.node)
+
+
+def _name(entry: Entry) -> tuple[str, str]:
+    return entry.path[-1] if entry.path else "", repr(entry.value)
+
+
+def _own(source: SourceText, entry: Entry) -> list[str]:
+    """Return the comments of an entry itself."""
+    lines = [] if entry.in_flow else [*source.lines[entry.top : entry.line], entry.behind, *source.below(entry)]
+    inside = source.comments_in(entry.node)
+    return [*(line.strip() for line in lines if line.lstrip().startswith("#")), *inside]
+
+
+# Collections in brackets, and JSON, which consists of them.
+
+
+def recomposed(source: SourceText, node: Node, value: Any, fresh: Callable[[Any, str], str]) -> str:
+    """Return a collection in brackets with another value of its kind: what it keeps, and its spacing, as written.
+
+    `fresh` writes a new value, whose further lines are indented by its second argument.
+    """
+    text, entries = source.text, node.entries
+    opening = _uncommented(text[node.start + 1 : entries[0].start])
+    closing = _uncommented(text[entries[-1].node.end : node.end - 1])
+    colon = _uncommented(text[entries[0].head : entries[0].node.start]) or ": "
+    between = f",{opening}" if "\n" in opening else "," if "0,0" in fresh([0, 0], "") else ", "
+    if len(entries) > 1:
+        between = _uncommented(text[entries[0].node.end : entries[1].start])
+    indent = opening.rpartition("\n")[2] if "\n" in opening else ""
+    following = {id(before): entry for before, entry in pairwise(entries)}
+    composed, last = text[node.start] + opening, None
+    for number, (name, item, entry) in enumerate(_parts(entries, value)):
+        if number:
+            is_next = entry is not None and last is not None and following.get(id(last)) is entry
+            composed += _uncommented(text[last.node.end : entry.start]) if is_next and last and entry else between
+        if entry is None:
+            composed += f"{fresh(name, '')}{colon}" if name is not None else ""
+            composed += fresh(item, indent)
+        else:
+            written = name is None or name == entry.step
+            composed += text[entry.start : entry.head] if written else fresh(name, "")
+            composed += text[entry.head : entry.node.start] + _recomposed_entry(source, entry, item, fresh, indent)
+        last = entry
+    return composed + closing + text[node.end - 1]
+
+
+def _parts(entries: Sequence[Entry], value: Any) -> Iterator[tuple[str | None, Any, Entry | None]]:
+    if isinstance(value, dict):
+        for key, entry in _continued_keys({entry.step: entry for entry in entries}, value):
+            yield key, value[key], entry
+    else:
+        continued = _continued_items(entries, value)
+        for index, item in enumerate(value):
+            yield None, item, continued.get(index)
+
+
+def _recomposed_entry(
+    source: SourceText, entry: Entry, value: Any, fresh: Callable[[Any, str], str], indent: str
+) -> str:
+    node = entry.node
+    entry.is_used = True
+    if is_same(entry.value, value):
+        entry.use(copied=True)
+        return source.text[node.start : node.end]
+    if value and node.entries and isinstance(value, entry.value.__class__):
+        return recomposed(source, node, value, fresh)
+    return fresh(value, indent)
+
+
+def _uncommented(gap: str) -> str:
+    return "".join(
+        line.partition("#")[0].rstrip(" ") + line[len(line.rstrip("\n")) :] if "#" in line else line
+        for line in gap.splitlines(keepends=True)
+    )
 
 
 def leading_objects(text: str) -> Iterator[tuple[str, Any, str]]:
-    """Each JSON object at the start of `text`: the whitespace before it, its data, its text; then the rest and None.
+    """Yield each JSON object at the start of `text`: the whitespace before it, its data, its text; then the rest and None.
 
     Like a reader does, this takes consecutive JSON objects first, and YAML only after the last of them.
     """
@@ -219,20 +410,23 @@ def leading_objects(text: str) -> Iterator[tuple[str, Any, str]]:
     yield "", None, text[start:]
 
 
-def rewrite_json(text: str, now: Any, wanted: Any) -> str:
-    """`text`, whose data is `now`, with the data `wanted`; lines whose data does not change stay the same."""
-    write = _json_writer(text)
-    after = write(wanted)
-    kept = with_kept_lines(text, write(now), after)
-    try:
-        return kept if json.loads(kept) == wanted else after
-    except ValueError:
-        return after
-
-
-def _json_writer(text: str) -> Callable[[Any], str]:
-    found = _INDENT.match(text)
-    colon = ":" if _COLON_AND_NO_SPACE.search(text) else ": "
-    comma = "," if found or colon == ":" else ", "
+def rewrite_json(text: str, data: Any, new: Sequence[Json]) -> str:
+    """Return the objects `new` in place of `text`, a JSON object with the value `data`, in its indentation and spacing."""
+    found = _FIRST_ENTRY.match(text)
     indent = found["indent"] if found else None
-    return lambda value: json.dumps(value, indent=indent, separators=(comma, colon), ensure_ascii=text.isascii())
+    space = "" if found and not found["space"] else " "
+    separators = ("," if indent else f",{space}", f":{space}")
+
+    def fresh(value: Any, column: str) -> str:
+        dumped = json.dumps(value, indent=indent, separators=separators, ensure_ascii=text.isascii())
+        return dumped.replace("\n", f"\n{column}")
+
+    objects = [fresh(value, "") for value in new]
+    try:
+        source = SourceText(text, data)
+        first = recomposed(source, source.root, new[0], fresh)
+        if is_same(read_value(first), new[0]):
+            objects[0] = first
+    except (CompileError, UnfitError, YAMLError):
+        pass
+    return "\n".join(objects)

@@ -1,7 +1,7 @@
 """Evaluate the cluster's own ValidatingAdmissionPolicies against the compiled objects of a job.
 
-docs/policies.md lists what is supported. The extra `policy` provides the CEL grammar (cel-python) and regular
-expressions that run in linear time (google-re2).
+docs/policies.md lists what is supported. The extra `policy` provides regular expressions that run in linear time
+(google-re2).
 """
 
 from __future__ import annotations
@@ -10,33 +10,36 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trainc.findings import Diagnostic
-from trainc.options import Limits
+from trainc.kube.releases import DEFAULT_KUBERNETES
+from trainc.options import Options
 from trainc.reading.document import Document
 
 if TYPE_CHECKING:
-    from trainc.features.policies.verdicts import Judge
+    from trainc.features.policies.judging import Judge
 
-_EXTRA = ("celpy", "lark", "re2")
+_EXTRA = ("re2",)
 
 
 def read_policies(
-    folders: Sequence[str], documents: Sequence[Document], limits: Limits = Limits()
+    folders: Sequence[str], documents: Sequence[Document], options: Options = Options()
 ) -> tuple[Judge | None, list[Diagnostic]]:
     """Read the policies in `folders`; return a judge (None if there is nothing to evaluate) and the problems found.
 
     `documents` are those of the input, whose Namespaces are known to the judge as well.
     """
+    from trainc.features.policies.judging import Judge
     from trainc.features.policies.loading import load
-    from trainc.features.policies.verdicts import Judge
     from trainc.reading.files import read_paths
 
-    found, diagnostics = read_paths(folders, limits, everything=True)
+    found, diagnostics = read_paths(folders, options.limits, everything=True)
+    minor = int((options.kubernetes or DEFAULT_KUBERNETES).partition(".")[2])
     try:
-        loaded = load(found)
+        loaded = load(found, minor)
     except ModuleNotFoundError as missing:
         if missing.name not in _EXTRA:
             raise
-        message = "`policies:` in trainc.yaml needs the extra `policy`"
-        hint = "run: pip install 'trainc[policy]'"
+        message = "regular expressions in `policies:` of trainc.yaml need the extra `policy`"
+        hint = "install google-re2, or trainc with its extra: pip install '.[policy]' in a clone"
         return None, [*diagnostics, Diagnostic("PolicyNeedsExtra", "error", message, hint)]
-    return Judge.of(loaded, documents), [*diagnostics, *loaded.diagnostics]
+    judge = Judge.of(loaded, documents, minor)
+    return (None if judge.is_idle else judge), [*diagnostics, *loaded.diagnostics]

@@ -1,41 +1,94 @@
-"""Load policies and bindings from documents: check their shape, parse their expressions, report what is unsupported."""
+"""Load policies and bindings from documents: check their shape, compile their expressions, report what is unsupported.
+
+Source: kubernetes v1.36 pkg/apis/admissionregistration/validation/validation.go; apiserver
+pkg/admission/plugin/cel/compile.go and composition.go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.features.policies.functions import FUNCTIONS, METHODS
+from trainc.features.policies.cel import (
+    Environment,
+    InvalidExpressionError,
+    Node,
+    Type,
+    UnknownError,
+    UnsupportedError,
+    kubernetes,
+    parse_type,
+    strings,
+)
+from trainc.features.policies.matching import is_about
 from trainc.features.policies.shapes import BINDING, POLICY
-from trainc.features.policies.syntax import InvalidExpressionError, Node, parse, uses
 from trainc.findings import Diagnostic, Finding, Path
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
 
 _LONGEST_MESSAGE = 200
 _GROUP = "admissionregistration.k8s.io"
-_CREATED_LATER = {"jobs", "pods", "workloads", "trainjobs"}
-_VARIABLES = {"object", "oldObject", "request", "params", "namespaceObject", "variables"}
-# Variables and functions that only an API server can provide.
-_NEEDS_A_CLUSTER = {"authorizer": "it asks the cluster's authorizer"}
-_UNKNOWN_FIELDS = {
-    "request.userInfo",
-    "request.uid",
-    "request.options",
-    "request.requestKind",
-    "request.requestResource",
+_BOOL, _STRING, _NULL, _DYN = map(Type, ("bool", "string", "null_type", "dyn"))
+# API groups of policies that other programs evaluate, and the program's own command for files.
+_OTHER_ENGINES = {
+    "kyverno.io": ("Kyverno", "`kyverno apply POLICY --resource rendered/`"),
+    "policies.kyverno.io": ("Kyverno", "`kyverno apply POLICY --resource rendered/`"),
+    "templates.gatekeeper.sh": ("Gatekeeper", "`gator test -f policies/ -f rendered/`"),
+    "constraints.gatekeeper.sh": ("Gatekeeper", "`gator test -f policies/ -f rendered/`"),
+    "policies.kubewarden.io": ("Kubewarden", "`kwctl run`"),
 }
+_REGEX_FUNCTIONS = ("matches", "find", "findAll")
+
+
+def _record(*fields: str, **kinds: str) -> Mapping[str, Type]:
+    return {**dict.fromkeys(fields, _STRING), **{name: parse_type(kind) for name, kind in kinds.items()}}
+
+
+_VARIABLES = "kubernetes.variables"
+_FIELDS: Mapping[str, Mapping[str, Type]] = {
+    "kubernetes.AdmissionRequest": _record(
+        "subResource", "requestSubResource", "name", "namespace", "operation",
+        kind="kubernetes.GroupVersionKind", resource="kubernetes.GroupVersionResource",
+        requestKind="kubernetes.GroupVersionKind", requestResource="kubernetes.GroupVersionResource",
+        userInfo="kubernetes.UserInfo", dryRun="bool", options="dyn",
+    ),
+    "kubernetes.GroupVersionKind": _record("group", "version", "kind"),
+    "kubernetes.GroupVersionResource": _record("group", "version", "resource"),
+    "kubernetes.UserInfo": _record("username", "uid", groups="list(string)", extra="map(string, list(string))"),
+    "kubernetes.Namespace": _record(
+        metadata="kubernetes.NamespaceMetadata", spec="kubernetes.NamespaceSpec", status="kubernetes.NamespaceStatus"
+    ),
+    "kubernetes.NamespaceMetadata": _record(
+        "name", "generateName", "namespace", "UID", "resourceVersion",
+        labels="map(string, string)", annotations="map(string, string)", finalizers="list(string)",
+        creationTimestamp="google.protobuf.Timestamp", deletionTimestamp="google.protobuf.Timestamp",
+        deletionGracePeriodSeconds="int", generation="int",
+    ),
+    "kubernetes.NamespaceSpec": _record(finalizers="list(string)"),
+    "kubernetes.NamespaceStatus": _record("phase", conditions="list(kubernetes.NamespaceCondition)"),
+    "kubernetes.NamespaceCondition": _record(
+        "status", "type", "message", "reason", lastTransitionTime="google.protobuf.Timestamp"
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression of a policy. Without a `node`, trainc does not evaluate it, and `why` says why."""
+
+    text: str
+    path: Path
+    node: Node | None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """A validation: its text, its parsed node, and its message on failure."""
+    """A validation, and its message on failure."""
 
-    path: Path
-    text: str
-    node: Node
+    expression: Expression
     message: str
-    message_node: Node | None
+    message_expression: Expression | None
 
 
 @dataclass(slots=True)
@@ -45,20 +98,15 @@ class Policy:
     document: Document
     name: str
     spec: Any
-    conditions: list[tuple[str, Node]] = field(default_factory=list)
-    variables: dict[str, Node] = field(default_factory=dict)
+    conditions: list[tuple[str, Expression]] = field(default_factory=list)
+    variables: dict[str, Expression] = field(default_factory=dict)
     validations: list[Validation] = field(default_factory=list)
+    annotations: list[tuple[str, Expression]] = field(default_factory=list)
 
     @property
     def fails_closed(self) -> bool:
-        """Whether an evaluation error denies the object."""
+        """Return whether an evaluation error denies the object."""
         return bool(self.spec.get("failurePolicy", "Fail") == "Fail")
-
-    def uses(self, name: str) -> bool:
-        """Whether an expression of the policy uses the external variable `name`."""
-        nodes = [*self.variables.values(), *(node for _, node in self.conditions)]
-        nodes += [node for one in self.validations for node in (one.node, one.message_node) if node is not None]
-        return any(("name", name) in uses(node) for node in nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,35 +128,42 @@ class Loaded:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def load(documents: Sequence[Document]) -> Loaded:
-    """Load policies with their bindings. Raises ModuleNotFoundError if there are any without the extra `policy`."""
+def load(documents: Sequence[Document], kubernetes_minor: int) -> Loaded:
+    """Load the policies about what trainc writes, and their bindings.
+
+    Raises ModuleNotFoundError if one of them uses regular expressions and the extra `policy` is not installed.
+    """
+    about = [document for document in documents if _kind(document) == "ValidatingAdmissionPolicy"]
     policies: dict[str, Policy | None] = {}
-    bindings: list[Binding] = []
     diagnostics: list[Diagnostic] = []
-    others = [document for document in documents if _kind(document) is None]
-    for document in documents:
-        if _kind(document) == "ValidatingAdmissionPolicy":
-            policy, findings = _policy(document)
-            policies[str(_name(document))] = policy
-            diagnostics += [document.place(finding) for finding in findings]
+    for document in about:
+        findings: list[Finding] = list(_misshapen(document, POLICY))
+        policy = None
+        if not findings and is_about(document.data["spec"]["matchConstraints"]):
+            policy, findings = _policy(document, kubernetes_minor)
+        policies[str(_name(document))] = policy
+        diagnostics += [document.place(finding) for finding in findings]
+    bindings: list[Binding] = []
+    named: set[Any] = set()
     for document in documents:
         if _kind(document) == "ValidatingAdmissionPolicyBinding":
+            named.add(_policy_name(document))
             bound, findings = _binding(document, policies)
             bindings += [bound] if bound is not None else []
             diagnostics += [document.place(finding) for finding in findings]
-    for binding in bindings:
-        diagnostics += [binding.policy.document.place(finding) for finding in _about_later_objects(binding.policy)]
-    named = {_policy_name(document) for document in documents if _kind(document) == "ValidatingAdmissionPolicyBinding"}
-    diagnostics += [
-        policy.document.place(_not_bound()) for name, policy in policies.items() if policy and name not in named
-    ]
-    return Loaded(tuple(sorted(bindings, key=lambda one: one.name)), tuple(others), tuple(diagnostics))
+    for name, policy in policies.items():
+        if policy is not None:
+            findings = [*_about_trainjobs(policy), *([] if name in named else [_not_bound()])]
+            diagnostics += [policy.document.place(finding) for finding in findings]
+    others = tuple(document for document in documents if _kind(document) is None)
+    diagnostics += _other_engines(others)
+    return Loaded(tuple(sorted(bindings, key=lambda one: one.name)), others, tuple(diagnostics))
 
 
 def _kind(document: Document) -> str | None:
     api, kind = document.data.get("apiVersion"), document.data.get("kind")
-    known = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-    return str(kind) if str(api).partition("/")[0] == _GROUP and kind in known else None
+    kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+    return str(kind) if str(api).partition("/")[0] == _GROUP and kind in kinds else None
 
 
 def _name(document: Document) -> Any:
@@ -132,73 +187,98 @@ def _misshapen(document: Document, schema: Any) -> Iterator[Finding]:
         yield Finding("PolicyInvalid", "error", what, hint, path)
 
 
-def _policy(document: Document) -> tuple[Policy | None, list[Finding]]:
-    findings = list(_misshapen(document, POLICY))
-    if findings:
-        return None, findings
+class _Compiler:
+    """Compiles the expressions of one policy, in their order: variables can use those before them."""
+
+    def __init__(self, spec: Any, minor: int) -> None:
+        self.findings: list[Finding] = []
+        self._minor = minor
+        self._types: dict[str, Type] = {}
+        self._names = {
+            "object": _DYN,
+            "oldObject": _DYN,
+            "request": Type("kubernetes.AdmissionRequest"),
+            "namespaceObject": Type("kubernetes.Namespace"),
+            "variables": Type(_VARIABLES),
+            **({"params": _DYN} if spec.get("paramKind") else {}),
+        }
+
+    def __call__(self, text: str, path: Path, *kinds: Type, authorizer: bool = True) -> Expression:
+        """Compile an expression that must have one of the types; an error is added to `findings`."""
+        return self._compiled(text, path, kinds, authorizer)[0]
+
+    def variable(self, name: str, text: str, path: Path) -> Expression:
+        """Compile an expression whose value later ones use by its name."""
+        expression, kind = self._compiled(text, path, (), True)
+        self._types[name] = _as_variable(kind)
+        return expression
+
+    def _compiled(self, text: str, path: Path, kinds: Sequence[Type], authorizer: bool) -> tuple[Expression, Type]:
+        names = dict(self._names)
+        if authorizer:
+            names["authorizer"] = Type(kubernetes.AUTHORIZER)
+            names["authorizer.requestResource"] = Type(kubernetes.RESOURCE_CHECK)
+        environment = Environment(names, {**_FIELDS, _VARIABLES: self._types}, self._minor)
+        try:
+            node, kind = environment.compile(text, kinds)
+        except UnsupportedError as error:
+            return Expression(text.strip(), path, None, str(error)), _DYN
+        except InvalidExpressionError as error:
+            hint = "correct the expression; the API server refuses the policy, too"
+            self.findings.append(Finding("PolicyInvalid", "error", f"not a valid expression: {error}", hint, path))
+            return Expression(text, path, None), _DYN
+        return Expression(text.strip(), path, node), kind
+
+
+def _as_variable(kind: Type) -> Type:
+    """The type that a variable has where it is used: that of its value, as far as the API server keeps it."""
+    if kind.name in ("list", "map"):
+        return Type(kind.name, tuple(map(_as_variable, kind.of)))
+    return _DYN if kind.of or "kubernetes" in kind.name or "net." in kind.name or kind.name == "type" else kind
+
+
+def _policy(document: Document, minor: int) -> tuple[Policy | None, list[Finding]]:
     spec = document.data["spec"]
     policy = Policy(document, str(_name(document)), spec)
+    compile_, conditions = _Compiler(spec, minor), _Compiler(spec, minor)
     for i, one in enumerate(spec.get("matchConditions", ())):
-        node = checked_expression(one["expression"], ("spec", "matchConditions", i, "expression"), set(), findings)
-        policy.conditions.append((one["name"], node))
+        path: Path = ("spec", "matchConditions", i, "expression")
+        policy.conditions.append((one["name"], conditions(one["expression"], path, _BOOL)))
     for i, one in enumerate(spec.get("variables", ())):
-        node = checked_expression(
-            one["expression"], ("spec", "variables", i, "expression"), set(policy.variables), findings
-        )
-        policy.variables[one["name"]] = node
+        path = ("spec", "variables", i, "expression")
+        policy.variables[one["name"]] = compile_.variable(one["name"], one["expression"], path)
     for i, one in enumerate(spec.get("validations", ())):
-        path: Path = ("spec", "validations", i)
-        node = checked_expression(one["expression"], (*path, "expression"), set(policy.variables), findings)
-        text = one.get("messageExpression")
-        message_node = (
-            checked_expression(text, (*path, "messageExpression"), set(policy.variables), findings) if text else None
-        )
-        policy.validations.append(
-            Validation(
-                (*path, "expression"), one["expression"].strip(), node, one.get("message", "").strip(), message_node
-            )
-        )
+        path = ("spec", "validations", i)
+        expression = compile_(one["expression"], (*path, "expression"), _BOOL)
+        text, spoken = one.get("messageExpression"), None
+        if text:
+            spoken = compile_(text, (*path, "messageExpression"), _STRING, authorizer=False)
+        policy.validations.append(Validation(expression, one.get("message", "").strip(), spoken))
+    for i, one in enumerate(spec.get("auditAnnotations", ())):
+        path = ("spec", "auditAnnotations", i, "valueExpression")
+        policy.annotations.append((one["key"], compile_(one["valueExpression"], path, _STRING, _NULL)))
+    if not policy.validations and not policy.annotations:
+        message = "a policy needs validations or auditAnnotations"
+        hint = "write `validations: [{expression: ...}]`; the API server refuses the policy, too"
+        compile_.findings.append(Finding("PolicyInvalid", "error", message, hint, ("spec",)))
+    findings = [*conditions.findings, *compile_.findings]
+    if not findings:
+        _check_regexes(policy)
     return (None if findings else policy), findings
 
 
-def checked_expression(text: str, path: Path, variables: set[str], findings: list[Finding]) -> Node:
-    """Parse an expression; errors and unsupported features are appended to `findings`.
-
-    If there are no findings, evaluation will not meet an unknown name. `variables` are those defined before it.
-    """
-    try:
-        node = parse(text)
-        used = sorted(set(uses(node)))
-    except (InvalidExpressionError, RecursionError) as error:
-        why = str(error) if isinstance(error, InvalidExpressionError) else "nested too deeply"
-        message = f"not a CEL expression: {why}"
-        hint = "correct the expression; the API server rejects it, too"
-        findings.append(Finding("PolicyInvalid", "error", message, hint, path))
-        return ()
-    for kind, word in used:
-        findings += _wrong_name(kind, word, path, variables)
-    return node
-
-
-def _wrong_name(kind: str, word: str, path: Path, variables: set[str]) -> Iterator[Finding]:
-    name = word.partition(".")[2]
-    if kind == "field" and word.startswith("variables.") and name not in variables:
-        hint = "define it under spec.variables, before it is used"
-        yield Finding("PolicyInvalid", "error", f"undeclared reference to {word}", hint, path)
-    elif kind == "field" and word in _UNKNOWN_FIELDS:
-        yield _unsupported(f"{word} is known only to the API server", path)
-    elif kind == "name" and word in _NEEDS_A_CLUSTER:
-        yield _unsupported(f"{word} cannot be evaluated offline: {_NEEDS_A_CLUSTER[word]}", path)
-    elif kind == "name" and word not in _VARIABLES:
-        hint = f"known names: {', '.join(sorted(_VARIABLES))}"
-        yield Finding("PolicyInvalid", "error", f"undeclared reference to {word}", hint, path)
-    elif (kind == "function" and word not in FUNCTIONS and word != "has") or (kind == "method" and word not in METHODS):
-        yield _unsupported(f"trainc does not evaluate {word}()", path)
-
-
-def _unsupported(why: str, path: Path) -> Finding:
-    hint = "the policy is skipped here; the cluster still enforces it"
-    return Finding("PolicyNotEvaluated", "warning", why, hint, path)
+def _check_regexes(policy: Policy) -> None:
+    """Raise ModuleNotFoundError for a policy with regular expressions, if there is nothing that evaluates them."""
+    written = [
+        one["expression"]
+        for kind in ("matchConditions", "variables", "validations")
+        for one in policy.spec.get(kind, ())
+    ]
+    if any(f"{word}(" in text for text in written for word in _REGEX_FUNCTIONS):
+        try:
+            strings.compiled("")
+        except UnknownError:
+            raise ModuleNotFoundError(name="re2") from None
 
 
 def _binding(document: Document, policies: dict[str, Policy | None]) -> tuple[Binding | None, list[Finding]]:
@@ -218,23 +298,30 @@ def _binding(document: Document, policies: dict[str, Policy | None]) -> tuple[Bi
     return (Binding(document, str(_name(document)), spec, policy) if policy else None), []
 
 
-def _about_later_objects(policy: Policy) -> Iterator[Finding]:
-    """A finding for a policy on objects that controllers create from trainc's output."""
+def _about_trainjobs(policy: Policy) -> Iterator[Finding]:
+    """A finding for a policy on TrainJobs, which are not applied if their JobSets are."""
     for i, rule in enumerate(policy.spec["matchConstraints"]["resourceRules"]):
-        later = sorted(_CREATED_LATER & set(rule["resources"]))
-        if later and {"CREATE", "*"} & set(rule["operations"]):
-            message = f"policy {policy.name} also matches {', '.join(later)}, which exist only in the cluster, so it is not evaluated for them"
-            path: Path = ("spec", "matchConstraints", "resourceRules", i, "resources")
-            yield Finding(
-                "PolicyNotEvaluated",
-                "info",
-                message,
-                "have it match jobsets, too, to find violations before the merge",
-                path,
+        if "trainjobs" in rule["resources"] and {"CREATE", "*"} & set(rule["operations"]):
+            message = (
+                f"policy {policy.name} also matches trainjobs, which are not in the cluster if trainc's JobSets are"
             )
+            path: Path = ("spec", "matchConstraints", "resourceRules", i, "resources")
+            yield Finding("PolicyNotEvaluated", "info", message, "have it match jobsets, too", path)
 
 
 def _not_bound() -> Finding:
     message = "no binding names this policy, so it has no effect"
     hint = "add its ValidatingAdmissionPolicyBinding to a folder listed under `policies:` in trainc.yaml"
     return Finding("PolicyNotEvaluated", "info", message, hint, ("metadata", "name"))
+
+
+def _other_engines(documents: Sequence[Document]) -> Iterator[Diagnostic]:
+    """A finding for each policy that another program evaluates."""
+    for document in documents:
+        group = str(document.data.get("apiVersion")).partition("/")[0]
+        kind = str(document.data.get("kind"))
+        if group in _OTHER_ENGINES and kind != "PolicyReport":
+            engine, command = _OTHER_ENGINES[group]
+            message = f"trainc does not evaluate {kind}; {engine} does"
+            hint = f"run {command} on the rendered files, too"
+            yield document.place(Finding("PolicyNotEvaluated", "warning", message, hint, ("kind",)))

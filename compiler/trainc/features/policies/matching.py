@@ -1,7 +1,7 @@
 """Decide which objects a policy and its binding apply to: resource rules, selectors and parameters.
 
-Every object is treated as a CREATE request. Source: kubernetes apiserver v1.36,
-pkg/admission/plugin/policy/matching/matching.go and pkg/admission/plugin/policy/generic/policy_matcher.go.
+Every object is treated as a CREATE request. Source: kubernetes apiserver v1.36, pkg/admission/plugin/policy/matching/
+matching.go, pkg/admission/plugin/policy/generic/policy_dispatcher.go, pkg/admission/plugin/webhook/predicates/rules.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from trainc.kube.selectors import matches_selector
+from trainc.features.policies.cel import Unknown
+from trainc.kube.selectors import MalformedSelector, matches_selector
 from trainc.reading.document import Document
 
 NAME_LABEL = "kubernetes.io/metadata.name"
+_SET_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp")
 
 
 class UndecidedError(Exception):
@@ -34,11 +36,42 @@ def is_matched(match: Mapping[str, Any], manifest: Mapping[str, Any], namespaces
     if rules and not any(_in_rule(rule, manifest) for rule in rules):
         return False
     metadata = manifest["metadata"]
-    selector = match.get("objectSelector")
-    if selector and not matches_selector(selector, metadata.get("labels") or {}):
-        return False
-    wanted = match.get("namespaceSelector")
-    return not wanted or _in_namespace(wanted, metadata.get("namespace", ""), namespaces)
+    of_object, of_namespace = match.get("objectSelector"), match.get("namespaceSelector")
+    try:
+        if of_object and not matches_selector(of_object, metadata.get("labels") or {}):
+            return False
+        return not of_namespace or _in_namespace(of_namespace, metadata.get("namespace", ""), namespaces)
+    except MalformedSelector as error:
+        raise UndecidedError(f"a selector is malformed: {error}") from None
+
+
+# (API group, resource) of what trainc writes, and of what the JobSet becomes.
+_OURS = (
+    ("jobset.x-k8s.io", "jobsets"),
+    ("", "configmaps"),
+    ("", "serviceaccounts"),
+    ("rbac.authorization.k8s.io", "roles"),
+    ("rbac.authorization.k8s.io", "rolebindings"),
+    ("bitnami.com", "sealedsecrets"),
+    ("external-secrets.io", "externalsecrets"),
+    ("generators.external-secrets.io", "sshkeys"),
+    ("scheduling.x-k8s.io", "podgroups"),
+    ("scheduling.volcano.sh", "podgroups"),
+    ("scheduling.k8s.io", "podgroups"),
+    ("scheduling.k8s.io", "workloads"),
+    ("trainer.kubeflow.org", "trainjobs"),
+    ("batch", "jobs"),
+    ("", "pods"),
+)
+
+
+def is_about(constraints: Mapping[str, Any]) -> bool:
+    """Return whether a policy may match something that trainc writes, or that the cluster makes of it."""
+    return any(
+        _has(rule["operations"], "CREATE") and _has(rule["apiGroups"], group) and _has_resource(rule, resource)
+        for rule in constraints["resourceRules"]
+        for group, resource in _OURS
+    )
 
 
 def _in_rule(rule: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
@@ -48,14 +81,26 @@ def _in_rule(rule: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
         _has(rule["apiGroups"], group)
         and _has(rule["apiVersions"], version)
         and _has(rule["operations"], "CREATE")
-        and (_has(rule["resources"], resource) or "*/*" in rule["resources"])
+        and _has_resource(rule, resource)
         and rule.get("scope", "*") in ("*", "Namespaced")
-        and (not names or manifest["metadata"].get("name") in names)
+        and (not names or request_name(manifest) in names)
     )
 
 
 def _has(words: Sequence[str], word: str) -> bool:
     return "*" in words or word in words
+
+
+def _has_resource(rule: Mapping[str, Any], resource: str) -> bool:
+    """Return whether a rule names a resource; in `jobsets/*` and `*/*`, the star includes no subresource at all."""
+    parts = (text.partition("/") for text in rule["resources"])
+    return any(name in ("*", resource) and subresource in ("", "*") for name, _, subresource in parts)
+
+
+def request_name(manifest: Mapping[str, Any]) -> str:
+    """The name in a request, which is empty while the API server makes one up."""
+    metadata = manifest["metadata"]
+    return "" if metadata.get("generateName") else str(metadata.get("name", ""))
 
 
 def _in_namespace(selector: Mapping[str, Any], name: str, namespaces: Mapping[str, Any]) -> bool:
@@ -64,15 +109,24 @@ def _in_namespace(selector: Mapping[str, Any], name: str, namespaces: Mapping[st
         raise UndecidedError("the object has no namespace, and the policy selects namespaces; set --namespace")
     if name not in namespaces and keys - {NAME_LABEL}:
         raise UndecidedError(_missing_namespace(name))
-    return matches_selector(selector, {**_labels(namespaces.get(name, {})), NAME_LABEL: name})
+    return matches_selector(selector, {**labels_of(namespaces.get(name, {})), NAME_LABEL: name})
 
 
 def namespace_object(manifest: Mapping[str, Any], namespaces: Mapping[str, Any]) -> Any:
-    """The value of `namespaceObject` for an object. Raises UndecidedError if the documents lack that Namespace."""
+    """The value of `namespaceObject` for an object; Unknown if the documents lack that Namespace."""
     name = manifest["metadata"].get("namespace", "")
     if name not in namespaces:
-        raise UndecidedError(_missing_namespace(name))
-    return namespaces[name]
+        return Unknown(_missing_namespace(name))
+    data = namespaces[name]
+    metadata = data["metadata"]
+    server = {key: Unknown(f"{key} of Namespace {name} is not in the policies folders") for key in _SET_BY_SERVER}
+    labels = {**labels_of(data), NAME_LABEL: name}
+    return {
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+        **{key: data[key] for key in ("spec", "status") if isinstance(data.get(key), dict)},
+        "metadata": {**server, **metadata, "labels": labels},
+    }
 
 
 def _missing_namespace(name: str) -> str:
@@ -85,7 +139,8 @@ def namespaces_of(documents: Iterable[Document]) -> dict[str, Any]:
     return {str(one["metadata"].get("name")): one for one in found if isinstance(one.get("metadata"), dict)}
 
 
-def _labels(data: Mapping[str, Any]) -> dict[str, str]:
+def labels_of(data: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of an object, whatever its shape."""
     metadata = data.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     return {str(key): str(value) for key, value in labels.items()} if isinstance(labels, dict) else {}
@@ -116,5 +171,5 @@ def _is_meant(data: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:
     if "name" in reference:
         return bool(data["metadata"].get("name") == reference["name"])
     return "selector" in reference and (
-        not reference["selector"] or matches_selector(reference["selector"], _labels(data))
+        not reference["selector"] or matches_selector(reference["selector"], labels_of(data))
     )

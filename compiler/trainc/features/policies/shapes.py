@@ -86,7 +86,20 @@ POLICY: dict[str, Any] = {
                     "items": {
                         "type": "object",
                         "required": ["expression"],
-                        "properties": {"expression": _TEXT, "message": _TEXT, "messageExpression": _TEXT},
+                        "properties": {
+                            "expression": _TEXT,
+                            "message": _TEXT,
+                            "messageExpression": _TEXT,
+                            "reason": {"enum": ["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"]},
+                        },
+                    },
+                },
+                "auditAnnotations": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["key", "valueExpression"],
+                        "properties": {"key": _TEXT, "valueExpression": _TEXT},
                     },
                 },
             },

@@ -9,12 +9,20 @@ from trainc.startup.records import dataclass, field
 NONE: frozenset[str] = frozenset()
 
 
+def taking(**options: str) -> dict[str, str]:
+    """Return `Launcher.options`: the names of those that take nothing are under `flags`, the others under their kind."""
+    return {name: kind if kind != "flags" else "" for kind, names in options.items() for name in names.split()}
+
+
 @dataclass(frozen=True, slots=True)
 class Launcher:
     """The name of a launcher and the meaning of its options, as data.
 
-    - `programs`, `modules`: what starts it (modules with `python -m`), followed by one of `subcommands` if there are
-      any.
+    - `programs`, `modules`: what starts it: programs, followed by one of `subcommands` if there are any, and modules
+      with `python -m`, followed by their own subcommand if they need one ("accelerate.commands.accelerate_cli launch").
+    - `options`: what each option of its parser takes, if it refuses all others: nothing (""), one of several words
+      ("no fp16 bf16"), or a kind: "text", "integer", "number", "port", "processes", "nodes" or "backend". `abbreviates`
+      means that it accepts the beginning of an option, and `dashes` that it reads `-` in names as `_`.
     - `flags`, `pairs`: options with no value and with two values. Option names have no leading dashes and use `-` for
       `_`.
     - `nodes`, `per_node`, `total`, `rank`, `address`, `port`: number of nodes, processes per node, processes in the
@@ -30,6 +38,9 @@ class Launcher:
     programs: tuple[str, ...]
     modules: tuple[str, ...] = ()
     subcommands: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    abbreviates: bool = True
+    dashes: bool = True
     flags: frozenset[str] = NONE
     pairs: frozenset[str] = NONE
     nodes: frozenset[str] = NONE
@@ -44,6 +55,18 @@ class Launcher:
     own_way: frozenset[str] = NONE
     reads: str = ""
     reaches: str = "node"
+
+    def meant(self, written: str) -> list[str]:
+        """Return the options that its parser takes `--written` for: none if it knows no such option."""
+        name = written.lstrip("-").replace("_", "-")
+        if not written.startswith("--"):
+            return [name[:1]] if name[:1] in self.options else []
+        spellings = {written[2:].replace("_", "-"), written[2:].replace("-", "_")}
+        if written[2:] not in spellings or ("-" in written[2:] and not self.dashes):
+            return []
+        if name in self.options and len(name) > 1:
+            return [name]
+        return [option for option in self.options if option.startswith(name)] if self.abbreviates else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +84,10 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option as `written` ("--nproc_per_node"), its normalized name, its value, and the index of its word."""
+    """An option as `written` ("--nproc_per_node"), its normalized name, its value, and the index of its word.
+
+    The name of an option that the launcher does not know is as written.
+    """
 
     written: str
     name: str
@@ -85,17 +111,24 @@ class Launch:
 
 
 def launch(launcher: Launcher, words: Sequence[str], start: int) -> Launch:
-    """Parse the arguments of `launcher`, which begin at `words[start]`."""
+    """Parse the arguments of `launcher`, which begin at `words[start]`, as argparse would."""
     options: list[Option] = []
     at = start
     while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
         index, word = at, words[at]
-        at += 1
         written, equals, value = word.partition("=")
-        name = written.lstrip("-").replace("_", "-")
+        found = launcher.meant(written) if launcher.options else ()
+        if launcher.options and " " in written and not found:
+            break  # A word with a space is no option, so it is the program.
+        at += 1
+        name = written if launcher.options else written.lstrip("-").replace("_", "-")
+        if len(found) == 1:
+            name = found[0]
         if equals:
             options.append(Option(written, name, value, index))
-        elif name in launcher.flags:
+        elif len(found) == 1 and not written.startswith("--") and len(written) > len("-m"):
+            options.append(Option(written[:2], name, written[2:], index))
+        elif name in launcher.flags or (launcher.options and at < len(words) and _is_option(words[at])):
             options.append(Option(written, name, None, index))
         else:
             taken = 2 if name in launcher.pairs else 1
@@ -103,6 +136,12 @@ def launch(launcher: Launcher, words: Sequence[str], start: int) -> Launch:
             at += taken
     at += at < len(words) and words[at] == "--"
     return Launch(launcher, tuple(options), tuple(words[at:]), start - 1)
+
+
+def _is_option(word: str) -> bool:
+    """Return whether argparse takes a word for an option, and not for the value of the one before it."""
+    negative_number = word[1:].replace(".", "", 1).isdecimal()
+    return word.startswith("-") and word != "-" and " " not in word and not negative_number
 
 
 # Slurm's launcher belongs to no framework, and needs a Slurm cluster.

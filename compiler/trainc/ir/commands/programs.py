@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from trainc.ir.commands.launcher import Launcher
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 Kind: TypeAlias = Literal["launcher", "python", "code", "shell", "sleep", "tool", "unknown"]
 
@@ -128,6 +128,11 @@ class Programs:
         self._all: Programs | None = None
 
     @property
+    def launchers(self) -> Iterable[Launcher]:
+        """The known launchers, each once."""
+        return {id(launcher): launcher for launcher in self.by_program.values()}.values()
+
+    @property
     def all(self) -> Programs:
         """The known launchers together with those of all other frameworks."""
         if self._rest is None:
@@ -141,13 +146,15 @@ class Programs:
 class Program:
     """What a command runs: its kind, the index of the word that determined it, and the index of its first argument.
 
-    "python" is a script or module, "code" is `python -c`, and "sleep" a program that waits for at least a day.
+    "python" is a script or module, "code" is `python -c`, and "sleep" a program that waits for at least a day. A launcher
+    is `guessed` if a program that is not known comes before it, which may run it or not.
     """
 
     kind: Kind
     index: int
     start: int
     launcher: Launcher | None = None
+    guessed: bool = False
 
 
 def base(word: str) -> str:
@@ -170,10 +177,12 @@ def _scanned(words: Sequence[str], programs: Programs) -> Program:
         name = base(word)
         found = _known(words, index, name, programs)
         if found is not None and not (unknown and found.kind != "launcher"):
-            return found
+            return replace(found, guessed=True) if unknown else found
         if wrapped and name.endswith(".py") and " " not in word:
             return Program("python", index, index + 1)
         if index == 0 or (wrapped and not unknown and not word.startswith("-")):
+            if name == "command" and words[index + 1 : index + 2] in (["-v"], ["-V"], ("-v",), ("-V",)):
+                return Program("tool", index, index + 1)
             if name in _WRAPPERS and _wraps(words, index, name):
                 wrapped = True
             elif index == 0 and (_waits(words) or name in _TOOLS):
@@ -212,9 +221,9 @@ def _python(words: Sequence[str], index: int, programs: Programs) -> Program:
                 word[2:] if word.startswith("-m") and len(word) > 2 else (words[at + 1] if at + 1 < len(words) else "")
             )
             after = at + 1 + (module != word[2:])
-            launcher = programs.by_module.get(module)
-            if launcher is not None:
-                return Program("launcher", at, after, launcher)
+            for name, start in ((module, after), (" ".join((module, *words[after : after + 1])), after + 1)):
+                if (launcher := programs.by_module.get(name)) is not None:
+                    return Program("launcher", at, start, launcher)
             return Program("tool" if module.partition(".")[0] in _TOOL_MODULES else "python", index, after)
         if word == "-c" or (not word.startswith("--") and word.endswith("c")):
             return Program("code", index, at + 1)

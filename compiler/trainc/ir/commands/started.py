@@ -1,36 +1,90 @@
-"""Lists what a container's command line starts: a single program, or the commands of a shell script, in order."""
+"""Lists what a container's command line starts: a single program, or the commands of a shell script, in order.
+
+What a script sets before a command is put into its words, as far as it is known; the rest keeps its `$NAME`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from trainc.ir.commands.launcher import Launch, launch
 from trainc.ir.commands.programs import Kind, Program, Programs, program_of
 from trainc.ir.entrypoints import shell_script
-from trainc.startup.records import dataclass, field, replace
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, replace
 
 if TYPE_CHECKING:
-    from trainc.ir.commands.shell import Item
+    import re
 
-_DECLARING = frozenset(("export", "declare", "readonly", "local", "typeset"))
+    from trainc.ir.commands.shell import Assignment, Command, Item
+
+# Builtins that set the variables that they are given.
+_READING = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
+_REFERENCE = pattern(r"\$(?:\{([A-Za-z_]\w*|\d|@|\*)\}|([A-Za-z_]\w*|\d|@|\*))")
+_WHOLE = pattern(r"\$(?:\{([A-Za-z_]\w*|[@*])(?:\[[@*]\])?\}|([A-Za-z_]\w*|[@*]))")
+_SET_BY_DEFAULT = pattern(r"\$\{([A-Za-z_]\w*):?=")
+# `bash -c` inside `bash -c`, which nobody reads deeper.
+_MOST_SHELLS = 4
+# Characters that the variables of a script may add to its commands, beyond its own length.
+_MOST_EXPANDED = 20_000
+
+
+class Variables(Mapping[str, str | None]):
+    """The variables that a script has set when one of its commands starts, with None for unknown values.
+
+    All commands of a script share one history, in which each sees what was set before it.
+    """
+
+    __slots__ = ("_at", "_history", "_own")
+
+    def __init__(
+        self, history: Mapping[str, list[tuple[int, str | None]]], at: int, own: dict[str, str | None]
+    ) -> None:
+        self._history = history
+        self._at = at
+        self._own = own
+
+    def __getitem__(self, name: str) -> str | None:
+        if name in self._own:
+            return self._own[name]
+        changes = self._history.get(name, ())
+        before = bisect_right(changes, self._at, key=lambda change: change[0])
+        if not before:
+            raise KeyError(name)
+        return changes[before - 1][1]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        yield from (n for n, changes in self._history.items() if n not in self._own and changes[0][0] <= self._at)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return bool(self._own) or self._at > 0
+
+
+NOTHING_SET = Variables({}, 0, {})
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
     """A command: its words, the program, and whether it always runs.
 
-    `variables` are those that the script has set so far, with None for unknown values. `line` is 0-based and relative to
-    the script.
+    `variables` are those that the script has set so far. `line` is 0-based and relative to the script. `written` are the
+    words before the script's variables are put into them.
     """
 
     words: tuple[str, ...]
     program: Program
     sure: bool
     line: int = 0
-    variables: Mapping[str, str | None] = field(default_factory=dict)
+    variables: Variables = NOTHING_SET
     launch: Launch | None = None
+    written: tuple[str, ...] = ()
 
     @property
     def kind(self) -> Kind:
@@ -85,17 +139,14 @@ def read_command(words: tuple[str, ...], programs: Programs) -> CommandLine:
     if script is None:
         return CommandLine(words, (_start_alone(_before_arguments(words), programs),) if words else ())
     # Only import the shell parser for scripts.
-    from trainc.ir.commands.shell import read_script
-    from trainc.ir.commands.shell_words import UnclosedError
+    from trainc.ir.commands.shell import UnreadableScriptError, read_script
 
     at = words.index(script)
     try:
         items = read_script(script)
-        starts = tuple(_of_script(items, programs))
-    except UnclosedError as error:
+        starts = tuple(_Script(len(script), words[at + 1 :], programs).starts(items))
+    except UnreadableScriptError as error:
         return CommandLine(words, (), at, (), str(error))
-    except RecursionError:
-        return CommandLine(words, (), at)
     return CommandLine(words, starts, at, items)
 
 
@@ -115,32 +166,127 @@ def _start(words: tuple[str, ...], programs: Programs, *, sure: bool) -> Start:
     return Start(words, program, sure, launch=found)
 
 
-def _of_script(items: tuple[Item, ...], programs: Programs) -> Iterator[Start]:
-    from trainc.ir.commands.shell import commands
+class _Script:
+    """The commands of one script, and what it has set so far. `arguments` are `$0` and those behind it."""
 
-    known: dict[str, str | None] = {}
-    for command, sure in commands(items):
-        words = command.words
-        set_here = dict(command.assignments)
-        if words and words[0] in _DECLARING:
-            set_here |= {name: value for name, equals, value in (w.partition("=") for w in words[1:]) if equals}
-        settings = {name: value if sure else None for name, value in set_here.items()}
-        if not words or words[0] in _DECLARING:
-            known |= settings
-            continue
-        variables = {**known, **settings}
-        start = replace(_start(words, programs, sure=sure), line=command.line, variables=variables)
-        if start.launch is not None:
-            start = replace(start, launch=replace(start.launch, variables=variables))
-        yield start
-        yield from _nested(start, programs)
+    def __init__(self, length: int, arguments: Sequence[str], programs: Programs, depth: int = 1) -> None:
+        self.programs = programs
+        self.depth = depth
+        self.left = length + _MOST_EXPANDED
+        self.count = 0
+        self.history: dict[str, list[tuple[int, str | None]]] = {}
+        self.arrays: dict[str, tuple[str, ...]] = {"@": tuple(arguments[1:])}
+        for index, argument in enumerate(arguments):
+            self._set(str(index), argument)
 
+    def starts(self, items: tuple[Item, ...]) -> Iterator[Start]:
+        """Yield the commands that the script starts, in order, those of nested shells behind the shell."""
+        from trainc.ir.commands.shell import DECLARING, commands
 
-def _nested(start: Start, programs: Programs) -> Iterator[Start]:
-    """Yield what a nested shell runs."""
-    if start.kind == "shell" and (script := shell_script(start.words)) is not None:
-        from trainc.ir.commands.shell import read_script
-        from trainc.ir.commands.shell_words import plain
+        for command, sure in commands(items):
+            settings = [self._value(assignment, sure=sure) for assignment in command.assignments]
+            if not command.words or command.words[0] in DECLARING:
+                for name, value, array in settings:
+                    self._set(name, value, array)
+                continue
+            words = self._expanded(command, sure=sure)
+            variables = Variables(self.history, self.count, {name: value for name, value, _ in settings})
+            start = _start(words, self.programs, sure=sure)
+            found = replace(start.launch, variables=variables) if start.launch is not None else None
+            start = replace(start, line=command.line, variables=variables, launch=found, written=command.words)
+            yield start
+            yield from self._nested(start)
+            self._ran(command)
 
-        for inner in _of_script(read_script(plain(script)), programs):
-            yield replace(inner, sure=inner.sure and start.sure, line=start.line)
+    def _set(self, name: str, value: str | None, array: tuple[str, ...] | None = None) -> None:
+        self.count += 1
+        self.history.setdefault(name, []).append((self.count, value))
+        self.arrays.pop(name, None)
+        if array is not None:
+            self.arrays[name] = array
+
+    def _value(self, assignment: Assignment, *, sure: bool) -> tuple[str, str | None, tuple[str, ...] | None]:
+        name, array = assignment.name, assignment.array
+        before = self._known(name) if assignment.appends else ""
+        items = self.arrays.get(name, ()) if assignment.appends else ()
+        self.left -= len(before or "") + len(items)
+        if not sure or before is None or self.left < 0:
+            return name, None, None
+        if array is not None:
+            words = (*items, *self._spliced(array, frozenset()))
+            return name, words[0] if words else "", words
+        return name, before + self._text(assignment.value), None
+
+    def _known(self, name: str) -> str | None:
+        changes = self.history.get(name)
+        return changes[-1][1] if changes else ""
+
+    def _text(self, word: str) -> str:
+        """Return a word with the values that are known put in."""
+        if "$" not in word:
+            return word
+
+        def value(found: re.Match[str]) -> str:
+            name = found[1] or found[2]
+            changes = self.history.get(name)
+            known = changes[-1][1] if changes else None
+            if known is None or len(known) > self.left:
+                return found[0]
+            self.left -= len(known)
+            return known
+
+        return _REFERENCE.sub(value, word)
+
+    def _expanded(self, command: Command, *, sure: bool) -> tuple[str, ...]:
+        if not any("$" in word for word in command.words):
+            return command.words
+        # In a function or a loop, `$@` and `$1` have other values.
+        if not sure and any(word.startswith(("$@", "${@", "$*", "$1", "$2", "${1", "${2")) for word in command.words):
+            return command.words
+        return tuple(self._spliced(command.words, command.quoted))
+
+    def _spliced(self, words: Sequence[str], quoted: frozenset[int]) -> Iterator[str]:
+        """Yield words with known values put in: an array as its words, an unquoted text split at its spaces."""
+        for index, word in enumerate(words):
+            whole = _WHOLE.fullmatch(word) if word.startswith("$") else None
+            name = (whole[1] or whole[2]) if whole else ""
+            if name == "*":
+                name = "@"
+            array = self.arrays.get(name)
+            if array is not None and (name == "@" or word.endswith(("[@]}", "[*]}"))):
+                self.left -= sum(map(len, array))
+                yield from array if self.left > 0 else (word,)
+                continue
+            text = self._text(word)
+            splits = name and index not in quoted and text != word and not any(c in text for c in "`(")
+            yield from text.split() if splits else (text,)
+
+    def _ran(self, command: Command) -> None:
+        """Record what a command that has run may have set, or may have put in the place of the arguments."""
+        name, words = command.words[0], command.words[1:]
+        if name in _READING or (name == "printf" and words[:1] == ("-v",)):
+            for word in words:
+                self._set(word.partition("=")[0], None)
+        elif name in ("set", "shift") and (name == "shift" or "--" in words):
+            self.arrays.pop("@", None)
+            for number in range(10):
+                if str(number) in self.history:
+                    self._set(str(number), None)
+        for word in command.words:
+            if "=" in word and "${" in word:
+                for found in _SET_BY_DEFAULT.finditer(word):
+                    self._set(found[1], None)
+
+    def _nested(self, start: Start) -> Iterator[Start]:
+        """Yield what a nested shell runs."""
+        if start.kind != "shell" or self.depth >= _MOST_SHELLS:
+            return
+        script = shell_script(start.words)
+        if script is None:
+            return
+        from trainc.ir.commands.shell import plain, read_script
+
+        arguments = start.words[start.words.index(script) + 1 :]
+        inner = _Script(len(script), arguments, self.programs, self.depth + 1)
+        for each in inner.starts(read_script(plain(script))):
+            yield replace(each, sure=each.sure and start.sure, line=start.line)

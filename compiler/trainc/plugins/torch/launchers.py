@@ -1,20 +1,105 @@
 """Torch's launchers: torchrun, the programs that use its parser, accelerate and DeepSpeed.
 
-Source: pytorch torch/distributed/run.py (get_args_parser); huggingface/accelerate commands/launch.py; deepspeed
-launcher/runner.py; pytorch/torchtune torchtune/_cli/run.py.
+Source: pytorch torch/distributed/run.py (get_args_parser, up to 2.15); huggingface/accelerate commands/launch.py (1.15);
+deepspeed launcher/runner.py (0.19); pytorch/torchtune torchtune/_cli/run.py (0.6.1).
 """
 
 from __future__ import annotations
 
-from trainc.ir.commands.launcher import Launcher, Starting
+from collections.abc import Mapping
+
+from trainc.ir.commands.launcher import Launcher, Starting, taking
 
 _MEET = frozenset(("master-addr", "rdzv-endpoint"))
+_TORCHRUN = taking(
+    flags="standalone module m no-python run-path virtual-local-rank help h use-env",
+    nodes="nnodes",
+    processes="nproc-per-node",
+    backend="rdzv-backend",
+    port="master-port",
+    integer="max-restarts node-rank shutdown-timeout",
+    number="monitor-interval",
+    text="""
+        rdzv-endpoint rdzv-id rdzv-conf event-log-handler role log-dir redirects r tee t local-ranks-filter
+        duplicate-stdout-filters duplicate-stderr-filters log-line-prefix-template master-addr local-addr logs-specs
+        numa-binding signals-to-handle
+    """,
+    **{"spawn fork forkserver": "start-method"},
+)
+_ACCELERATE = taking(
+    flags="""
+        help h quiet q cpu multi-gpu tpu enable-cpu-affinity dynamo-use-fullgraph dynamo-use-dynamic
+        dynamo-use-regional-compilation use-deepspeed use-fsdp use-parallelism-config use-megatron-lm same-network
+        module m no-python tpu-cluster no-tpu-cluster tpu-use-sudo downcast-bf16 fp8-use-autocast-during-eval debug
+        use-xpu ipex mps use-mps-device use-tp
+    """,
+    port="main-process-port",
+    integer="""
+        num-processes num-machines num-cpu-threads-per-process machine-rank max-restarts zero-stage
+        gradient-accumulation-steps fsdp-min-num-params megatron-lm-tp-degree megatron-lm-pp-degree
+        megatron-lm-decoder-last-pipeline-num-layers megatron-lm-num-micro-batches
+        megatron-lm-recompute-num-layers megatron-lm-expert-model-parallel-size megatron-lm-context-parallel-size
+        megatron-lm-expert-tensor-parallel-size fp8-margin fp8-interval fp8-amax-history-len
+        parallelism-config-dp-replicate-size parallelism-config-dp-shard-size parallelism-config-tp-size
+        parallelism-config-cp-size parallelism-config-sp-size
+    """,
+    number="""
+        monitor-interval gradient-clipping megatron-lm-gradient-clipping megatron-lm-attention-dropout
+        megatron-lm-hidden-dropout
+    """,
+    text="""
+        config-file dynamo-backend dynamo-mode gpu-ids main-process-ip tee t log-dir role rdzv-backend rdzv-conf vm env
+        main-training-function tp-size deepspeed-config-file offload-optimizer-device offload-param-device
+        offload-optimizer-nvme-path offload-param-nvme-path zero3-init-flag zero3-save-16bit-model deepspeed-hostfile
+        deepspeed-exclusion-filter deepspeed-inclusion-filter deepspeed-multinode-launcher
+        deepspeed-moe-layer-cls-names fsdp-offload-params fsdp-sharding-strategy fsdp-reshard-after-forward
+        fsdp-auto-wrap-policy fsdp-transformer-layer-cls-to-wrap fsdp-backward-prefetch fsdp-state-dict-type
+        fsdp-backward-prefetch-policy fsdp-forward-prefetch fsdp-use-orig-params fsdp-cpu-ram-efficient-loading fsdp-sync-module-states
+        fsdp-activation-checkpointing megatron-lm-use-custom-fsdp megatron-lm-no-load-optim
+        megatron-lm-eod-mask-loss megatron-lm-overlap-cpu-optimizer-d2h-h2d megatron-lm-no-save-optim
+        megatron-lm-optimizer-cpu-offload megatron-lm-use-precision-aware-optimizer
+        megatron-lm-sequence-parallelism megatron-lm-recompute-activations megatron-lm-use-distributed-optimizer
+        megatron-lm-recompute-granularity megatron-lm-recompute-method megatron-lm-attention-backend
+        megatron-lm-attention-softmax-in-fp32 megatron-lm-calculate-per-token-loss
+        megatron-lm-use-rotary-position-embeddings fp8-override-linear-precision fp8-enable-fsdp-float8-all-gather
+        fp8-pad-inner-dim aws-access-key-id aws-secret-access-key mpirun-hostfile mpirun-ccl
+        parallelism-config-cp-backend parallelism-config-cp-comm-strategy parallelism-config-sp-backend
+        parallelism-config-sp-seq-length parallelism-config-sp-seq-length-is-variable
+        parallelism-config-sp-attn-implementation
+    """,
+    **{
+        "no fp16 bf16 fp8": "mixed-precision",
+        "1 2": "fsdp-version",
+        "ao te msamp": "fp8-backend",
+        "HYBRID E4M3 E5M2": "fp8-format",
+        "max most_recent": "fp8-amax-compute-algo",
+        "O1 O2": "fp8-opt-level",
+    },
+)
+_DEEPSPEED = taking(
+    flags="""
+        module no-python no-local-rank no-ssh no-ssh-check force-multi save-pid elastic-training enable-elastic-training bind-cores-to-rank quiet q
+        help h
+    """,
+    integer="num-nodes min-elastic-nodes max-elastic-nodes num-gpus num-accelerators node-rank ssh-port",
+    port="master-port",
+    text="""
+        hostfile H include i exclude e master-addr launcher launcher-args enable-each-rank-log bind-core-list venv-script
+    """,
+    **{"tune run": "autotuning", "debug info warning error critical": "log-level"},
+)
+
+
+def _flags(options: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(name for name, takes in options.items() if not takes)
+
 
 TORCHRUN = Launcher(
     name="torchrun",
     programs=("torchrun",),
     modules=("torch.distributed.run", "torch.distributed.launch"),
-    flags=frozenset(("standalone", "module", "m", "no-python", "run-path", "help", "h", "use-env")),
+    options=_TORCHRUN,
+    flags=_flags(_TORCHRUN),
     nodes=frozenset(("nnodes",)),
     per_node=frozenset(("nproc-per-node",)),
     rank=frozenset(("node-rank",)),
@@ -26,7 +111,9 @@ TORCHRUN = Launcher(
 TUNE = Launcher(
     name="tune run",
     programs=("tune",),
+    modules=("torchtune._cli.tune run",),
     subcommands=("run",),
+    options=_TORCHRUN,
     flags=TORCHRUN.flags,
     nodes=TORCHRUN.nodes,
     per_node=TORCHRUN.per_node,
@@ -41,41 +128,36 @@ TUNE = Launcher(
 ACCELERATE = Launcher(
     name="accelerate launch",
     programs=("accelerate", "accelerate-launch"),
-    modules=("accelerate.commands.launch",),
+    modules=("accelerate.commands.launch", "accelerate.commands.accelerate_cli launch"),
     subcommands=("launch",),
-    flags=frozenset(
-        (
-            *("multi-gpu", "cpu", "tpu", "mps", "ipex", "use-xpu", "use-deepspeed", "use-fsdp", "use-megatron-lm"),
-            *("same-network", "module", "m", "no-python", "debug", "quiet", "q", "use-cpu-affinity", "use-mps-device"),
-            *("enable-cpu-affinity", "use-parallelism-config", "tpu-cluster", "no-tpu-cluster", "use-tpu-vm"),
-            *("use-tp", "dynamo-use-dynamic", "dynamo-use-fullgraph", "downcast-bf16", "help", "h"),
-        )
-    ),
+    options=_ACCELERATE,
+    abbreviates=False,
+    flags=_flags(_ACCELERATE),
     nodes=frozenset(("num-machines",)),
     total=frozenset(("num-processes",)),
     rank=frozenset(("machine-rank",)),
     address=frozenset(("main-process-ip",)),
     port=frozenset(("main-process-port",)),
     own_way=frozenset(
-        ("config-file", "rdzv-backend", "rdzv-conf", "deepspeed-hostfile", "deepspeed-multinode-launcher")
+        (
+            *("config-file", "rdzv-backend", "rdzv-conf", "deepspeed-hostfile", "deepspeed-multinode-launcher"),
+            "mpirun-hostfile",
+        )
     ),
 )
 DEEPSPEED = Launcher(
     name="deepspeed",
     programs=("deepspeed", "ds"),
     modules=("deepspeed.launcher.runner",),
-    flags=frozenset(
-        (
-            *("no-ssh", "no-ssh-check", "force-multi", "module", "no-python", "no-local-rank", "save-pid", "help", "h"),
-            *("elastic-training", "bind-cores-to-rank"),
-        )
-    ),
+    options=_DEEPSPEED,
+    dashes=False,
+    flags=_flags(_DEEPSPEED),
     nodes=frozenset(("num-nodes",)),
-    per_node=frozenset(("num-gpus",)),
+    per_node=frozenset(("num-gpus", "num-accelerators")),
     rank=frozenset(("node-rank",)),
     address=frozenset(("master-addr",)),
     port=frozenset(("master-port",)),
-    hosts=frozenset(("hostfile", "h", "H")),
+    hosts=frozenset(("hostfile", "H")),
     own_way=frozenset(("no-ssh", "launcher", "include", "i")),
     reaches="hosts",
 )

@@ -20,7 +20,7 @@ from trainc.reading.yaml_reader import read_documents
 
 OPTIONS = Options(release="2.3")
 # Names that JobSet has no room for, a job without pods, and requests above limits, which no API server accepts in a pod.
-REFUSED = {"CannotMigrate": 3, "InvalidTrainingJob": 1, "RequestExceedsLimit": 5}
+REFUSED = {"CannotMigrate": 4, "RequestExceedsLimit": 5}
 
 
 @pytest.fixture(scope="module")

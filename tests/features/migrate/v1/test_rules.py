@@ -65,7 +65,7 @@ ONE = {"replicas": 1}
     [
         (v1(Master={}), "spec.pytorchReplicaSpecs.Master.replicas"),
         (v1(master=ONE), "spec.pytorchReplicaSpecs.master"),
-        (v1(Worker={"replicas": 0}), "spec.pytorchReplicaSpecs"),
+        (v1(Worker={"replicas": 0}), "spec.pytorchReplicaSpecs.Worker.replicas"),
         (v1(Worker={"image": ""}), "spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].image"),
         (v1(Worker={"name": "main"}), "spec.pytorchReplicaSpecs.Worker.template.spec.containers"),
         (v1(Worker={}, policy={"managedBy": "me"}), "spec.runPolicy.managedBy"),
@@ -226,6 +226,105 @@ def test_a_long_name_gets_short_jobs_and_one_that_is_too_long_is_refused() -> No
     assert set(jobs(v1(Worker={"replicas": 2}, name="a" * 51))) == {"n"}
     with pytest.raises(CompileError, match="1 characters too long"):
         migrate([v1(Worker={"replicas": 2}, name="a" * 52)])
+
+
+@pytest.mark.parametrize(
+    ("name", "shorter"),
+    [
+        ("a" * 52, "a" * 51),
+        (f"{'a' * 40}-{'b' * 20}", f"{'a' * 40}"),
+        (f"a-{'b' * 60}", f"a-{'b' * 49}"),
+        (f"{'a' * 50}-bb", "a" * 50),
+    ],
+)
+def test_a_name_that_is_too_long_comes_with_one_that_is_not(name: str, shorter: str) -> None:
+    with pytest.raises(CompileError, match=f"call the job {shorter}, or"):
+        migrate([v1(Worker={"replicas": 2}, name=name)])
+    assert migrate([v1(Worker={"replicas": 2}, name=shorter)]).documents
+
+
+def test_an_elastic_job_ends_with_any_of_its_workers_and_with_its_master_if_it_has_one() -> None:
+    workers = v1(Worker={"replicas": 3})
+    workers["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3}
+    assert jobs(workers)["node"]["template"]["spec"]["successPolicy"] == {"rules": [{"succeededCount": 1}]}
+    both = v1(Master=ONE, Worker={"replicas": 3})
+    both["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3}
+    assert jobs(both)["node"]["template"]["spec"]["successPolicy"] == {"rules": [{"succeededIndexes": "0"}]}
+    assert "successPolicy" not in jobs(v1(Worker={"replicas": 3}))["node"]["template"]["spec"]
+
+
+def test_a_field_that_older_operators_read_in_spec_is_not_said_to_be_unknown_to_them() -> None:
+    job = v1(Worker={})
+    job["spec"] |= {"cleanPodPolicy": "All", "shutdownPolicy": "Never"}
+    found = {d.path: f"{d.message}; {d.hint}" for d in migrate([job]).diagnostics if d.code == "FieldNotMigrated"}
+    assert "until version 1.0" in found["spec.cleanPodPolicy"]
+    assert "spec.runPolicy.cleanPodPolicy" in found["spec.cleanPodPolicy"]
+    assert "v1 has no field shutdownPolicy" in found["spec.shutdownPolicy"]
+
+
+def test_a_generated_name_is_refused_with_one_to_write() -> None:
+    job = v1(Worker={})
+    job["metadata"] = {"generateName": "llm-"}
+    with pytest.raises(CompileError, match="generateName.*\n.*`name: llm-1`"):
+        migrate([job])
+
+
+def test_fractions_of_resources_are_written_as_the_api_server_takes_them() -> None:
+    amounts = {"requests": {"cpu": 0.5, "memory": "1Gi"}, "limits": {"cpu": 1}}
+    result = migrate([v1(Worker={"resources": amounts})])
+    assert result.documents[0]["spec"]["trainer"]["resourcesPerNode"] == {
+        "requests": {"cpu": "500m", "memory": "1Gi"},
+        "limits": {"cpu": 1},
+    }
+    where = "spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].resources.requests.cpu"
+    assert [(d.code, d.path) for d in result.diagnostics] == [("MigrationChanges", where)]
+    assert migrate([v1(Worker={"resources": {"limits": {"cpu": 1}}})]).diagnostics == []
+
+
+@pytest.mark.parametrize("kind", ["TFJob", "PaddleJob", "JAXJob"])
+def test_a_job_without_any_pod_cannot_be_migrated(kind: str) -> None:
+    with pytest.raises(CompileError, match=r"CannotMigrate.*has no pods"):
+        migrate([v1(kind, Worker={"replicas": 0})])
+
+
+@pytest.mark.parametrize(
+    ("job", "groups"),
+    [
+        (v1("TFJob", PS={"replicas": 0}, Worker={"replicas": 2}), {"node": 2}),
+        (v1("XGBoostJob", Master=ONE, Worker={"replicas": 0}), {"node": 1}),
+        (v1("PaddleJob", Master={"replicas": 0}, Worker={"replicas": 2}), {"worker": 1, "worker-rest": 1}),
+    ],
+)
+def test_a_role_of_no_replicas_gets_no_pod(job: Job, groups: Job) -> None:
+    (trainjob,) = (d for d in migrate([job]).documents if d["kind"] == "TrainJob")
+    counted = {name: j.get("replicas", 1) for name, j in jobs(job).items()}
+    first = next(iter(counted))
+    assert {**counted, first: trainjob["spec"]["trainer"]["numNodes"]} == groups
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        (v1("PaddleJob", Worker={"replicas": 3}), "numNodes counts the pods of worker alone, of which there is 1"),
+        (v1("XGBoostJob", Master=ONE, Worker={"replicas": 2}), "WORLD_SIZE and WORKER_ADDRS are written for 3 pods"),
+        (
+            v1("XGBoostJob", Master=ONE, Worker={"replicas": 2, "workingDir": "/w"}),
+            "numNodes counts the pods of master",
+        ),
+        (v1("TFJob", PS={}, Worker={"replicas": 2}), "numNodes counts the pods of worker alone, of which there are 2"),
+        (v1("PaddleJob", Worker={}), None),
+        (v1("XGBoostJob", Master=ONE), None),
+        (v1("MPIJob", Launcher={}, Worker={"replicas": 2}), None),
+    ],
+)
+def test_it_is_said_where_the_number_of_nodes_is_not_that_of_all_pods(job: Job, said: str | None) -> None:
+    found = [d.message for d in migrate([job]).diagnostics if "numNodes" in d.message]
+    assert [message.startswith(said or "") for message in found] == ([True] if said else [])
+
+
+def test_a_container_whose_name_was_its_authors_choice_is_said_to_be_renamed() -> None:
+    job = v1("MPIJob", Launcher={"name": "mpi-launcher"}, Worker={"replicas": 2, "name": "node"})
+    assert [d.message for d in migrate([job]).diagnostics] == ["the container mpi-launcher is now called node"]
 
 
 def test_the_input_is_never_changed() -> None:

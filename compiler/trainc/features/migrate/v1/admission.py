@@ -1,7 +1,9 @@
-"""What v1 itself refuses of a job: its schema, and the rules of its webhooks and of the MPI Operator's controller.
+"""What v1 accepts: its schema, and the rules of its webhooks and of the MPI Operator's controller.
 
-Source: kubeflow/training-operator pkg/webhooks (release-1.9), kubeflow/mpi-operator pkg/apis/kubeflow/validation (v0.8.0).
-Webhooks see a job before its defaults: a PyTorch Master without `replicas` is refused, though the default is 1.
+The API server drops unknown fields of a job; pod templates are checked like those of a runtime. Webhooks see a job
+before its defaults: a PyTorch Master without `replicas` is refused, though the default is 1.
+Source: the CRDs and pkg/webhooks of kubeflow/training-operator (release-1.9), the CRD and
+pkg/apis/kubeflow/validation of kubeflow/mpi-operator (v0.8.0).
 """
 
 from __future__ import annotations
@@ -9,12 +11,63 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.features.migrate.v1.kinds import Kind
-from trainc.features.migrate.v1.shape import shape_findings, without_unknown
+from trainc.features.migrate.v1.job import Kind, changes, stuck
 from trainc.findings import Finding, Path, has_errors
 from trainc.kube.documents import Json
 from trainc.kube.names import LABEL_LIMIT, is_dns1035_label
+from trainc.kube.quantity import canonical
 
+_SCHEDULING: Json = {
+    "minAvailable": int,
+    "queue": str,
+    "minResources": dict,
+    "priorityClass": str,
+    "scheduleTimeoutSeconds": int,
+}
+_RUN_POLICY: Json = {
+    "cleanPodPolicy": str,
+    "ttlSecondsAfterFinished": int,
+    "activeDeadlineSeconds": int,
+    "backoffLimit": int,
+    "schedulingPolicy": _SCHEDULING,
+    "suspend": bool,
+    "managedBy": str,
+}
+# These stood in the spec itself until tf-operator and pytorch-operator 1.0, and in MPIJobs until kubeflow.org/v1.
+_FORMERLY_IN_SPEC = ("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")
+_PADDLE_ELASTIC: Json = {"minReplicas": int, "maxReplicas": int, "maxRestarts": int, "metrics": list}
+_ELASTIC: Json = {
+    **_PADDLE_ELASTIC,
+    "rdzvBackend": str,
+    "rdzvPort": int,
+    "rdzvHost": str,
+    "rdzvId": str,
+    "rdzvConf": list,
+    "standalone": bool,
+    "nProcPerNode": int,
+}
+# The fields in the spec of each kind, other than the run policy and the replica specs.
+_SPECS: Json = {
+    "PyTorchJob": {"elasticPolicy": _ELASTIC, "nprocPerNode": str},
+    "TFJob": {"successPolicy": str, "enableDynamicWorker": bool},
+    "XGBoostJob": {},
+    "JAXJob": {},
+    "PaddleJob": {"elasticPolicy": _PADDLE_ELASTIC},
+    "MPIJob": {
+        "slotsPerWorker": int,
+        "runLauncherAsWorker": bool,
+        "sshAuthMountPath": str,
+        "launcherCreationPolicy": str,
+        "mpiImplementation": str,
+    },
+}
+_ROLE: Json = {"replicas": int, "template": dict, "restartPolicy": str}
+_METADATA: Json = {"name": str, "namespace": str, "labels": dict, "annotations": dict}
+_WORDS = {int: "a whole number", str: "a string", bool: "true or false", dict: "a mapping", list: "a list"}
+_CHOICES = {
+    "mpiImplementation": ("OpenMPI", "Intel", "MPICH"),
+    "launcherCreationPolicy": ("AtStartup", "WaitForWorkersReady"),
+}
 _MANAGERS = ("kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue")
 _MPI_MANAGERS = ("kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue")
 _RESTARTS = ("Always", "OnFailure", "Never", "ExitCode")
@@ -26,19 +79,143 @@ _CLEANING = ("None", "Running", "All")
 
 def admit(kind: Kind, document: Json, release: str) -> tuple[Json, list[Finding]]:
     """The document as v1's API server stores it, pod templates included, and all that is wrong with it."""
-    findings = list(shape_findings(kind, document))
+    fields = {**_SPECS[kind.name], "runPolicy": _RUN_POLICY, kind.replicas: dict}
+    findings = list(_shape(kind, document, fields))
     if has_errors(findings):
         return document, findings
-    document, found = without_unknown(kind, document, release)
-    findings += found
+    spec = _known(document["spec"], fields, ("spec",), findings)
+    roles = {}
+    for name, written in spec[kind.replicas].items():
+        path = ("spec", kind.replicas, name)
+        role = _known(written, _ROLE, path, findings)
+        pods = _with_quantities(role["template"], (*path, "template"), findings)
+        roles[name] = {**role, "template": _checked_template(pods, release, (*path, "template"), findings)}
+    document = {**document, "spec": {**spec, kind.replicas: roles}}
     if not has_errors(findings):
         findings += _refused(kind, document)
     return document, findings
 
 
-def refuse(path: Path, message: str, hint: str) -> Finding:
+def _refuse(path: Path, message: str, hint: str) -> Finding:
     """One thing that v1 would not have run."""
     return Finding("InvalidTrainingJob", "error", message, hint, path)
+
+
+def _shape(kind: Kind, document: Json, fields: Json) -> Iterator[Finding]:
+    """Every value of another type than its field has, and every part that is missing."""
+    metadata, spec = document.get("metadata"), document.get("spec")
+    name = ("metadata", "name")
+    if isinstance(metadata, dict) and metadata.get("generateName") and not metadata.get("name"):
+        message = "generateName leaves the job's name to the cluster, and the addresses of its pods begin with it"
+        yield _refuse(name, message, f"write a name, such as `name: {str(metadata['generateName']).rstrip('-')}-1`")
+    elif not isinstance(metadata, dict) or not metadata.get("name"):
+        yield _refuse(name, "the job has no name", "set metadata.name, which is part of its addresses")
+    else:
+        yield from _types(metadata, _METADATA, ("metadata",))
+    if not isinstance(spec, dict):
+        yield _refuse(("spec",), "the job has no spec", "add spec with the roles of the job")
+        return
+    yield from _types(spec, fields, ("spec",))
+    elastic = spec.get("elasticPolicy")
+    for index, pair in enumerate((elastic.get("rdzvConf") or ()) if isinstance(elastic, dict) else ()):
+        if not isinstance(pair, dict):
+            path: Path = ("spec", "elasticPolicy", "rdzvConf", index)
+            yield _refuse(path, "an item of rdzvConf must be a key and a value", "write {key: k, value: v}")
+    roles = spec.get(kind.replicas)
+    if roles is None:
+        yield _refuse(("spec", kind.replicas), f"{kind.name} needs {kind.replicas}", "add the roles of the job to it")
+    for name, role in roles.items() if isinstance(roles, dict) else ():
+        yield from _role_shape(role, ("spec", kind.replicas, name))
+
+
+def _role_shape(role: Any, path: Path) -> Iterator[Finding]:
+    if not isinstance(role, dict):
+        yield _refuse(path, "the role is empty", "add its replicas and template, or remove the role")
+        return
+    yield from _types(role, _ROLE, path)
+    template = role.get("template")
+    pod = template.get("spec") if isinstance(template, dict) else None
+    containers = pod.get("containers") if isinstance(pod, dict) else None
+    where = (*path, "template", "spec", "containers")
+    if containers is not None and not isinstance(containers, list):
+        yield _refuse(where, "containers must be a list", "start each item with `- `")
+    elif not containers:
+        yield _refuse(where, "the role has no container", "add the container that runs the job")
+
+
+def _types(value: Json, fields: Json, path: Path) -> Iterator[Finding]:
+    for name, wanted in fields.items():
+        given = value.get(name)
+        if given is None:
+            continue
+        if isinstance(wanted, dict):
+            if isinstance(given, dict):
+                yield from _types(given, wanted, (*path, name))
+            else:
+                yield _refuse((*path, name), f"{name} must be {_WORDS[dict]}", f"write {_WORDS[dict]}")
+        elif not isinstance(given, wanted) or (wanted is int and isinstance(given, bool)):
+            yield _refuse((*path, name), f"{name} must be {_WORDS[wanted]}, not {given!r}", f"write {_WORDS[wanted]}")
+        elif name in _CHOICES and given not in ("", *_CHOICES[name]):
+            yield _not_one_of((*path, name), given, _CHOICES[name])
+
+
+def _known(value: Json, fields: Json, path: Path, findings: list[Finding]) -> dict[str, Any]:
+    """A mapping without the fields that the API server drops, and a finding about each of these."""
+    kept: dict[str, Any] = {}
+    for name, inner in value.items():
+        wanted = fields.get(name)
+        if wanted is not None:
+            if inner is not None:
+                kept[name] = _known(inner, wanted, (*path, name), findings) if isinstance(wanted, dict) else inner
+            continue
+        message = f"v1 has no field {name} here and ignored it"
+        hint = "remove it, or move it to where v1 expects it"
+        if path == ("spec",) and name in _FORMERLY_IN_SPEC:
+            message = f"{name} stood in spec until version 1.0 of the operators; later ones ignore it here"
+            hint = f"if the job still needs it, move it to spec.runPolicy.{name}"
+        findings.append(Finding("FieldNotMigrated", "info", message, hint, (*path, name)))
+    return kept
+
+
+def _with_quantities(template: Json, path: Path, findings: list[Finding]) -> Json:
+    """A pod template whose amounts of resources are no fractions, which the API server takes as strings only."""
+    pod = template["spec"]
+    changed = dict(pod)
+    for kind in ("containers", "initContainers"):
+        for index, container in enumerate(pod.get(kind) or ()):
+            amounts = container.get("resources") if isinstance(container, dict) else None
+            for group, given in amounts.items() if isinstance(amounts, dict) else ():
+                fractions = {n: a for n, a in given.items() if isinstance(a, float)} if isinstance(given, dict) else {}
+                where = (*path, "spec", kind, index, "resources", group)
+                for name, amount in fractions.items():
+                    message = f"{name}: {amount} is written as {canonical(amount)}: the API server takes no fractions"
+                    findings.append(changes((*where, name), message, "no action needed"))
+                if fractions:
+                    whole = {**given, **{name: canonical(amount) for name, amount in fractions.items()}}
+                    resources = {**changed[kind][index]["resources"], group: whole}
+                    containers = list(changed[kind])
+                    containers[index] = {**containers[index], "resources": resources}
+                    changed[kind] = containers
+    return {**template, "spec": changed}
+
+
+def _checked_template(template: Json, release: str, path: Path, findings: list[Finding]) -> Json:
+    """A pod template less the fields that no pod has. It comes back as written, if it has no such field."""
+    from trainc.schema import check
+
+    where: Path = ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec", "template")
+    runtime: Any = template
+    for step in reversed(where):
+        runtime = [{"name": "node", **runtime}] if step == 0 else {step: runtime}
+    runtime |= {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainingRuntime", "metadata": {"name": "v1"}}
+    stored, found = check(runtime, "TrainingRuntime", release, prune=True)
+    inside = [f for f in found if f.path[: len(where)] == where]
+    findings += (Finding(f.code, f.severity, f.message, f.hint, (*path, *f.path[len(where) :])) for f in inside)
+    if not inside or has_errors(inside):
+        return template
+    for step in where:
+        stored = stored[step]  # type: ignore[index]
+    return stored
 
 
 def _refused(kind: Kind, document: Json) -> Iterator[Finding]:
@@ -47,8 +224,13 @@ def _refused(kind: Kind, document: Json) -> Iterator[Finding]:
     yield from _run_policy(kind, spec.get("runPolicy") or {})
     for name, role in roles.items():
         yield from _role(kind, name, role, ("spec", kind.replicas, name))
-    if kind.name == "PyTorchJob" and spec.get("elasticPolicy") is not None:
-        yield from _elastic(kind, spec, roles)
+    elastic = spec.get("elasticPolicy")
+    if kind.name == "PyTorchJob" and elastic is not None:
+        if "Worker" not in roles:
+            yield _refuse(("spec", kind.replicas), "an elastic job needs a Worker", "add a Worker")
+        if elastic.get("nProcPerNode") is not None and spec.get("nprocPerNode") is not None:
+            message = "both elasticPolicy.nProcPerNode and nprocPerNode are set"
+            yield _refuse(("spec", "elasticPolicy", "nProcPerNode"), message, "remove elasticPolicy.nProcPerNode")
     yield from _missing_or_doubled(kind, roles)
 
 
@@ -57,23 +239,24 @@ def _name(kind: Kind, name: str, roles: Json) -> Iterator[Finding]:
     longest = f"{name}-worker-{workers - 1}" if kind.is_mpi else name
     if not is_dns1035_label(longest) or len(longest) > LABEL_LIMIT:
         form = f"at most {LABEL_LIMIT} lowercase letters, digits and '-', starting with a letter"
-        yield refuse(("metadata", "name"), f"a {kind.name} cannot be called {name!r}", f"write {form}")
+        yield _refuse(("metadata", "name"), f"a {kind.name} cannot be called {name!r}", f"write {form}")
 
 
 def _run_policy(kind: Kind, policy: Json) -> Iterator[Finding]:
+    path: Path = ("spec", "runPolicy")
     managers = _MPI_MANAGERS if kind.is_mpi else _MANAGERS
     # Alone of all webhooks, that of JAXJob does not look at the run policy.
     if kind.name != "JAXJob" and policy.get("managedBy") not in (None, *managers):
-        yield _not_one_of(("spec", "runPolicy", "managedBy"), policy["managedBy"], managers)
+        yield _not_one_of((*path, "managedBy"), policy["managedBy"], managers)
     if kind.is_mpi and policy.get("cleanPodPolicy") not in (None, *_CLEANING):
-        yield _not_one_of(("spec", "runPolicy", "cleanPodPolicy"), policy["cleanPodPolicy"], _CLEANING)
+        yield _not_one_of((*path, "cleanPodPolicy"), policy["cleanPodPolicy"], _CLEANING)
     for field in ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit") if kind.is_mpi else ():
         if (policy.get(field) or 0) < 0:
-            yield refuse(("spec", "runPolicy", field), f"{field} must not be negative", "use 0 or more")
+            yield _refuse((*path, field), f"{field} must not be negative", "use 0 or more")
 
 
 def _not_one_of(path: Path, value: Any, allowed: Sequence[str]) -> Finding:
-    return refuse(path, f"{path[-1]} cannot be {value!r}", f"write one of {', '.join(allowed)}")
+    return _refuse(path, f"{path[-1]} cannot be {value!r}", f"write one of {', '.join(allowed)}")
 
 
 def _role(kind: Kind, name: str, role: Json, path: Path) -> Iterator[Finding]:
@@ -82,15 +265,14 @@ def _role(kind: Kind, name: str, role: Json, path: Path) -> Iterator[Finding]:
     containers = role["template"]["spec"]["containers"]
     at = (*path, "template", "spec", "containers")
     if not containers:
-        yield refuse(
-            at, "a pod needs at least one container", f"add the container {kind.container or 'that runs the job'}"
-        )
+        hint = f"add the container {kind.container or 'that runs the job'}"
+        yield _refuse(at, "a pod needs at least one container", hint)
     if kind.container and not any(container.get("name") == kind.container for container in containers):
         message = f"a {kind.name} needs a container called {kind.container!r}, which gets the environment variables of the job"
-        yield refuse(at, message, f"call the main container {kind.container}")
+        yield _refuse(at, message, f"call the main container {kind.container}")
     for index, container in enumerate(containers):
         if not container.get("image") and not kind.is_mpi:
-            yield refuse((*at, index, "image"), "the container has no image", "set its image")
+            yield _refuse((*at, index, "image"), "the container has no image", "set its image")
     restarts = _MPI_RESTARTS if kind.is_mpi else _RESTARTS
     if role.get("restartPolicy") not in (None, "", *restarts):
         yield _not_one_of((*path, "restartPolicy"), role["restartPolicy"], restarts)
@@ -100,37 +282,29 @@ def _role(kind: Kind, name: str, role: Json, path: Path) -> Iterator[Finding]:
 def _replicas(kind: Kind, name: str, replicas: int | None, path: Path) -> Iterator[Finding]:
     if name == "Master" and kind.name in ("PyTorchJob", "XGBoostJob"):
         if replicas != 1:
-            yield refuse(path, "v1 requires exactly one Master", "write replicas: 1")
+            yield _refuse(path, "v1 requires exactly one Master", "write replicas: 1")
     elif name == "Launcher":
         if replicas not in (None, 1):
-            yield refuse(path, "an MPIJob needs exactly one Launcher", "write replicas: 1")
+            yield _refuse(path, "an MPIJob needs exactly one Launcher", "write replicas: 1")
     elif kind.is_mpi and name == "Worker" and (replicas is None or replicas < 1):
-        yield refuse(path, "an MPIJob needs at least one Worker", "set replicas to the number of workers")
+        yield _refuse(path, "an MPIJob needs at least one Worker", "set replicas to the number of workers")
     elif replicas is not None and replicas < (1 if kind.name == "PyTorchJob" else 0):
-        yield refuse(path, f"replicas is {replicas}; it must be 1 or more", "use 1 or more")
+        yield _refuse(path, f"replicas is {replicas}; it must be 1 or more", "use 1 or more")
     elif replicas is not None and replicas > _MOST_PODS:
         message = f"replicas is {replicas}; an Indexed Job has at most {_MOST_PODS} pods"
-        yield refuse(path, message, f"use {_MOST_PODS} or fewer")
-
-
-def _elastic(kind: Kind, spec: Json, roles: Json) -> Iterator[Finding]:
-    path = ("spec", "elasticPolicy")
-    if "Worker" not in roles:
-        yield refuse(("spec", kind.replicas), "an elastic job needs a Worker", "add a Worker")
-    if spec["elasticPolicy"].get("nProcPerNode") is not None and spec.get("nprocPerNode") is not None:
-        message = "both elasticPolicy.nProcPerNode and nprocPerNode are set"
-        yield refuse((*path, "nProcPerNode"), message, "remove elasticPolicy.nProcPerNode")
+        yield _refuse(path, message, f"use {_MOST_PODS} or fewer")
 
 
 def _missing_or_doubled(kind: Kind, roles: Json) -> Iterator[Finding]:
     path = ("spec", kind.replicas)
     if not any((role.get("replicas") is None or role["replicas"] > 0) for role in roles.values()):
-        yield refuse(path, "the job has no pods", "set replicas of at least one role")
+        message = "the job has no pods, and a TrainJob has at least one"
+        yield stuck(path, message, "set replicas of a role to 1 or more; `suspend: true` in runPolicy keeps it waiting")
     needed = {"XGBoostJob": "Master", "MPIJob": "Launcher"}.get(kind.name)
     if roles and needed and needed not in roles:
-        yield refuse(path, f"{kind.name} needs a {needed}", f"add the role {needed}")
+        yield _refuse(path, f"{kind.name} needs a {needed}", f"add the role {needed}")
     if kind.name == "TFJob" and "Chief" in roles and "Master" in roles:
-        yield refuse(path, "a TFJob has a Chief or a Master, not both", "keep one of them")
+        yield _refuse(path, "a TFJob has a Chief or a Master, not both", "keep one of them")
     spelled = [name.lower() for name in roles]
     if len(set(spelled)) < len(spelled):
-        yield refuse(path, "the same role is set twice, in different spellings", "keep one of them")
+        yield _refuse(path, "the same role is set twice, in different spellings", "keep one of them")

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
-from trainc.features.migrate.v1 import gang, lifecycle, mpi, pods
-from trainc.features.migrate.v1.addresses import Renaming, renaming
+from trainc.features.migrate.v1 import documents, lifecycle, mpi
 from trainc.features.migrate.v1.admission import admit
-from trainc.features.migrate.v1.catalog_runtimes import use_catalog_runtime
-from trainc.features.migrate.v1.documents import documents_of
-from trainc.features.migrate.v1.job import Job, job_of
-from trainc.features.migrate.v1.kinds import Kind
+from trainc.features.migrate.v1.job import Job, Kind, changes, differs, job_of, stuck
 from trainc.features.migrate.v1.labels import unreadable
-from trainc.features.migrate.v1.layout import Layout, excess, layout_of
-from trainc.features.migrate.v1.lifecycle import info, warning
-from trainc.features.migrate.v1.torchrun import Launch, Variables, launch_of
-from trainc.findings import Finding, has_errors
+from trainc.features.migrate.v1.layout import UNKNOWN_NAME, Layout, excess, layout_of, renaming
+from trainc.features.migrate.v1.variables import Launch, Variables, launch_of
+from trainc.findings import Finding, format_path, has_errors
 from trainc.kube import names
 from trainc.kube.documents import Json
-from trainc.startup.records import dataclass
+from trainc.kube.releases import Span
+from trainc.startup.records import dataclass, replace
 
 Into: TypeAlias = Literal["runtime", "catalog"]
 
@@ -28,93 +24,106 @@ Into: TypeAlias = Literal["runtime", "catalog"]
 class Converted:
     """The result for one job: TrainJob, runtime, and a ConfigMap if needed; empty if it is refused.
 
-    `pods` is a short description of which pods become which.
+    `pods` is a short description of which pods become which. `layout` is how they are arranged; None if the job is not
+    one that v1 would run. `shorter` is a name that would fit, if that of the job is too long.
     """
 
     documents: tuple[dict[str, Any], ...]
     findings: tuple[Finding, ...]
     pods: str = ""
+    layout: Layout | None = None
+    shorter: str = ""
 
 
-def convert(kind: Kind, document: Json, release: str, into: Into = "runtime", choice: Variables = "auto") -> Converted:
-    """Convert a document of a v1 kind. Paths of findings refer to that document."""
+def convert(  # noqa: PLR0913 - the last three are choices, which go by their names
+    kind: Kind,
+    document: Json,
+    release: str,
+    into: Into = "runtime",
+    choice: Variables = "auto",
+    *,
+    is_named: bool = True,
+) -> Converted:
+    """Convert a document of a v1 kind. Paths of findings refer to that document.
+
+    Without `is_named`, its name is only as long as that of the jobs that are made from it.
+    """
     document, findings = admit(kind, document, release)
     if has_errors(findings):
         return Converted((), tuple(findings))
-    job = job_of(kind, document)
-    findings += _impossible(job)
+    layout = layout_of(job_of(kind, document))
+    findings += _impossible(layout.job)
+    shorter = _shorter(layout.job.name, excess(layout)) if excess(layout) > 0 else ""
+    findings += [_too_long(layout, shorter)] if shorter else unreadable(layout)
+    if not is_named:
+        layout = replace(layout, job=replace(layout.job, name=UNKNOWN_NAME))
+        if kind.is_mpi and not mpi.has_policy(layout):
+            message = (
+                "such an MPIJob needs a ConfigMap with its hosts, which begin with a name that only the cluster knows"
+            )
+            findings.append(stuck(("spec",), message, "run it outside of the Experiment, or with Open MPI"))
     if has_errors(findings):
-        return Converted((), tuple(findings))
-    layout = layout_of(job)
-    findings += [_too_long(layout)] if excess(layout) > 0 else unreadable(layout)
-    if has_errors(findings):
-        return Converted((), tuple(findings))
+        return Converted((), tuple(findings), layout=layout, shorter=shorter)
     rename, launch = renaming(layout), launch_of(layout, choice)
-    documents: tuple[dict[str, Any], ...] = documents_of(layout, rename, launch)
+    made: tuple[dict[str, Any], ...] = documents.documents_of(layout, rename, launch)
     if kind.is_mpi and not mpi.has_policy(layout):
-        documents = (*documents, mpi.config_map(layout))
+        made = (*made, mpi.config_map(layout))
     if into == "catalog":
-        documents, shipped = use_catalog_runtime(layout, launch, documents, release)
-        findings += shipped
-    found = (*findings, *_differences(layout, rename, launch, choice))
-    return Converted(documents, found, _pods(layout))
-
-
-def _pods(layout: Layout) -> str:
+        made, found = _on_catalog(layout, launch, made, release)
+        findings += found
+    findings += documents.differences(layout, rename)
+    findings += _differences(layout, launch, choice)
     before = " + ".join(f"{role.name} {role.replicas}" for role in layout.job.roles)
-    return f"{before} -> {' + '.join(f'{group.name} {len(group.pods)}' for group in layout.groups)}"
+    after = " + ".join(f"{group.name} {len(group.pods)}" for group in layout.groups)
+    return Converted(made, tuple(findings), f"{before} -> {after}", layout)
 
 
 def _impossible(job: Job) -> Iterator[Finding]:
     """Reasons why a job cannot be expressed as a TrainJob."""
     for role in job.roles:
-        others = [c.get("name") for i, c in enumerate(role.containers) if i != job.main(role)]
-        if names.NODE in others:
-            path = (*role.path, "template", "spec", "containers", role.containers.index(_named(role.containers)))
-            message = "a sidecar is called node, the name that Trainer expects of the main container"
-            yield Finding("CannotMigrate", "error", message, "rename the container, then migrate again", path)
+        for index, container in enumerate(role.containers):
+            if container.get("name") == names.NODE and index != job.main(role):
+                path = (*role.path, "template", "spec", "containers", index)
+                message = "a sidecar is called node, the name that Trainer expects of the main container"
+                yield stuck(path, message, "rename the container, then migrate again")
 
 
-def _too_long(layout: Layout) -> Finding:
-    name, most = layout.job.name, len(layout.job.name) - excess(layout)
-    message = f"the pods of {name} would have names that are {excess(layout)} characters too long for a host name"
-    return Finding(
-        "CannotMigrate",
-        "error",
-        message,
-        f"shorten the name of the job to at most {most} characters, then migrate again",
-        ("metadata", "name"),
-    )
+def _shorter(name: str, by: int) -> str:
+    """A name with fewer characters: it ends between two words if that leaves most of it."""
+    most = max(len(name) - by, 1)
+    cut = name[:most]
+    whole = cut.rpartition("-")[0] if name[most : most + 1] != "-" else cut
+    return (whole if len(whole) * 3 >= most * 2 else cut).rstrip("-")
 
 
-def _named(containers: list[dict[str, Any]]) -> dict[str, Any]:
-    return next(container for container in containers if container.get("name") == names.NODE)
+def _too_long(layout: Layout, shorter: str) -> Finding:
+    name, by = layout.job.name, excess(layout)
+    message = f"the pods of {name} would have names that are {by} characters too long for a host name"
+    hint = f"call the job {shorter}, or another name of at most {len(name) - by} characters; --rename does that"
+    return stuck(("metadata", "name"), message, hint)
 
 
-def _differences(layout: Layout, rename: Renaming, launch: Launch, choice: Variables) -> Iterator[Finding]:
+def _differences(layout: Layout, launch: Launch, choice: Variables) -> Iterator[Finding]:
     job = layout.job
     yield from lifecycle.differences(layout)
-    yield from gang.differences(job)
-    yield from pods.differences(layout, rename)
     if job.kind.is_mpi:
         yield from mpi.differences(layout)
     yield from _elastic(job)
     if job.spec.get("enableDynamicWorker"):
         message = "with enableDynamicWorker, workers could join a running job; the number of pods of a JobSet is fixed"
-        yield warning(
-            ("spec", "enableDynamicWorker"), message, "set replicas to the largest number that the job may need"
-        )
+        hint = "set replicas to the largest number that the job may need"
+        yield differs(("spec", "enableDynamicWorker"), message, hint)
     if names.QUEUE_LABEL in (job.metadata.get("labels") or {}):
         message = f"Kueue now queues a JobSet instead of a {job.kind.name}"
         hint = "make sure that Kueue's integrations include jobset.x-k8s.io/jobset (the default)"
-        yield info(("metadata", "labels", names.QUEUE_LABEL), message, hint)
+        yield changes(("metadata", "labels", names.QUEUE_LABEL), message, hint)
     manager = job.policy.get("managedBy")
     if manager not in (None, names.MULTIKUEUE_MANAGED_BY):
         message = f"managedBy {manager} is removed: Trainer's controller manages the job, or under GitOps no controller"
-        yield info(("spec", "runPolicy", "managedBy"), message, "no action needed")
+        yield changes(("spec", "runPolicy", "managedBy"), message, "no action needed")
     if choice == "torchrun" and job.kind.name == "PyTorchJob" and not launch.has_policy:
         message = "the job keeps v1's environment variables: its command is not `python x`, or torchrun would start it differently"
-        yield info(("spec", job.kind.replicas), message, "to use torchrun, change the command by hand")
+        yield changes(("spec", job.kind.replicas), message, "to use torchrun, change the command by hand")
 
 
 def _elastic(job: Job) -> Iterator[Finding]:
@@ -124,8 +133,102 @@ def _elastic(job: Job) -> Iterator[Finding]:
     path = ("spec", "elasticPolicy")
     if elastic.get("metrics"):
         message = "v1 created a HorizontalPodAutoscaler from the metrics, which scaled the workers"
-        yield warning((*path, "metrics"), message, "set a fixed number of replicas: a running JobSet cannot be scaled")
+        hint = "set a fixed number of replicas: a running JobSet cannot be scaled"
+        yield differs((*path, "metrics"), message, hint)
     least, most = elastic.get("minReplicas"), elastic.get("maxReplicas")
     if least != most and job.kind.name == "PyTorchJob":
         message = "torchrun gets the same range of nodes; the number of pods stays at replicas"
-        yield info(path, message, "no action needed: torchrun continues with the remaining nodes, down to minReplicas")
+        yield changes(
+            path, message, "no action needed: torchrun continues with the remaining nodes, down to minReplicas"
+        )
+
+
+# Shipped runtimes: a job that refers to a runtime of the catalog, with a patch for what that lacks.
+
+
+# (runtime, the releases that have it)
+_CATALOG = {
+    "PyTorchJob": ("torch-distributed", Span("2.0")),
+    "JAXJob": ("jax-distributed", Span("2.2")),
+    "XGBoostJob": ("xgboost-distributed", Span("2.2")),
+}
+_MANAGER = f"migrated.{names.TRAINER_GROUP}/1"
+# The main container in a patch: the rest of it stands in the TrainJob's trainer.
+_PATCHED = ("name", "env", "volumeMounts", "securityContext")
+
+
+def _on_catalog(
+    layout: Layout, launch: Launch, made: tuple[dict[str, Any], ...], release: str
+) -> tuple[tuple[dict[str, Any], ...], list[Finding]]:
+    """A job's TrainJob alone, on a runtime of the catalog; with its own runtime where none fits, and why."""
+    job, runtime, *_ = made
+    name, serving = _CATALOG.get(layout.job.kind.name, ("", Span("2.0")))
+    path = ("spec", layout.job.kind.replicas)
+    starts_alike = layout.is_single and (launch.has_policy or layout.job.kind.name != "PyTorchJob")
+    if not name or release not in serving or not starts_alike:
+        message = "no built-in runtime starts such a job as v1 did; the job gets a runtime of its own"
+        return made, [changes(path, message, "no action needed")]
+    unfit = list(_mismatches(runtime, layout.job.kind.port_name))
+    patched = _patched(job, runtime, name)
+    unfit = unfit or [format_path(finding.path) for finding in _refused(patched, release)]
+    if unfit:
+        message = f"the built-in runtime {name} does not fit, because a TrainJob cannot patch {', '.join(unfit)}; the job gets a runtime of its own"
+        return made, [changes(path, message, "no action needed; to use the built-in runtime, remove these fields")]
+    return (patched,), list(_lost_settings(layout, runtime, name))
+
+
+def _job_of(runtime: Json) -> dict[str, Any]:
+    job: dict[str, Any] = runtime["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]
+    return job
+
+
+def _mismatches(runtime: Json, port_name: str) -> Iterator[str]:
+    """What of the pods neither the TrainJob nor a patch of it can say."""
+    pod = _job_of(runtime)["spec"]["template"]["spec"]
+    yield from (field for field in ("initContainers",) if pod.get(field))
+    for container in pod["containers"]:
+        if container["name"] != names.NODE:
+            yield f"containers[{container['name']}]"
+            continue
+        for field, value in container.items():
+            is_default_port = field == "ports" and all(port.get("name") == port_name for port in value)
+            if field not in (*_PATCHED, "image") and not is_default_port:
+                yield field
+
+
+def _patched(job: Json, runtime: Json, name: str) -> dict[str, Any]:
+    """The TrainJob on a shipped runtime, with what its pods have beyond the trainer as a patch."""
+    template = _job_of(runtime)["spec"]["template"]
+    pod = {field: value for field, value in template["spec"].items() if field != "restartPolicy" and value}
+    main = next(container for container in pod.pop("containers") if container["name"] == names.NODE)
+    container = {field: main[field] for field in _PATCHED if field in main}
+    if len(container) > 1:
+        pod["containers"] = [container]
+    metadata = {"metadata": template["metadata"]} if template.get("metadata") else {}
+    spec = {**job["spec"], "runtimeRef": {"name": name}}
+    if pod or metadata:
+        change = {"template": {**metadata, **({"spec": pod} if pod else {})}}
+        jobs = [{"name": names.NODE, "template": {"spec": change}}]
+        patch = {"template": {"spec": {"replicatedJobs": jobs}}}
+        spec["runtimePatches"] = [{"manager": _MANAGER, "trainingRuntimeSpec": patch}]
+    return {**job, "spec": spec}
+
+
+def _refused(job: Json, release: str) -> list[Finding]:
+    from trainc.schema import check
+
+    _, findings = check(job, "TrainJob", release)
+    return findings if has_errors(findings) else []
+
+
+def _lost_settings(layout: Layout, runtime: Json, name: str) -> Iterator[Finding]:
+    """What the runtime of the catalog decides instead of the job."""
+    template, job = runtime["spec"]["template"], _job_of(runtime)["spec"]
+    lost = [field for field in ("backoffLimit", "podFailurePolicy", "successPolicy") if field in job]
+    lost += [field for field in ("ttlSecondsAfterFinished",) if field in template["spec"]]
+    lost += ["podGroupPolicy"] if "podGroupPolicy" in runtime["spec"] else []
+    if job["template"]["spec"]["restartPolicy"] != "OnFailure":
+        lost.insert(0, "restartPolicy Never")
+    if lost:
+        message = f"the built-in runtime {name} does not set {', '.join(lost)}, which the job had in v1"
+        yield differs(("spec", layout.job.kind.replicas), message, "migrate with --into runtime to keep them")

@@ -1,19 +1,29 @@
-"""Documents: the TrainJob and the TrainingRuntime that a v1 job becomes."""
+"""The documents of a job: the TrainJob and the TrainingRuntime, with the pod templates of its replicated jobs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trainc.features.migrate.v1 import mpi
-from trainc.features.migrate.v1.addresses import Renaming
-from trainc.features.migrate.v1.gang import group_annotations, group_policy
-from trainc.features.migrate.v1.layout import Group, Layout
-from trainc.features.migrate.v1.lifecycle import job_fields, jobset_fields, trainjob_fields
-from trainc.features.migrate.v1.pods import main_name, pod_template
-from trainc.features.migrate.v1.torchrun import Launch
+from trainc.features.migrate.v1.job import Role, changes, differs
+from trainc.features.migrate.v1.labels import rewrite_selectors, variable
+from trainc.features.migrate.v1.layout import NAME_VARIABLE, UNKNOWN_NAME, Group, Layout, Renaming
+from trainc.features.migrate.v1.lifecycle import (
+    group_annotations,
+    group_policy,
+    job_fields,
+    jobset_fields,
+    restart_policy,
+    trainjob_fields,
+)
+from trainc.features.migrate.v1.variables import Launch, rewrite_addresses, variables
+from trainc.findings import Finding
 from trainc.kube import names
 from trainc.kube.documents import Json
 
+# JobSet gives the first two; v1 overwrote the third with the policy of the role.
+_OVERWRITTEN = ("hostname", "subdomain", "restartPolicy")
 # What a TrainJob says of its trainer itself, by the field of a container that it is there.
 _TRAINER = {"image": "image", "command": "command", "args": "args", "env": "env", "resources": "resourcesPerNode"}
 
@@ -23,7 +33,8 @@ def documents_of(layout: Layout, rename: Renaming, launch: Launch) -> tuple[dict
     groups = [_replicated_job(layout, group, rename, launch) for group in _in_order(layout)]
     trainer: dict[str, Any] = {"numNodes": _nodes(layout)}
     if layout.is_single:
-        container = _main(groups[0])
+        containers = groups[0]["template"]["spec"]["template"]["spec"]["containers"]
+        container = next(container for container in containers if container["name"] == names.NODE)
         launch.apply(container)
         trainer |= {new: container.pop(old) for old, new in _TRAINER.items() if container.get(old)}
         container["image"] = trainer["image"]
@@ -34,22 +45,19 @@ def documents_of(layout: Layout, rename: Renaming, launch: Launch) -> tuple[dict
     job_set = {**jobset_fields(layout), "replicatedJobs": groups}
     annotations = group_annotations(layout.job)
     template = {**({"metadata": {"annotations": annotations}} if annotations else {}), "spec": job_set}
-    runtime = _document("TrainingRuntime", layout, _metadata(layout, {}))
+    runtime = _document("TrainingRuntime", layout, {})
     runtime["spec"] = {"mlPolicy": _policy(layout, launch), **group_policy(layout.job), "template": template}
-    job = _document("TrainJob", layout, _metadata(layout, layout.job.metadata))
+    job = _document("TrainJob", layout, layout.job.metadata)
     reference = {"kind": "TrainingRuntime", "name": layout.job.name}
     job["spec"] = {**trainjob_fields(layout.job), "runtimeRef": reference, "trainer": trainer}
     return job, runtime
 
 
 def _document(kind: str, layout: Layout, metadata: Json) -> dict[str, Any]:
-    return {"apiVersion": names.TRAINER_API, "kind": kind, "metadata": metadata}
-
-
-def _metadata(layout: Layout, given: Json) -> dict[str, Any]:
     namespace = {"namespace": layout.job.namespace} if layout.job.namespace else {}
-    kept = {field: given[field] for field in ("labels", "annotations") if given.get(field)}
-    return {"name": layout.job.name, **namespace, **kept}
+    kept = {field: metadata[field] for field in ("labels", "annotations") if metadata.get(field)}
+    named = {"name": layout.job.name, **namespace, **kept}
+    return {"apiVersion": names.TRAINER_API, "kind": kind, "metadata": named}
 
 
 def _in_order(layout: Layout) -> list[Group]:
@@ -79,7 +87,7 @@ def _replicated_job(layout: Layout, group: Group, rename: Renaming, launch: Laun
     spec = {
         **_count(layout, group),
         **job_fields(layout, group, main_name(layout, group)),
-        "template": pod_template(layout, group, rename, given),
+        "template": _pod_template(layout, group, rename, given),
     }
     labels = {"metadata": {"labels": {names.ANCESTOR_LABEL: names.TRAINER}}} if group.is_trainer else {}
     replicas = {"replicas": len(group.pods)} if group.by_job else {}
@@ -95,6 +103,116 @@ def _count(layout: Layout, group: Group) -> dict[str, Any]:
     return {"parallelism": pods, "completions": pods}
 
 
-def _main(replicated_job: Json) -> dict[str, Any]:
-    containers = replicated_job["template"]["spec"]["template"]["spec"]["containers"]
-    return next(container for container in containers if container["name"] == names.NODE)
+def _pod_template(layout: Layout, group: Group, rename: Renaming, given: frozenset[str]) -> dict[str, Any]:
+    """The pod template of a group; variables whose names are `given` come from a policy of the runtime."""
+    job, role = layout.job, group.role
+    spec = {name: value for name, value in role.template["spec"].items() if name not in _OVERWRITTEN}
+    for field in ("affinity", "topologySpreadConstraints", "volumes"):
+        if field in spec:
+            spec[field] = rewrite_selectors(spec[field], layout)
+    if job.kind.is_mpi:
+        spec = mpi.pod_spec(layout, group, spec)
+    # The operators of TFJobs and MPIJobs give variables to the main container alone, and none to init containers.
+    added = mpi.variables(layout, group) if job.kind.is_mpi else variables(layout, group)
+    beside = () if job.kind.is_mpi or job.kind.name == "TFJob" else added
+    main = job.main(role)
+    spec["containers"] = [
+        _main(layout, group, _container(layout, group, container, rename, added), given)
+        if index == main
+        else _container(layout, group, container, rename, beside)
+        for index, container in enumerate(spec["containers"])
+    ]
+    if spec.get("initContainers"):
+        spec["initContainers"] = [_container(layout, group, each, rename, ()) for each in spec["initContainers"]]
+    spec["restartPolicy"] = restart_policy(role)
+    metadata = role.template.get("metadata") or {}
+    kept = {field: metadata[field] for field in ("labels", "annotations") if metadata.get(field)}
+    return {**({"metadata": kept} if kept else {}), "spec": spec}
+
+
+def _container(
+    layout: Layout, group: Group, container: Json, rename: Renaming, operator: Sequence[Json]
+) -> dict[str, Any]:
+    """A container with the new names of labels and addresses, and with the `operator`'s variables."""
+    own = [variable(value, layout, group) for value in container.get("env") or ()]
+    changed = rewrite_addresses({**container, "env": own} if own else container, rename, operator)
+    if layout.job.name == UNKNOWN_NAME and UNKNOWN_NAME in str(changed):
+        changed["env"] = [NAME_VARIABLE, *changed.get("env", ())]
+    return changed
+
+
+def _main(layout: Layout, group: Group, container: dict[str, Any], given: frozenset[str]) -> dict[str, Any]:
+    """The main container, less the variables that a policy gives it."""
+    kind = layout.job.kind
+    if given and container.get("env"):
+        container["env"] = [variable for variable in container["env"] if variable["name"] not in given]
+    if kind.port_name and f"'{kind.port_name}'" in str(_port_users(container)):
+        # A probe names the port that v1 added.
+        ports = list(container.get("ports") or ())
+        named = any(port.get("name") == kind.port_name for port in ports)
+        container["ports"] = ports if named else [*ports, {"name": kind.port_name, "containerPort": kind.port}]
+    return {**container, "name": main_name(layout, group)}
+
+
+def main_name(layout: Layout, group: Group) -> str:
+    """The name of a group's main container."""
+    if group.is_trainer or group.name == names.NODE:
+        return names.NODE
+    return str(group.role.containers[layout.job.main(group.role)]["name"])
+
+
+def _port_users(container: Json) -> list[Any]:
+    return [container.get(field) for field in ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")]
+
+
+def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
+    """What is renamed or counted elsewhere, and what v1 let pods have and JobSet does not."""
+    for role in layout.roles:
+        path = (*role.path, "template", "spec")
+        for field in ("hostname", "subdomain"):
+            if role.template["spec"].get(field):
+                message = f"JobSet sets {field} of every pod; {role.template['spec'][field]!r} is removed"
+                yield differs((*path, field), message, "use the pod's address in the JobSet instead")
+        for name in rename.found_in(_texts(role)):
+            message = f"pod {name} is now called {rename.new[name]}; its name is replaced in commands and environment variables"
+            hint = "replace it yourself where trainc cannot: in scripts, images and ConfigMaps"
+            yield changes((*role.path, "template"), message, hint)
+    yield from _containers(layout)
+    yield from _numbers(layout)
+
+
+def _texts(role: Role) -> str:
+    every = (*role.containers, *(role.template["spec"].get("initContainers") or ()))
+    return " ".join(str([c.get("command"), c.get("args"), c.get("env"), *_port_users(c)]) for c in every)
+
+
+def _containers(layout: Layout) -> Iterator[Finding]:
+    """Main containers with other names. That of the five kinds has the same name in every job, which is no news."""
+    for group in layout.groups if layout.job.kind.is_mpi else ():
+        at = layout.job.main(group.role)
+        old, new = group.role.containers[at].get("name"), main_name(layout, group)
+        if old != new:
+            path = (*group.role.path, "template", "spec", "containers", at, "name")
+            hint = "update what names it, such as `kubectl logs -c` and dashboards"
+            yield changes(path, f"the container {old} is now called {new}", hint)
+
+
+def _numbers(layout: Layout) -> Iterator[Finding]:
+    """Jobs whose numNodes is not the number of their pods, or not the only place that says it."""
+    job = layout.job
+    path = ("spec", job.kind.replicas)
+    trainer = next(group for group in layout.groups if group.is_trainer)
+    if job.kind.is_mpi or job.size == 1:
+        return
+    if len(layout.groups) > 1:
+        others = " and ".join(group.name for group in layout.groups if group is not trainer)
+        message = f"numNodes counts the pods of {trainer.name} alone, of which there {_are(len(trainer.pods))}"
+        hint = f"to change the number of others, change it in the runtime's job {others}, and in the variables that count pods"
+        yield changes(path, message, hint)
+    elif job.kind.name == "XGBoostJob":
+        message = f"WORLD_SIZE and WORKER_ADDRS are written for {job.size} pods; numNodes does not change them"
+        yield changes(path, message, "to change the number of pods, change all three")
+
+
+def _are(number: int) -> str:
+    return "is 1" if number == 1 else f"are {number}"

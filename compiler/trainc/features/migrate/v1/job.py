@@ -1,17 +1,66 @@
-"""A v1 job as its controller sees it: with defaults filled in and roles in rank order."""
+"""The kinds of Training Operator v1 and of the MPI Operator, and a job as its controller sees it.
+
+Source: kubeflow/training-operator pkg/apis/kubeflow.org/v1 (release-1.9), kubeflow/mpi-operator
+pkg/apis/kubeflow/v2beta1 (v0.8.0).
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from trainc.features.migrate.v1.kinds import Kind
-from trainc.findings import Path
+from trainc.findings import Finding, Path
 from trainc.kube.documents import Json
 from trainc.startup.records import dataclass
 
+LABELS = "training.kubeflow.org/"
+V1 = "kubeflow.org/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of job. `container` is the required name of its main container; MPI uses the first container."""
+
+    name: str
+    api: str
+    replicas: str
+    roles: tuple[str, ...]
+    container: str
+    port_name: str
+    port: int
+    restart: str
+
+    @property
+    def operator(self) -> str:
+        """The value of the label operator-name on its pods."""
+        return "mpi-operator" if self.is_mpi else f"{self.name.lower()}-controller"
+
+    @property
+    def is_mpi(self) -> bool:
+        """Whether the MPI Operator runs it."""
+        return self.name == "MPIJob"
+
+
+_MASTER_WORKER = ("Master", "Worker")
+_TF_ROLES = ("PS", "Worker", "Chief", "Master", "Evaluator")
+KINDS = {
+    (kind.api, kind.name): kind
+    for kind in (
+        Kind("PyTorchJob", V1, "pytorchReplicaSpecs", _MASTER_WORKER, "pytorch", "pytorchjob-port", 23456, "OnFailure"),
+        Kind("TFJob", V1, "tfReplicaSpecs", _TF_ROLES, "tensorflow", "tfjob-port", 2222, "Never"),
+        Kind("XGBoostJob", V1, "xgbReplicaSpecs", _MASTER_WORKER, "xgboost", "xgboostjob-port", 9999, "Never"),
+        Kind("JAXJob", V1, "jaxReplicaSpecs", ("Worker",), "jax", "jaxjob-port", 6666, "Never"),
+        Kind("PaddleJob", V1, "paddleReplicaSpecs", _MASTER_WORKER, "paddle", "master", 36543, "OnFailure"),
+        Kind("MPIJob", "kubeflow.org/v2beta1", "mpiReplicaSpecs", ("Launcher", "Worker"), "", "", 0, ""),
+    )
+}
 # Masters come first because they are rank 0. TF_CONFIG and MPI count each role separately, so any order would do.
 _ORDER = ("Chief", "Master", "Launcher", "PS", "Worker", "Evaluator")
 _MPI_RESTARTS = {"Launcher": "OnFailure", "Worker": "Never"}
+
+
+def kind_of(document: Json) -> Kind | None:
+    """The kind of a document that can be migrated; None for any other."""
+    return KINDS.get((str(document.get("apiVersion")), str(document.get("kind"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +87,10 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that v1 would run. `roles` are those in the job, in rank order."""
+    """A job that v1 would run. `roles` are those in the job, in rank order.
+
+    `name` stands in front of its pods' names. Where only the cluster knows it, as in a Katib trial, it is `$(JOBSET_NAME)`.
+    """
 
     kind: Kind
     name: str
@@ -63,8 +115,8 @@ class Job:
         return next((role for role in self.roles if role.name == name), None)
 
     def main(self, role: Role) -> int:
-        """The position of the main container among those of a role."""
-        return main_container(self.kind, role.containers)
+        """The position of the main container among those of a role; 0 where the MPI Operator takes the first one."""
+        return next((i for i, c in enumerate(role.containers) if c.get("name") == self.kind.container), 0)
 
     def main_of(self, role: Role) -> dict[str, Any]:
         """The main container of a role."""
@@ -77,26 +129,33 @@ class Job:
         return next(named, self.kind.port)
 
 
-def main_container(kind: Kind, containers: list[dict[str, Any]]) -> int:
-    """The position of the main container; 0 where the MPI Operator takes the first one."""
-    return next((i for i, c in enumerate(containers) if c.get("name") == kind.container), 0)
-
-
 def job_of(kind: Kind, document: Json) -> Job:
     """A document that has no problems, read."""
     metadata, spec = document["metadata"], document["spec"]
-    given = {canonical_role(kind, name): (name, value) for name, value in spec[kind.replicas].items()}
+    # TFJob alone takes roles in any case, and any other word as it is.
+    names = {name.lower(): name for name in kind.roles}
+    given = {names.get(name.lower(), name): (name, value) for name, value in spec[kind.replicas].items()}
     ordered = sorted(given, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
     roles = tuple(_role(kind, name, given[name][1], ("spec", kind.replicas, given[name][0])) for name in ordered)
     return Job(kind, metadata["name"], metadata.get("namespace"), metadata, spec, roles)
-
-
-def canonical_role(kind: Kind, name: str) -> str:
-    """A role as v1 spells it: TFJob alone takes any case, and any other word as it is."""
-    return next((role for role in kind.roles if role.lower() == name.lower()), name)
 
 
 def _role(kind: Kind, name: str, value: Json, path: Path) -> Role:
     restart = value.get("restartPolicy") or kind.restart or _MPI_RESTARTS[name]
     replicas = value.get("replicas")
     return Role(name, 1 if replicas is None else replicas, restart, value["template"], path)
+
+
+def stuck(path: Path, message: str, hint: str) -> Finding:
+    """Why a job cannot be migrated."""
+    return Finding("CannotMigrate", "error", message, hint, path)
+
+
+def changes(path: Path, message: str, hint: str) -> Finding:
+    """An info about something that is expressed differently from v1, or had no effect there."""
+    return Finding("MigrationChanges", "info", message, hint, path)
+
+
+def differs(path: Path, message: str, hint: str) -> Finding:
+    """A warning about something that v1 did and a JobSet does not, which requires a decision."""
+    return Finding("MigrationDiffers", "warning", message, hint, path)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.features.migrate.v1.job import Job
-from trainc.features.migrate.v1.kinds import LABELS
-from trainc.features.migrate.v1.layout import Group, Layout, Pod, counted
-from trainc.findings import Finding
+from trainc.features.migrate.v1.job import KINDS, LABELS, Job, stuck
+from trainc.features.migrate.v1.layout import COMPLETION_INDEX, Group, Layout, Pod, counted
+from trainc.findings import Finding, Path
 from trainc.kube.documents import Json
 from trainc.startup.patterns import pattern
 
@@ -79,7 +78,7 @@ def unreadable(layout: Layout) -> Iterator[Finding]:
                 message = f"{value['name']} reads the label {LABELS}{label}, which only the first pod has"
                 hint = "read the label training.kubeflow.org/replica-index instead, which is 0 in the first pod"
                 path = (*group.role.path, "template", "spec", "containers", at, "env", index)
-                yield Finding("CannotMigrate", "error", message, hint, path)
+                yield stuck(path, message, hint)
 
 
 def _index(group: Group, held: Sequence[str]) -> dict[str, Any]:
@@ -172,3 +171,61 @@ def _holds(requirement: Json, labels: Mapping[str, str]) -> bool:
         "Exists": value is not None,
         "DoesNotExist": value is None,
     }.get(operator, False)
+
+
+# Other documents that select jobs or pods by the names of v1, which match nothing after the migration.
+
+
+_NEW = {
+    "job-name": _JOBSET,
+    "operator-name": _JOBSET,
+    "replica-type": _REPLICATED_JOB,
+    "job-role": _REPLICATED_JOB,
+    "replica-index": COMPLETION_INDEX,
+}
+_INTEGRATION = "jobset.x-k8s.io/jobset"
+
+
+_LABEL = pattern(rf"{LABELS.replace('.', '[.]')}(?P<name>[a-z-]+)")
+# In Prometheus, labels look like __meta_kubernetes_pod_label_training_kubeflow_org_job_name.
+_METRIC_LABEL = pattern(r"label_training_kubeflow_org_(?P<name>[a-z_]+)")
+_FRAMEWORK = pattern(rf"\bkubeflow[.]org/(?:{'|'.join(sorted(k.name.lower() for k in KINDS.values()))})\b")
+
+
+def findings_about(document: Json) -> Iterator[Finding]:
+    """A warning for each place of a document, other than a job, that names a label or a kind of v1.
+
+    Its own labels are no such place: they select nothing.
+    """
+    for path, what, new in _traces({field: value for field, value in document.items() if field != "metadata"}, ()):
+        message = f"this {document.get('kind')} selects {what}, which migrated jobs do not have"
+        yield Finding("LegacyLabelSelected", "warning", message, f"select {new} instead", path)
+
+
+def _traces(value: Any, path: Path) -> Iterator[tuple[Path, str, str]]:
+    """Yield each v1 name: where it is, what it is, and what replaces it."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            inside = (*path, str(key))
+            yield from ((inside, *named) for named in _named(str(key)))
+            yield from _traces(inner, inside)
+    elif isinstance(value, list):
+        is_ready = _INTEGRATION in value
+        for index, inner in enumerate(value):
+            if not (is_ready and isinstance(inner, str)):
+                yield from _traces(inner, (*path, index))
+    elif isinstance(value, str):
+        yield from ((path, *named) for named in _named(value))
+
+
+def _named(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the v1 names in a text, each once, since a ConfigMap may contain a whole file."""
+    if "kubeflow" not in text:
+        return
+    labels = (match["name"] for match in _LABEL.finditer(text))
+    metrics = (match["name"].replace("_", "-") for match in _METRIC_LABEL.finditer(text))
+    for name in dict.fromkeys((*labels, *metrics)):
+        yield f"the label {LABELS}{name}", _NEW.get(name, _JOBSET)
+    if _INTEGRATION not in text:
+        for framework in dict.fromkeys(match[0] for match in _FRAMEWORK.finditer(text)):
+            yield framework, f"{_INTEGRATION}, in Kueue's integrations too,"

@@ -7,13 +7,14 @@ are Jobs of one pod each, and the index within the JobSet is the rank.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trainc.features.migrate.v1.job import Job, Role
-from trainc.features.migrate.v1.kinds import LABELS
+from trainc.features.migrate.v1.job import LABELS, Job, Role
 from trainc.kube import names
 from trainc.kube.names import LABEL_LIMIT
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
 # A v1 pod: its role in lower case, and its index within the role.
@@ -97,6 +98,14 @@ def layout_of(job: Job) -> Layout:
     return layout if excess(layout) <= 0 or job.kind.is_mpi else Layout(job, tuple(_abbreviated(layout.groups)))
 
 
+# The name of a job that only the cluster knows; its pods read it from their label.
+UNKNOWN_NAME = "$(JOBSET_NAME)"
+NAME_VARIABLE = {
+    "name": "JOBSET_NAME",
+    "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['jobset.sigs.k8s.io/jobset-name']"}},
+}
+
+
 def excess(layout: Layout) -> int:
     """The number of characters by which the longest pod name, with its five random characters, is too long."""
     longest = max(len(group.host(layout.job.name, len(group.pods) - 1)) for group in layout.groups)
@@ -168,3 +177,37 @@ def _mpi(job: Job, roles: list[Role]) -> Iterable[Group]:
         reads_index = bool(job.spec.get("runLauncherAsWorker")) and f"{LABELS}replica-index" in str(role.template)
         name = names.LAUNCHER if launches else names.NODE
         yield Group(name, role, _pods(role), number, is_trainer=launches, by_job=reads_index and not launches)
+
+
+# A name of a host, and what follows its first label.
+_HOST = pattern(r"(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z0-9_-]+)(?P<behind>\.[A-Za-z0-9_-]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """The names of a job's pods, old and new; `subdomain` may stand behind an old name, and is part of the new."""
+
+    new: Mapping[str, str]
+    subdomain: str
+
+    def __call__(self, text: str) -> str:
+        """`text` with old names replaced by new ones."""
+        return _HOST.sub(self._renamed, text)
+
+    def found_in(self, text: str) -> list[str]:
+        """The old names in `text`, sorted."""
+        return sorted({match["name"] for match in _HOST.finditer(text)} & set(self.new))
+
+    def _renamed(self, match: re.Match[str]) -> str:
+        new, behind = self.new.get(match["name"]), match["behind"] or ""
+        return match[0] if new is None else new if behind == self.subdomain else new + behind
+
+
+def renaming(layout: Layout) -> Renaming:
+    """The new addresses of a job's pods."""
+    job = layout.job.name
+    new = {f"{job}-{role}-{index}": host for (role, index), host in layout.hosts.items()}
+    if layout.job.kind.is_mpi:
+        # Pods of an MPIJob share one Service of the job's name; those of others have one each.
+        return Renaming({**new, f"{job}-launcher": layout.hosts["launcher", 0]}, f".{job}")
+    return Renaming(new, "")

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.features.migrate.v1.job import Job, Role
+from trainc.features.migrate.v1.job import Job, Role, changes, differs
 from trainc.features.migrate.v1.layout import Group, Layout
-from trainc.features.migrate.v1.lifecycle import info, warning
 from trainc.findings import Finding
 from trainc.kube.documents import Json
 
@@ -192,22 +191,22 @@ def differences(layout: Layout) -> Iterator[Finding]:
     if _DISCOVERY in str(launcher.template):
         message = f"{_DISCOVERY} listed the running hosts; now it always lists all of them"
         hint = "keep the number of workers fixed: a lost host is not removed from the list"
-        yield warning(launcher.path, message, hint)
+        yield differs(launcher.path, message, hint)
     if implementation(job) != "OpenMPI" and job.namespace is None:
         message = (
             f"{implementation(job)} reaches the launcher by its short host name, for which trainc needs the namespace"
         )
         hint = "set metadata.namespace in the MPIJob, then migrate it again"
-        yield warning(("metadata", "namespace"), message, hint)
+        yield differs(("metadata", "namespace"), message, hint)
 
 
 def _by_hand(job: Job, launcher: Role) -> Iterator[Finding]:
     message = f"Trainer has no policy for this launcher; the hostfile is in ConfigMap {_config_name(job)} instead"
     hint = "apply the ConfigMap together with the job, and update it when the number of workers changes"
-    yield info(launcher.path, message, hint)
+    yield changes(launcher.path, message, hint)
     message = (
         f"the MPI Operator created the SSH keys; now the pods mount Secret {secret_name(job)}, which you create once"
     )
     make = "ssh-keygen -q -t ecdsa -b 521 -m PEM -N '' -f id_ecdsa && kubectl create secret generic "
     files = "--type=kubernetes.io/ssh-auth --from-file=ssh-privatekey=id_ecdsa --from-file=ssh-publickey=id_ecdsa.pub"
-    yield warning(("spec", "sshAuthMountPath"), message, f"{make}{secret_name(job)} {files}")
+    yield differs(("spec", "sshAuthMountPath"), message, f"{make}{secret_name(job)} {files}")

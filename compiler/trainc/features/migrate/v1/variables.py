@@ -1,17 +1,110 @@
-"""The variables that each v1 controller gives its pods, made of literals and of the indexes that a pod knows.
+"""The environment of a container: the user's variables, then those that each v1 controller adds, and how torchrun starts.
 
-Source: kubeflow/training-operator pkg/controller.v1/{pytorch,tensorflow,xgboost,jax,paddlepaddle} (release-1.9).
+v1 appends its variables, and of two with one name the kubelet takes the last. A TrainJob may name each only once, so
+that the earlier ones are left out, and what referred to their values before they were replaced gets these values.
+Source: kubeflow/training-operator pkg/controller.v1/{pytorch,tensorflow,xgboost,jax,paddlepaddle} (release-1.9),
+kubernetes third_party/forked/golang/expansion/expand.go.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, TypeGuard
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 from trainc.features.migrate.v1.job import Job, Role
-from trainc.features.migrate.v1.layout import Group, Layout, counted
+from trainc.features.migrate.v1.layout import Group, Layout, Renaming, counted
 from trainc.kube.documents import Json
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+# The fields in which the kubelet expands `$(NAME)`, and all that spell out a pod's address.
+_EXPANDED = ("command", "args")
+_SPELLED = (*_EXPANDED, "lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+_TOKEN = pattern(r"\$(?:\$|\((?P<name>[^)]*)\))")
+
+
+def expand(text: str, values: Mapping[str, str]) -> str:
+    """`text` with each reference `$(NAME)` to one of `values` replaced; escaped or unknown references are kept."""
+    return str(_TOKEN.sub(lambda found: values.get(found["name"] or "", found[0]), text))
+
+
+def references(texts: Iterable[str]) -> set[str]:
+    """The names of the variables that `texts` refer to."""
+    return {found["name"] for text in texts for found in _TOKEN.finditer(text) if found["name"]}
+
+
+def joined(user: Sequence[Json], operator: Sequence[Json]) -> list[dict[str, Any]]:
+    """The merged variables, as the kubelet would resolve them."""
+    every = [*user, *operator]
+    last = {variable["name"]: index for index, variable in enumerate(every)}
+    replaced: dict[str, str] = {}
+    kept: list[dict[str, Any]] = []
+    for index, variable in enumerate(every):
+        name, value = variable["name"], variable.get("value")
+        filled = expand(value, replaced) if value else value
+        if last[name] == index:
+            replaced.pop(name, None)
+            kept.append({**variable, "value": filled} if filled != value else dict(variable))
+        elif "valueFrom" not in variable:
+            replaced[name] = filled or ""
+    return kept
+
+
+def literals(variables: Sequence[Json]) -> dict[str, str]:
+    """The variables whose values are known before the pod runs."""
+    known: dict[str, str] = {}
+    for variable in variables:
+        if "valueFrom" not in variable:
+            known[variable["name"]] = expand(variable.get("value") or "", known)
+    return known
+
+
+def rewrite_addresses(container: Json, rename: Renaming, operator: Sequence[Json]) -> dict[str, Any]:
+    """A container with new names in its commands, arguments, probes and variables; then the `operator`'s variables.
+
+    A name that is put together from variables, as in `$(JOB)-master-0`, is written out.
+    """
+    user = list(container.get("env") or ())
+    environment = joined(list(_variables(user, rename)), operator)
+    old, new = literals(joined(user, operator)), literals(environment)
+    changed = dict(container)
+    for field in _SPELLED:
+        if field in container:
+            known = (old, new) if field in _EXPANDED else ({}, {})
+            changed[field] = _renamed(container[field], rename, *known)
+    return {**changed, "env": environment} if environment else changed
+
+
+def _variables(variables: Sequence[Json], rename: Renaming) -> Iterator[Json]:
+    """Variables with new names; each may refer to those before it."""
+    old: dict[str, str] = {}
+    new: dict[str, str] = {}
+    for variable in variables:
+        name, value = variable["name"], variable.get("value") or ""
+        if "valueFrom" in variable:
+            old.pop(name, None)
+            new.pop(name, None)
+            yield variable
+            continue
+        renamed = _renamed(value, rename, old, new)
+        yield {**variable, "value": renamed} if renamed != value else variable
+        old[name], new[name] = expand(value, old), expand(renamed, new)
+
+
+def _renamed(value: Any, rename: Renaming, old: Mapping[str, str], new: Mapping[str, str]) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _renamed(inner, rename, old, new) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_renamed(inner, rename, old, new) for inner in value]
+    if not isinstance(value, str):
+        return value
+    renamed, wanted = rename(value), rename(expand(value, old))
+    return renamed if expand(renamed, new) == wanted else wanted
+
+
+# What v1 gives each container.
+
 
 _TASK_INDEX = "TF_TASK_INDEX"
 _UNBUFFERED = {"name": "PYTHONUNBUFFERED", "value": "1"}
@@ -164,3 +257,69 @@ _OF_KIND = {
     "JAXJob": _jax,
     "PaddleJob": _paddle,
 }
+
+
+Variables: TypeAlias = Literal["keep", "torchrun", "auto"]
+
+_LAUNCHER = pattern(r"\btorchrun\b|torch\.distributed\.(?:run|launch)\b")
+_PYTHON = pattern(r"(?:.*/)?python3?")
+# What the torch policy gives the container `node`.
+_GIVEN = frozenset(f"PET_{name}" for name in ("NNODES", "NPROC_PER_NODE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"))
+# What torchrun gives the processes that it starts.
+_OF_PROCESSES = frozenset(("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How the main container starts. `replaces_python` says that torchrun does; `given` are variables left out."""
+
+    has_policy: bool = False
+    processes: int | None = None
+    given: frozenset[str] = frozenset()
+    replaces_python: bool = False
+
+    def apply(self, container: dict[str, Any]) -> None:
+        """Start `container` this way."""
+        if self.replaces_python:
+            container["command"] = with_torchrun(words(container))
+            container.pop("args", None)
+
+
+def launch_of(layout: Layout, choice: Variables) -> Launch:
+    """How a job starts: by torchrun with Trainer's torch policy where that is equal, else as v1 started it."""
+    job = layout.job
+    if job.kind.name != "PyTorchJob" or not layout.is_single or job.spec.get("elasticPolicy") is not None:
+        return Launch()
+    container = job.main_of(layout.groups[0].role)
+    if _LAUNCHER.search(" ".join(words(container))):
+        return _launched(job, container)
+    argv = words(container)
+    # What the kubelet fills in is v1's; torchrun tells its processes only.
+    takes_ranks = with_torchrun(argv) is not None and not references(argv) & _OF_PROCESSES
+    if choice == "torchrun" and job.role("Master") is not None and takes_ranks:
+        return Launch(True, 1, _GIVEN | _OF_PROCESSES, replaces_python=True)
+    return Launch()
+
+
+def words(container: Json) -> list[str]:
+    """What a container runs, word by word."""
+    return [*map(str, container.get("command") or ()), *map(str, container.get("args") or ())]
+
+
+def _launched(job: Job, container: Json) -> Launch:
+    processes = processes_per_node(job)
+    if is_number(processes):
+        return Launch(True, int(processes), _GIVEN)
+    limits = (container.get("resources") or {}).get("limits") or {}
+    # Without GPUs `auto` is the number of the node's processors to torchrun, and that of the limit to Trainer.
+    has_gpus = sum("gpu" in name for name in limits) == 1
+    return Launch(True, None, _GIVEN) if has_gpus and processes in ("auto", "gpu") else Launch()
+
+
+def with_torchrun(argv: list[str]) -> list[str] | None:
+    """`python x` as `torchrun x`; None where something else starts, or Python with options of its own."""
+    if len(argv) < 2 or not _PYTHON.fullmatch(argv[0]):
+        return None
+    rest = argv[2:] if argv[1] == "-u" else argv[1:]
+    starts_module = len(rest) > 1 and rest[0] == "-m"
+    return ["torchrun", *rest] if rest and (starts_module or not rest[0].startswith("-")) else None

@@ -1,4 +1,4 @@
-"""Migrate all v1 jobs together: identical runtimes are written once, and names are unique."""
+"""The plan of a migration: what becomes of every document, which depends on all that are migrated together."""
 
 from __future__ import annotations
 
@@ -6,43 +6,74 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from trainc.features.migrate.newest import around_of, migrate_document
 from trainc.features.migrate.v1.conversion import Converted, Into, convert
-from trainc.features.migrate.v1.kinds import kind_of
-from trainc.features.migrate.v1.related_objects import findings_about
-from trainc.features.migrate.v1.torchrun import Variables
-from trainc.findings import Finding
+from trainc.features.migrate.v1.job import kind_of
+from trainc.features.migrate.v1.labels import findings_about
+from trainc.features.migrate.v1.variables import Variables
+from trainc.findings import Finding, Path
 from trainc.kube.documents import Json
+from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.dialects import is_legacy
+from trainc.startup.records import dataclass
 
-_UNCHANGED = Converted((), ())
+
+@dataclass(frozen=True, slots=True)
+class MovedJob:
+    """A v1 job at `path` of a document: its kind, the kinds of what it becomes, and which pods become which."""
+
+    kind: str
+    path: Path
+    becomes: tuple[str, ...]
+    pods: str
 
 
-class Batch:
-    """What becomes of each v1 job among `documents`, which are all that a migration sees."""
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What replaces a document (itself if it stays), and what is worth knowing. `jobs` are the v1 jobs in it."""
+
+    documents: tuple[Json, ...]
+    findings: tuple[Finding, ...] = ()
+    jobs: tuple[MovedJob, ...] = ()
+
+
+class Plan:
+    """What becomes of each of `documents`. Equal runtimes of v1 jobs are written once, under unique names."""
 
     def __init__(
-        self, documents: Iterable[Json] = (), release: str = "", into: Into = "runtime", variables: Variables = "auto"
+        self,
+        documents: Iterable[Json] = (),
+        release: str = NEWEST_RELEASE,
+        into: Into = "runtime",
+        variables: Variables = "auto",
     ) -> None:
         known = list(documents)
+        self._choices = release, into, variables
+        self._around = around_of(known)
         self._names = {_key(d) for d in known if d.get("kind") == "TrainingRuntime"}
         self._runtimes: dict[str, dict[str, Any]] = {}
         self._numbers: dict[tuple[str, str], int] = {}
-        self._results: dict[str, Converted] = {}
+        self._outcomes: dict[str, Outcome] = {}
         for document in known:
             if is_legacy(document):
-                self._results[_identity(document)] = self._converted(document, release, into, variables)
+                self._outcomes[_identity(document)] = self._of_v1(document)
 
-    def of(self, document: Json) -> Converted:
-        """What replaces a document, if anything, and what there is to know about it."""
+    def of(self, document: Json) -> Outcome:
+        """Return what becomes of one of the documents."""
         if is_legacy(document):
-            return self._results.get(_identity(document), _UNCHANGED)
-        return Converted((), tuple(findings_about(document)))
+            return self._outcomes.get(_identity(document)) or Outcome((document,))
+        newest = migrate_document(document, self._around)
+        return Outcome((newest.data,), (*newest.findings, *findings_about(document)))
 
-    def _converted(self, document: Json, release: str, into: Into, variables: Variables) -> Converted:
+    def _of_v1(self, document: Json) -> Outcome:
         kind = kind_of(document)
         if kind is None:
-            return Converted((), (_unsupported(document),))
-        return self._sharing(convert(kind, document, release, into, variables))
+            converted = Converted((), (_unsupported(document),))
+        else:
+            converted = self._sharing(convert(kind, document, *self._choices))
+        becomes = tuple(made["kind"] for made in converted.documents)
+        job = MovedJob(str(document["kind"]), (), becomes, converted.pods)
+        return Outcome(converted.documents or (document,), converted.findings, (job,))
 
     def _sharing(self, converted: Converted) -> Converted:
         """The documents of a job, whose runtime is one that is there already if it says the same."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trainc.features.migrate.newest import around_of, migrate_document
-from trainc.features.migrate.v1.batch import Batch
+from trainc.features.migrate.plan import Plan
 from trainc.features.migrate.v1.conversion import Into
-from trainc.features.migrate.v1.torchrun import Variables
+from trainc.features.migrate.v1.variables import Variables
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
@@ -44,17 +43,15 @@ def migrate(
     for name, given in (("into", into), ("variables", variables)):
         if given not in _CHOICES[name]:
             raise ValueError(f"unknown {name} {given!r}; choose {' or '.join(_CHOICES[name])}")
-    batch = Batch(documents, options.release or NEWEST_RELEASE, into, variables)
-    around = around_of(documents)
+    plan = Plan(documents, options.release or NEWEST_RELEASE, into, variables)
     made: list[dict[str, Any]] = []
     diagnostics: list[Diagnostic] = []
     changed = False
     for data in documents:
-        converted, newest = batch.of(data), migrate_document(data, around)
-        new = converted.documents or (dict(newest.data),)
-        diagnostics += map(Document.of(data).place, (*converted.findings, *newest.findings))
-        changed = changed or new != (data,)
-        made += new
+        outcome = plan.of(data)
+        diagnostics += map(Document.of(data).place, outcome.findings)
+        changed = changed or outcome.documents != (data,)
+        made += map(dict, outcome.documents)
     if has_errors(diagnostics) and not changed:
         raise CompileError(diagnostics)
     return Migration(made, sort_diagnostics(diagnostics))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trainc.features.migrate.v1.batch import Batch
+from trainc.features.migrate.plan import Plan
 from trainc.findings import Diagnostic, sort_diagnostics
-from trainc.project.dialects import is_legacy
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass
 
@@ -34,18 +33,19 @@ class Row:
         return sum(diagnostic.severity in severities for diagnostic in self.diagnostics)
 
 
-def rows_of(documents: Iterable[Document], batch: Batch) -> list[Row]:
+def rows_of(documents: Iterable[Document], plan: Plan) -> list[Row]:
     """A row for each v1 job, and for each document that names a label of v1, in the order of the files."""
     rows: list[Row] = []
     for document in documents:
-        result = batch.of(document.data)
-        if not is_legacy(document.data) and not result.findings:
+        outcome = plan.of(document.data)
+        if not outcome.jobs and not outcome.findings:
             continue
         source = document.locate(("kind",)) or document.locate(())
         place = f"{source.file}:{source.line}" if source else document.file
-        becomes = tuple(f"{made['kind']} {made['metadata']['name']}" for made in result.documents)
-        diagnostics = tuple(sort_diagnostics(map(document.place, result.findings)))
-        rows.append(Row(label_of(document.data), place, becomes, result.pods, diagnostics, is_legacy(document.data)))
+        diagnostics = tuple(sort_diagnostics(map(document.place, outcome.findings)))
+        for job in outcome.jobs or (None,):
+            becomes, pods = (job.becomes, job.pods) if job else ((), "")
+            rows.append(Row(label_of(document.data), place, becomes, pods, diagnostics, job is not None))
     return rows
 
 
@@ -79,7 +79,7 @@ def _table(jobs: Sequence[Row]) -> Iterator[str]:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    becomes = ", ".join(name.partition(" ")[0] for name in row.becomes) or "-"
+    becomes = ", ".join(row.becomes) or "-"
     return (row.label, row.place, becomes, row.pods, str(row.count("info")), str(row.count("warning", "error")))
 
 

@@ -1,0 +1,273 @@
+"""The text of a document as entries: each key and each list item, with its lines and its comments."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any
+
+from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, MappingStartEvent, ScalarEvent
+
+from trainc.reading.block_lines import plain
+from trainc.reading.libyaml import EventParser
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, field
+
+_BEHIND = pattern(r"\s+#.*$")
+_COMMENT = pattern(r"(?m)(?:^|(?<=\s))#.*")
+# Of many free entries with the same name and value, only the first few are compared.
+_MOST_COMPARED = 8
+
+
+class UnfitError(Exception):
+    """The text has a form that cannot be divided into entries."""
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A value in the text. `word` is a scalar's text; an `is_shared` node holds an anchor, an alias or a tag."""
+
+    kind: str
+    start: int
+    end: int
+    word: str = ""
+    is_plain: bool = False
+    is_flow: bool = False
+    is_literal: bool = False
+    is_shared: bool = False
+    children: list[Node] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it is a mapping or list without brackets, whose entries have lines of their own."""
+        return self.kind != "scalar" and not self.is_flow
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A key with its value, or an item of a list, which starts at `start`; `head` is the end of its key or dash.
+
+    The lines from `top` to `line` are above it, those from `line` to `end` its own, and `behind` is the comment that
+    follows it on its line. `path` has the keys that lead to it. Once the new data has a place for it, it `is_used`;
+    `place` is the (document, line, column) where it was written, and with `is_copied` its lines were, too. An entry that
+    `is_torn` has lost one inside of it to another place.
+    """
+
+    step: str | int
+    value: Any
+    node: Node
+    start: int
+    head: int
+    column: int
+    line: int
+    path: tuple[str, ...]
+    in_flow: bool
+    top: int
+    end: int = 0
+    behind: str = ""
+    is_used: bool = False
+    is_copied: bool = False
+    is_torn: bool = False
+    place: tuple[int, int, int] | None = None
+    parent: Entry | None = None
+
+    def use(self, *, copied: bool = False) -> None:
+        """Mark the entry, and everything in it, as used."""
+        self.is_used, self.is_copied = True, self.is_copied or copied
+        for entry in self.node.entries:
+            entry.use(copied=copied)
+
+    def put(self, place: tuple[int, int, int]) -> None:
+        """Note where the entry is written."""
+        self.is_used, self.place = True, place
+        around = self.parent
+        while around is not None and not around.is_torn:
+            around.is_torn, around = True, around.parent
+
+
+class SourceText:
+    """A document's text, divided into entries; `root` is its node. Raises UnfitError or YAMLError where that fails.
+
+    `step` and `offset` are by how much its author indents a mapping and a list below their keys; `tail` has the
+    comments at the end, which belong to no entry.
+    """
+
+    def __init__(self, text: str, data: Any) -> None:
+        self.text = text if text.endswith("\n") else text + "\n"
+        self.lines = self.text.split("\n")[:-1]
+        self.step, self.offset = 0, -1
+        self._starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
+        self._by_value: dict[tuple[str, bool, str], list[Entry]] = {}
+        self.root = _parsed(self.text)
+        end = self._indented(self._last_line(self.root) + 1, len(self.lines), self._column(self.root.start))
+        self.tail = self.lines[end:]
+        if any(line.strip() and not line.lstrip().startswith("#") for line in self.tail):
+            raise UnfitError
+        self._divide(self.root, data, None, 0, end)
+
+    def line_of(self, index: int) -> int:
+        """Return the line of a character."""
+        return bisect_right(self._starts, index) - 1
+
+    def rest(self, index: int) -> str:
+        """Return the text from a character to the end of its line."""
+        return self.text[index : self._starts[self.line_of(index) + 1] - 1]
+
+    def below(self, entry: Entry) -> list[str]:
+        """Return the comments below an entry that belong to it, unless a block inside of it has them."""
+        return [] if entry.in_flow or entry.node.is_block else self.lines[self._last_line(entry.node) + 1 : entry.end]
+
+    def comments_in(self, node: Node) -> list[str]:
+        """Return the comments between the brackets of a collection."""
+        if not node.is_flow or "#" not in self.text[node.start : node.end]:
+            return []
+        spans = [(inner.start, inner.end) for inner in _scalars(node)]
+        starts = [start for start, _ in spans]
+        found = []
+        for match in _COMMENT.finditer(self.text, node.start, node.end):
+            at = bisect_right(starts, match.start()) - 1
+            if at < 0 or match.start() >= spans[at][1]:
+                found.append(match[0].rstrip())
+        return found
+
+    def elsewhere(self, names: Sequence[str], path: Sequence[str], is_item: bool, value: Any) -> Entry | None:
+        """Return a free entry that has one of `names` and this value, preferably with the same parents as `path`."""
+        free: list[Entry] = []
+        for name in names:
+            found = self._by_value.get((name, is_item, repr(value)), [])
+            while found and found[0].is_used:
+                found.pop(0)
+            free += (entry for entry in found[:_MOST_COMPARED] if not entry.is_used and not entry.is_torn)
+        return max(free, key=lambda entry: _in_common(entry.path, path), default=None)
+
+    def _divide(self, node: Node, value: Any, parent: Entry | None, begin: int, end: int) -> None:
+        """Find the entries of a collection whose lines are those from `begin` to `end`."""
+        for step, start, head, child in self._parts(node):
+            if isinstance(step, str) and step not in value:
+                raise UnfitError
+            line = self.line_of(start)
+            path = parent.path if parent is not None else ()
+            path = (*path, step) if isinstance(step, str) else path
+            column = self._column(start)
+            entry = Entry(step, value[step], child, start, head, column, line, path, node.is_flow, line, parent=parent)
+            node.entries.append(entry)
+            key = (path[-1] if path else "", isinstance(step, int), repr(entry.value))
+            self._by_value.setdefault(key, []).append(entry)
+        if node.is_block:
+            self._give_lines(node.entries, begin, end)
+        for entry in node.entries:
+            child = entry.node
+            starts_below = self.line_of(child.start) > entry.line
+            if not entry.in_flow:
+                entry.behind = self._behind(entry, starts_below)
+                if child.is_block and isinstance(entry.step, str):
+                    self._measure(child, entry.column)
+            if child.kind != "scalar":
+                self._divide(child, entry.value, entry, entry.line + starts_below, entry.end)
+
+    def _parts(self, node: Node) -> Iterator[tuple[str | int, int, int, Node]]:
+        """Yield (step, start, end of key or dash, value) of each entry; a merge key is none."""
+        if node.kind == "mapping":
+            for key, child in zip(node.children[::2], node.children[1::2], strict=True):
+                value = plain(key.word) if key.is_plain else key.word
+                if value != "<<" or not key.is_plain:
+                    step = str(value).lower() if isinstance(value, bool) else str(value)
+                    yield step, key.start, key.end, child
+        else:
+            for index, child in enumerate(node.children):
+                start = child.start if node.is_flow else self._dash(node, child)
+                yield index, start, start if node.is_flow else start + 1, child
+
+    def _dash(self, node: Node, child: Node) -> int:
+        """Return the position of an item's dash, which is in the list's column, on the item's line or above."""
+        column = self._column(node.start)
+        for line in range(self.line_of(child.start), self.line_of(node.start) - 1, -1):
+            if self.lines[line][column : column + 1] == "-" and self._starts[line] + column < child.end + 1:
+                return self._starts[line] + column
+        raise UnfitError
+
+    def _give_lines(self, entries: Sequence[Entry], begin: int, end: int) -> None:
+        """Give every line to an entry. A comment belongs to what is below it, or, if it is deeper, to what is above."""
+        for before, entry in zip((None, *entries), entries, strict=False):
+            entry.top = begin if before is None else self._indented(before.end, entry.line, before.column)
+            if before is not None:
+                before.end = entry.top
+            entry.end = self._last_line(entry.node) + 1
+        entries[-1].end = end
+
+    def _indented(self, begin: int, end: int, column: int) -> int:
+        """Return the end of the comments, from the line `begin` on, that are to the right of a column."""
+        while begin < end and self.lines[begin].lstrip().startswith("#") and self.lines[begin].find("#") > column:
+            begin += 1
+        return begin
+
+    def _behind(self, entry: Entry, starts_below: bool) -> str:
+        node = entry.node
+        if node.is_block and not starts_below:
+            return ""
+        found = _BEHIND.search(self.rest(entry.head if node.is_block or node.is_literal else node.end))
+        return found[0] if found else ""
+
+    def _measure(self, node: Node, column: int) -> None:
+        indent = self._column(node.start) - column
+        if node.kind == "mapping":
+            self.step = self.step or indent
+        elif self.offset < 0:
+            self.offset = indent
+
+    def _last_line(self, node: Node) -> int:
+        while node.is_block and node.children:
+            node = node.children[-1]
+        line = self.line_of(node.end)
+        return line - 1 if node.is_literal and node.end == self._starts[line] else line
+
+    def _column(self, index: int) -> int:
+        return index - self._starts[self.line_of(index)]
+
+
+def _parsed(text: str) -> Node:
+    """Return the tree of the one document in a text, which must be a collection."""
+    parser = EventParser(text)
+    around = [Node("stream", 0, 0)]
+    while (event := parser.get_event()) is not None:
+        assert event.start_mark
+        assert event.end_mark
+        start, end = event.start_mark.index, event.end_mark.index
+        if isinstance(event, ScalarEvent):
+            is_tagged = event.anchor is not None or event.tag not in (None, "!")
+            literal = event.style in ("|", ">")
+            node = Node("scalar", start, end, event.value, event.implicit[0], is_literal=literal, is_shared=is_tagged)
+            around[-1].children.append(node)
+        elif isinstance(event, AliasEvent):
+            around[-1].children.append(Node("scalar", start, end, is_shared=True))
+        elif isinstance(event, CollectionStartEvent):
+            kind = "mapping" if isinstance(event, MappingStartEvent) else "sequence"
+            is_tagged = event.anchor is not None or event.tag is not None
+            around.append(Node(kind, start, end, is_flow=bool(event.flow_style), is_shared=is_tagged))
+        elif isinstance(event, CollectionEndEvent):
+            node = around.pop()
+            node.end = end if node.is_flow or not node.children else node.children[-1].end
+            node.is_shared = node.is_shared or any(child.is_shared for child in node.children)
+            around[-1].children.append(node)
+    if len(around[0].children) != 1 or not around[0].children[0].children:
+        raise UnfitError
+    return around[0].children[0]
+
+
+def _scalars(node: Node) -> Iterator[Node]:
+    if node.kind == "scalar":
+        yield node
+    for child in node.children:
+        yield from _scalars(child)
+
+
+def _in_common(path: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many parents two paths share, counted from their ends."""
+    count = 0
+    for ours, theirs in zip(path[-2::-1], other[-2::-1], strict=False):
+        if ours != theirs:
+            break
+        count += 1
+    return count

@@ -1,0 +1,21 @@
+"""The Common Expression Language as a Kubernetes API server compiles and evaluates it.
+
+`syntax` parses, `checking` finds what the API server would refuse, `evaluation` evaluates. `functions`, `strings` and
+`kubernetes` define the functions; importing this package registers them.
+
+Sources: cel-spec doc/langdef.md; cel-go v0.26 and v0.27; kubernetes apiserver pkg/cel/environment/base.go, v1.32 to
+v1.37.
+"""
+
+from trainc.features.policies.cel import functions, kubernetes, strings
+from trainc.features.policies.cel.checking import Environment
+from trainc.features.policies.cel.evaluation import Evaluation, Lazy, paths_of
+from trainc.features.policies.cel.syntax import InvalidExpressionError, Node, UnsupportedError
+from trainc.features.policies.cel.types import Type, parse_type
+from trainc.features.policies.cel.values import Budget, CostExceededError, EvaluationError, Unknown, UnknownError
+
+__all__ = [
+    "Budget", "CostExceededError", "Environment", "Evaluation", "EvaluationError", "InvalidExpressionError", "Lazy",
+    "Node", "Type", "Unknown", "UnknownError", "UnsupportedError", "functions", "kubernetes", "parse_type", "paths_of",
+    "strings",
+]  # fmt: skip

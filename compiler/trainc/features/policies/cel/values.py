@@ -1,0 +1,285 @@
+"""Values: their types, equality, order and arithmetic, and the steps that an evaluation may take.
+
+CEL's bool, int, double, string, bytes, null, lists and maps are Python's. Errors are part of an evaluation: `false &&
+error` is false. Source: cel-go v0.26 common/types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, TypeVar
+
+from trainc.features.policies.cel.types import Type, is_object
+from trainc.kube.quantity import Quantity
+from trainc.startup.records import dataclass
+
+T = TypeVar("T")
+LARGEST = 2**63
+NANOS = 10**9
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# The years 1 to 9999, in seconds from 1970.
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
+
+
+class EvaluationError(Exception):
+    """An error of the expression; the policy's failurePolicy decides what it does."""
+
+
+class NoOverloadError(EvaluationError):
+    """An operation does not accept its operands; whoever calls it says which one."""
+
+
+class UnknownError(Exception):
+    """The value depends on what only a cluster has, or on what trainc does not evaluate; the message says on what."""
+
+
+class CostExceededError(Exception):
+    """The evaluation takes too many steps; an expression cannot catch this."""
+
+
+class Uint(int):
+    """An unsigned integer."""
+
+
+class Duration(int):
+    """A duration in nanoseconds."""
+
+    def __str__(self) -> str:
+        seconds, rest = divmod(abs(self), NANOS)
+        fraction = f".{rest:09d}".rstrip("0") if rest else ""
+        return f"{'-' if self < 0 else ''}{seconds}{fraction}s"
+
+
+class Timestamp(int):
+    """A time in nanoseconds since 1970."""
+
+    def at(self, zone: timezone) -> datetime:
+        """The date and time of day in a time zone, without nanoseconds. Raises OverflowError."""
+        return (_EPOCH + timedelta(seconds=int(self) // NANOS)).astimezone(zone)
+
+    def __str__(self) -> str:
+        rest = int(self) % NANOS
+        fraction = f".{rest:09d}".rstrip("0") if rest else ""
+        return f"{self.at(UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z".rjust(20 + len(fraction), "0")
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """An optional value; `is_set` is separate because null is a value, too."""
+
+    value: Any = None
+    is_set: bool = False
+
+
+NONE = Maybe()
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A field that is set, with a value that only a cluster knows."""
+
+    why: str
+
+
+@dataclass(slots=True)
+class Budget:
+    """The remaining steps. A step is a node of an expression, or ten characters or items that a function reads."""
+
+    steps: int
+
+    def charge(self, amount: int = 1) -> None:
+        """Use up `amount` steps. Raises CostExceededError if none are left."""
+        self.steps -= amount
+        if self.steps < 0:
+            raise CostExceededError
+
+    def charge_for(self, *values: Any) -> None:
+        """Use up the steps for reading `values` once."""
+        self.charge(1 + sum(len(value) for value in values if isinstance(value, str | bytes | list | dict)) // 10)
+
+
+_TYPES: dict[type, Type] = {
+    bool: Type("bool"),
+    int: Type("int"),
+    Uint: Type("uint"),
+    float: Type("double"),
+    str: Type("string"),
+    bytes: Type("bytes"),
+    list: Type("list"),
+    dict: Type("map"),
+    type(None): Type("null_type"),
+    Type: Type("type"),
+    Duration: Type("google.protobuf.Duration"),
+    Timestamp: Type("google.protobuf.Timestamp"),
+    Maybe: Type("optional_type"),
+    Quantity: Type("kubernetes.Quantity"),
+}
+_MAP = Type("map")
+
+
+def named(name: str) -> Callable[[type[T]], type[T]]:
+    """Name the type of the values of a class, for one of Kubernetes' own types."""
+
+    def registered(cls: type[T]) -> type[T]:
+        _TYPES[cls] = Type(name)
+        return cls
+
+    return registered
+
+
+def type_of(value: Any) -> Type:
+    """The type of a value, without its parameters."""
+    return _TYPES.get(type(value), _MAP)
+
+
+def known(value: Any) -> Any:
+    """Return a value. Raises UnknownError if only a cluster knows it, and what a variable or loop stored as an error."""
+    if isinstance(value, Unknown):
+        raise UnknownError(value.why)
+    if isinstance(value, Exception):
+        raise value
+    return value
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is an int, uint or double."""
+    return type(value) in (int, Uint, float)
+
+
+def equal(left: Any, right: Any, budget: Budget) -> bool:
+    """CEL's `==`. Works through nested lists and maps without recursion."""
+    pairs = [(left, right)]
+    while pairs:
+        one, other = pairs.pop()
+        budget.charge_for(one)
+        one, other = known(one), known(other)
+        if isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            pairs += zip(one, other, strict=True)
+        elif isinstance(one, dict) and isinstance(other, dict):
+            if len(one) != len(other) or not all(has_key(other, key) for key in one):
+                return False
+            pairs += ((one[key], other[key]) for key in one)
+        elif isinstance(one, Maybe) and isinstance(other, Maybe):
+            if one.is_set != other.is_set:
+                return False
+            pairs.append((one.value, other.value))
+        elif not _is_same(one, other):
+            return False
+    return True
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    if is_number(left) and is_number(right):
+        return bool(left == right)
+    if isinstance(left, Type) and isinstance(right, Type):
+        return left.name == right.name
+    if isinstance(left, Quantity) and isinstance(right, Quantity):
+        return left.nanos == right.nanos
+    if is_object(type_of(left)) and type(left) is not type(right) and right is not None:
+        raise NoOverloadError
+    return type(left) is type(right) and bool(left == right)
+
+
+def has_key(container: dict[Any, Any], key: Any) -> bool:
+    """Return whether a map has a key. In Python, True and 1 are the same key."""
+    if not isinstance(key, bool | int | float | str):
+        return False
+    return key in container and (not isinstance(key, bool) or any(each is key for each in container))
+
+
+_ORDERED = (bool, str, bytes, Duration, Timestamp)
+
+
+def compare(left: Any, right: Any) -> int:
+    """Return -1, 0 or 1. Raises EvaluationError for types without an order, and for NaN."""
+    if is_number(left) and is_number(right):
+        if left != left or right != right:  # noqa: PLR0124 - NaN is not itself
+            raise EvaluationError("NaN values cannot be ordered")
+    elif type(left) is not type(right) or type(left) not in _ORDERED:
+        raise NoOverloadError
+    return int(left > right) - int(left < right)
+
+
+def whole(number: int, kind: type[int] = int) -> Any:
+    """Check that an integer fits in 64 bits."""
+    if kind is Uint:
+        if not 0 <= number < 2 * LARGEST:
+            raise EvaluationError("unsigned integer overflow")
+        return Uint(number)
+    if not -LARGEST <= number < LARGEST:
+        raise EvaluationError("integer overflow")
+    return number
+
+
+def duration(nanos: int) -> Duration:
+    """Check that a duration is in range."""
+    if not -LARGEST <= nanos < LARGEST:
+        raise EvaluationError("integer overflow")
+    return Duration(nanos)
+
+
+def timestamp(nanos: int) -> Timestamp:
+    """Check that a time is in range."""
+    if not _FIRST_SECOND <= nanos // NANOS <= _LAST_SECOND:
+        raise EvaluationError("timestamp overflow")
+    return Timestamp(nanos)
+
+
+def arithmetic(symbol: str, left: Any, right: Any, budget: Budget) -> Any:
+    """CEL's + - * / %."""
+    kind = type(left)
+    if symbol in "+-" and Timestamp in (kind, type(right)):
+        return _with_timestamp(symbol, left, right)
+    if kind is not type(right):
+        raise NoOverloadError
+    if symbol == "+" and kind in (str, bytes, list):
+        budget.charge_for(left, right)
+        return left + right
+    if kind is Duration and symbol in "+-":
+        return duration(int(left) + int(right) if symbol == "+" else int(left) - int(right))
+    if kind is float and symbol != "%":
+        return (
+            _divided(left, right)
+            if symbol == "/"
+            else {"+": left + right, "-": left - right, "*": left * right}[symbol]
+        )
+    if kind not in (int, Uint):
+        raise NoOverloadError
+    return whole(_calculate(symbol, int(left), int(right)), kind)
+
+
+def _with_timestamp(symbol: str, left: Any, right: Any) -> Any:
+    match type(left), symbol, type(right):
+        case (a, "+", b) if {a, b} == {Timestamp, Duration}:
+            return timestamp(int(left) + int(right))
+        case (a, "-", b) if (a, b) == (Timestamp, Duration):
+            return timestamp(int(left) - int(right))
+        case (a, "-", b) if (a, b) == (Timestamp, Timestamp):
+            return duration(int(left) - int(right))
+    raise NoOverloadError
+
+
+def _divided(left: float, right: float) -> float:
+    if right:
+        return left / right
+    if left == 0 or left != left:  # noqa: PLR0124 - NaN is not itself
+        return float("nan")
+    return float("inf") if (left > 0) == (str(right) == "0.0") else float("-inf")
+
+
+def _calculate(symbol: str, left: int, right: int) -> int:
+    match symbol:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+    if right == 0:
+        raise EvaluationError("division by zero" if symbol == "/" else "modulus by zero")
+    # Go rounds towards zero, Python rounds down.
+    quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+    return quotient if symbol == "/" else left - quotient * right

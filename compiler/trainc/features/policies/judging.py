@@ -1,0 +1,315 @@
+"""Apply policies to compiled objects, and to the Jobs and Pods that come of them; report denials at what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.features.policies.cel import (
+    Budget,
+    CostExceededError,
+    Evaluation,
+    EvaluationError,
+    Lazy,
+    Unknown,
+    UnknownError,
+    paths_of,
+)
+from trainc.features.policies.children import Subject, children, stored
+from trainc.features.policies.loading import Binding, Expression, Loaded, Policy, Validation
+from trainc.features.policies.matching import (
+    UndecidedError,
+    is_matched,
+    labels_of,
+    namespace_object,
+    namespaces_of,
+    parameters,
+    request_name,
+    resource_of,
+)
+from trainc.features.policies.pod_security import standards, violations
+from trainc.findings import Finding, Path, Severity
+from trainc.reading.document import Document, label_of
+from trainc.startup.records import dataclass, field, replace
+
+# Steps for all expressions of one policy on one object.
+MOST_STEPS = 100_000
+_LONGEST_MESSAGE = 5 * 1024
+_CODES: Mapping[str, tuple[str, Severity]] = {
+    "Deny": ("PolicyDenied", "error"),
+    "Warn": ("PolicyWarned", "warning"),
+    "Audit": ("PolicyAudited", "info"),
+}
+_POD_SECURITY = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
+_FOR_THE_USER = Unknown("it depends on who creates the object")
+_AUTHORIZER = Unknown("it asks the cluster's authorizer")
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The policies of a cluster, applied to the objects of one job at a time."""
+
+    loaded: Loaded
+    namespaces: Mapping[str, Any]
+    minor: int
+    # The parameters of each binding, by binding and namespace.
+    params: dict[tuple[int, str], Sequence[Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, loaded: Loaded, documents: Sequence[Document], minor: int) -> Judge:
+        """Build a judge. Namespaces come from the policy folders first, then from `documents`."""
+        return cls(loaded, {**namespaces_of(documents), **namespaces_of(loaded.others)}, minor)
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether there is nothing to evaluate."""
+        return not self.loaded.bindings and not any(map(self._standards, self.namespaces))
+
+    def __call__(self, manifests: Sequence[Mapping[str, Any]]) -> list[tuple[str, Finding]]:
+        """Findings about objects as they would be created, each with the label of its object."""
+        found: list[tuple[str, Finding]] = []
+        for manifest in manifests:
+            label = label_of(manifest)
+            seen: set[tuple[Path | None, Finding]] = set()
+            for subject in self._subjects(manifest, label):
+                for finding in self._about(subject):
+                    # The first and the last Pod of a replicated job mostly fail for the same reason.
+                    key = (subject.sources.get("spec"), finding)
+                    if key not in seen:
+                        seen.add(key)
+                        found.append((subject.label, finding))
+        return found
+
+    def _subjects(self, manifest: Mapping[str, Any], label: str) -> Iterator[Subject]:
+        yield Subject(stored(manifest), label, label, {})
+        if manifest["kind"] == "JobSet":
+            yield from children(manifest, label)
+
+    def _about(self, subject: Subject) -> Iterator[Finding]:
+        for binding in self.loaded.bindings:
+            yield from self._judged(binding, subject)
+        if subject.data["kind"] in ("Pod", "Job"):
+            yield from self._pod_security(subject)
+
+    def _standards(self, namespace: str) -> bool:
+        found = standards(labels_of(self.namespaces[namespace]))
+        return any(standard.level != "privileged" for standard in found.values())
+
+    def _judged(self, binding: Binding, subject: Subject) -> Iterator[Finding]:
+        policy, spec, data = binding.policy, binding.spec, subject.data
+        try:
+            matches = (policy.spec["matchConstraints"], spec.get("matchResources") or {})
+            if not all(is_matched(match, data, self.namespaces) for match in matches):
+                return
+            namespace = data["metadata"].get("namespace", "")
+            key = (id(binding), namespace)
+            if key not in self.params:
+                self.params[key] = parameters(
+                    policy.spec.get("paramKind"), spec.get("paramRef"), namespace, self.loaded.others
+                )
+            scope = {
+                "object": data,
+                "oldObject": None,
+                "request": _request(data),
+                "namespaceObject": namespace_object(data, self.namespaces),
+                "authorizer": _AUTHORIZER,
+                "authorizer.requestResource": _AUTHORIZER,
+            }
+            for params in self.params[key]:
+                evaluation = Evaluation(Budget(MOST_STEPS), paths_of(data))
+                yield from _Case(binding, subject, evaluation, {**scope, "params": params}).findings()
+        except UndecidedError as error:
+            yield _not_evaluated(f"policy {policy.name} was not evaluated: {error}", _MISSING)
+        except CostExceededError:
+            why = f"it takes more than {MOST_STEPS:,} steps"
+            yield _not_evaluated(f"policy {policy.name} was not evaluated: {why}", _IN_THE_CLUSTER)
+
+    def _pod_security(self, subject: Subject) -> Iterator[Finding]:
+        """The Pod Security Standards of the namespace: errors for Pods, and the same warnings as the API server's."""
+        data = subject.data
+        namespace = self.namespaces.get(data["metadata"].get("namespace", ""))
+        if namespace is None:
+            return
+        required = standards(labels_of(namespace))
+        is_pod = data["kind"] == "Pod"
+        pod = data if is_pod else data["spec"]["template"]
+        where: Path = () if is_pod else ("spec", "template")
+        denied = violations(required["enforce"], pod, self.minor) if is_pod else []
+        for one in denied:
+            message = f"Pod Security {required['enforce']}: {one}"
+            hint = f"{one.hint}; see {_POD_SECURITY}"
+            path = (*where, *one.path)
+            yield Finding("PolicyDenied", "error", message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
+        for mode, action in () if denied else (("warn", "Warn"), ("audit", "Audit")):
+            found = violations(required[mode], pod, self.minor)
+            if found:
+                code, severity = _CODES[action]
+                message = f"Pod Security {required[mode]}: would violate it: {', '.join(map(str, found))}"
+                path = (*where, *found[0].path)
+                hint = f"{found[0].hint}; see {_POD_SECURITY}"
+                yield Finding(code, severity, message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
+
+
+class _Case:
+    """One policy with its binding and one parameter, applied to one object."""
+
+    def __init__(self, binding: Binding, subject: Subject, evaluation: Evaluation, scope: dict[str, Any]) -> None:
+        self._binding = binding
+        self._policy: Policy = binding.policy
+        self._subject = subject
+        self._evaluation = evaluation
+        self._values: dict[str, Any] = {}
+        self._scope = {**scope, "variables": Lazy(self._variable)}
+
+    def _variable(self, name: str) -> Any:
+        """The value or error of a variable, which is evaluated only once."""
+        if name not in self._values:
+            try:
+                self._values[name] = self._value(self._policy.variables[name])
+            except EvaluationError as error:
+                self._values[name] = EvaluationError(f'composited variable "{name}" fails to evaluate: {error}')
+            except UnknownError as error:
+                self._values[name] = error
+        found = self._values[name]
+        if isinstance(found, EvaluationError | UnknownError):
+            raise found
+        return found
+
+    def _value(self, expression: Expression) -> Any:
+        if expression.node is None:
+            raise UnknownError(expression.why)
+        return self._evaluation.value(expression.node, self._scope)
+
+    def findings(self) -> Iterator[Finding]:
+        """A finding for each action of each failed validation, and for each one that could not be evaluated."""
+        applies = self._applies()
+        if applies is False:
+            return
+        if isinstance(applies, EvaluationError):
+            yield from self._denied(str(applies), None)
+            return
+        unknown = applies if isinstance(applies, UnknownError) else None
+        for validation in self._policy.validations:
+            self._evaluation.last_read = ()
+            try:
+                failed = self._failure(validation)
+            except UnknownError as error:
+                yield self._skipped(validation.expression, str(error))
+                continue
+            if failed and unknown is not None:
+                why = f"{unknown}; if its matchConditions hold, it denies: {failed}"
+                yield self._skipped(validation.expression, why)
+            elif failed:
+                yield from self._denied(failed, validation.expression)
+        yield from self._annotations()
+
+    def _failure(self, validation: Validation) -> str:
+        """Why a validation fails; empty if it holds, or if its error is ignored."""
+        try:
+            if self._value(validation.expression) is True:
+                return ""
+        except EvaluationError as error:
+            return self._error(validation.expression, error) if self._policy.fails_closed else ""
+        return self._message(validation)
+
+    def _error(self, expression: Expression, error: EvaluationError) -> str:
+        return f"expression '{_short(expression.text)}' resulted in error: {error}"
+
+    def _applies(self) -> bool | EvaluationError | UnknownError:
+        """Whether the matchConditions hold. One that is false decides; else what is unknown, and then errors."""
+        undecided: EvaluationError | UnknownError | None = None
+        for _, expression in self._policy.conditions:
+            try:
+                if self._value(expression) is not True:
+                    return False
+            except UnknownError as error:
+                undecided = error
+            except EvaluationError as error:
+                if undecided is None:
+                    undecided = EvaluationError(self._error(expression, error))
+        if isinstance(undecided, EvaluationError) and not self._policy.fails_closed:
+            return False
+        return True if undecided is None else undecided
+
+    def _annotations(self) -> Iterator[Finding]:
+        """An audit annotation that fails denies the object, whatever the actions of the binding are."""
+        for _, expression in self._policy.annotations:
+            try:
+                self._value(expression)
+            except UnknownError:
+                pass  # Only whether it fails would count.
+            except EvaluationError as error:
+                if self._policy.fails_closed:
+                    yield self._finding("Deny", self._error(expression, error), expression, ())
+
+    def _denied(self, message: str, expression: Expression | None) -> Iterator[Finding]:
+        path = self._evaluation.last_read
+        for action in self._binding.spec["validationActions"]:
+            yield self._finding(action, message, expression, path)
+
+    def _finding(self, action: str, message: str, expression: Expression | None, path: Path) -> Finding:
+        code, severity = _CODES[action]
+        text = "" if expression is None else f"`{_short(expression.text)}` must hold; "
+        source = self._policy.document.locate(("spec",) if expression is None else expression.path)
+        where = f" ({source.file}:{source.line})" if source else ""
+        hint = f"{text}see ValidatingAdmissionPolicy {self._policy.name}{where}"
+        return self._placed(Finding(code, severity, f"policy {self._policy.name}: {message}", hint, path))
+
+    def _placed(self, finding: Finding) -> Finding:
+        if self._subject.label == self._subject.written:
+            return finding
+        source = self._subject.source(finding.path)
+        return replace(finding, source_path=source, built_by=self._subject.written)
+
+    def _skipped(self, expression: Expression, why: str) -> Finding:
+        message = f"policy {self._policy.name}: `{_short(expression.text)}` was not evaluated: {why}"
+        return self._placed(_not_evaluated(message, _IN_THE_CLUSTER))
+
+    def _message(self, validation: Validation) -> str:
+        read = self._evaluation.last_read
+        text = self._message_text(validation.message_expression)
+        self._evaluation.last_read = read
+        return text or validation.message or f"failed expression: {validation.expression.text}"
+
+    def _message_text(self, expression: Expression | None) -> str:
+        """The value of a messageExpression; empty if the API server would fall back to the message."""
+        if expression is None:
+            return ""
+        try:
+            text = self._value(expression)
+        except (EvaluationError, UnknownError):
+            return ""
+        text = text.strip() if isinstance(text, str) else ""
+        return text if len(text.encode()) <= _LONGEST_MESSAGE and "\n" not in text else ""
+
+
+_MISSING = "add the missing object to a folder listed under `policies:`; the cluster evaluates the policy in any case"
+_IN_THE_CLUSTER = "the cluster evaluates it in any case; the policy's other validations are evaluated here"
+
+
+def _not_evaluated(message: str, hint: str) -> Finding:
+    return Finding("PolicyNotEvaluated", "warning", message, hint)
+
+
+def _request(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    group, version, resource = resource_of(manifest)
+    kind = {"group": group, "version": version, "kind": manifest["kind"]}
+    resources = {"group": group, "version": version, "resource": resource}
+    named = {"name": request_name(manifest), "namespace": manifest["metadata"].get("namespace", "")}
+    return {
+        "uid": "",
+        "operation": "CREATE",
+        **{key: value for key, value in named.items() if value},
+        "kind": kind,
+        "requestKind": kind,
+        "resource": resources,
+        "requestResource": resources,
+        "userInfo": _FOR_THE_USER,
+        "options": _FOR_THE_USER,
+        "dryRun": False,
+    }
+
+
+def _short(text: str) -> str:
+    one_line = " ".join(text.split())
+    return one_line if len(one_line) <= 120 else f"{one_line[:117]}..."

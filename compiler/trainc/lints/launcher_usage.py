@@ -1,0 +1,305 @@
+"""Lints for command lines that a launcher refuses: its parser does, or it fails before it starts a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+from trainc.findings import Finding
+from trainc.ir.commands.launcher import Launch, Launcher, Option
+from trainc.ir.commands.started import Start
+from trainc.lints.training import Training
+from trainc.plugins.registry import programs
+from trainc.startup.patterns import pattern
+
+# The index of a word, what is wrong, and what to write.
+Problem: TypeAlias = tuple[int, str, str]
+
+_CODE = "InvalidLauncherArguments"
+_HELP = frozenset(("help", "h"))
+_NODES = pattern(r"(\d+)(?::(\d+))?")
+_NUMBER = pattern(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_INTEGER = pattern(r"[+-]?\d[\d_]*")
+_LAST_PORT = 65_535
+# Words that torchrun resolves on the node; the last ones are the names of backends that register themselves.
+_PROCESSES = frozenset(("auto", "cpu", "gpu", "xpu"))
+_BACKENDS = frozenset(("npu", "mlu", "musa", "hpu", "sdaa", "gcu", "maca", "privateuseone", "tpu", "neuron", "xla"))
+_RENDEZVOUS = ("static", "c10d", "etcd", "etcd-v2")
+# Backends of process groups, and other words that are written there by mistake.
+_NO_RENDEZVOUS = frozenset(("nccl", "gloo", "mpi", "ucc", "tcp", "env", "file", "torch", "c10"))
+_ROLES = ("nodes", "per_node", "total", "rank", "address", "port")
+# Programs that add arguments which are not in the command.
+_ADDING = frozenset(("xargs", "parallel"))
+
+
+def launcher_usage(training: Training) -> Iterator[Finding]:
+    """Yield at most one finding for each launcher that exits at once."""
+    for start in training.line.starts:
+        launch = start.launch
+        if launch is None or not launch.launcher.options or start.program.guessed or start.words[0] in _ADDING:
+            continue
+        if launch.given(_HELP) is not None:
+            continue
+        found = next(_problems(training, start, launch), None)
+        if found is not None:
+            index, message, hint = found
+            yield training.finding(_CODE, "error" if start.sure else "warning", message, hint, index)
+
+
+def _problems(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
+    for option in launch.options:
+        yield from _of_option(training, launch, option)
+    yield from _of_program(training, start, launch)
+    yield from _RULES.get(launch.launcher.name, _nothing)(training, launch)
+
+
+def _nothing(training: Training, launch: Launch) -> Iterator[Problem]:
+    yield from ()
+
+
+def _of_option(training: Training, launch: Launch, option: Option) -> Iterator[Problem]:
+    launcher = launch.launcher
+    takes = launcher.options.get(option.name)
+    if takes is None:
+        if "$" not in option.written and "`" not in option.written:
+            yield from _unknown(launcher, option)
+        return
+    if not takes:
+        if option.value is not None:
+            message = f"{option.written} takes no value, so {launcher.name} refuses {option.value!r}"
+            yield option.index, message, f"write {option.written} alone"
+        return
+    if option.value is None:
+        yield (
+            option.index,
+            f"{option.written} needs a value, and none follows",
+            f"write {option.written}={_EXAMPLES.get(takes, 'VALUE')}",
+        )
+        return
+    value = training.value(option.value, None if "$" in option.value else launch)
+    if value is None or value in training.variables or "$" in option.value:
+        return  # What nothing sets is reported by its own lint.
+    problem = _KINDS.get(takes, _choice)(value, takes)
+    if problem:
+        what, hint = problem
+        yield option.index, f"{option.written} {value!r} {what}, so {launcher.name} exits", hint.format(option.written)
+
+
+def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
+    from trainc.findings.text import misspelt
+
+    several = launcher.meant(option.written)
+    if several:
+        shown = " or ".join(f"--{name}" for name in sorted(several)[:2])
+        yield option.index, f"{option.written} is ambiguous to {launcher.name}", f"write it in full, as in {shown}"
+        return
+    name = option.written.lstrip("-").replace("_", "-")
+    near = misspelt(name, [known for known in launcher.options if len(known) > 1])
+    message = f"{launcher.name} has no option {option.written}, and exits"
+    if near or name in launcher.options:
+        meant = (near or name).replace("-", "_") if "_" in option.written or not launcher.dashes else near or name
+        yield option.index, message, f"did you mean --{meant}?"
+        return
+    for other in programs("").all.launchers:
+        for role in _ROLES:
+            if other is not launcher and name in getattr(other, role):
+                own = getattr(launcher, role) or launcher.per_node or launcher.total
+                meant = max(own).replace("-", "_")
+                yield option.index, f"{message}: it is one of {other.name}", f"write --{meant}, or remove it"
+                return
+    yield option.index, message, "put options of your program after its name, or remove it"
+
+
+_Check: TypeAlias = Callable[[str, str], "tuple[str, str] | None"]
+
+
+def _integer(value: str, _: str) -> tuple[str, str] | None:
+    return None if _INTEGER.fullmatch(value.strip()) else ("is not an integer", "write {}=1")
+
+
+def _number(value: str, _: str) -> tuple[str, str] | None:
+    return None if _NUMBER.fullmatch(value.strip()) else ("is not a number", "write {}=0.1")
+
+
+def _port(value: str, _: str) -> tuple[str, str] | None:
+    if not _INTEGER.fullmatch(value.strip()) or not 0 <= int(value) <= _LAST_PORT:
+        return "is not a port", "write {}=29500, or remove it"
+    return None
+
+
+def _processes(value: str, _: str) -> tuple[str, str] | None:
+    if value in _PROCESSES | _BACKENDS or (_INTEGER.fullmatch(value.strip()) and int(value) > 0):
+        return None
+    return "is not a number of processes, auto, gpu, cpu or xpu", "write {}=auto for one process per device"
+
+
+def _nodes(value: str, _: str) -> tuple[str, str] | None:
+    found = _NODES.fullmatch(value.strip())
+    if found is None or not 0 < int(found[1]) <= int(found[2] or found[1]):
+        return "is not a number of nodes or a range such as 2:4", "remove it: the runtime sets the number of nodes"
+    return None
+
+
+def _rendezvous(value: str, _: str) -> tuple[str, str] | None:
+    from trainc.findings.text import misspelt
+
+    if value in _RENDEZVOUS or not (value.lower() in _NO_RENDEZVOUS or misspelt(value, _RENDEZVOUS)):
+        return None  # Others may be registered.
+    return "is not a rendezvous backend", "remove it, or write {}=c10d"
+
+
+def _choice(value: str, words: str) -> tuple[str, str] | None:
+    if words == "text" or value in words.split():
+        return None
+    return f"is not one of {', '.join(words.split())}", f"write {{}}={words.split(maxsplit=1)[0]}"
+
+
+_KINDS: Mapping[str, _Check] = {
+    "integer": _integer,
+    "number": _number,
+    "port": _port,
+    "processes": _processes,
+    "nodes": _nodes,
+    "backend": _rendezvous,
+}
+_EXAMPLES = {"integer": "1", "number": "0.1", "port": "29500", "processes": "auto", "nodes": "4", "backend": "c10d"}
+
+
+def _of_program(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
+    """Yield a problem of the program that is launched: there is none, or its name is an option or needs a shell."""
+    name = launch.launcher.name
+    arguments = training.arguments(start)
+    if not arguments and _is_cut(training):
+        return
+    if not arguments:
+        what = "recipe" if name == "tune run" else "script"
+        yield (
+            launch.index,
+            f"{name} has no {what} to run, and exits",
+            f"add it: {name} {'recipe' if what == 'recipe' else 'train.py'}",
+        )
+        return
+    first = arguments[0]
+    index = len(start.words) - len(launch.program)
+    if first.startswith("-") and " " in first:
+        option, _, value = first.partition(" ")
+        message = f"{first!r} is one word, which {name} takes for the name of the program"
+        yield (
+            index,
+            message,
+            f'write two words, "{option}", "{value.strip()}", or one with =: "{option}={value.strip()}"',
+        )
+    elif first.startswith("~/") and training.line.script is None:
+        message = f"no shell runs this command, so {first!r} is not in the home folder, and there is no folder called ~"
+        yield index, message, "write the whole path"
+
+
+def _is_cut(training: Training) -> bool:
+    """Return whether the shell takes only the first word for the script, which is an error of its own."""
+    script = training.line.script
+    words = training.line.words
+    return script is not None and script + 1 < len(words) and not any(map(str.isspace, words[script]))
+
+
+def _accelerate(training: Training, launch: Launch) -> Iterator[Problem]:
+    """Yield what accelerate refuses or fails at (huggingface/accelerate commands/launch.py, utils/launch.py)."""
+    of_one_kind = frozenset(("multi-gpu", "cpu", "tpu", "use-deepspeed", "use-fsdp"))
+    kinds = [option for option in launch.options if option.name in of_one_kind]
+    if len({option.name for option in kinds}) > 1:
+        shown = " and ".join(dict.fromkeys(option.written for option in kinds))
+        yield kinds[-1].index, f"accelerate accepts only one of {shown}, and exits", "keep one of them"
+    if launch.given(launch.launcher.own_way) is not None:
+        return
+    processes = launch.given(launch.launcher.total)
+    count = training.value(processes.value or "", launch) if processes is not None else None
+    total = int(count) if count is not None and count.isdecimal() else None
+    if (
+        processes is not None
+        and total is not None
+        and total < 2
+        and launch.given(frozenset(("multi-gpu",))) is not None
+    ):
+        message = f"--multi_gpu needs at least 2 processes, and {processes.written} is {count}: accelerate exits"
+        yield processes.index, message, "write one process per device of all nodes"
+    config = launch.given(frozenset(("use-parallelism-config",)))
+    if config is not None and launch.given(frozenset(("use-fsdp",))) is None:
+        message = f"{config.written} needs --use_fsdp and --fsdp_version=2, without which accelerate exits"
+        yield config.index, message, "add --use_fsdp --fsdp_version=2"
+    machines = launch.given(launch.launcher.nodes)
+    several = training.value(machines.value or "", launch) if machines is not None else None
+    if machines is None or several is None or not (several.isdecimal() and int(several) > 1):
+        return
+    for role, reference, what in (
+        (launch.launcher.rank, "PET_NODE_RANK", "the rank of its machine, and fails"),
+        (launch.launcher.address, "PET_MASTER_ADDR", "the address of the first machine, so they never connect"),
+    ):
+        if launch.given(role) is None:
+            name = max(role).replace("-", "_")
+            message = f"with {machines.written} {several}, accelerate needs --{name}: it does not know {what}"
+            yield machines.index, message, f"add --{name}={training.reference(reference)}, or use torchrun"
+            return
+    total = total if total is not None or processes is not None else training.devices
+    if total and total < int(several):
+        message = f"{total} processes on {several} machines leave none for each, so accelerate starts nothing"
+        yield (
+            (processes or machines).index,
+            message,
+            f"write --num_processes={training.nodes * (training.devices or 1)}",
+        )
+
+
+def _deepspeed(training: Training, launch: Launch) -> Iterator[Problem]:
+    """Yield what DeepSpeed's runner refuses (deepspeed launcher/runner.py)."""
+    hosts = launch.given(launch.launcher.hosts)
+    nodes = launch.given(launch.launcher.nodes)
+    counted = nodes or launch.given(launch.launcher.per_node)
+    chosen = launch.given(frozenset(("include", "i", "exclude", "e")))
+    if counted is not None and chosen is not None:
+        message = f"deepspeed accepts {counted.written} or {chosen.written}, not both, and exits"
+        yield chosen.index, message, f"remove {chosen.written}"
+    value = training.value(nodes.value or "", launch) if nodes is not None else None
+    has_default = any("/job/hostfile".startswith(str(m.get("mountPath"))) for m in training.entry.container.mounts)
+    if nodes is None or hosts is not None or has_default or value is None or not value.isdecimal() or int(value) < 2:
+        return
+    message = f"{nodes.written} {value} without a list of hosts is an error of deepspeed, in each of the pods"
+    hint = "start the program with torchrun, which the runtime configures, or use a runtime with mlPolicy mpi"
+    if training.policy == "mpi":
+        hint = "add --hostfile=/etc/mpi/hostfile, or start the program with mpirun"
+    yield nodes.index, message, hint
+
+
+# Source: pytorch/torchtune torchtune/_recipe_registry.py (0.6.1). The names of the others do not say what they are.
+_SINGLE_DEVICE = frozenset(("generate", "eleuther_eval", "quantize"))
+_DISTRIBUTED = "_distributed"
+_SINGLE = "_single_device"
+
+
+def _tune(training: Training, launch: Launch) -> Iterator[Problem]:
+    """Yield what `tune run` refuses: it looks at its own words to see whether a run is distributed (_cli/run.py)."""
+    recipe = launch.program[0] if launch.program else ""
+    if not recipe.replace("_", "").isalnum():
+        return  # A recipe of one's own, which may be anything.
+    if recipe.endswith(_DISTRIBUTED) and not launch.options:
+        options = f"--nproc_per_node={training.devices or 2}"
+        if training.nodes > 1:
+            first = f"{training.reference('PET_MASTER_ADDR')}:{training.reference('PET_MASTER_PORT')}"
+            options = f"--rdzv_endpoint={first} {options}"
+        message = f"{recipe} needs several processes, which tune starts only if it has options of torchrun"
+        yield (
+            launch.index,
+            message,
+            f"write tune run {options} {recipe}, or command: [tune, run], which Trainer completes",
+        )
+    elif launch.options and (recipe.endswith(_SINGLE) or recipe in _SINGLE_DEVICE):
+        option = launch.options[0]
+        message = f"{recipe} runs as a single process, so tune refuses {option.written}"
+        other = recipe.replace(_SINGLE, _DISTRIBUTED)
+        hint = "remove the options of torchrun" + (f", or run {other}" if other != recipe else "")
+        yield option.index, message, hint
+
+
+_RULES: Mapping[str, Callable[[Training, Launch], Iterator[Problem]]] = {
+    "accelerate launch": _accelerate,
+    "deepspeed": _deepspeed,
+    "tune run": _tune,
+}

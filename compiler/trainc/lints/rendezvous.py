@@ -1,0 +1,300 @@
+"""Lints for options and variables of a launcher with which the pods never connect, or that contradict the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.findings import Finding, Severity
+from trainc.ir.commands.launcher import Launch, Option
+from trainc.ir.commands.started import Start
+from trainc.lints.training import Training
+from trainc.startup.patterns import pattern
+
+_AT_HOME = frozenset(
+    ("localhost", "127.0.0.1", "0.0.0.0", "::1", "[::1]", "::", "$HOSTNAME", "${HOSTNAME}", "127.0.1.1")  # noqa: S104
+)
+_OWN_NAME = pattern(
+    r"\$\(hostname[^)]*\)|`hostname[^`]*`|\$\{?(?:HOSTNAME|POD_IP|POD_NAME|HOST_IP)\}?|\$\((?:POD_IP|POD_NAME|HOSTNAME)\)"
+)
+# What a shell puts in the place of these is another text in each pod.
+_OWN_TEXT = pattern(
+    r"\$(?:\{(?:RANDOM|SRANDOM|HOSTNAME|BASHPID|EPOCHREALTIME)\}|(?:RANDOM|SRANDOM|HOSTNAME|BASHPID|EPOCHREALTIME)\b|\$)"
+    r"|\$\((?:hostname|uuidgen|cat /proc/sys/kernel/random/uuid|date \+[^)]*%N)[^)]{0,80}\)|`(?:hostname|uuidgen)[^`]{0,80}`"
+)
+# Variables of the pods whose values differ.
+_OWN_VALUES = frozenset(("PET_NODE_RANK", "JOB_COMPLETION_INDEX"))
+_OWN_FIELDS = frozenset(("status.podIP", "metadata.name", "status.hostIP", "spec.nodeName", "metadata.uid"))
+_INDEX_FIELD = "batch.kubernetes.io/job-completion-index"
+# Commands that use the pod's index often run independent trainings: shards, seeds, folds.
+_INDEX = "JOB_COMPLETION_INDEX"
+_RANGE = pattern(r"(\d+)(?::(\d+))?")
+_ENDPOINT = "PET_RDZV_ENDPOINT"
+_V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
+
+
+def rendezvous(training: Training) -> Iterator[Finding]:
+    """Yield findings about the rendezvous of each launcher."""
+    for start, launch in training.launches_with_options:
+        yield from _judged(training, start, launch)
+
+
+def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
+    roles = launch.launcher
+    if training.nodes > 1 and (option := launch.given(roles.alone)) is not None:
+        message = f"{option.written} makes each of the {training.nodes} pods train alone"
+        yield _finding(training, (start, option), "error", message, "remove it: the runtime sets up the rendezvous")
+        return
+    if training.nodes > 1 and roles.together and not _is_given_an_address(training, launch):
+        yield _apart(training, launch)
+        return
+    if (option := launch.given(roles.nodes)) is not None:
+        yield from _nodes(training, start, launch, option)
+    if training.nodes > 1:
+        yield from _of_torchrun(training, start, launch) if roles.reads else _of_others(training, start, launch)
+    for option in launch.options:
+        if option.name in roles.port:
+            yield from _port(training, start, launch, option)
+        elif roles.reads and option.name not in _JUDGED | roles.nodes | roles.per_node | roles.total | roles.alone:
+            yield from _overridden(training, start, launch, option)
+
+
+# Options of torchrun that decide about the rendezvous.
+_JUDGED = frozenset(("rdzv-backend", "rdzv-endpoint", "rdzv-id", "master-addr", "node-rank", "local-addr"))
+
+
+def _is_given_an_address(training: Training, launch: Launch) -> bool:
+    """Whether a launcher that ignores the runtime's address is given another, by an option or its own variable.
+
+    torchtune takes a run for distributed only if it has options, and their defaults from the environment like torchrun
+    (pytorch/torchtune torchtune/_cli/run.py).
+    """
+    if launch.given(launch.launcher.together) is not None:
+        return True
+    known = launch.variables.get(_ENDPOINT, training.variables.get(_ENDPOINT, ""))
+    return bool(launch.options) and known != ""
+
+
+def _apart(training: Training, launch: Launch) -> Finding:
+    """Return the finding for a launcher that ignores the runtime's variables and has no option with an address."""
+    name = min(launch.launcher.together)
+    message = f"without --{name}, {launch.launcher.name} makes each of the {training.nodes} pods train alone"
+    hint = f"add --{name.replace('-', '_')}={_first_pod(training)} before the recipe"
+    # With options, each pod waits for the others at its own address. Without any, it starts a single process.
+    severity: Severity = "error" if launch.options else "warning"
+    return training.finding("RanksDoNotMeet", severity, message, hint, launch.index)
+
+
+def _first_pod(training: Training) -> str:
+    return f"{training.reference('PET_MASTER_ADDR')}:{training.reference('PET_MASTER_PORT')}"
+
+
+def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    value = training.value(option.value or "", launch)
+    configured = training.variables.get("PET_NNODES") or str(training.nodes)
+    found = _RANGE.fullmatch(value or "")
+    if value in (None, "", configured, "PET_NNODES") or found is None:
+        return
+    least, most = int(found[1]), int(found[2] or found[1])
+    # Without agents that come and go, torchrun waits for the larger number.
+    is_elastic = bool(launch.launcher.reads) and _backend(training, launch) != "static"
+    if least > most or least == most == training.nodes or (least if is_elastic else most) <= training.nodes <= most:
+        return
+    message = f"{option.written} {value} waits for {value} nodes, but the job has {training.nodes}"
+    hint = "remove the flag, and set numNodes instead"
+    if most < training.nodes:
+        message = f"{option.written} {value} admits {value} nodes, but the job has {training.nodes}"
+    elif least < training.nodes:
+        message = f"without --rdzv_backend=c10d, {option.written} {value} waits for {most} nodes, but the job has {training.nodes}"
+        hint = f"add --rdzv_backend=c10d --rdzv_endpoint={_first_pod(training)}, or remove the flag"
+    # Nodes of other jobs may join at an external address. Without a policy there are no variables to override.
+    unsure = ":" in configured or not training.policy or _uses_external_rendezvous(training, launch)
+    yield _finding(training, (start, option), "warning" if unsure else "error", message, hint)
+
+
+def _uses_external_rendezvous(training: Training, launch: Launch) -> bool:
+    """Return whether the rendezvous is at a host that is neither one of the job's nor the pod itself."""
+    option = launch.given(launch.launcher.address)
+    value = training.value(option.value, launch) if option is not None and option.value else None
+    host = _host(value or "")
+    return bool(host) and not (host in training.hosts or host in training.variables or host in _AT_HOME)
+
+
+def _backend(training: Training, launch: Launch) -> str | None:
+    """Return torchrun's rendezvous backend: "static" uses the ranks that it is given, all others assign them."""
+    backend, _ = training.setting(launch, "rdzv-backend")
+    return "static" if backend == "" else backend
+
+
+def _of_torchrun(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
+    """Yield findings about the address, rank and key of torchrun's rendezvous.
+
+    Only static uses the master's address, if there is no endpoint, and the rank of the node (pytorch
+    torch/distributed/run.py, get_rdzv_endpoint and config_from_args).
+    """
+    backend = _backend(training, launch)
+    endpoint, given = training.setting(launch, "rdzv-endpoint")
+    _, master = training.setting(launch, "master-addr")
+    if backend == "c10d" and endpoint == "":
+        yield _no_endpoint(training, start, launch, given)
+    elif given is not None and endpoint != "":
+        yield from _address(training, start, launch, given)
+        if backend == "static":
+            yield from _no_port(training, start, given, endpoint)
+    elif backend == "static" and master is not None and endpoint == "":
+        yield from _address(training, start, launch, master)
+    if backend == "static" and (option := launch.given(launch.launcher.rank)) is not None:
+        yield from _rank(training, start, launch, option)
+    if (option := launch.given(frozenset(("rdzv-id",)))) is not None:
+        yield from _key(training, start, launch, option)
+    _, local = training.setting(launch, "local-addr")
+    if backend == "c10d" and local is not None and _host(local.value or "") in _AT_HOME:
+        message = f"with {local.written} {local.value}, the first pod gives the others an address that is their own"
+        yield _finding(training, (start, local), "error", message, "remove it")
+
+
+def _no_endpoint(training: Training, start: Start, launch: Launch, given: Option | None) -> Finding:
+    """Return the finding for c10d without an endpoint, which then is localhost.
+
+    Source: pytorch torch/distributed/elastic/rendezvous/utils.py (parse_rendezvous_endpoint).
+    """
+    option = given or launch.given(frozenset(("rdzv-backend",)))
+    message = f"with the backend c10d and no --rdzv_endpoint, each of the {training.nodes} pods waits for the others at its own address"
+    hint = f"add --rdzv_endpoint={_first_pod(training)}, or remove --rdzv_backend: the runtime sets up the rendezvous"
+    if option is not None:
+        return _finding(training, (start, option), "error", message, hint)
+    path, about = training.variable_place("PET_RDZV_BACKEND")
+    hint = "set PET_RDZV_ENDPOINT to $(PET_MASTER_ADDR):$(PET_MASTER_PORT) too, or remove PET_RDZV_BACKEND"
+    return Finding("RanksDoNotMeet", "error", message, hint, path, about=about)
+
+
+def _no_port(training: Training, start: Start, option: Option, endpoint: str | None) -> Iterator[Finding]:
+    """Yield the finding for a static rendezvous whose endpoint has no port, which torchrun refuses."""
+    if endpoint is None or endpoint in training.variables:
+        return
+    if ":" not in endpoint and ":" not in (option.value or ""):
+        message = f"{option.written} {option.value} has no port, without which torchrun exits"
+        hint = f"remove it, or write {option.written}={option.value}:{training.reference('PET_MASTER_PORT')}"
+        yield _finding(training, (start, option), "error", message, hint)
+
+
+def _key(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    """Yield the finding for a rendezvous ID that differs between the pods."""
+    written = option.value or ""
+    value = training.value(written, launch)
+    own_text = training.line.script is not None and _OWN_TEXT.search(written) is not None
+    if own_text or value in _own_variables(training):
+        message = (
+            f"{option.written} {written} is different in each pod, so the {training.nodes} pods wait in separate groups"
+        )
+        hint = f"write the same in all pods, such as {option.written}={training.job.name}"
+        yield _finding(training, (start, option), "error", message, hint)
+
+
+def _of_others(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
+    """Yield findings about the rank and address of a launcher that reads none of the runtime's variables."""
+    roles = launch.launcher
+    if roles.total and roles.nodes and launch.given(roles.nodes | roles.own_way) is None:
+        return  # accelerate uses neither for a single machine.
+    if (option := launch.given(roles.rank)) is not None:
+        yield from _rank(training, start, launch, option)
+    if (option := launch.given(roles.address)) is not None:
+        yield from _address(training, start, launch, option)
+
+
+def _rank(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    value = training.value(option.value or "", launch)
+    if value is not None and (value.isdecimal() or value in ("PET_NNODES", "PET_NPROC_PER_NODE")):
+        message = f"{option.written} {value} gives all {training.nodes} pods the same rank"
+        hint = "remove it: the runtime sets the rank to the index of the pod"
+        if not launch.launcher.reads:
+            hint = f"write {option.written}={training.reference('PET_NODE_RANK')}"
+        yield _finding(training, (start, option), "error", message, hint)
+
+
+def _address(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    written = option.value or ""
+    if not written:
+        return
+    value = training.value(written, launch)
+    host = _host(value if value is not None else written)
+    own = _OWN_NAME.fullmatch(_host(written)) or _OWN_NAME.match(written)
+    if host in _AT_HOME or own is not None or host in _own_variables(training):
+        message = f"with {option.written} {written}, each of the {training.nodes} pods waits for the others at its own address"
+        hint = "remove it: the runtime sets the address of the first pod"
+        if not launch.launcher.reads:
+            hint = f"write {option.written}={training.reference('PET_MASTER_ADDR')}"
+        yield _finding(training, (start, option), "error", message, hint)
+        return
+    if value is None or host in training.hosts or host in training.variables:
+        return
+    if _backend(training, launch) not in ("static", "c10d"):
+        return  # An external store, such as etcd.
+    if (
+        host
+        and (configured := _configured_endpoint(training) or training.variables.get("PET_MASTER_ADDR"))
+        and host != configured
+    ):
+        message = f"{option.written} is {host}, but the rendezvous of this job is {configured}"
+        if is_v1_host(host, training.job.name):
+            message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {configured}"
+        yield _finding(training, (start, option), "warning", message, "remove it: the runtime sets the address")
+
+
+def is_v1_host(host: str, job: str) -> bool:
+    """Return whether a host has the name of a replica in Training Operator v1, which no pod of a JobSet has."""
+    import re
+
+    return re.match(rf"{re.escape(job)}-{_V1_HOST}-\d+(?:\.|:|$)", host) is not None
+
+
+def _configured_endpoint(training: Training) -> str:
+    return _host(training.variables.get(_ENDPOINT) or "")
+
+
+def _own_variables(training: Training) -> frozenset[str]:
+    """Return the names of the container's variables that have another value in each pod."""
+    own = set(_OWN_VALUES & training.variables.keys())
+    for variable in training.entry.container.env:
+        field = ((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
+        if field in _OWN_FIELDS or _INDEX_FIELD in str(field):
+            own.add(str(variable["name"]))
+    return frozenset(own)
+
+
+def _host(endpoint: str) -> str:
+    """Return the host of `host:port`, with the brackets of an IPv6 address."""
+    host, colon, port = endpoint.rpartition(":")
+    return (
+        host if colon and (port.isdecimal() or port.startswith("$") or not port) and host not in ("", ":") else endpoint
+    )
+
+
+def _overridden(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    """Yield a finding for any other option that overrides a variable, such as the number of restarts."""
+    name = launch.launcher.reads + option.name.upper().replace("-", "_")
+    configured = training.variables.get(name)
+    value = training.value(option.value, launch) if option.value is not None else None
+    if configured is not None and value not in (None, configured, name):
+        hint = "remove the flag: the variable already has this value"
+        yield _finding(
+            training,
+            (start, option),
+            "warning",
+            f"{option.written} {value} overrides {name}, which is {configured}",
+            hint,
+        )
+
+
+def _port(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    value = training.value(option.value or "", launch)
+    configured = training.variables.get("PET_MASTER_PORT")
+    if value and configured and value != configured and value.isdecimal():
+        message = f"{option.written} {value} overrides PET_MASTER_PORT, which is {configured}, in all pods"
+        yield _finding(training, (start, option), "info", message, "remove it: the runtime sets the port")
+
+
+def _finding(training: Training, about: tuple[Start, Option], severity: Severity, message: str, hint: str) -> Finding:
+    start, option = about
+    code = "RanksDoNotMeet" if severity == "error" else "TorchrunArgOverridesPolicy"
+    unsure = not start.sure or any(_INDEX in word for word in training.line.words)
+    return training.finding(code, "warning" if unsure else severity, message, hint, option.index)
