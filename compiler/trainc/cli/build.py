@@ -309,19 +309,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--rebuild",
         metavar="NAME",
         action="append",
-        help="with `rebuild: changed-jobs`, compile this job again: a name, a glob, or all (repeatable)",
+        help="compile a kept job again: a name, a glob, or all",
     )
     output.add_argument(
         "--keep",
         metavar="NAME",
         action="append",
-        help="with `rebuild: changed-jobs`, keep the file of this job as it is: a name, a glob, or all (repeatable)",
+        help="keep a job's file as it is: a name, a glob, or all",
     )
     output.add_argument("--check", action="store_true", help="write nothing; exit 1 and print a diff if DIR is stale")
     output.add_argument(
         "--base",
         metavar="REV",
-        help="with --check, the branch or commit that a change is compared with (default: HEAD; none trusts all files)",
+        help="with --check, compare kept files with REV (default: HEAD)",
     )
     output.add_argument(
         "--exit-code", action="store_true", help="exit 1 if any file was written or deleted (for hooks)"

@@ -15,8 +15,9 @@ from trainc.explain import place
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding, Severity, has_errors
 from trainc.kube.documents import Json
+from trainc.kube.names import JOB_KINDS
 from trainc.pipeline.inputs import Inputs, Step
-from trainc.pipeline.session import Judge, Outcome, Session
+from trainc.pipeline.session import Judge, Session
 from trainc.project.configuration import FILE_NAME
 from trainc.reading.document import Document
 from trainc.reading.opening import read_bounded
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from trainc.emit.yaml_writer import Form
     from trainc.output.keeping import Keeping
     from trainc.pipeline.fragments import Fragment
-
-
-_JOB_KINDS = ("TrainJob", "TrainingJob")
 
 
 class Tally(Protocol):
@@ -115,8 +113,8 @@ class Run:
 
         Errors in the others are added to `diagnostics`.
         """
-        total = sum(document.data.get("kind") in _JOB_KINDS for document in self.inputs.documents)
-        for job, found in self._outcomes():
+        total = sum(document.data.get("kind") in JOB_KINDS for document in self.inputs.documents)
+        for job, found in self.session.compile_each():
             self.diagnostics += found if self.tally is None else self.tally.without_repetitions(found)
             if job is not None:
                 self.compiled += 1
@@ -128,13 +126,6 @@ class Run:
             self.diagnostics += self.session.rules(self.tally.diagnostics(), True)
         if self.keeping is not None:
             self.diagnostics += self.keeping.diagnostics()
-
-    def _outcomes(self) -> Iterator[Outcome]:
-        if self.keeping is None:
-            return self.session.compile_each()
-        from trainc.cli.kept import with_refused
-
-        return with_refused(self.session, self.keeping, self.inputs.documents)
 
     def as_built(self) -> list[Diagnostic]:
         """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
@@ -265,7 +256,7 @@ def skipped_documents(
     from trainc.project.dialects import is_legacy, is_trainer_document
 
     named = {path.removeprefix("./") for path in settings.paths}
-    has_jobs = any(document.data.get("kind") in _JOB_KINDS for document in documents)
+    has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
     skipped = 0
     with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
     for document in documents:

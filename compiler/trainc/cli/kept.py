@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.reporting import counted_noun
 from trainc.cli.settings import Settings
-from trainc.compilation import CompiledJob
 from trainc.emit.name_hash import ALPHABET, LENGTH
 from trainc.findings import Diagnostic, Source
+from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.output.folder import file_name, text_at
-from trainc.output.keeping import BuildLine, Choices, JobKey, Keeping, Rendered, digest_of, kept_despite
-from trainc.pipeline.session import Outcome, Session
+from trainc.output.keeping import BuildLine, Choices, JobKey, Keeping, Rendered, digest_of
+from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.project.dialects import is_trainer_document
-from trainc.reading.document import Document, label_of
+from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, replace
 
-_JOB_KINDS = ("TrainJob", "TrainingJob")
 _SOME = 3
 
 
@@ -63,31 +62,13 @@ def keeping_in(
 
 def digests_of(documents: Iterable[Document], options: Options) -> dict[JobKey, str]:
     """The digest of every TrainJob, by namespace and name."""
-    return {key: digest_of(document.data) for key, document in _trainjobs(documents, options)}
-
-
-def _trainjobs(documents: Iterable[Document], options: Options) -> Iterator[tuple[JobKey, Document]]:
+    found: dict[JobKey, str] = {}
     for document in documents:
         metadata = document.data.get("metadata")
-        if (
-            document.data.get("kind") in _JOB_KINDS
-            and is_trainer_document(document.data)
-            and isinstance(metadata, dict)
-        ):
-            yield (str(metadata.get("namespace") or options.namespace or ""), str(metadata.get("name"))), document
-
-
-def with_refused(session: Session, keeping: Keeping, documents: Iterable[Document]) -> Iterator[Outcome]:
-    """The outcomes of a session, and kept jobs whose TrainJob is refused before it is compiled."""
-    valid = set(map(_key, session.jobs))
-    refused: dict[str, CompiledJob] = {}
-    for key, document in _trainjobs(documents, session.options):
-        if key not in valid and (held := keeping.hold(*key, None)) is not None:
-            refused[label_of(document.data)] = CompiledJob(*key, tuple(held), file=document.file)
-    for job, found in session.compile_each():
-        yield job, [d for d in found if d.object not in refused]
-        for label in dict.fromkeys(d.object for d in found if d.object in refused):
-            yield refused[label], kept_despite(label, [d for d in found if d.object == label])
+        if document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data) and isinstance(metadata, dict):
+            key = str(metadata.get("namespace") or options.namespace or ""), str(metadata.get("name"))
+            found[key] = digest_of(document.data)
+    return found
 
 
 def _key(job: ValidDocument) -> JobKey:
@@ -178,16 +159,10 @@ def _difference(one: Rendered, job: ValidDocument) -> object:
 
 
 def _changed_lines(session: Session, job: ValidDocument, one: Rendered) -> list[Source]:
-    from trainc.explain.placing import sources_of_changes
+    from trainc.explain.kept import changes, sources_of
     from trainc.explain.replay import Recorder, explanation
 
     recorder = Recorder(session.index.others)
     replace(session, hold=None, judge=None).compile(job, recorder)
-    explained = explanation(recorder, session.options)
-    text, limits = one.body, session.options.limits
-    names = [object_.name.name for object_ in explained.objects if object_.name.kind == "JobSet"]
-    for document in read_documents(text.encode(), one.path, limits)[0]:
-        if document.data.get("kind") == "JobSet" and names:
-            text = text.replace(str(document.data["metadata"]["name"]), names[0])
-    before = [document.data for document in read_documents(text.encode(), one.path, limits)[0]]
-    return [source for source in sources_of_changes(explained, before) if source.origin == "file"]
+    kept = [document.data for document in read_documents(one.body.encode(), one.path, session.options.limits)[0]]
+    return sources_of(changes(explanation(recorder, session.options), kept))

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trainc.explain.history import keyed
-from trainc.explain.model import ExplainedField, ExplainedObject, Explanation
+from trainc.explain.model import ExplainedField, ExplainedObject
 from trainc.explain.replay import Recorder, explanation
 from trainc.findings import Diagnostic, Path, Source
-from trainc.kube.documents import FieldPath, Manifest, leaves
 from trainc.options import Options
 from trainc.pipeline.compiler import Result, assemble
 from trainc.pipeline.session import place_at_home
@@ -41,37 +39,6 @@ def place_built(result: Result, home: ValidDocument, others: Sequence[Document],
             source = _source(objects[built], finding.source_path or finding.path)
             placed[i] = replace(placed[i], source=source or placed[i].source)
     return placed
-
-
-def sources_of_changes(explained: Explanation, before: Sequence[Manifest]) -> list[Source]:
-    """Return where the job's runtime sets the fields that differ from `before`, the same job's objects built earlier.
-
-    Empty if none of them comes from the runtime: the TrainJob is the same, so that trainc or its settings have changed.
-    """
-    found: dict[Source, None] = {}
-    was = {key: leaves(manifest) for key, manifest in keyed(before)}
-    for (key, _), described in zip(keyed([_identity(o) for o in explained.objects]), explained.objects, strict=True):
-        earlier = was.get(key, {})
-        is_new = [f for f in described.fields if f.path not in earlier or earlier[f.path].value != f.value]
-        now = {f.path for f in described.fields}
-        near = [_nearest(described, path) for path in earlier if path not in now]
-        for field in (*is_new, *(one for one in near if one is not None)):
-            given = (one.source for one in field.origin.inputs if one.object == explained.runtime)
-            found |= dict.fromkeys(source for source in given if source is not None)
-    return list(found)
-
-
-def _identity(described: ExplainedObject) -> Manifest:
-    return {"apiVersion": described.name.api_version, "kind": described.name.kind}
-
-
-def _nearest(described: ExplainedObject, path: FieldPath) -> ExplainedField | None:
-    """Return a field next to one that no longer exists."""
-    for length in range(len(path) - 1, 0, -1):
-        below = next((field for field in described.fields if field.path[:length] == path[:length]), None)
-        if below is not None:
-            return below
-    return None
 
 
 def _explained(recorder: Recorder, options: Options) -> dict[str, ExplainedObject]:

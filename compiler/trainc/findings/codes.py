@@ -27,8 +27,8 @@ class Code(NamedTuple):
 _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "settings": {
         "error": """
-            BrokenPlugin ImageNotReplaced InvalidConfiguration InvalidParameter NameHashTooEarly ReferenceNotFollowed
-            UnknownPlugin UsedAsValidator
+            BrokenPlugin ImageNotReplaced InvalidConfiguration InvalidParameter KeepsNothing NameHashTooEarly
+            ReferenceNotFollowed UnknownPlugin UsedAsValidator
         """,
         "warning": "IgnoreWithoutReason UnknownCode",
         "info": "OptionWithoutEffect ReleaseNotPinned UnusedIgnore",

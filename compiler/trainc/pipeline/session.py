@@ -11,7 +11,7 @@ from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Json, Manifest
+from trainc.kube.documents import Json, Manifest, mapping
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
@@ -20,7 +20,7 @@ from trainc.pipeline.compiler import Prepared, Result, compile_job, find_runtime
 from trainc.pipeline.index import CatalogCache, InputIndex, index_documents, with_catalog
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.catalog import Catalog
-from trainc.reading.document import Document
+from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -164,8 +164,12 @@ class Session:
         ]
 
     def compile_each(self) -> Iterator[Outcome]:
-        """Yield one outcome for the input as a whole, then one per TrainJob, sorted by (namespace, name)."""
-        yield None, [*self.rules(option_notes(self.options), True), *self.diagnostics()]
+        """Yield one outcome for the input as a whole, then one per TrainJob, sorted by (namespace, name).
+
+        Kept jobs whose TrainJob is not valid come last.
+        """
+        kept, found = self.kept_of_refused([*self.rules(option_notes(self.options), True), *self.diagnostics()])
+        yield None, found
         services: Services = {}
         for job in self.jobs:
             compiled, diagnostics = self.compile(job)
@@ -174,6 +178,22 @@ class Session:
                 between = [job.place_built(*about) for about in lint_all_jobs(claims, services, self.options)]
                 diagnostics += self.rules(between, False)
             yield compiled, diagnostics
+        yield from ((job, []) for job in kept)
+
+    def kept_of_refused(self, found: list[Diagnostic]) -> tuple[list[CompiledJob], list[Diagnostic]]:
+        """Return the jobs that are kept as built although their TrainJob is not valid, and what remains of `found`."""
+        kept: list[CompiledJob] = []
+        for document in self.index.refused_jobs if self.hold is not None else ():
+            from trainc.output.keeping import kept_despite
+
+            metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
+            namespace, name = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
+            held = None if self.hold is None else self.hold(namespace, name, None)
+            if held is not None:
+                kept.append(CompiledJob(namespace, name, tuple(held), file=document.file))
+                others = [d for d in found if d.object != label]
+                found = [*others, *kept_despite(label, [d for d in found if d.object == label])]
+        return kept, found
 
     def compile_all(self, found: Sequence[Diagnostic] = ()) -> Compilation:
         """Compile all TrainJobs.

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from trainc.cli.command import Arguments, Streams, UsageError
+from trainc.cli.compiling import kept_in
 from trainc.cli.revisions import copy_of_revision, here
 from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.compilation import CompiledJob
@@ -20,6 +21,7 @@ from trainc.findings.policy import Rules, keep_severities
 from trainc.kube.names import JOBSET_API, RUNTIME_KINDS
 from trainc.kube.releases import NEWEST_RELEASE, RELEASES, normalize_release
 from trainc.options import Limits, Options
+from trainc.output.keeping import Keeping
 from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Session
 from trainc.project.configuration import FILE_NAME, read_configuration
@@ -55,21 +57,30 @@ _COMPARED_KINDS = (
 class ManifestSet:
     """Manifests with their warnings. `compiled` says whether they were compiled from sources.
 
-    `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name.
+    `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name. `kept` knows the jobs
+    that are kept as built, and the session that compiled them.
     """
 
     manifests: list[dict[str, Any]]
     diagnostics: list[Diagnostic]
     compiled: bool
     names: Names = field(default_factory=dict)
+    kept: tuple[Session, Keeping] | None = None
 
 
-def manifest_set(inputs: Inputs, options: Options, rules: Rules = keep_severities) -> ManifestSet:
+def manifest_set(
+    inputs: Inputs, options: Options, rules: Rules = keep_severities, keeping: Keeping | None = None
+) -> ManifestSet:
     """The manifests that `inputs` lead to, empty if they contain no job. Raises CompileError if anything is wrong."""
     if holds_jobs(inputs):
-        session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules)
+        documents, sources = inputs.documents, inputs.runtime_sources
+        hold = None if keeping is None else keeping.hold
+        session = Session.of(documents, sources, options, inputs.catalog, place, rules, hold=hold)
         compiled = session.compile_all(inputs.diagnostics)
-        found = ManifestSet(compiled.manifests, compiled.diagnostics, True, names_of(compiled.jobs))
+        if keeping is not None and has_errors(keeping.problems):
+            raise CompileError(keeping.problems)
+        kept = None if keeping is None else (session, keeping)
+        found = ManifestSet(compiled.manifests, compiled.diagnostics, True, names_of(compiled.jobs), kept)
     else:
         found = _read_rendered(inputs, options.release or NEWEST_RELEASE)
     if has_errors(found.diagnostics):
@@ -206,7 +217,8 @@ class ReadSide:
     """A side after reading: its manifests, how they were compiled and are delivered, and the location of output.
 
     `output_below` is the output folder if it is below the named path and no sources are.
-    `cluster` has the objects of the snapshot that trainc.yaml names; None if it names none.
+    `cluster` has the objects of the snapshot that trainc.yaml names; None if it names none. `keeps` says whether jobs are
+    kept as built.
     """
 
     label: str
@@ -215,6 +227,7 @@ class ReadSide:
     output: str | None
     output_below: str | None = None
     cluster: list[dict[str, Any]] | None = None
+    keeps: bool = False
 
 
 def sides_of(arguments: Arguments) -> tuple[Side, Side]:
@@ -366,8 +379,12 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     snapshot = None
     if cluster is not None and os.path.exists(cluster):
         snapshot = [document.data for document in read_paths([cluster], settings.options.limits, everything=True)[0]]
-    found = manifest_set(inputs, settings.options, settings.policy())
-    return ReadSide(side.label, found, settings.options, output, below, snapshot)
+    # What another release or runtime changes is a question about compiling.
+    asks_compiler = bool(arguments.releases or arguments.runtime)
+    keeping = None if asks_compiler else kept_in(settings.output, settings, inputs.documents)
+    found = manifest_set(inputs, settings.options, settings.policy(), keeping)
+    keeps = settings.configuration.rebuild == "changed-jobs"
+    return ReadSide(side.label, found, settings.options, output, below, snapshot, keeps)
 
 
 def _only_output(output: str | None, settings: Settings) -> str | None:
