@@ -37,7 +37,8 @@ def compiled_job(
 ) -> tuple[OneJob, Settings] | None:
     """Compile the job after applying `edit`; None if the input was refused, which has been reported.
 
-    With `in_git`, the objects of a job that is kept as built are those of its rendered file. Raises UsageError if there is no such job.
+    With `in_git`, the objects of a job that is kept as built are those of its rendered file. Raises UsageError if there
+    is no such job.
     """
     path, chosen = split_job(arguments.job)
     arguments.paths = [path]
@@ -46,6 +47,8 @@ def compiled_job(
     try:
         settings = settings_of(arguments)
         inputs = settings.read(BytesIO(stdin))
+        if chosen is not None and settings.output is not None:
+            chosen = _without_hash(chosen, settings.output)
         keeping = kept_in(settings.output, settings, inputs.documents) if in_git else None
         return compile_one(inputs, chosen, settings.options, settings.policy(stdin), edit, keeping), settings
     except CompileError as error:
@@ -54,3 +57,11 @@ def compiled_job(
         return None
     except NoSuchJobError as error:
         raise UsageError(str(error)) from None
+
+
+def _without_hash(wanted: str, folder: str) -> str:
+    """The TrainJob of the JobSet that a rendered file has under this name; otherwise the name itself."""
+    from trainc.output.folder import jobs_of_jobset
+
+    found = jobs_of_jobset(folder, wanted)
+    return "/".join(found[0]).lstrip("/") if len(found) == 1 else wanted

@@ -42,6 +42,7 @@ __all__ = [
     "file_name",
     "first_line",
     "foreign_files",
+    "jobs_of_jobset",
     "plan",
     "skipped_sources",
     "text_at",
@@ -145,6 +146,22 @@ def foreign_files(folder: str, *, ours: bool = False) -> dict[str, bytes]:
                 elif (is_applied(entry.name) or entry.is_dir()) and (ours or not _is_ours(entry, path)):
                     found[path.replace(os.sep, "/")] = bytes_at(folder, path) or b""
     return dict(sorted(found.items()))
+
+
+def jobs_of_jobset(folder: str, wanted: str) -> list[tuple[str, str]]:
+    """Return namespace and name of the TrainJobs whose rendered file has the JobSet `wanted`, as NAMESPACE/NAME or NAME.
+
+    A file that is kept as built has a JobSet with the hash of an earlier build, which compiling does not find.
+    """
+    from trainc.emit.name_hash import name_in_file
+
+    space, _, jobset = wanted.rpartition("/")
+    found = []
+    for path in marked_files(folder):
+        namespace, name = os.path.dirname(path), name_in_file(jobset, path)
+        if name != jobset and space in ("", namespace) and f"\n  name: {jobset}\n" in (text_at(folder, path) or ""):
+            found.append((namespace, name))
+    return found
 
 
 def _is_ours(entry: os.DirEntry[str], path: str) -> bool:
