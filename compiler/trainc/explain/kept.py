@@ -18,7 +18,8 @@ from trainc.startup.records import dataclass, replace
 class Change:
     """A field of an object of this kind: its value in the file and after a rebuild, None for a field that is not there.
 
-    `sources` are the lines of the runtime that set it, or that set fields next to one that is no longer there.
+    `sources` are the lines that set it, or that set fields next to one that is no longer there. They are never those of
+    the TrainJob, which is the same.
     """
 
     kind: str
@@ -89,8 +90,8 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def _sources(explanation: Explanation, field: ExplainedField) -> tuple[Source, ...]:
-    given = (one for origin in field.origins[:1] for one in origin.inputs if one.object == explanation.runtime)
-    return tuple(dict.fromkeys(one.source for one in given if one.source is not None))
+    given = (one.source for one in field.origin.inputs if one.object != explanation.job)
+    return tuple(dict.fromkeys(source for source in given if source is not None))
 
 
 def _nearest(described: ExplainedObject, path: FieldPath) -> ExplainedField | None:
