@@ -41,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the picture."""
-    found = compiled_job(arguments, streams)
+    found = compiled_job(arguments, streams, in_git=True)
     if found is None:
         return Status.DIAGNOSED
     one, settings = found
