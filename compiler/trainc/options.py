@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
+from trainc.kube.kueue import checked_kueue
 from trainc.kube.names import (
     DNS_1123_FORM,
     LABEL_LIMIT,
@@ -79,7 +80,8 @@ class Options:
     `plugins` enables plugins from other distributions, by entry point name in the group `trainc.plugins`. `gang`
     selects who gang-schedules the pods of a runtime with a podGroupPolicy: "runtime" (the scheduler named in the
     policy) or "workload" (Kubernetes itself). `kubernetes` is the minor version of the target cluster; None means 1.36,
-    without checks for fields that other versions lack or deprecate.
+    without checks for fields that other versions lack or deprecate. `kueue` is the version of Kueue in the cluster, with or
+    without a patch; None means that it is not known.
     """
 
     release: str | None = None
@@ -94,6 +96,7 @@ class Options:
     plugins: tuple[str, ...] = ()
     gang: Gang = "runtime"
     kubernetes: str | None = None
+    kueue: str | None = None
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -101,6 +104,8 @@ class Options:
             object.__setattr__(self, "release", normalize_release(self.release))
         if self.kubernetes is not None:
             object.__setattr__(self, "kubernetes", normalize_kubernetes(self.kubernetes))
+        if self.kueue is not None:
+            object.__setattr__(self, "kueue", checked_kueue(self.kueue))
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose {' or '.join(choices)}")

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, cast, get_args
 
 from trainc.features import features
+from trainc.kube.kueue import MINORS, checked_kueue
 from trainc.kube.releases import DEFAULT_KUBERNETES, KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.options import (
     Delivery,
@@ -283,6 +284,12 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         choices=KUBERNETES,
         metavar="MINOR",
         help=f"Kubernetes minor of the cluster: {KUBERNETES[0]} to {KUBERNETES[-1]} (default: {DEFAULT_KUBERNETES})",
+    )
+    group.add_argument(
+        "--kueue",
+        type=_checked_type(checked_kueue),
+        metavar="VERSION",
+        help=f"Kueue version of the cluster: {' or '.join(MINORS)}, or one with a patch, such as 0.19.6",
     )
     group.add_argument(
         "--gang",

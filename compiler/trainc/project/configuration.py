@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, get_args
 
 from trainc.findings import CompileError, Diagnostic, Path, format_path
 from trainc.findings.policy import RULES_SCHEMA, Problem, Rule, read_rules
+from trainc.kube.kueue import MINORS, checked_kueue
 from trainc.kube.releases import KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.options import Delivery, Gang, Limits, SecretsMode, Semantics
 from trainc.reading.document import Document
@@ -40,6 +41,7 @@ class Configuration:
     plugins: tuple[str, ...] | None = None
     gang: Gang | None = None
     kubernetes: str | None = None
+    kueue: str | None = None
     output: str | None = None
     cluster: str | None = None
     policies: tuple[str, ...] = ()
@@ -255,6 +257,12 @@ KEYS: tuple[Key, ...] = (
         f"The Kubernetes minor of the cluster, in quotes: {', '.join(KUBERNETES)}.",
         _TEXT,
         _is_minor(normalize_kubernetes),
+    ),
+    Key(
+        "kueue",
+        f"The Kueue version of the cluster, in quotes: {' or '.join(MINORS)}, or one with a patch, such as 0.19.6.",
+        _TEXT,
+        _is_minor(checked_kueue),
     ),
     Key("policies", "Folders with the cluster's ValidatingAdmissionPolicies and their bindings.", _TEXTS, _is_texts),
     Key("plugins", "Plugins of other distributions to use, by name.", _TEXTS, _is_texts),

@@ -146,7 +146,7 @@ def test_files_stand_in_for_a_cluster(tmp_path: Path, monkeypatch: pytest.Monkey
         "Kubernetes 1.32 to 1.35 v1.33.9 OK",
         "JobSet 0.12 v0.12.0 OK",
         "Trainer 2.3 - not found compiled jobs do not need it",
-        "Kueue 0.18 or 0.19 v0.19.2 OK",
+        "Kueue 0.18 to 0.20 v0.19.2 OK",
     ]
     assert lines[5].startswith("coscheduling any version unknown OK")
 

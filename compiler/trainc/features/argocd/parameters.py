@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from trainc.findings import CompileError, Diagnostic
 from trainc.findings.text import did_you_mean
+from trainc.kube.kueue import checked_kueue
 from trainc.kube.releases import KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.options import Gang, SecretsMode, Semantics, checked_cluster_domain, checked_image, checked_namespace
 from trainc.reading.opening import is_inside
@@ -75,12 +76,14 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "kubernetes", "Kubernetes", "the cluster's Kubernetes minor, such as 1.37", "kubernetes", choices=KUBERNETES
     ),
+    Parameter("kueue", "Kueue", "the cluster's Kueue version, such as 0.20", "kueue"),
     Parameter("allow-empty", "Allow empty", "do not fail if there are no TrainJobs", "allow_empty", "truth"),
 )
 # What options.py checks by more than a list of choices.
 _CHECKS: Mapping[str, Callable[[str], str]] = {
     "release": normalize_release,
     "kubernetes": normalize_kubernetes,
+    "kueue": checked_kueue,
     "namespace": checked_namespace,
     "cluster-domain": checked_cluster_domain,
     "keygen-image": checked_image,

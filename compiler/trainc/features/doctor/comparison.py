@@ -136,7 +136,9 @@ def _trainer(trainer: Component | None, wanted: Wanted, blind: bool) -> Row:
 
 
 def _kueue(kueue: Component | None, wanted: Wanted, blind: bool) -> Row:
-    minors, needed = " or ".join(wanted.kueues), bool(wanted.queues)
+    minors, needed = wanted.kueues[0], bool(wanted.queues)
+    if len(wanted.kueues) > 1:
+        minors += f" to {wanted.kueues[-1]}"
     if kueue is None:
         hint = "install Kueue, or remove the queue label from the jobs" if needed else "no job uses a queue"
         return _absent("Kueue", minors, blind, hint, needed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from trainc.findings.policy import RULES_SCHEMA
+from trainc.kube.kueue import MINORS
 from trainc.kube.releases import KUBERNETES, RELEASES
 from trainc.options import Delivery, Gang, SecretsMode, Semantics
 from trainc.project.overlays.overlay import API, KIND
@@ -63,6 +64,7 @@ def overlay_schema(dialect: str) -> Schema:
         "rules": _about("The severity of diagnostics, by code: error, warning, info or ignore.", dict(RULES_SCHEMA)),
         "nameHash": _about("Whether names end in a hash of the content.", {"type": "boolean"}),
         "gang": _about("Who schedules a gang: the runtime's scheduler, or Kubernetes.", {"enum": list(get_args(Gang))}),
+        "kueue": _about(f"The Kueue version of the cluster: {' or '.join(MINORS)}, or one with a patch.", _TEXT),
         "kubernetes": _about(f"The Kubernetes minor of the cluster: {', '.join(KUBERNETES)}.", _TEXT),
     }
     return {"$schema": dialect, "title": "trainc overlay", **_object(properties, required=["apiVersion", "kind"])}

@@ -11,6 +11,7 @@ from trainc.findings import Diagnostic, Path, format_path
 from trainc.findings.policy import Rule, read_rules
 from trainc.findings.text import did_you_mean
 from trainc.kube.documents import Json
+from trainc.kube.kueue import checked_kueue
 from trainc.kube.releases import normalize_kubernetes, normalize_release
 from trainc.options import Delivery, Gang, SecretsMode, Semantics
 from trainc.project.overlays.patterns import TARGET_FIELDS, Target, target_of
@@ -21,7 +22,7 @@ API = "trainc/v1alpha1"
 KIND = "Overlay"
 FIELDS = (
     "resources", "patches", "namespace", "namePrefix", "nameSuffix", "labels", "commonAnnotations", "images", "values",
-    "runtimes", "release", "semantics", "secrets", "keygenImage", "delivery", "syncOptions", "nameHash", "gang", "kubernetes",
+    "runtimes", "release", "semantics", "secrets", "keygenImage", "delivery", "syncOptions", "nameHash", "gang", "kubernetes", "kueue",
     "rules",
 )  # fmt: skip
 
@@ -170,6 +171,7 @@ def _settings(data: Json, fields: TypedFields) -> dict[str, Any]:
         "name_hash": fields.truth(data, "nameHash"),
         "gang": fields.choice(data, "gang", get_args(Gang)),
         "kubernetes": _minor(data, "kubernetes", normalize_kubernetes, fields),
+        "kueue": _minor(data, "kueue", checked_kueue, fields),
     }
     return {name: value for name, value in settings.items() if value is not None}
 
