@@ -15,7 +15,7 @@ from typing import Any
 from trainc.admission.admit import check_rendered
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.compiling import judge_of, skipped_documents
-from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
+from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features.fits.answer import Fit
@@ -30,10 +30,12 @@ from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_j
 from trainc.pipeline.index import Key
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
-from trainc.project.configuration import FILE_NAME, configuration_schema
+from trainc.project.configuration import FILE_NAME
 from trainc.project.dialects import is_trainer_document
-from trainc.project.overlays.editor_schema import overlay_schema
+from trainc.project.environments import merge_diagnostics
 from trainc.project.overlays.load import Stack, load_overlays, values_of
+from trainc.project.overlays.overlay import OVERLAY
+from trainc.project.settings import TRAINC_YAML
 from trainc.reading import opening
 from trainc.reading.catalog import find
 from trainc.reading.cluster import Dump
@@ -43,7 +45,7 @@ from trainc.reading.git import commit_of, find_changed_files, repository_of
 from trainc.reading.ignores import check_ignores, ignores_of
 from trainc.reading.opening import unsaved
 from trainc.reading.yaml_reader import encode
-from trainc.schema.editor_schema import DIALECT, json_schema
+from trainc.schema.editor_schema import json_schema
 from trainc.schema.shapes import ROOTS
 from trainc.startup.records import dataclass, replace
 
@@ -525,4 +527,4 @@ def _is_settings(name: str) -> bool:
 def _schema(kind: str, release: str) -> Schema | None:
     if kind in ROOTS:
         return json_schema(kind, release)
-    return {"Overlay": overlay_schema, FILE_NAME: configuration_schema}.get(kind, lambda _: None)(DIALECT)
+    return next((own.json_schema() for own in (OVERLAY, TRAINC_YAML) if own.name == kind), None)
