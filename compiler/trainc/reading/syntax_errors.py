@@ -270,6 +270,10 @@ def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
         reading = replace(reading, hint=f"write `{text}`, or indent the line under its key")
     elif reading is _MISPLACED and before.strip():
         reading = _TRAILING
+        if after[:1] in ("}", "]"):
+            reading = replace(
+                _TRAILING, hint=f"remove this {after[0]}, which closes nothing; or put the value in quotes"
+            )
     elif not chunk.text[index:].strip() and "node content" in problem:
         reading = _ENDING
     hint = TEMPLATE_HINT if _TEMPLATE.search(before + after) else reading.hint
