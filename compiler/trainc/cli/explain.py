@@ -23,7 +23,7 @@ from trainc.cli.reporting import Paint, Part
 from trainc.explain.model import Explanation, NoMatch, QueryError, choose
 from trainc.explain.replay import explanation
 from trainc.explain.text import Role, explanation_text
-from trainc.findings.text import escape_report
+from trainc.findings.text import escape_report, first_of
 
 _LOOKS: dict[Role, Part] = {
     "heading": "heading",
@@ -66,8 +66,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _hint(nothing: NoMatch) -> str:
     if nothing.made:
-        more = "" if len(nothing.made) <= _MOST_MADE else " and others"
-        return f"FIELD is a field of the output; this input sets {', '.join(nothing.made[:_MOST_MADE])}{more}"
+        return f"FIELD is a field of the output; this input sets {first_of(nothing.made, _MOST_MADE)}"
     return f"did you mean {' or '.join(nothing.near)}?" if nothing.near else "omit FIELD to see all fields"
 
 
