@@ -45,7 +45,7 @@ def checked(text: str, folder: Path) -> str:
         (
             "spec:\n",
             "spec:\n  ttlSecondsAfterFinished: 60\n",
-            "add `template: {spec: {replicatedJobs: [{name: node, template: {spec: {ttlSecondsAfterFinished: 60}}}]}}`",
+            "add `template: {spec: {ttlSecondsAfterFinished: 60}}` to the spec of the runtime",
         ),
         (COMMAND, "command: [bash, -c, “torchrun train.py”]", 'help: write "torchrun train.py"\n'),
         (COMMAND, f"command: [bash, -c, torchrun train.py {'x' * 80} ”a”]", "help: replace it with '\"'\n"),

@@ -120,7 +120,10 @@ def _check(
     checking.diagnostics += [diagnostic for found in tried for diagnostic in found]
     checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
     checking.diagnostics += rules(check_rendered(inputs.documents, settings.options, around), False)
-    if cluster and not has_errors(checking.diagnostics):
+    # The cluster is asked about all jobs together, also about those that only a policy denies.
+    jobs += checking.session.denied
+    others = [diagnostic for diagnostic in checking.diagnostics if not diagnostic.code.startswith("Policy")]
+    if cluster and not has_errors(others):
         judge_jobs = ask("fits", "judge jobs")
         if judge_jobs is None:
             raise UsageError("trainc.yaml sets `cluster`, which this installation of trainc cannot evaluate")

@@ -128,9 +128,12 @@ class CompileError(Exception):
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Sort diagnostics for a report.
 
-    Drops duplicates and ignored ones. Sorts by file and position, then object, severity, path and code.
+    Drops duplicates and ignored ones; of a template, only the first finding is kept. Sorts by file and position, then
+    object, severity, path and code.
     """
-    return sorted(dict.fromkeys(d for d in diagnostics if d.severity != "ignored"), key=_sort_key)
+    found = sorted(dict.fromkeys(d for d in diagnostics if d.severity != "ignored"), key=_sort_key)
+    first = {d.source.file if d.source else d.object: d for d in reversed(found) if d.code == "UnrenderedTemplate"}
+    return [d for d in found if d.code != "UnrenderedTemplate" or d in first.values()] if first else found
 
 
 def has_errors(findings: Sequence[Finding] | Sequence[Diagnostic]) -> bool:

@@ -37,7 +37,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "error": """
             DocumentTooLarge DuplicateKey FlattenedYAML InvalidEncoding InvalidResourceList LegacyTrainingJob NoSuchPath
             NoSuchRevision NoTrainJob NonFiniteNumber NotAnObject OutsideRoot TooDeep TooManyAliases TooManyDocuments
-            UnreadableFile UnsupportedKey UnsupportedTag YAMLSyntax
+            UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
         """,
         "warning": "SkippedDocument",
         "info": "OtherExtension",
@@ -94,15 +94,18 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             ArgumentsDropped ClaimOnSeveralNodes CountsIgnoreRuntimeResources DeadlineNotPropagated DuplicateSubdomain
             EnvSourceLost ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened FluxTasksWantAllGPUs
             ForeignLauncher FormerHostName GangIgnoresLimits GangIgnoresReplicas GangNeverComplete HeldAfterEnd
-            HeredocRewritten IdleDevices InitializerNotOrdered InitializerVolumeNotShared LauncherMultiplied
+            HeredocRewritten IdleDevices InitializerNotOrdered InitializerVolumeNotShared InvalidVariableValue LauncherMultiplied
             LoRAIgnored MPIImagesDiffer MPINodesAwaited ManagedByNotPropagated MasterAddressWrong
             MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
-            ModelNotOfRecipe MoreProcessesThanDevices NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
+            ModelNotOfRecipe MoreProcessesThanDevices NoLauncher OutputDeletedWithJob PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
             ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TensorParallelAcrossNodes TorchrunArgOverridesPolicy
             TypographicCharacter UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,
-        "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyNeedsGate TopologyWithoutQueue",
+        "info": """
+            DataNotMounted MoreThreadsThanCPUs OutputNotKept QueuedBehindInitializer RestartsMultiply RetainedClaim
+            TopologyNeedsGate TopologyWithoutQueue UnsuitableSharedMemory
+        """,
     },
     "admission": {
         "error": """

@@ -42,7 +42,7 @@ class Framework:
 
     - `keys`: the axis of each option or setting, without leading dashes and with `_` for `-`. Besides the axes there are
       "global_batch" and "micro_batch".
-    - `anchors`: the keys that only this program has.
+    - `anchors`: the keys that only this program has. `programs`: the names of its scripts, whose other keys count too.
     - `divides`: axes whose product has to divide the number of ranks. `fills`: axes whose product has to be it; `rest` is
       the one of them that is worked out from the others if it is not set.
     - `needs`: an option without which the others have no effect.
@@ -55,6 +55,7 @@ class Framework:
     name: str
     keys: Mapping[str, str]
     anchors: frozenset[str]
+    programs: frozenset[str] = frozenset()
     divides: tuple[tuple[str, ...], ...] = ()
     fills: tuple[str, ...] = ()
     rest: str = ""
@@ -84,6 +85,9 @@ MEGATRON = Framework(
     name="Megatron-LM",
     keys={**_MODEL_PARALLEL, **_BATCH},
     anchors=frozenset(key for key in _MODEL_PARALLEL if "model" in key),
+    programs=frozenset(
+        f"pretrain_{name}.py" for name in ["gpt", "bert", "t5", "mamba", "hybrid", "vlm", "retro", "ict", "vision"]
+    ),
     divides=_MODEL_DIVIDES,
     order=_MODEL_ORDER,
     hides=frozenset(
@@ -203,10 +207,14 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The settings of a command line by key, and the index behind which there may be others that are not visible."""
+    """The settings of a command line by key, and the index behind which there may be others that are not visible.
+
+    `program` is the name of the script.
+    """
 
     settings: Mapping[str, Setting]
     hidden: int = 0
+    program: str = ""
 
 
 def read_arguments(words: Sequence[str]) -> Arguments:
@@ -228,7 +236,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
             found[override[1].replace("-", "_")] = Setting(word.lstrip("+"), _known(override[2]), index)
         elif "$" in word or "`" in word:
             hidden = index + 1
-    return Arguments(found, hidden)
+    return Arguments(found, hidden, words[0].rpartition("/")[2] if words else "")
 
 
 def _has_arguments(word: str) -> bool:
@@ -279,7 +287,8 @@ def divisions(arguments: Arguments, files: Mapping[str, Mapping[str, str]], laun
         if framework.launched != launcher:
             continue
         settings, complete = _merged(framework, arguments, files)
-        if framework.anchors.isdisjoint(settings) or not framework.hides.isdisjoint(arguments.settings):
+        its_own = arguments.program in framework.programs or not framework.anchors.isdisjoint(settings)
+        if not its_own or not framework.hides.isdisjoint(arguments.settings):
             continue
         if framework.needs and framework.needs not in arguments.settings and complete:
             continue

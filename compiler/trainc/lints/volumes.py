@@ -27,7 +27,7 @@ def volumes(job: TrainJob, info: Info) -> Iterator[Finding]:
         yield from _unused(job, info, pod_set)
         if pod_set.ancestor in _INITIALIZERS:
             yield from _unshared(job, info, pod_set)
-    yield from _templates(info)
+    yield from _templates(job, info)
 
 
 def _mounts(pod_set: PodSet) -> Iterator[Json]:
@@ -107,7 +107,7 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     yield Finding("InitializerVolumeNotShared", "warning", message, hint=hint, path=path, about=about)
 
 
-def _templates(info: Info) -> Iterator[Finding]:
+def _templates(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield findings about claims that JobSet creates: access from several nodes, and retention."""
     for i, j, template in _claim_templates(info):
         name = (template.get("metadata") or {}).get("name")
@@ -123,20 +123,29 @@ def _templates(info: Info) -> Iterator[Finding]:
         if policy.get("whenDeleted", "Delete") == "Delete" and _holds_output(info, str(name)):
             where = ("spec", "template", "spec", "volumeClaimPolicies", i)
             message = f"the claim {name!r} is deleted with the job, and the job writes its output there"
-            hint = "set retentionPolicy: {whenDeleted: Retain}, and compile with --name-hash: see RetainedClaim"
-            yield Finding("OutputDeletedWithJob", "info", message, hint=hint, path=where, about="runtime")
+            hint = (
+                f"copy the runtime (`trainc runtimes show {job.runtime_name}` prints a built-in one), set retentionPolicy: "
+                "{whenDeleted: Retain} in it, and compile with --name-hash (see RetainedClaim); or write to a claim of your own"
+            )
+            # An output that the TrainJob itself sets is one that its author wants to keep.
+            requested = (*(job.trainer.command or ()), *(job.trainer.args or ()))
+            chosen = bool(requested) and _holds_output(info, str(name), requested)
+            yield Finding(
+                "OutputDeletedWithJob", "warning" if chosen else "info", message, hint=hint, path=where, about="runtime"
+            )
 
 
-def _holds_output(info: Info, volume: str) -> bool:
+def _holds_output(info: Info, volume: str, words: Sequence[str] = ()) -> bool:
+    """Return whether a container writes its output to a volume: by its own command line, or by these `words`."""
     from trainc.lints.outputs import output_paths
 
     for pod_set in info.pod_sets:
         for container in pod_set.containers:
-            words = (*(info.command or container.command), *(info.args or container.fields.get("args", ())))
+            own = (*(info.command or container.command), *(info.args or container.fields.get("args", ())))
             mounts = [str(m.get("mountPath")) for m in container.mounts if m.get("name") == volume]
             if any(
                 path.startswith(mount.rstrip("/") + "/") or path == mount
-                for path in output_paths(words)
+                for path in output_paths(words or own)
                 for mount in mounts
             ):
                 return True

@@ -21,6 +21,7 @@ from trainc.kube.documents import Manifest
 from trainc.lints.registry import lint
 from trainc.pipeline.index import find_runtime, group_mismatch, not_stored
 from trainc.pipeline.lowering import has_several_pods, lower_job, prepare_once, without_unserved_initializers
+from trainc.pipeline.patches import at_patch
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import registry
 from trainc.plugins.plugin import ExtensionPoint
@@ -94,6 +95,8 @@ class Result:
 
     def place(self, finding: Finding) -> Diagnostic:
         """Return a finding about the TrainJob or its runtime as a diagnostic, with its position in that document."""
+        if finding.about == "runtime" and self.runtime and self.lowered and (patches := self.lowered.job.patches):
+            finding = at_patch(finding, self.lowered.info.template, self.runtime.data, patches)
         document = self.runtime if finding.about == "runtime" else self.job
         return (document or self.job).place(finding)
 

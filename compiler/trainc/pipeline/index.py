@@ -12,7 +12,7 @@ from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.names import RUNTIME_KINDS
 from trainc.options import Options
-from trainc.pipeline.valid_document import ValidDocument, check_document
+from trainc.pipeline.valid_document import ValidDocument, check_document, valid_part
 from trainc.project.dialects import DialectContext, dialect_context, is_trainer_document
 from trainc.reading.catalog import Catalog, NotFound
 from trainc.reading.document import Document
@@ -207,6 +207,7 @@ class InputIndex:
     - `catalog_misses` has, for each runtime that is not in the catalog either, what the catalog has instead.
     - `refused` are the keys of invalid runtimes, so that they are not also reported as missing.
     - `references` are the runtimeRefs of TrainJobs that were refused, so that a missing runtime is still reported.
+    - `parts` are what is valid of such TrainJobs, each with the names on the paths of what was refused.
     """
 
     jobs: tuple[ValidDocument, ...] = ()
@@ -218,6 +219,7 @@ class InputIndex:
     refused: frozenset[Key] = frozenset()
     references: tuple[tuple[Document, Mapping[str, Any]], ...] = ()
     dialect_context: DialectContext = field(default_factory=DialectContext)
+    parts: tuple[tuple[ValidDocument, frozenset[str]], ...] = ()
 
 
 def index_documents(
@@ -237,6 +239,7 @@ def index_documents(
     runtimes: dict[Key, ValidDocument] = {}
     refused: set[Key] = set()
     references: list[tuple[Document, Mapping[str, Any]]] = []
+    parts: list[tuple[ValidDocument, frozenset[str]]] = []
     if context is None:
         context = dialect_context(document.data for source in (documents, *sources) for document in source)
     for depth, source in enumerate((documents, *sources)):
@@ -250,7 +253,10 @@ def index_documents(
             if checked is None:
                 refused.add(_intended_key(document.data, options))
                 reference = check_reference(document.data, options.namespace) if depth == 0 else None
-                references += [(document, reference)] if reference else []
+                if reference:
+                    references.append((document, reference))
+                    part = valid_part(document, release, options)
+                    parts += [part] if part is not None else []
                 continue
             if checked.data["kind"] == "TrainJob":
                 if depth == 0:
@@ -266,6 +272,7 @@ def index_documents(
         refused=frozenset(refused),
         references=tuple(references),
         dialect_context=context,
+        parts=tuple(parts),
     )
 
 

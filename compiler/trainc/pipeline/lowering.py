@@ -12,7 +12,7 @@ from trainc.findings import Finding
 from trainc.ir import info as gang
 from trainc.ir.info import Container, Info, PodSet
 from trainc.ir.release import Release
-from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
+from trainc.ir.trainjob import NO_TRAINER, InitializerStep, Trainer, TrainJob
 from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.quantity import POD_LEVEL, pod_requests
@@ -46,8 +46,7 @@ def lower_job(document: Json) -> TrainJob:
         namespace=metadata.get("namespace", ""),
         runtime_name=reference["name"],
         runtime_kind=reference["kind"],
-        trainer=_trainer(spec.get("trainer") or {}),
-        has_trainer=spec.get("trainer") is not None,
+        trainer=NO_TRAINER if spec.get("trainer") is None else _trainer(spec["trainer"]),
         dataset=_step(initializer.get("dataset")),
         model=_step(initializer.get("model")),
         suspend=spec.get("suspend"),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.pod_refusals import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
-from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
+from trainc.findings.report import Report
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import NEWEST_RELEASE
@@ -39,6 +40,16 @@ def place_at_home(result: Result) -> list[Diagnostic]:
     return [result.home.place_built(finding) for finding in result.report.about_objects()]
 
 
+# Fields that decide how many processes a job has, and findings that would be about other numbers without them.
+_SIZES = frozenset(("numNodes", "numProcPerNode", "resourcesPerNode"))
+_BY_SIZE = frozenset(
+    (
+        *("RanksDoNotMeet", "TorchrunArgOverridesPolicy", "ParallelismMismatch", "BatchDoesNotDivide", "NoLauncher"),
+        *("TensorParallelAcrossNodes", "InvalidLauncherArguments", "TooManyNodes", "MultiNodeLoRA"),
+    )
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One compilation: how to compile, and the documents that are compiled, added by `with_input`.
@@ -46,8 +57,8 @@ class Session:
     `place` finds the lines of the input that set the fields of objects. It is injected because it needs the explainer,
     which the pipeline must not import. `rules` applies the severities that the user has configured; errors without which
     a job cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster` are the objects
-    of the cluster by which the API server admits pods, as far as they are known; None means that the caller judges only
-    what it applies itself, and a pod that would be refused is a warning.
+    of the cluster, as far as they are known; of two with the same name, that in the input counts. None means that the
+    caller judges only what it applies: refused pods are warnings then.
     """
 
     options: Options = Options()
@@ -57,11 +68,13 @@ class Session:
     judge: Judge | None = None
     cluster: Iterable[Json] | None = None
     index: InputIndex = InputIndex()
-    # The objects of `cluster` and of the input; of two with the same name, that of the input counts.
+    # The objects by which the API server admits pods, of the cluster and the input.
     around: ClusterObjects = field(default_factory=dict, compare=False, repr=False)
     # Work that sessions with other jobs share: the catalog's runtimes by name, and what `prepare` returned.
     shipped: Shipped = field(default_factory=dict, compare=False, repr=False)
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
+    # Jobs that only the judge refuses. Other checks of their objects still make sense.
+    denied: list[CompiledJob] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def release(self) -> Release:
@@ -70,20 +83,26 @@ class Session:
 
     def with_input(self, documents: Sequence[Document], runtime_sources: Sequence[Sequence[Document]] = ()) -> Session:
         """Return the session with an input. Runtimes are looked up in it, then in each source, then in the catalog."""
-        return self._with(index_documents(documents, runtime_sources, self.release.minor, self.options))
+        index = index_documents(documents, runtime_sources, self.release.minor, self.options)
+        around = objects_for_pods(chain(self.cluster or (), (document.data for document in index.others)))
+        return replace(self._with(index), around=around)
 
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """Return a copy of the session with the TrainJobs of `documents`, and their diagnostics, instead of its own."""
         indexed = index_documents(documents, (), self.release.minor, self.options, self.index.dialect_context)
-        return self._with(
-            replace(self.index, jobs=indexed.jobs, references=indexed.references, diagnostics=indexed.diagnostics)
+        index = replace(
+            self.index,
+            jobs=indexed.jobs,
+            references=indexed.references,
+            diagnostics=indexed.diagnostics,
+            parts=indexed.parts,
         )
+        return self._with(index)
 
     def _with(self, index: InputIndex) -> Session:
         if self.catalog is not None:
             index = with_catalog(index, self.catalog, self.release.minor, self.options, self.shipped)
-        around = objects_for_pods(chain(self.cluster or (), (document.data for document in index.others)))
-        return replace(self, index=index, around=around)
+        return replace(self, index=index)
 
     @property
     def jobs(self) -> Sequence[ValidDocument]:
@@ -93,33 +112,51 @@ class Session:
     def diagnostics(self) -> list[Diagnostic]:
         """Return the problems of the documents that are known before compilation.
 
-        They include missing runtimes of TrainJobs that were refused for other reasons.
+        They include missing runtimes of TrainJobs that were refused for other reasons, and what is wrong with the rest of
+        these jobs.
         """
         found = list(self.index.diagnostics)
         for document, reference in self.index.references:
             _, findings = find_runtime(reference, self.index, self.release)
             found += [document.place(finding) for finding in findings if finding.severity == "error"]
-        return self.rules(found, True)
+        return [*self.rules(found, True), *self._of_parts(found)]
+
+    def _of_parts(self, known: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+        """Yield the diagnostics of refused jobs that do not depend on what was refused in them."""
+        reported = {(diagnostic.code, diagnostic.source) for diagnostic in known}
+        for job, guessed in self.index.parts:
+            ignored = _BY_SIZE if not _SIZES.isdisjoint(guessed) else ()
+            for diagnostic in self.compile(job)[1]:
+                at_home = diagnostic.source is None or diagnostic.source.file == job.document.file
+                if at_home and diagnostic.code not in ignored and (diagnostic.code, diagnostic.source) not in reported:
+                    yield diagnostic
 
     def compile(self, job: ValidDocument, trace: Trace = SILENT) -> Outcome:
         """Compile one of the jobs. Return the compiled job, or None if it has errors, and its diagnostics."""
         result = compile_job(job, self, trace)
-        objects, report = result.objects, result.report
+        objects = result.objects
         if objects is not None:
-            judged = [*pod_refusals(objects.manifests, self.around, self.refused_pods)]
-            judged += self.judge(objects.manifests) if self.judge is not None else ()
-            report.add("judges", [replace(finding, about=label) for label, finding in judged])
+            self._judge(objects.manifests, result.report)
         diagnostics = self.placed(result)
-        if objects is None or has_errors(diagnostics):
+        if objects is None:
             return None, diagnostics
         metadata = job.data["metadata"]
         namespace, name, file = metadata.get("namespace", ""), metadata["name"], job.document.file
-        return CompiledJob(namespace, name, objects.manifests, objects.secrets, file), diagnostics
+        compiled = CompiledJob(namespace, name, objects.manifests, objects.secrets, file)
+        if not has_errors(diagnostics):
+            return compiled, diagnostics
+        by_judge = {finding.code for finding in result.report.findings if finding.stage == "policies"}
+        if all(diagnostic.code in by_judge for diagnostic in diagnostics if diagnostic.severity == "error"):
+            self.denied.append(compiled)
+        return None, diagnostics
 
-    @property
-    def refused_pods(self) -> Severity:
-        """The severity of a pod that the API server would refuse although it accepts its Job."""
-        return "error" if self.cluster is not None and self.options.semantics == "gitops" else "warning"
+    def _judge(self, manifests: Sequence[Manifest], report: Report) -> None:
+        """Add what the cluster would refuse of a job's objects, apart from JobSet's admission."""
+        is_error = self.cluster is not None and self.options.semantics == "gitops"
+        report.add("pods", pod_refusals(manifests, self.around, "error" if is_error else "warning"))
+        if self.judge is not None:
+            judged = self.judge(manifests)
+            report.add("policies", [replace(finding, about=label) for label, finding in judged])
 
     def refuses(self, result: Result) -> bool:
         """Return whether a job has errors so far that remain errors under the user's rules."""
@@ -165,7 +202,7 @@ class Session:
 
 
 def _without_hash(placed: list[Diagnostic], result: Result) -> list[Diagnostic]:
-    """Return findings about built objects under names without the hash, which would change with every edit."""
+    """Return findings about objects under names without the hash, which would change with every edit."""
     name = result.job.data["metadata"]["name"]
     built = () if result.objects is None else result.objects.manifests
     hashed = next((manifest["metadata"]["name"] for manifest in built if manifest["kind"] == "JobSet"), name)

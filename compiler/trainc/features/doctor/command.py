@@ -8,7 +8,8 @@ Examples:
   kubectl get nodes,crd,deployments,localqueues -A -o yaml > cluster.yaml
   trainc doctor --from cluster.yaml
 
-Exit code: 0 the jobs can run there, 1 something is missing or too old.
+Exit code: 0 the jobs can run there, 1 something is missing, too old or not
+running, or nothing shows whether it is there.
 """
 
 from __future__ import annotations
@@ -146,7 +147,8 @@ def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments,
     """Print a table for each environment, under its name if trainc.yaml defines any."""
     from trainc.features.doctor.comparison import compare, json_of, text_of
 
-    rows = {name: compare(answers.documents, each, answers.unanswered) for name, each in wanted.items()}
+    live = arguments.snapshot is None
+    rows = {name: compare(answers.documents, each, answers.unanswered, live=live) for name, each in wanted.items()}
     if arguments.format == "json":
         import json
 

@@ -136,7 +136,7 @@ def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -
             wrong = ()
         else:
             absent = [findings.missing_object(name, one) for one in missing_objects(plain, cluster.dump, created)]
-            refused = [findings.refused_pod(name, one) for _, one in pod_refusals([plain], cluster.for_pods, "error")]
+            refused = [findings.refused_pod(name, one) for one in pod_refusals([plain], cluster.for_pods, "error")]
             return replace(job, diagnostics=(*job.diagnostics, *absent), refused=tuple(refused))
     found = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
     return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=tuple(findings.refused_job(name, [found])))

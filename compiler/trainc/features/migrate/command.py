@@ -37,6 +37,8 @@ from trainc.reading.files import STDIN, TEMPLATE_SUFFIXES, Walk, shown_path
 from trainc.reading.yaml_reader import decode, encode, read_documents
 
 _NOT_MIGRATED = ("CannotMigrate",)
+# Objects of Kueue in a version that is migrated; no other command reads them as sources.
+_OF_KUEUE = b"kueue.x-k8s.io/v1beta1"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -118,7 +120,9 @@ def _texts(
             if file.endswith(TEMPLATE_SUFFIXES):
                 hint = "change it by hand; pipe the rendered template to `trainc migrate - --diff` to see what has to change"
                 diagnostics.append(_skipped(f"{shown_path(file)} is a template", hint, is_named=file == path))
-            elif (data := walk.read(file, streams.stdin)) is not None and not walk.skips(file, path, data):
+            elif (data := walk.read(file, streams.stdin)) is not None and (
+                _OF_KUEUE in data or not walk.skips(file, path, data)
+            ):
                 yield file, decode(data)
     overlays = map(shown_path, walk.overlays)
     diagnostics += (

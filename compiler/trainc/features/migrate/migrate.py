@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from trainc.features.migrate import kueue
 from trainc.features.migrate.newest import around_of, migrate_document
 from trainc.features.migrate.v1 import enclosing
 from trainc.features.migrate.v1.conversion import Converted, Into, convert
@@ -65,6 +66,7 @@ class Plan:
         known = list(documents)
         self._release, self._into, self._variables, self._rename = release, into, variables, rename
         self._around = around_of(known)
+        self._has_queues = any(map(kueue.is_old, known))
         self._names = {_key(d) for d in known if d.get("kind") == "TrainingRuntime"}
         self._job_names = {_key(document) for document in known}
         self._runtimes: dict[str, dict[str, Any]] = {}
@@ -80,11 +82,14 @@ class Plan:
         """Return what becomes of one of the documents."""
         if (known := self._outcomes.get(_identity(document))) is not None:
             return known
+        if kueue.is_old(document):
+            queue, findings = kueue.migrate_queue(document)
+            return Outcome((queue,), tuple(findings))
         newest = migrate_document(document, self._around)
         return Outcome((newest.data,), (*newest.findings, *findings_about(document)))
 
     def notes(self) -> list[str]:
-        """Return what is true of every job, to be said once."""
+        """Return what is true of all jobs and queues, to be said once."""
         moved = [job.converted for outcome in self._outcomes.values() for job in outcome.jobs if job.becomes]
         containers = {result.layout.job.kind.container for result in moved if result.layout is not None} - {""}
         notes = []
@@ -93,6 +98,8 @@ class Plan:
             notes.append(
                 f"the main container is now called node (in v1, {old}): update `kubectl logs -c {min(containers)}` and dashboards"
             )
+        if self._has_queues:
+            notes.append("Kueue serves v1beta2 since 0.15: update an older Kueue before you apply its objects")
         if any(result.counts for result in moved):
             notes.append("to resize a job, change its variables, such as WORLD_SIZE, together with numNodes")
         return notes

@@ -238,19 +238,27 @@ def _mark_staying(node: Node, value: Any) -> None:
 
 
 def _continued_keys(own: Mapping[str | int, Entry], value: Json) -> Iterator[tuple[str, Entry | None]]:
-    """Yield the keys of `value` with the entries that they continue: in the text's order, and then new ones.
+    """Yield the keys of `value` with the entries that they continue: in the text's order, with new ones in between.
 
-    A key that is gone continues under another name if a new key has its value.
+    An entry that is gone continues under a new key that has its value, or begins with its name.
     """
     new = {repr(value[key]): key for key in value if key not in own}
-    renamed: set[str] = set()
+    entries: dict[str, Entry] = {}
     for step, entry in own.items():
-        if step in value:
-            yield str(step), entry
-        elif (name := new.pop(repr(entry.value), None)) is not None:
-            renamed.add(name)
-            yield name, entry
-    yield from ((key, None) for key in value if key not in own and key not in renamed)
+        name = step if step in value else new.pop(repr(entry.value), None)
+        if name is None:
+            name = next((key for key in new.values() if key.startswith(str(step)) and key not in entries), None)
+        if name is not None:
+            entries[str(name)] = entry
+    followers: dict[str | None, list[str]] = {}
+    for before, key in zip((None, *value), value, strict=False):
+        if key not in entries:
+            followers.setdefault(before, []).append(key)
+    waiting = [*reversed(entries), *reversed(followers.get(None, ()))]
+    while waiting:
+        key = waiting.pop()
+        yield key, entries.get(key)
+        waiting += reversed(followers.get(key, ()))
 
 
 def _continued_items(entries: Sequence[Entry], value: Sequence[Any]) -> dict[int, Entry]:

@@ -20,6 +20,7 @@ MOST_DEPTH = 50
 _ASSIGNMENT = pattern(r"([A-Za-z_]\w*)(\+?)=(.*)", 16)
 # Builtins whose arguments may be assignments.
 DECLARING = frozenset(("export", "declare", "readonly", "local", "typeset"))
+_TESTS = frozenset((("[",), ("[[",), ("test",)))
 _ENDS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac"))
 _CLAUSES = {"if": "fi", "while": "done", "until": "done"}
 _SEPARATORS = frozenset(("\n", ";", ";;", ";&", ";;&", ")"))
@@ -79,13 +80,24 @@ def read_script(text: str) -> tuple[Item, ...]:
 
 
 def commands(items: tuple[Item, ...], *, sure: bool = True) -> Iterator[tuple[Command, bool]]:
-    """Yield every simple command and whether it always runs, meaning outside of conditions, loops and functions."""
+    """Yield every simple command and whether it always runs.
+
+    That is outside of conditions, loops and functions, and neither behind a test and `&&` nor behind `||`.
+    """
+    doubted = False
     for item in items:
+        here = sure and not doubted
         for stage in item.stages:
             if isinstance(stage, Command):
-                yield stage, sure
+                yield stage, here
             else:
-                yield from commands(stage.body, sure=sure and stage.kind in "{(")
+                yield from commands(stage.body, sure=here and stage.kind in "{(")
+        doubted = item.then == "||" or (item.then == "&&" and (doubted or is_test(item.stages[-1])))
+
+
+def is_test(stage: Stage) -> bool:
+    """Return whether a command only tests something."""
+    return isinstance(stage, Command) and stage.words[:1] in _TESTS
 
 
 class _Parser:

@@ -18,22 +18,10 @@ _LOW_RANK = ("model.lora_", "model.use_dora", "model.quantize_base")
 _DECIDES = "model.lora_attn_modules"
 _CONFIG = pattern(r"([a-z]+)[\w.]*/(\d+(?:\.\d+)?)B(?:_\w+)?")
 _SIZE = pattern(r"(?<![\d.])(\d+(?:\.\d+)?)b(?![a-z])")
+_LETTERS = pattern(r"[a-z]+")
 _FAMILIES = (
-    *(
-        "llama",
-        "qwen",
-        "mistral",
-        "mixtral",
-        "gemma",
-        "phi",
-        "falcon",
-        "bloom",
-        "deepseek",
-        "smollm",
-        "olmo",
-        "granite",
-    ),
-    *("gpt", "bert", "t5", "yi"),
+    *("llama", "qwen", "mistral", "mixtral", "gemma", "phi", "falcon", "bloom", "deepseek", "smollm", "olmo"),
+    *("granite", "gpt", "bert", "pythia", "stablelm", "starcoder", "internlm", "baichuan", "glm", "nemotron", "kimi"),
 )
 
 
@@ -122,7 +110,8 @@ def _other_model(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Findi
         return  # A model of one's own.
     name = str(source).rpartition("/")[2].lower()
     sizes = _SIZE.findall(name)
-    families = [family for family in _FAMILIES if family in name]
+    words_of_name = _LETTERS.findall(name)
+    families = [f for f in _FAMILIES if any(word.startswith(f) or word.endswith(f) for word in words_of_name)]
     if (sizes and expected[2] not in sizes) or (families and expected[1] not in families):
         message = f"{source} is downloaded, but the recipe's configuration {config} is for another model"
         hint = f"use the runtime of this model, or a model for {config.partition('_full')[0].partition('_lora')[0]}"
