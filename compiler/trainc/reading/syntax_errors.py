@@ -7,6 +7,7 @@ import re
 from yaml.error import MarkedYAMLError, YAMLError
 
 from trainc.findings import TEMPLATE_HINT, Diagnostic
+from trainc.findings.text import counted
 from trainc.reading.document import Chunk
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
@@ -76,7 +77,7 @@ def _between(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
 
 
 def _spaces(count: int) -> str:
-    return f"by {count} space{'' if count == 1 else 's'}" if count else "not at all,"
+    return f"by {counted(count, 'space')}" if count else "not at all,"
 
 
 def _too_deep(line: re.Match[str], above: str) -> MisplacedKey | None:

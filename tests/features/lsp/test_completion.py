@@ -61,6 +61,9 @@ def test_what_fits_is_offered(text: str, some: set[str], none: set[str], editor:
     [
         ("trainc.yaml", SETTINGS + "|", {"rules", "cluster", "environments", "delivery"}),
         ("trainc.yaml", SETTINGS + "delivery: |", {"argocd", "flux", "kubectl"}),
+        ("trainc.yaml", SETTINGS + "kubernetes: |", {"1.36", "1.37"}),
+        ("trainc.yaml", SETTINGS + "rules:\n  UnknownField: |", {"error", "ignore"}),
+        ("sweep.yaml", "apiVersion: trainc/v1alpha1\nkind: Sweep\n|", {"base", "parameters", "budget"}),
         ("trainc.yaml", SETTINGS + "environments:\n  prod:\n    |", {"overlay", "output"}),
         (
             "overlays/large/overlay.yaml",

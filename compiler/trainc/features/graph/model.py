@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from trainc.findings.text import counted
 from trainc.ir.commands.launcher import Launch
 from trainc.ir.commands.programs import base
 from trainc.ir.commands.started import CommandLine, read_command
@@ -140,11 +141,6 @@ class Graph:
 _TIMES = " \N{MULTIPLICATION SIGN} "
 
 
-def counted(count: int, noun: str) -> str:
-    """`1 pod`, `2,000 pods`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def total(graph: Graph) -> str:
     """The pods and devices of the whole job."""
     return ", ".join((counted(graph.pods, "pod"), *_devices(graph.accelerators)))
@@ -242,7 +238,7 @@ def _text(line: CommandLine, policy: str, env: Mapping[str, str | None], pods: i
     program = launch.launcher.name if launch is not None else _program(line)
     each, ranks = _counts(launch, policy, env, pods, devices)
     counts = [f"{each:,} process{'' if each == 1 else 'es'} per pod"] if each else []
-    counts += [f"{ranks:,} rank{'' if ranks == 1 else 's'}"] if ranks else []
+    counts += [counted(ranks, "rank")] if ranks else []
     return ", ".join([program, *counts])
 
 
@@ -403,7 +399,7 @@ def _by_file(config_map: Json, file: RendezvousFile, first_host: str) -> Iterato
     name, text = config_map["metadata"]["name"], config_map["data"].get(file.key)
     if text is not None and not file.port:
         hosts = text.count("\n")
-        yield Rendezvous(f"{hosts:,} host{'' if hosts == 1 else 's'}", f"{file.called or file.key} in {name}")
+        yield Rendezvous(counted(hosts, "host"), f"{file.called or file.key} in {name}")
     port = re.search(file.port, text or "") if file.port else None
     if port is not None and first_host:
         yield Rendezvous(f"{first_host}:{port[1]}", f"{file.called or file.key} in {name}")
