@@ -243,6 +243,11 @@ def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
     if conflict := _CONFLICT.search(chunk.text):
         hint = "keep one of the two versions, and remove the lines with <<<<<<<, ======= and >>>>>>>"
         return chunk.error("YAMLSyntax", conflict.start(), "this is an unresolved merge conflict", hint)
+    return _as_read(error, chunk)
+
+
+def _as_read(error: YAMLError, chunk: Chunk) -> Diagnostic:
+    """Say what the parser's message means, and where the cause is: often not where it noticed."""
     problem = error.problem or "" if isinstance(error, MarkedYAMLError) else ""
     reading = next((r for r in _READINGS if re.search(r.problem, problem)), _UNKNOWN)
     index = _index(error, reading.opening, chunk.text)
