@@ -130,12 +130,12 @@ def group(workers: int, leader: Json | None = None, *, gpus: int = 8, **annotati
     return job
 
 
-SLICES = {f"{PREFIX}slice-required-topology": HOST, f"{PREFIX}slice-size": "2"}
+SLICES: dict[str, Any] = {f"{PREFIX}slice-required-topology": HOST, f"{PREFIX}slice-size": "2"}
 LAYERS = {f"{PREFIX}slice-required-topology-constraints": f'[{{"topology": "{HOST}", "size": 2}}]'}
 
 
 @pytest.mark.parametrize("slices", [SLICES, LAYERS], ids=["one-level", "list"])
-def test_a_group_may_have_slices_since_0_20(slices: dict[str, str]) -> None:
+def test_a_group_may_have_slices_since_0_20(slices: dict[str, Any]) -> None:
     cluster = with_hosts(racks(r0=[9, 8]))
     job = group(4, gpus=4, **slices)
     found = answer(job, cluster, OLD)
@@ -227,7 +227,7 @@ def test_where_the_last_slice_goes(pods: int, size: int, nodes: Any, expected: d
 @pytest.mark.parametrize("kind", ["required", "preferred"])
 def test_the_last_slice_goes_into_the_requested_domain(kind: str) -> None:
     """Slices of nodes in one rack: five pods in slices of two need three nodes, the last with one pod only."""
-    job = sliced(5, 2, level=HOST, **{f"{PREFIX}{kind}-topology": RACK})
+    job = sliced(5, 2, level=HOST, **dict[str, Any]({f"{PREFIX}{kind}-topology": RACK}))
     cluster = with_hosts(racks(r1=[2, 2], r2=[2, 2, 1]))
     assert placed(job, cluster, NEW) == {"r2-0": 2, "r2-1": 2, "r2-2": 1}
     full = with_hosts(racks(r1=[2, 2], r2=[2, 1, 1]))
@@ -481,7 +481,7 @@ def test_kueue_0_20_places_what_can_be_placed(seed: int) -> None:
         cluster = racks(**{f"r{i}": sizes for i, sizes in enumerate(nodes)})
         hidden = on_rack and chance.random() < 0.5
         within = {f"{PREFIX}{kind}-topology": RACK} if kind else {}
-        grouped = {**within, f"{PREFIX}group-name": "g"} if leader else within
+        grouped: dict[str, Any] = {**within, f"{PREFIX}group-name": "g"} if leader else within
         job = sliced(pods, size, level=RACK if on_rack else HOST, **grouped)
         if leader:
             launcher = jobset(gpus=leader, annotations=grouped)["spec"]["replicatedJobs"][0]
