@@ -1,7 +1,8 @@
 """Measure `trainc.features.fits` and how its time grows: python -m benchmarks.fits.
 
-Uses 1,000 jobs, 50 ClusterQueues (half of them StrictFIFO) in ten cohorts, and 500 nodes with three topology levels;
-then a half and a quarter of each. Half of the jobs are placed on racks, and one in ten can never be admitted.
+Uses 1,000 jobs, 50 ClusterQueues (half of them StrictFIFO) in ten cohorts, 500 nodes with three topology levels, and two
+ResourceQuotas; then a half and a quarter of each. Half of the jobs are placed on racks, and one in ten can never be
+admitted.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def cluster(queues: int, nodes: int) -> list[Json]:
         _object("Topology", "racks", {"levels": levels}),
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}},
     ]
+    found += [_quota("devices", {"requests.nvidia.com/gpu": 4_000}), _quota("compute", {"cpu": 5_000, "pods": 5_000})]
     found += [_node(number) for number in range(nodes)]
     share = nodes * GPUS // queues
     for number in range(queues):
@@ -38,6 +40,11 @@ def cluster(queues: int, nodes: int) -> list[Json]:
 
 def _object(kind: str, name: str, spec: Json, **metadata: str) -> Json:
     return {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def _quota(name: str, hard: Json) -> Json:
+    metadata = {"name": name, "namespace": "team"}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}}
 
 
 def _node(number: int) -> Json:

@@ -41,10 +41,10 @@ class Explained:
 
 def explain_documents(documents: list[Document], options: Options) -> Explained:
     job = compile_one(Inputs(documents, [], []), None, options)
-    assert job.recorder.job is not None
-    assert job.recorder.runtime is not None
-    reported = explanation(job.recorder, options)
-    return Explained(reported, job.recorder.job.document.data, job.recorder.runtime.document.data)
+    result = job.recorder.result
+    assert result is not None
+    assert result.runtime is not None
+    return Explained(explanation(job.recorder), result.job.document.data, result.runtime.document.data)
 
 
 def explained(job: Json, *runtimes: Json, release: str = "2.3", semantics: Any = "gitops", **options: Any) -> Explained:

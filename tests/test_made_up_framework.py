@@ -47,7 +47,7 @@ from trainc.plugins.plugin import Passes
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Sizes the trainer and tells its container where the head is."""
-    info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
+    info = info.with_trainer_count(job.trainer.num_nodes)
     injected = (
         literal("RAY_HEAD", master_host(job, info)),
         literal("RAY_PORT", names.TRAINER_PORT),
@@ -90,7 +90,7 @@ from trainc.ir.trainjob import TrainJob
 
 def one_node(job: TrainJob, info: Info) -> Iterator[Finding]:
     """A warning for a head without workers."""
-    if job.trainer is not None and job.trainer.num_nodes == 1:
+    if job.trainer.num_nodes == 1:
         path = ("spec", "trainer", "numNodes")
         yield Finding("RayAlone", "warning", "the head has no workers", "ask for 2 nodes or more", path)
 '''

@@ -215,14 +215,31 @@ def test_sweeps_and_notebooks_need_no_extra(python: Path, tmp_path: Path) -> Non
     assert "pip install 'trainc[kubeflow]'" in done.stdout
 
 
-def test_policies_need_an_extra_and_say_so(python: Path, tmp_path: Path) -> None:
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: a}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE], resources: [jobsets]}]
+  validations: [{expression: "EXPRESSION"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: a}
+spec: {policyName: a, validationActions: [Deny]}
+"""
+
+
+@pytest.mark.parametrize(("expression", "code"), [("1 > 2", "PolicyDenied"), ("'a'.matches('b')", "PolicyNeedsExtra")])
+def test_policies_need_an_extra_for_regular_expressions_only(
+    python: Path, tmp_path: Path, expression: str, code: str
+) -> None:
     (tmp_path / "policies").mkdir()
-    policy = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: a}\n"
-    spec = "spec: {matchConstraints: {resourceRules: []}, validations: [{expression: 'true'}]}\n"
-    (tmp_path / "policies" / "policy.yaml").write_text(policy + spec)
+    (tmp_path / "policies" / "policy.yaml").write_text(POLICY.replace("EXPRESSION", expression))
     (tmp_path / "trainc.yaml").write_text("policies: [policies]\nrelease: '2.3'\n")
     shutil.copy(JOB, tmp_path / "job.yaml")
     done = run(python, tmp_path, "check", "job.yaml")
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
-    assert "error[PolicyNeedsExtra]" in done.stderr
-    assert "trainc[policy]" in done.stderr
+    assert f"error[{code}]" in done.stderr
+    assert ("pip install google-re2" in done.stderr) == (code == "PolicyNeedsExtra")

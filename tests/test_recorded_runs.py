@@ -13,16 +13,17 @@ import pytest
 from trainc import CompileError, Diagnostic, Options, compile_paths
 
 VECTORS = Path(os.environ.get("TRAINC_VECTORS", Path(__file__).parents[2] / "shared" / "vectors"))
-RUNS = VECTORS / "runs.jsonl.gz"
+RUNS = [VECTORS / name for name in ("runs.jsonl.gz", "runs2.jsonl.gz") if (VECTORS / name).is_file()]
 _RANK = {"info": 0, "warning": 1, "error": 2}
-pytestmark = [pytest.mark.conformance, pytest.mark.skipif(not RUNS.is_file(), reason=f"there is no {RUNS}")]
+pytestmark = [pytest.mark.conformance, pytest.mark.skipif(not RUNS, reason=f"there are no runs in {VECTORS}")]
 
 
 def cases() -> list[dict[str, Any]]:
-    if not RUNS.is_file():
-        return []
-    with gzip.open(RUNS, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+    found = []
+    for path in RUNS:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            found += [json.loads(line) for line in lines]
+    return found
 
 
 def diagnostics(case: dict[str, Any], folder: Path) -> list[Diagnostic]:

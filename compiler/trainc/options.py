@@ -1,8 +1,8 @@
-"""The compile options, as one frozen value."""
+"""The compile options, as one frozen value, and the table of how users set each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 from trainc.kube.names import (
@@ -13,7 +13,7 @@ from trainc.kube.names import (
     is_dns1123_subdomain,
     length,
 )
-from trainc.kube.releases import normalize_kubernetes, normalize_release
+from trainc.kube.releases import DEFAULT_KUBERNETES, KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.kube.sync_options import normalize_sync_options
 from trainc.startup.records import dataclass, field
 
@@ -97,19 +97,10 @@ class Options:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        if self.release is not None:
-            object.__setattr__(self, "release", normalize_release(self.release))
-        if self.kubernetes is not None:
-            object.__setattr__(self, "kubernetes", normalize_kubernetes(self.kubernetes))
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose {' or '.join(choices)}")
-        if self.namespace is not None:
-            checked_namespace(self.namespace)
-        if self.keygen_image is not None:
-            checked_image(self.keygen_image)
-        checked_cluster_domain(self.cluster_domain)
-        object.__setattr__(self, "plugins", tuple(self.plugins))
+        for setting in SETTINGS:
+            value = getattr(self, setting.name)
+            if value is not None:
+                object.__setattr__(self, setting.name, setting.checked(value))
         object.__setattr__(self, "sync_options", normalize_sync_options(self.sync_options, self.delivery))
 
 
@@ -127,9 +118,140 @@ def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    "semantics": get_args(Semantics),
-    "secrets": get_args(SecretsMode),
-    "delivery": get_args(Delivery),
-    "gang": get_args(Gang),
-}
+Place: TypeAlias = Literal["trainc.yaml", "Overlay", "Argo CD"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How users set one field of `Options`: a flag, a key of trainc.yaml and overlays, and a parameter of Argo CD.
+
+    `about` describes it in the help, in schemas and the reference, and in Argo CD. `words` are the allowed values;
+    with a `check`, which returns the normal form of a value or raises ValueError, other spellings of them are allowed
+    too. `not_in` lists the places where it cannot be set, and `topic` is the page of `trainc help` that explains the
+    flag, or empty if the help of each command does.
+    """
+
+    name: str
+    about: str
+    topic: Literal["", "input", "delivery"]
+    kind: Literal["text", "truth", "list"] = "text"
+    words: tuple[str, ...] = ()
+    check: Callable[[str], str] | None = None
+    metavar: str | None = None
+    not_in: tuple[Place, ...] = ()
+
+    @property
+    def flag(self) -> str:
+        """The option of the command line; one that may be repeated is in the singular: `--sync-option`."""
+        return f"--{self.parameter.removesuffix('s') if self.kind == 'list' else self.parameter}"
+
+    @property
+    def key(self) -> str:
+        """The key in trainc.yaml and overlays: `syncOptions`."""
+        first, *others = self.name.split("_")
+        return first + "".join(word.capitalize() for word in others)
+
+    @property
+    def parameter(self) -> str:
+        """The parameter of an Argo CD Application: `sync-options`."""
+        return self.name.replace("_", "-")
+
+    def checked(self, value: Any) -> Any:
+        """Return the normal form of a value. Raises ValueError if it is not allowed."""
+        if self.kind == "list":
+            return tuple(value)
+        if self.check is not None:
+            return self.check(value)
+        if self.words and value not in self.words:
+            raise ValueError(f"unknown {self.name} {value!r}; choose {' or '.join(self.words)}")
+        return value
+
+
+def settings_in(place: Place) -> tuple[Setting, ...]:
+    """Return the settings that can be set in a place."""
+    return tuple(setting for setting in SETTINGS if place not in setting.not_in)
+
+
+# A compile option is a field of `Options` and a row here. Everything that sets, checks or describes it is made from them.
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "release",
+        f"Trainer release to compile for: {', '.join(RELEASES)}",
+        "",
+        words=RELEASES,
+        check=normalize_release,
+        metavar="MINOR",
+    ),
+    Setting(
+        "namespace",
+        "namespace for documents that set none",
+        "",
+        check=checked_namespace,
+        metavar="NAME",
+        not_in=("trainc.yaml", "Overlay"),
+    ),
+    Setting(
+        "semantics",
+        "what to compile: gitops (what belongs in git) or controller (exactly what Trainer's controller would create)",
+        "input",
+        words=get_args(Semantics),
+    ),
+    Setting(
+        "kubernetes",
+        f"Kubernetes minor of the cluster: {', '.join(KUBERNETES)} ({DEFAULT_KUBERNETES} if not set)",
+        "input",
+        words=KUBERNETES,
+        check=normalize_kubernetes,
+        metavar="MINOR",
+    ),
+    Setting(
+        "gang",
+        "what schedules the pods of a gang together: runtime (the scheduler in the runtime's podGroupPolicy) or workload "
+        "(Kubernetes 1.37 itself)",
+        "input",
+        words=get_args(Gang),
+    ),
+    Setting(
+        "plugins",
+        "plugins from other installed packages, by name",
+        "input",
+        "list",
+        metavar="NAME",
+        not_in=("Overlay", "Argo CD"),
+    ),
+    Setting("delivery", "tool that applies the output", "delivery", words=get_args(Delivery), not_in=("Argo CD",)),
+    Setting(
+        "sync_options",
+        "sync options of Argo CD or Flux for each job; see `trainc help sync-options`",
+        "delivery",
+        "list",
+        metavar="NAME",
+    ),
+    Setting(
+        "secrets",
+        "where the SSH keys that MPI pods mount come from; trainc never writes a key",
+        "delivery",
+        words=get_args(SecretsMode),
+    ),
+    Setting(
+        "keygen_image",
+        "image of the Job that generates the keys, if secrets is presync-job",
+        "delivery",
+        check=checked_image,
+        metavar="IMAGE",
+    ),
+    Setting(
+        "name_hash",
+        "append a content hash to job names, so that a changed job is a new job",
+        "delivery",
+        "truth",
+    ),
+    Setting(
+        "cluster_domain",
+        "DNS domain of the cluster",
+        "delivery",
+        check=checked_cluster_domain,
+        metavar="DOMAIN",
+        not_in=("trainc.yaml", "Overlay"),
+    ),
+)

@@ -111,3 +111,21 @@ def test_nothing_to_do_is_an_error(command: str) -> None:
     assert result.status == 1
     assert "error[NoTrainJob] no TrainJob found in chart" in result.stderr
     assert run(command, "chart", "--allow-empty").status == 0
+
+
+@pytest.mark.parametrize("version", ["scheduling.k8s.io/v1alpha2", "scheduling.x-k8s.io/v1alpha1"])
+def test_the_group_of_a_jobset_is_found_in_a_file_of_its_own(version: str) -> None:
+    gang = "  podGroupPolicy: {coscheduling: {}}\n  template: {spec: {replicatedJobs: [{name: node, template: "
+    gang += "{metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: "
+    gang += "{containers: [{name: node, image: 'a:1', command: [a]}]}}}}}]}}\n"
+    write("ganged.yaml", JOB.replace("torch-distributed", "r, kind: TrainingRuntime") + "---\n")
+    runtime = (
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainingRuntime\nmetadata: {name: r, namespace: team-a}\n"
+    )
+    write("ganged.yaml", Path("ganged.yaml").read_text() + f"{runtime}spec:\n{gang}")
+    group, jobset = run("build", "ganged.yaml").stdout.split("---\n")
+    write("out/group.yaml", group.replace("scheduling.x-k8s.io/v1alpha1", version))
+    write("out/jobset.yaml", jobset)
+    assert "StaleGroup" not in run("check", "out").stderr
+    Path("out/group.yaml").unlink()
+    assert "StaleGroup" in run("check", "out").stderr

@@ -110,3 +110,91 @@ def test_what_cannot_be_migrated_says_why_and_stays(version: str, kind: str, wha
     report = run("migrate", "--report", str(path))
     assert report.status == 1
     assert "1 that cannot be migrated" in report.stdout
+
+
+INSIDE = """\
+apiVersion: {group}
+kind: {kind}
+metadata: {{name: outer}}
+spec:
+  {field}:
+    apiVersion: {api}
+    kind: {job}
+    metadata: {{name: inner}}
+"""
+
+
+@pytest.mark.parametrize("command", ["build", "check"])
+def test_v1_jobs_inside_other_documents_are_named_with_their_paths(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "tune.yaml"
+    names = {"group": "kubeflow.org/v1beta1", "kind": "Experiment", "field": "trial", "job": "PyTorchJob"}
+    path.write_text(INSIDE.format(api="kubeflow.org/v1", **names), encoding="utf-8")
+    for argument in (tmp_path, path):
+        result = run(command, str(argument))
+        assert result.status == 1
+        assert (
+            f"{path}:5:3: error[LegacyTrainingJob] spec.trial: the PyTorchJob inside this Experiment" in result.stderr
+        )
+        assert "NoTrainJob" not in result.stderr
+    report = run("migrate", "--report", str(tmp_path))
+    assert report.status == 1
+    assert "PyTorchJob in Experiment outer" in report.stdout
+
+
+@pytest.mark.parametrize(
+    ("api", "job"), [("trainer.kubeflow.org/v1alpha1", "TrainJob"), ("jobset.x-k8s.io/v1alpha2", "JobSet")]
+)
+def test_other_jobs_inside_other_documents_are_said_not_to_be_checked(api: str, job: str, tmp_path: Path) -> None:
+    names = {"group": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper", "field": "template"}
+    (tmp_path / "wrapped.yaml").write_text(INSIDE.format(api=api, job=job, **names), encoding="utf-8")
+    (tmp_path / "new.yaml").write_text(TRAINJOB, encoding="utf-8")
+    result = run("check", str(tmp_path))
+    assert result.status == 0
+    assert (
+        f"info[SkippedDocument] spec.template: the {job} inside this AppWrapper is neither compiled nor checked"
+        in result.stderr
+    )
+
+
+def test_a_document_that_encloses_no_job_of_ours_is_counted_as_before(tmp_path: Path) -> None:
+    names = {"group": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper", "field": "template"}
+    text = INSIDE.format(api="batch/v1", job="Job", **names) + "# Not for kubeflow.org.\n"
+    (tmp_path / "wrapped.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "new.yaml").write_text(TRAINJOB, encoding="utf-8")
+    assert "skipped 1 document of other kinds" in run("check", str(tmp_path)).stderr
+
+
+def test_rename_writes_a_name_that_fits_and_that_no_other_job_has(folder: Path) -> None:
+    text = (folder / "old.yaml").read_text(encoding="utf-8")
+    (folder / "old.yaml").unlink()
+    long = f"{'a' * 45}-{'b' * 15}"
+    for number, name in enumerate((f"{long}-c", f"{long}-d")):
+        (folder / f"{number}.yaml").write_text(text.replace("name: digits\n", f"name: {name}\n"), encoding="utf-8")
+    refused = run("migrate", str(folder))
+    assert refused.status == 1
+    assert f"call the job {'a' * 45}, or another name of at most 51 characters; --rename does that" in refused.stderr
+    result = run("migrate", "--rename", str(folder))
+    assert result.status == 0
+    assert f"the job {long}-c is now called {'a' * 45}: the names of its pods would be too long" in result.stderr
+    assert f"name: {'a' * 45}\n" in (folder / "0.yaml").read_text(encoding="utf-8")
+    assert f"name: {'a' * 43}-2\n" in (folder / "1.yaml").read_text(encoding="utf-8")
+    assert run("check", str(folder)).status == 0
+
+
+def test_what_is_true_of_every_job_is_said_once(folder: Path) -> None:
+    text = (folder / "old.yaml").read_text(encoding="utf-8")
+    (folder / "z.yaml").write_text(text.replace("name: digits\n", "name: letters\n"), encoding="utf-8")
+    for result in (run("migrate", "--report", str(folder)).stdout, run("migrate", str(folder)).stderr):
+        assert result.count("note: the main container is now called node (in v1, pytorch)") == 1
+        assert result.count("note: to resize a job") == 1
+    assert "now called node" not in run("migrate", str(folder)).stderr
+
+
+def test_a_report_does_not_say_that_there_are_no_jobs_in_what_it_could_not_read(tmp_path: Path) -> None:
+    (tmp_path / "broken.yaml").write_text("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nspec: [\n", encoding="utf-8")
+    result = run("migrate", "--report", str(tmp_path))
+    assert (result.status, result.stdout) == (
+        1,
+        "No Training Operator v1 jobs found in the files that could be read.\n",
+    )
+    assert "YAMLSyntax" in result.stderr

@@ -127,13 +127,16 @@ def test_an_error_that_would_leave_a_hole_in_the_output_stays_one() -> None:
     [
         ("{UnknownFeild: ignore}", "rules.UnknownFeild: there is no diagnostic UnknownFeild"),
         ("{UnknownFeild: ignore}", "help: did you mean UnknownField"),
-        ("{UnknownField: off}", "False is not a level\n"),
-        ("{UnknownField: quiet}", "help: use error, warning, info or ignore"),
-        ("{UnknownField: {level: info, why: x}}", "rules.UnknownField.why: a rule has a level and a reason"),
-        ("{UnknownField: {level: ignore, reason: 1}}", "rules.UnknownField.reason: 1 is not a string"),
-        ("{'jobs/**': ignore}", "rules for a path must be a mapping"),
+        ("{UnknownField: off}", "help: write error, warning, info or ignore\n"),
+        ("{UnknownField: quiet}", "help: use 'error' or 'warning' or 'info' or 'ignore'"),
+        ("{UnknownField: {level: info, why: x}}", "rules.UnknownField.why: trainc.yaml has no field why here"),
+        (
+            "{UnknownField: {level: ignore, reason: 1}}",
+            "rules.UnknownField.reason: expected a string, got the number 1",
+        ),
+        ("{'jobs/**': ignore}", "expected a mapping, got the string 'ignore'"),
         ("{'jobs/**': {Nothing: info}}", "there is no diagnostic Nothing"),
-        ("[UnknownField]", "rules: rules must be a mapping"),
+        ("[UnknownField]", "rules: expected a mapping, got a list"),
     ],
 )
 def test_what_is_wrong_with_rules_is_reported_at_its_place(rules: str, expected: str) -> None:

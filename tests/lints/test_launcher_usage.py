@@ -42,7 +42,8 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "a range with a dash": (["torchrun", "--nnodes=2-4", "t.py"], "a range such as 2:4"),
     "a range from more to less": (["torchrun", "--nnodes=4:2", "t.py"], "is not a number of nodes"),
     "a port that there is not": (["torchrun", "--master_port=99999", "t.py"], "is not a port"),
-    "restarts in words": (["torchrun", "--max_restarts=three", "t.py"], "is not an integer"),
+    "restarts in words": (["torchrun", "--max_restarts=three", "t.py"], "is not a number of times"),
+    "fewer than no restarts": (["torchrun", "--max_restarts=-1", "t.py"], "is not a number of times"),
     "a start method": (["torchrun", "--start_method=thread", "t.py"], "is not one of spawn, fork"),
     "a backend of process groups": (["torchrun", "--rdzv_backend=nccl", "t.py"], "is not a rendezvous backend"),
     "a misspelt backend": (["torchrun", "--rdzv_backend=c10", "t.py"], "is not a rendezvous backend"),
@@ -82,6 +83,12 @@ REFUSED: dict[str, tuple[list[str], str]] = {
         "or run lora_finetune_distributed",
     ),
     "a misspelt option of tune": ([*TUNE, "--nporc_per_node=2", "lora_finetune_distributed", *CONFIG], "did you mean"),
+    "a recipe without a configuration": ([*TUNE, "--nproc_per_node=2", "full_finetune_distributed"], "needs --config"),
+    "a configuration in one word": (
+        [*TUNE, "--nproc_per_node=2", "full_finetune_distributed", "--config=llama3_2/1B_full"],
+        "write two words: --config llama3_2/1B_full",
+    ),
+    "a misspelt recipe": ([*TUNE, "--nproc_per_node=2", "full_finetune_distributd", *CONFIG], "tune has no recipe"),
     "tune without a recipe": ([*TUNE, "--nproc_per_node=2"], "has no recipe"),
 }
 
@@ -165,6 +172,12 @@ def test_a_launcher_under_a_condition_is_a_warning() -> None:
 def test_a_launcher_is_reported_once_at_its_first_mistake() -> None:
     (found,) = reported(training(["torchrun", "--nporc_per_node=8", "--rdzv_backend=nccl"]))
     assert found.path == "spec.trainer.command[1]"
+
+
+@pytest.mark.parametrize("command", [["python", "~/t.py"], ["~/bin/train"], ["bash", "~/run.sh"]])
+def test_a_home_folder_needs_a_shell(command: list[str]) -> None:
+    assert ("error", "CommandCannotStart") in findings(training(command))
+    assert ("error", "CommandCannotStart") not in findings(training(" ".join(command)))
 
 
 @pytest.mark.parametrize("name", ["sbatch", "/usr/bin/qsub"])

@@ -102,3 +102,13 @@ def test_a_group_that_was_changed_after_compiling_is_noticed(kind: str, path: An
         place = place[step]
     place[path[-1]] = value
     assert gang_findings(list(objects.values())) == ({code} if code else set())
+
+
+@pytest.mark.parametrize("kind", ["torch", "own gang"])
+def test_a_jobset_that_no_trainjob_made_may_join_groups_that_something_else_makes(kind: str) -> None:
+    manifests = json.loads(json.dumps(rendered("torch"))) if kind == "torch" else list(own_gang().values())
+    (jobset,) = (m for m in manifests if m["kind"] == "JobSet")
+    assert {f.code for f in lint_rendered(jobset, [jobset], Options())} == {"StaleGroup"}
+    for replicated in jobset["spec"]["replicatedJobs"]:
+        replicated["template"].pop("metadata", None)
+    assert list(lint_rendered(jobset, [jobset], Options())) == []

@@ -21,7 +21,7 @@ BARE = {"name": "node"}
 def tried(*documents: dict[str, Any], release: str = "2.3", **options: Any) -> list[list[Diagnostic]]:
     return list(
         check_unused_runtimes(
-            Session.of([Document.of(d) for d in documents], (), Options(release=release, **options), None, place)
+            Session(Options(release=release, **options), place=place).with_input([Document.of(d) for d in documents])
         )
     )
 

@@ -140,6 +140,15 @@ def test_two_gpu_resources_are_refused_where_auto_has_to_count_them() -> None:
     compiled(trainjob({"numProcPerNode": 2}), in_runtime)
 
 
+def test_a_misspelt_gpu_is_taken_for_what_the_runtime_calls_it() -> None:
+    in_runtime = runtime(job(containers=[container(resources={"limits": {"nvidia.com/gpu": 1}})]), policy=TORCH)
+    (error,) = refused(trainjob({"resourcesPerNode": {"limits": {"nvidia.com/gpus": 2}}}), in_runtime)
+    assert (error.code, error.path) == ("AmbiguousGPU", 'spec.trainer.resourcesPerNode.limits["nvidia.com/gpus"]')
+    assert error.hint == "did you mean nvidia.com/gpu? the runtime has it; write nvidia.com/gpu: 2"
+    (error,) = refused(trainjob({"resourcesPerNode": {"limits": {"amd.com/gpu": 2}}}), in_runtime)
+    assert error.path == "spec.trainer.resourcesPerNode.limits"
+
+
 def test_2_0_gives_every_job_of_the_trainer_step_the_first_ones_count() -> None:
     rt = runtime(job(), job("again", "trainer", [container("c")]), policy={"numNodes": 3, "torch": {}})
     assert LABEL in rt["spec"]["template"]["spec"]["replicatedJobs"][1]["template"]["metadata"]["labels"]

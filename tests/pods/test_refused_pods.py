@@ -388,6 +388,18 @@ OF_GOLD = {
             [(EXCEEDS, f"{REQUESTS}.cpu")],
             id="overhead counts",
         ),
+        pytest.param(
+            {"runtimeClassName": "kata", **sized({"cpu": 1})},
+            [quota({"cpu": 1}), runtime_class("kata", overhead={"podFixed": {"cpu": "250m"}})],
+            [(EXCEEDS, f"{REQUESTS}.cpu")],
+            id="also the overhead that the class adds",
+        ),
+        pytest.param(
+            {"runtimeClassName": "plain", **sized({"cpu": 1})},
+            [quota({"cpu": 1}), runtime_class("plain")],
+            [],
+            id="or not",
+        ),
     ],
 )
 def test_a_resource_quota(pod: Json, objects: list[Json], expected: list[tuple[str, str]]) -> None:

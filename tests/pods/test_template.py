@@ -10,6 +10,8 @@ from pod_templates import found, in_pod, template
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
+DEVICE = [{"name": "claim", "devicePath": "/dev/x"}]
+
 
 def node_affinity(**requirement: Any) -> dict[str, Any]:
     term = {"matchExpressions": [{"key": "zone", **requirement}]}
@@ -197,6 +199,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "securityContext.sysctls[0].name",
     ),
     "own users must be equal": ({"hostUsers": False, "hostNetwork": True}, "ConflictingFields", "hostNetwork"),
+    "relabelling by mount option, which is off until 1.37": (
+        {"securityContext": {"seLinuxChangePolicy": "MountOption"}},
+        "UnsupportedValue",
+        "securityContext.seLinuxChangePolicy",
+    ),
+    "a block device in a user namespace": (
+        {"hostUsers": False, "containers": [{"name": "n", "image": "x", "volumeDevices": DEVICE}]},
+        "ConflictingFields",
+        "containers[0].volumeDevices",
+    ),
     "one process namespace too many": (
         {"hostPID": True, "shareProcessNamespace": True},
         "ConflictingFields",
@@ -261,6 +273,8 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "an absolute search domain": {"dnsConfig": {"searches": ["a_b.svc.", "."]}},
     "IPv6": {"dnsConfig": {"nameservers": ["2001:db8::1"]}},
     "a Windows pod": {"os": {"name": "windows"}},
+    "relabelling of every file": {"securityContext": {"seLinuxChangePolicy": "Recursive"}},
+    "a block device without a user namespace": {"containers": [{"name": "n", "image": "x", "volumeDevices": DEVICE}]},
     "an empty service account": {"serviceAccountName": ""},
     "a limit of the pod alone": {"resources": {"limits": {"cpu": 8, "memory": "64Gi"}}},
 }

@@ -26,6 +26,7 @@ def file_of(kind: str, path: str) -> dict[str, Any]:
 PATH = "ephemeral.volumeClaimTemplate.spec"
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "two sources": ({"emptyDir": {}, "secret": {"secretName": "s"}}, "TwoVolumeSources", ""),
+    "a medium that no kubelet has": ({"emptyDir": {"medium": "memory"}}, "UnsupportedValue", "emptyDir.medium"),
     "less than nothing": ({"emptyDir": {"sizeLimit": "-1Gi"}}, "OutOfRange", "emptyDir.sizeLimit"),
     "no path on the host": ({"hostPath": {"path": ""}}, "MissingRequired", "hostPath.path"),
     "a path that goes up": ({"hostPath": {"path": "/a/../b"}}, "InvalidPath", "hostPath.path"),
@@ -140,7 +141,8 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "nothing, which becomes an emptyDir": {},
     "a source that is null": {"emptyDir": {}, "secret": None},
     "a claim that none can be called, which nobody looks at": {"persistentVolumeClaim": {"claimName": "My_PVC"}},
-    "an unknown medium, which only the kubelet refuses": {"emptyDir": {"medium": "memory"}},
+    "memory": {"emptyDir": {"medium": "Memory"}},
+    "huge pages of one size": {"emptyDir": {"medium": "HugePages-2Mi"}},
     "a driver with capitals": {"csi": {"driver": "S3.example.com"}},
     "an image without a reference, which a later patch may add": {"image": {"pullPolicy": "Always"}},
     "a claim": ephemeral(),

@@ -73,3 +73,26 @@ def test_an_ellipsis_elsewhere_is_not_blamed() -> None:
     _, [error] = read("command: |\n  def f():\n    ...\nname: [x\n")
     assert "ellipsis" not in error.hint
     assert str(error.source) == "jobs.yaml:4:7"
+
+
+CONFLICT = """\
+metadata:
+<<<<<<< HEAD
+  name: x
+=======
+  name: y
+>>>>>>> other
+"""
+
+
+@pytest.mark.parametrize("text", [CONFLICT, CONFLICT.replace("  name", "\tname"), f"spec: 1\n{CONFLICT}"])
+def test_a_merge_conflict_is_named_as_such(text: str) -> None:
+    _, [error] = read(text)
+    assert error.message == "this is an unresolved merge conflict"
+    assert error.source is not None
+    assert text.splitlines()[error.source.line - 1] == "<<<<<<< HEAD"
+
+
+def test_arrows_in_a_text_are_not_a_merge_conflict() -> None:
+    _, [error] = read("command: |\n  <<<<<<< HEAD\nname: [x\n")
+    assert "conflict" not in error.message

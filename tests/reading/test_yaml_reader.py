@@ -129,9 +129,11 @@ def test_errors_of_all_documents_are_reported_together() -> None:
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        ("image: {{ .Values.image }}", "template"),
-        ("{{ if .Values.on }}", "template"),
-        ("{% if on %}", "template"),
+        ("image: {{ .Values.image }}", "helm template CHART"),
+        ("{{ if .Values.on }}", "helm template CHART"),
+        ("{{ image }}", "rename the file to jobs.yaml.j2"),
+        ("{% if on %}", "rename the file to jobs.yaml.j2"),
+        ("$IMAGE_AND_MORE", "envsubst < jobs.yaml"),
         ("@image", "quotes"),
     ],
 )

@@ -78,6 +78,58 @@ def test_a_hint_says_what_was_meant(document: Json, release: str, path: str, hin
     assert hint in finding.hint
 
 
+@pytest.mark.parametrize(
+    ("document", "path", "hint"),
+    [
+        (trainjob({"resourceClaimsPerNode": []}), "spec.trainer.resourceClaimsPerNode", "resourceClaimTemplateName"),
+        (trainjob({"nodeGroups": []}), "spec.trainer.nodeGroups", "numNodes"),
+        (trainjob(runPolicy={}), "spec.runPolicy", "activeDeadlineSeconds"),
+        (trainjob(failurePolicy={}), "spec.failurePolicy", "failurePolicy: {"),
+        (trainjob(ttlSecondsAfterFinished=9), "spec.ttlSecondsAfterFinished", "`template: {spec: {ttlSecondsAfter"),
+        (runtime(policy={"mpi": {"launcher": {}}}), "spec.mlPolicy.mpi.launcher", "numNodes"),
+        (runtime(scheduling={}), "spec.template.spec.scheduling", "--gang workload"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_field_on_its_way_is_not_a_typo(document: Json, path: str, hint: str) -> None:
+    (finding,) = [f for f in findings(document) if f.code == "UnknownField"]
+    assert format_path(finding.path) == path
+    assert "planned for a later" in finding.message
+    assert hint in finding.hint
+    assert "did you mean" not in finding.hint
+
+
+def test_a_field_that_is_on_its_way_nowhere_is_still_explained() -> None:
+    (finding,) = findings(trainjob({"resourceClaimPerNode": []}))
+    assert "planned" not in finding.message
+    assert finding.hint == "did you mean resourcesPerNode?"
+
+
+PATCHED_POD = ("spec", "runtimePatches", 0, "trainingRuntimeSpec", "template", "spec", "replicatedJobs", 0, "template")
+
+
+@pytest.mark.parametrize(
+    ("pod", "hint"),
+    [
+        pytest.param({"hostNetwork": True}, "{spec: {hostNetwork: true}}", id="a field of pods"),
+        pytest.param({"containers": [{"name": "main", "ports": []}]}, "{name: main, ports: []}", id="of containers"),
+    ],
+)
+def test_what_a_patch_cannot_set_is_shown_for_the_runtime(pod: Json, hint: str) -> None:
+    template = {"spec": {"template": {"spec": pod}}}
+    jobs = {"spec": {"replicatedJobs": [{"name": "node", "template": template}]}}
+    patch = {"manager": "acme.io/a", "trainingRuntimeSpec": {"template": jobs}}
+    (finding,) = findings(trainjob(runtimePatches=[patch]))
+    assert finding.path[: len(PATCHED_POD)] == PATCHED_POD
+    assert finding.hint.startswith("patches cannot set it; add `template: {spec: {replicatedJobs: [")
+    assert hint in finding.hint
+
+
+def test_a_namespace_in_the_spec_belongs_to_the_metadata() -> None:
+    (finding,) = findings(trainjob(namespace="nlp"))
+    assert finding.hint == "move it to metadata.namespace"
+
+
 def test_the_children_of_spec_at_the_top_level() -> None:
     document = {"apiVersion": API, "kind": "TrainingRuntime", "metadata": {"name": "a"}, "spec": None, "mlPolicy": {}}
     (finding,) = findings(document)

@@ -42,7 +42,7 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
     _require_jobset(jobset)
     stored, findings = validate_admission(jobset, release_facts(release), "warning")
     _keep_empty_values(stored, jobset)
-    pods = [finding for _, finding in pod_refusals((stored,), {}, "warning")]
+    pods = list(pod_refusals((stored,), {}, "warning"))
     diagnostics = _place(jobset, findings + pods)
     if has_errors(diagnostics):
         raise CompileError(diagnostics)
@@ -225,7 +225,7 @@ def check_rendered(
         if (document.data.get("kind"), document.data.get("apiVersion")) != ("JobSet", JOBSET_API):
             continue
         stored, findings = validate_admission(document.data, release, later)
-        findings += (finding for _, finding in pod_refusals((stored,), around, later))
+        findings += pod_refusals((stored,), around, later)
         if not has_errors(findings):
             findings += lint_rendered(stored, objects, options)
         if options.kubernetes is not None:

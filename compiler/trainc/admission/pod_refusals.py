@@ -31,14 +31,13 @@ def objects_for_pods(documents: Iterable[Json]) -> ClusterObjects:
     return cluster_objects(read)
 
 
-def pod_refusals(
-    manifests: Sequence[Json], cluster: ClusterObjects, severity: Severity
-) -> Iterator[tuple[str, Finding]]:
-    """Yield why the API server would refuse pods of the JobSets in `manifests`, each with the label of its JobSet."""
+def pod_refusals(manifests: Sequence[Json], cluster: ClusterObjects, severity: Severity) -> Iterator[Finding]:
+    """Yield why the API server would refuse pods of the JobSets in `manifests`."""
     for manifest in manifests:
         if manifest.get("kind") == "JobSet":
             for finding in _refusals(manifest, cluster):
-                yield label_of(manifest), finding if severity == "error" else replace(finding, severity=severity)
+                kept = finding.severity if severity == "error" else severity
+                yield replace(finding, about=label_of(manifest), severity=kept)
 
 
 def _refusals(jobset: Json, cluster: ClusterObjects) -> Iterator[Finding]:

@@ -34,9 +34,10 @@ from trainc.cli.command import (
 )
 from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_matrix, read_stdin, start
 from trainc.cli.reporting import Files, Progress, counted_noun, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import escape_report
+from trainc.project.environments import merge_diagnostics
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:

@@ -43,11 +43,12 @@ from trainc.cli.compiling import (
     start,
 )
 from trainc.cli.reporting import Files, Progress, counted_noun, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
+from trainc.project.environments import merge_diagnostics
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 
@@ -126,11 +127,14 @@ def _check(
     checking.diagnostics += [diagnostic for found in tried for diagnostic in found]
     checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
     checking.diagnostics += rules(check_rendered(inputs.documents, settings.options, around), False)
-    if cluster and not has_errors(checking.diagnostics):
+    # The cluster is asked about all jobs together, also about those that only a policy denies.
+    jobs += checking.session.denied
+    others = [diagnostic for diagnostic in checking.diagnostics if not diagnostic.code.startswith("Policy")]
+    if cluster and not has_errors(others):
         judge_jobs = ask("fits", "judge jobs")
         if judge_jobs is None:
             raise UsageError("trainc.yaml sets `cluster`, which this installation of trainc cannot evaluate")
-        found = judge_jobs(jobs, inputs.documents, cluster, settings.options, snapshot)
+        found = judge_jobs(jobs, inputs.documents, cluster, settings.options, snapshot, session=checking.session)
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(settings, checking.diagnostics, len(inputs.documents))

@@ -11,20 +11,10 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, cast
 
 from trainc.features import features
-from trainc.kube.releases import DEFAULT_KUBERNETES, KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
-from trainc.options import (
-    Delivery,
-    Gang,
-    Limits,
-    SecretsMode,
-    Semantics,
-    checked_cluster_domain,
-    checked_image,
-    checked_namespace,
-)
+from trainc.options import SETTINGS, Limits, Options, Setting
 from trainc.startup.records import dataclass, fields
 
 if TYPE_CHECKING:
@@ -253,13 +243,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
         group.add_argument("--overlay", metavar="DIR", action="append", help="apply DIR/overlay.yaml (repeatable)"),
         FOLDER,
     )
-    add_release(group.add_argument)
-    group.add_argument(
-        "--namespace",
-        type=_checked_type(checked_namespace),
-        metavar="NAME",
-        help="namespace for documents that set none",
-    )
+    add_settings(group, "")
     _add_rare_input(parser)
 
 
@@ -272,31 +256,7 @@ def add_matrix(parser: ArgumentParser) -> None:
 
 def _add_rare_input(parser: ArgumentParser) -> None:
     group = topic_group(parser, "input")
-    group.add_argument(
-        "--semantics",
-        choices=get_args(Semantics),
-        help="gitops (default): what belongs in git; controller: exactly what Trainer's controller would create",
-    )
-    group.add_argument(
-        "--kubernetes",
-        type=_checked_type(normalize_kubernetes),
-        choices=KUBERNETES,
-        metavar="MINOR",
-        help=f"Kubernetes minor of the cluster: {KUBERNETES[0]} to {KUBERNETES[-1]} (default: {DEFAULT_KUBERNETES})",
-    )
-    group.add_argument(
-        "--gang",
-        choices=get_args(Gang),
-        help="what schedules the pods of a gang together: runtime (default), the scheduler in the runtime's "
-        "podGroupPolicy; workload, Kubernetes 1.37 itself",
-    )
-    group.add_argument(
-        "--plugin",
-        dest="plugins",
-        metavar="NAME",
-        action="append",
-        help="enable a plugin from another installed package (repeatable)",
-    )
+    add_settings(group, "input")
     group.add_argument(
         "--allow-outside",
         dest=_OUTSIDE,
@@ -320,60 +280,50 @@ def _add_rare_input(parser: ArgumentParser) -> None:
     )
 
 
+def add_settings(group: Any, topic: str) -> None:
+    """Add the flags of the compile options that belong to a topic of the help."""
+    for setting in SETTINGS:
+        if setting.topic == topic:
+            _add_setting(group.add_argument, setting)
+
+
 def add_release(add_argument: Callable[..., Any]) -> None:
-    """Add `--release`, which accepts any spelling of a Trainer minor."""
+    """Add `--release`, for commands that take no other compile option."""
+    _add_setting(add_argument, next(setting for setting in SETTINGS if setting.name == "release"))
+
+
+def _add_setting(add_argument: Callable[..., Any], setting: Setting) -> None:
+    default = getattr(Options(), setting.name)
+    if setting.kind == "truth":
+        add_argument(setting.flag, dest=setting.name, action="store_true", default=None, help=setting.about)
+        return
+    more = " (repeatable)" if setting.kind == "list" else f" (default: {default})" if default else ""
     add_argument(
-        "--release",
-        type=_checked_type(_one_release),
-        choices=RELEASES,
-        metavar="MINOR",
-        help=f"Trainer release to compile for: {', '.join(RELEASES)}",
+        setting.flag,
+        dest=setting.name,
+        action="append" if setting.kind == "list" else "store",
+        type=_setting_type(setting) if setting.check else None,
+        choices=setting.words or None,
+        metavar=setting.metavar,
+        help=f"{setting.about}{more}",
     )
 
 
-def _one_release(text: str) -> str:
-    try:
-        return normalize_release(text)
-    except ValueError as error:
-        hint = "; `trainc diff --releases OLD..NEW` compares two" if ".." in text else ""
-        raise ValueError(f"{error}{hint}") from None
+def _setting_type(setting: Setting) -> Callable[[str], str]:
+    def accepted(text: str) -> str:
+        try:
+            return str(setting.checked(text))
+        except ValueError as error:
+            is_pair = setting.name == "release" and ".." in text
+            hint = "; `trainc diff --releases OLD..NEW` compares two" if is_pair else ""
+            raise argument_error(f"{error}{hint}") from None
+
+    return accepted
 
 
 def add_shaping(parser: ArgumentParser) -> None:
     """Add the options that adapt the output to its delivery, under gitops semantics only."""
-    group = topic_group(parser, "delivery")
-    group.add_argument(
-        "--delivery", choices=get_args(Delivery), help="the tool that applies the output (default: argocd)"
-    )
-    group.add_argument(
-        "--sync-option",
-        metavar="NAME",
-        action="append",
-        help="set a sync option of Argo CD or Flux (repeatable; see `trainc help sync-options`)",
-    )
-    group.add_argument(
-        "--secrets",
-        choices=get_args(SecretsMode),
-        help="where the SSH keys that MPI pods mount come from (default: existing); trainc never writes a key",
-    )
-    group.add_argument(
-        "--keygen-image",
-        type=_checked_type(checked_image),
-        metavar="IMAGE",
-        help="image of the Job that generates the keys with --secrets presync-job",
-    )
-    group.add_argument(
-        "--name-hash",
-        action="store_true",
-        default=None,
-        help="append a content hash to job names, so that a changed job is a new job",
-    )
-    group.add_argument(
-        "--cluster-domain",
-        type=_checked_type(checked_cluster_domain),
-        metavar="DOMAIN",
-        help="DNS domain of the cluster (default: cluster.local)",
-    )
+    add_settings(topic_group(parser, "delivery"), "delivery")
 
 
 # The counted objects, as they appear in a sentence.
@@ -426,18 +376,6 @@ def argument_error(reason: str) -> Exception:
     from argparse import ArgumentTypeError
 
     return ArgumentTypeError(reason)
-
-
-def _checked_type(check: Callable[[str], str]) -> Callable[[str], str]:
-    """Make an argument type from a validation function of options.py."""
-
-    def accepted(text: str) -> str:
-        try:
-            return check(text)
-        except ValueError as error:
-            raise argument_error(str(error)) from None
-
-    return accepted
 
 
 def _positive(text: str) -> int:

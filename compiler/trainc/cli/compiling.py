@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trainc.emit.yaml_writer import Form
     from trainc.output.keeping import Keeping
     from trainc.pipeline.fragments import Fragment
+    from trainc.project.dialects.enclosed import Enclosed
 
 
 class Tally(Protocol):
@@ -166,17 +167,9 @@ def start(  # noqa: PLR0913 - all but three go by their names
     rules = settings.policy(stdin)
     judge, problems = judge_of(settings, inputs.documents)
     keeping = kept_in(output, settings, inputs.documents, choices)
-    session = Session.of(
-        inputs.documents,
-        inputs.runtime_sources,
-        settings.options,
-        inputs.catalog,
-        place,
-        rules,
-        judge,
-        cluster,
-        None if keeping is None else keeping.hold,
-    )
+    hold = None if keeping is None else keeping.hold
+    session = Session(settings.options, inputs.catalog, place, rules, judge, cluster, hold)
+    session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     found = rules([*inputs.diagnostics, *problems, *skipped], True)
     return Run(settings, inputs, session, Files(stdin), step, found, tally, keeping)
@@ -254,6 +247,7 @@ def skipped_documents(
 ) -> Iterator[Diagnostic]:
     """Report documents that are not compiled: a warning for each if the file was named, else a single info."""
     from trainc.project.dialects import is_legacy, is_trainer_document
+    from trainc.project.dialects.enclosed import enclosed
 
     named = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
@@ -269,6 +263,9 @@ def skipped_documents(
             continue
         if (misspelt := _misspelt_sweep(document)) is not None:
             yield misspelt
+            continue
+        if inside := list(enclosed(document.data)):
+            yield from (_enclosed(document, job, "warning" if has_jobs else "error") for job in inside)
             continue
         from trainc.pipeline.fragments import fragment_of  # Needed for skipped documents only.
 
@@ -304,6 +301,18 @@ def _misspelt_sweep(document: Document) -> Diagnostic | None:
     message = f"there is no apiVersion {api!r}" if api else "apiVersion is missing"
     hint = "write apiVersion: trainc/v1alpha1"
     return document.place(Finding("InvalidSweep", "error", message, hint, ("apiVersion",)), "Sweep")
+
+
+def _enclosed(document: Document, job: Enclosed, severity: Severity) -> Diagnostic:
+    """Report a job inside another document: one of v1 as `_legacy` does, any other as not looked at."""
+    outer = document.data.get("kind", "document")
+    if job.is_legacy:
+        message = f"the {job.kind} inside this {outer} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
+        hint = f"`trainc migrate --report {document.file or '-'}` says what becomes of it"
+        return document.place(Finding("LegacyTrainingJob", severity, message, hint, job.path))
+    message = f"the {job.kind} inside this {outer} is neither compiled nor checked"
+    hint = "to check it, copy it to a file of its own and run `trainc check` on that"
+    return document.place(Finding("SkippedDocument", "info", message, hint, job.path))
 
 
 def _is_expected_kind(document: Document) -> bool:

@@ -62,7 +62,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(job.diagnostics, Files(), paint, quiet=arguments.quiet))
         return Status.DIAGNOSED
-    whole = explanation(job.recorder, settings.options)
+    whole = explanation(job.recorder)
     changed = list(changes(whole, job.compiled.manifests)) if job.is_kept else []
     file = f"{settings.output}/{file_name(job.compiled.namespace, job.compiled.name)}"
     try:

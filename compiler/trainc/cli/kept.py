@@ -162,7 +162,7 @@ def _changed_lines(session: Session, job: ValidDocument, one: Rendered) -> list[
     from trainc.explain.kept import changes, sources_of
     from trainc.explain.replay import Recorder, explanation
 
-    recorder = Recorder(session.index.others)
+    recorder = Recorder()
     replace(session, hold=None, judge=None).compile(job, recorder)
     kept = [document.data for document in read_documents(one.body.encode(), one.path, session.options.limits)[0]]
-    return sources_of(changes(explanation(recorder, session.options), kept))
+    return sources_of(changes(explanation(recorder), kept))

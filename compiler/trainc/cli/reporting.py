@@ -191,7 +191,7 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
 _MOST_SHOWN = 1_000
 # The first ones show what to fix, the rest are noise; --format json lists all.
 _SAID_ONCE = frozenset(("SecretNeeded",))
-_COMPILED = ("ConfigMap ", "JobSet ", "PodGroup ", "Workload ")
+_COMPILED = ("ConfigMap ", "Job ", "JobSet ", "Pod ", "PodGroup ", "Workload ")
 
 
 def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:

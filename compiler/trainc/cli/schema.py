@@ -20,38 +20,35 @@ from typing import Any
 
 from trainc.cli.command import Arguments, Status, Streams, add_release
 from trainc.cli.reporting import Files, Paint, text_report
-from trainc.features import named
+from trainc.features import added
 from trainc.findings import CompileError
 from trainc.kube.releases import NEWEST_RELEASE
-from trainc.project.configuration import FILE_NAME, configuration_schema, read_configuration
-from trainc.project.overlays.editor_schema import overlay_schema
+from trainc.project.configuration import read_configuration
+from trainc.project.overlays.overlay import OVERLAY
+from trainc.project.settings import TRAINC_YAML
 from trainc.schema.editor_schema import DIALECT, json_schema
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
-# trainc's own files: a function that returns the schema for a given JSON Schema dialect.
-OWN_FILES = {
-    "Overlay": overlay_schema,
-    **named("schema"),
-    FILE_NAME: configuration_schema,
-}
-_KIND_HELP = f"{', '.join((*KINDS, *OWN_FILES))} (default: {', '.join(KINDS[:2])} and {KINDS[2]} together)"
+# trainc's own files.
+OWN_KINDS = {kind.name: kind for kind in (OVERLAY, *added("kind"), TRAINC_YAML)}
+_KIND_HELP = f"{', '.join((*KINDS, *OWN_KINDS))} (default: {', '.join(KINDS[:2])} and {KINDS[2]} together)"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add kind and release options."""
-    parser.add_argument("kind", metavar="KIND", nargs="?", choices=(*KINDS, *OWN_FILES), help=_KIND_HELP)
+    parser.add_argument("kind", metavar="KIND", nargs="?", choices=(*KINDS, *OWN_KINDS), help=_KIND_HELP)
     add_release(parser.add_argument)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the schema."""
     try:
-        release = arguments.release or read_configuration(["."], None).release or NEWEST_RELEASE
+        release = arguments.release or read_configuration(["."], None).options.get("release", NEWEST_RELEASE)
     except CompileError as error:
         streams.err.write(text_report(error.diagnostics, Files(), Paint("auto", streams.err)))
         return Status.DIAGNOSED
-    if arguments.kind in OWN_FILES:
-        schema = OWN_FILES[arguments.kind](DIALECT)
+    if arguments.kind in OWN_KINDS:
+        schema = OWN_KINDS[arguments.kind].json_schema()
     else:
         schema = json_schema(arguments.kind, release) if arguments.kind else of_every_kind(release)
     streams.out.write((json.dumps(schema, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))

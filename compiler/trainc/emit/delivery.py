@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from trainc.findings import Finding
 from trainc.kube import names
 from trainc.kube.documents import Manifest
 from trainc.kube.sync_options import SyncOption, sync_options_of
 from trainc.options import Options
+from trainc.reading.document import label_of
 from trainc.startup.patterns import pattern
+from trainc.startup.records import replace
 
 __all__ = ["deliver"]
 
 
-def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manifest], list[About]]:
+def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manifest], list[Finding]]:
     """Return a job's objects with the annotations of the delivery tool, and findings about them.
 
     Annotations that the user has set are kept. kubectl needs none, because it applies objects in the given order.
@@ -29,10 +31,6 @@ def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manif
 
 
 # Annotations of a whole object, added without changing those of the user.
-
-
-# An object's label, as in diagnostics, and a finding about the object.
-About: TypeAlias = tuple[str, Finding]
 
 
 def annotations_of(manifest: Manifest) -> Mapping[str, str]:
@@ -147,14 +145,13 @@ def variables_of(manifest: Manifest) -> list[str]:
     return list(dict.fromkeys(name for text in _texts(manifest) for name in _VARIABLE.findall(text)))
 
 
-def substitution_findings(manifests: Sequence[Manifest]) -> Iterator[About]:
+def substitution_findings(manifests: Sequence[Manifest]) -> Iterator[Finding]:
     """Yield findings about the variables in each object: that it is exempted, or that the user's annotation is not."""
     for manifest in manifests:
         names = variables_of(manifest)
         if names:
-            metadata = manifest["metadata"]
-            place = "/".join(metadata[part] for part in ("namespace", "name") if part in metadata)
-            yield f"{manifest['kind']} {place}", _finding(names, annotations_of(manifest).get(SUBSTITUTE))
+            setting = annotations_of(manifest).get(SUBSTITUTE)
+            yield replace(_finding(names, setting), about=label_of(manifest))
 
 
 def _finding(names: Sequence[str], setting: str | None) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -192,23 +192,3 @@ SUSPEND = Shape("no-suspend-beside-queue", leave_suspend_to_kueue)
 
 # METADATA must come before SUSPEND, which depends on the queue label.
 SHAPES: tuple[Shape, ...] = (METADATA, MANAGED_BY, DEADLINE, SUSPEND)
-
-Observer: TypeAlias = Callable[[str, list[Manifest]], None]
-
-
-def shape(
-    job: TrainJob, info: Info, manifests: Sequence[Manifest], observe: Observer | None = None
-) -> tuple[list[Manifest], list[Finding]]:
-    """Apply all deviations of `gitops` that change objects, and return the objects and findings.
-
-    `observe(deviation, objects)` is called for each deviation that changed something.
-    """
-    shaped = list(manifests)
-    findings: list[Finding] = []
-    for deviation in SHAPES:
-        after, found = deviation.apply(job, info, shaped)
-        findings.extend(found)
-        if observe is not None and after != shaped:
-            observe(deviation.id, after)
-        shaped = after
-    return shaped, findings

@@ -5,47 +5,44 @@ Explaining a job takes longer than compiling it, so this is done only for jobs w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from trainc.explain.model import ExplainedField, ExplainedObject
 from trainc.explain.replay import Recorder, explanation
 from trainc.findings import Diagnostic, Path, Source
-from trainc.options import Options
+from trainc.findings.report import Report
 from trainc.pipeline.compiler import Result, assemble
 from trainc.pipeline.session import place_at_home
-from trainc.pipeline.valid_document import ValidDocument
-from trainc.reading.document import Document
 from trainc.startup.records import replace
 
 # Origins that copy values from a document unchanged; a plugin only derives values from them.
 _COPIED = ("runtime", "overlay", "patch", "trainjob")
 
 
-def place_built(result: Result, home: ValidDocument, others: Sequence[Document], options: Options) -> list[Diagnostic]:
-    """Locate a job's findings about built objects; those without a line of their own are reported at `home`.
+def place_built(result: Result) -> list[Diagnostic]:
+    """Locate a job's findings about built objects; those without a line of their own are reported at its home.
 
-    An info stays at `home`, since there is nothing to fix.
+    An info stays there, since there is nothing to fix.
     """
-    placed = place_at_home(result, home, others, options)
-    findings = result.object_findings
+    placed, findings = place_at_home(result), result.report.about_objects()
     in_files = any(d is not None and d.document.file for d in (result.job, result.runtime))
-    if not in_files or all(finding.severity == "info" for _, finding in findings):
+    if not in_files or all(finding.severity == "info" for finding in findings):
         return placed
-    recorder = Recorder(others, result.job, result.runtime, result.trainjob, result.info)
-    objects = _explained(recorder, options)
-    for i, (label, finding) in enumerate(findings):
-        built = finding.built_by or label
+    objects = _explained(result)
+    for i, finding in enumerate(findings):
+        built = finding.built_by or finding.about
         if finding.severity != "info" and built in objects:
             source = _source(objects[built], finding.source_path or finding.path)
             placed[i] = replace(placed[i], source=source or placed[i].source)
     return placed
 
 
-def _explained(recorder: Recorder, options: Options) -> dict[str, ExplainedObject]:
-    assert recorder.trainjob is not None
-    assert recorder.info is not None
-    assemble(recorder.trainjob, recorder.info, recorder.others, options, recorder)
-    described = explanation(recorder, options).objects
+def _explained(result: Result) -> dict[str, ExplainedObject]:
+    assert result.lowered is not None
+    recorder = Recorder()
+    recorder.lowered(result)
+    assemble(result.lowered, Report(), recorder)
+    described = explanation(recorder).objects
     return {f"{d.name.kind} {'/'.join(filter(None, (d.name.namespace, d.name.name)))}": d for d in described}
 
 

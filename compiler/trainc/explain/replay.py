@@ -51,6 +51,7 @@ from trainc.kube.documents import (
     value_at_index,
 )
 from trainc.options import Options
+from trainc.pipeline.compiler import Result, Trace
 from trainc.pipeline.lowering import lower
 from trainc.pipeline.patches import Role, Template, apply_patches
 from trainc.pipeline.valid_document import ValidDocument
@@ -59,7 +60,7 @@ from trainc.plugins.plugin import ExtensionPoint, Plugin
 from trainc.plugins.registry import Applied, enabled, plugins_for
 from trainc.plugins.rows import Situation
 from trainc.reading.document import Document, label_of
-from trainc.startup.records import dataclass, field, replace
+from trainc.startup.records import dataclass, replace
 
 # The stages after building: shaping copies TrainJob fields, admission fills in defaults, delivery adds fields.
 
@@ -481,50 +482,46 @@ def _mirror(spec: Json, labels: Json, annotations: Json) -> Manifest:
     return {"metadata": metadata, "spec": spec} if metadata else {"spec": spec}
 
 
-# Explain a TrainJob: compile it under observation, then work out who set each field of its objects.
+# Explain a TrainJob: compile it with a trace that records, then work out who set each field of its objects.
 
 
-@dataclass(slots=True)
-class Recorder:
-    """An observer that records the compilation; attribution happens afterwards.
+class Recorder(Trace):
+    """Records a compilation; attribution happens afterwards. `result` is None unless the job was lowered."""
 
-    `others` are the input documents other than TrainJobs and runtimes.
-    """
+    def __init__(self) -> None:
+        self.result: Result | None = None
+        self.job: TrainJob | None = None
+        self.passes: list[tuple[Applied, ExtensionPoint, Info, Info]] = []
+        self.stages: list[tuple[str, Sequence[Manifest]]] = []
 
-    others: Sequence[Document] = ()
-    job: ValidDocument | None = None
-    runtime: ValidDocument | None = None
-    trainjob: TrainJob | None = None
-    info: Info | None = None
-    passes: list[tuple[Applied, ExtensionPoint, Info, Info]] = field(default_factory=list)
-    stages: list[tuple[str, Sequence[Manifest]]] = field(default_factory=list)
+    def lowered(self, result: Result) -> None:
+        """Keep the documents and the lowered job."""
+        assert result.lowered is not None
+        self.result, self.job = result, result.lowered.job
 
-    def lowered(self, job: ValidDocument, runtime: ValidDocument, trainjob: TrainJob, info: Info) -> None:
-        """See `Observer`."""
-        self.job, self.runtime, self.trainjob, self.info = job, runtime, trainjob, info
-
-    def renamed(self, trainjob: TrainJob) -> None:
-        """See `Observer`."""
-        self.trainjob = trainjob
+    def renamed(self, job: TrainJob) -> None:
+        """Keep the job with its new name."""
+        self.job = job
 
     def passed(self, plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
-        """See `Observer`."""
+        """Keep the pass."""
         self.passes.append((plugin, point, before, after))
 
     def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
-        """See `Observer`."""
+        """Keep the objects."""
         self.stages.append((stage, manifests))
 
 
-def explanation(recorder: Recorder, options: Options) -> Explanation:
+def explanation(recorder: Recorder) -> Explanation:
     """Explain every field of the objects built for the job that `recorder` observed to completion."""
-    job, runtime, trainjob, info = recorder.job, recorder.runtime, recorder.trainjob, recorder.info
-    assert job is not None
-    assert runtime is not None
+    result, trainjob = recorder.result, recorder.job
+    assert result is not None
     assert trainjob is not None
-    assert info is not None
-    documents = InputDocuments(_document(job), _document(runtime), [_as_input(d) for d in recorder.others])
-    replay = Replay(trainjob, info, documents, options)
+    assert result.lowered is not None
+    assert result.runtime is not None
+    job, runtime, info, session = result.job, result.runtime, result.lowered.info, result.lowered.session
+    documents = InputDocuments(_document(job), _document(runtime), [_as_input(d) for d in session.index.others])
+    replay = Replay(trainjob, info, documents, session.options)
     replay.frontend()
     for step in recorder.passes:
         replay.passed(*step)

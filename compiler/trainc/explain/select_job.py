@@ -55,7 +55,7 @@ class OneJob:
 def explain_rebuild(job: OneJob, options: Options) -> Explanation:
     """Explain what compiling a job gives; without objects if it no longer compiles."""
     if job.compiles:
-        return explanation(job.recorder, options)
+        return explanation(job.recorder)
     return Explanation(job.label, "", None, options.release or NEWEST_RELEASE, options.semantics, ())
 
 
@@ -92,7 +92,7 @@ def compile_one(  # noqa: PLR0913, PLR0917 - the last ones go by their names
         raise CompileError(twice)
     if edit is not None:
         job = replace(job, data=edit(job.data))
-    recorder = Recorder(session.index.others)
+    recorder = Recorder()
     compiled, diagnostics = session.compile(job, recorder)
     if keeping is not None and has_errors(keeping.problems):
         raise CompileError(keeping.problems)
@@ -114,9 +114,9 @@ def compile_every(
     session = _session(inputs, options, rules, keeping)
     kept, reported = session.kept_of_refused(rules([*inputs.diagnostics, *session.index.diagnostics], True))
     found = list(reported)
-    compiled = [OneJob(job, Recorder([]), [], f"TrainJob {job.namespace}/{job.name}") for job in kept]
+    compiled = [OneJob(job, Recorder(), [], f"TrainJob {job.namespace}/{job.name}") for job in kept]
     for job in session.jobs:
-        recorder = Recorder(session.index.others)
+        recorder = Recorder()
         outcome, diagnostics = session.compile(job, recorder)
         found += diagnostics
         if outcome is not None and outcome.manifests:
@@ -130,10 +130,9 @@ def compile_every(
 
 
 def _session(inputs: Inputs, options: Options, rules: Rules, keeping: Keeping | None) -> Session:
-    documents, sources, catalog = inputs.documents, inputs.runtime_sources, inputs.catalog
-    return Session.of(
-        documents, sources, options, catalog, place, rules, hold=None if keeping is None else keeping.hold
-    )
+    hold = None if keeping is None else keeping.hold
+    session = Session(options, inputs.catalog, place, rules, hold=hold)
+    return session.with_input(inputs.documents, inputs.runtime_sources)
 
 
 def _chosen(jobs: Sequence[ValidDocument], wanted: str | None, read: Sequence[Diagnostic]) -> ValidDocument:

@@ -5,9 +5,8 @@ itself. What it adds to the rest is found here by name, and imported when it is 
 
 - `command`: a command, in `command.py` of the folder.
 - `public`: names of the package `trainc`, each with the module of the folder that defines it.
-- `adds`: functions for extension points, as `module.function` in the folder. `added` yields those of all features for one
-  point, `named` those of a family of points, and `ask` returns that of one feature, for features that show each other's
-  results.
+- `adds`: functions and records for extension points, as `module.name` in the folder. `added` yields those of all features
+  for one point, and `ask` returns that of one feature, for features that show each other's results.
 
 The compiler asks this table too; it never names a feature.
 """
@@ -64,7 +63,7 @@ FEATURES = (
     Feature("policies", adds={"judge": ".read_policies"}),
     Feature(
         "sweeps",
-        adds={"matrix": "command.read_matrix_option", "schema Sweep": "matrix.sweep_schema"},
+        adds={"matrix": "command.read_matrix_option", "kind": "matrix.SWEEP"},
     ),
     Feature(
         "migrate",
@@ -102,16 +101,6 @@ def added(point: str) -> Iterator[Any]:
     for feature in features():
         if point in feature.adds:
             yield feature.load(feature.adds[point])
-
-
-def named(point: str) -> dict[str, Any]:
-    """Return what features add at the points `<point> NAME`, by NAME."""
-    return {
-        name.removeprefix(f"{point} "): feature.load(target)
-        for feature in features()
-        for name, target in feature.adds.items()
-        if name.startswith(f"{point} ")
-    }
 
 
 def ask(name: str, point: str) -> Any | None:

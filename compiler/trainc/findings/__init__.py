@@ -83,11 +83,12 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A diagnostic without a source position; `path` is relative to the object that the stage checked.
+    """A diagnostic without a source position.
 
-    `about` is the object that `path` refers to, for stages that see both the TrainJob (including its patches) and its
-    runtime. `source_path` is a more precise path for the source position, if upstream reports a coarser one. If the
-    cluster makes the object, `built_by` is the label of the one that trainc writes, and that `source_path` refers to.
+    `about` is what `path` refers to: "trainjob" (including its patches), "runtime", or the label of a built object, such
+    as "JobSet team-a/llm". `source_path` is a more precise path for the source position, if upstream reports a coarser
+    one. If the cluster makes the object, `built_by` is the label of the one that trainc writes, and that `source_path`
+    refers to. `stage` is set by the `Report` to which the finding is added.
     """
 
     code: str
@@ -95,9 +96,10 @@ class Finding:
     message: str
     hint: str = ""
     path: Path = ()
-    about: Literal["trainjob", "runtime"] = "trainjob"
+    about: str = "trainjob"
     source_path: Path | None = None
     built_by: str = ""
+    stage: str = ""
 
 
 class CompileError(Exception):
@@ -126,9 +128,12 @@ class CompileError(Exception):
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Sort diagnostics for a report.
 
-    Drops duplicates and ignored ones. Sorts by file and position, then object, severity, path and code.
+    Drops duplicates and ignored ones; of a template, only the first finding is kept. Sorts by file and position, then
+    object, severity, path and code.
     """
-    return sorted(dict.fromkeys(d for d in diagnostics if d.severity != "ignored"), key=_sort_key)
+    found = sorted(dict.fromkeys(d for d in diagnostics if d.severity != "ignored"), key=_sort_key)
+    first = {d.source.file if d.source else d.object: d for d in reversed(found) if d.code == "UnrenderedTemplate"}
+    return [d for d in found if d.code != "UnrenderedTemplate" or d in first.values()] if first else found
 
 
 def has_errors(findings: Sequence[Finding] | Sequence[Diagnostic]) -> bool:

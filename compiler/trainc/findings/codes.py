@@ -37,7 +37,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "error": """
             DocumentTooLarge DuplicateKey FlattenedYAML InvalidEncoding InvalidResourceList LegacyTrainingJob NoSuchPath
             NoSuchRevision NoTrainJob NonFiniteNumber NotAnObject OutsideRoot TooDeep TooManyAliases TooManyDocuments
-            UnreadableFile UnsupportedKey UnsupportedTag YAMLSyntax
+            UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
         """,
         "warning": "SkippedDocument",
         "info": "OtherExtension",
@@ -85,24 +85,27 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     },
     "lint": {
         "error": """
-            AmbiguousGPU CommandCannotStart GPUWithoutLimit GangInSequence GangMinMemberTooLarge HostNetworkWithoutDNS
+            AmbiguousGPU BatchDoesNotDivide CommandCannotStart GPUWithoutLimit GangInSequence GangMinMemberTooLarge HostNetworkWithoutDNS
             InvalidImage InvalidKueueValue InvalidLauncherArguments InvalidTopologyRequest LoopbackInterface MissingImage NoHostnames NothingToRun
-            PlaceholderNotReplaced PodsWithoutIndex RanksDoNotMeet RecipeTwice StaleAddress StaleConfigMap StaleGroup StaleHost TooManyPodSets
-            UnexpandedShellVariable UnsetVariable
+            ParallelismMismatch PlaceholderNotReplaced PodsWithoutIndex RanksDoNotMeet RecipeTwice StaleAddress StaleConfigMap StaleGroup StaleHost TooManyPodSets
+            UnexpandedShellVariable UnsetVariable UnusableStorageUri
         """,
         "warning": """
             ArgumentsDropped ClaimOnSeveralNodes CountsIgnoreRuntimeResources DeadlineNotPropagated DuplicateSubdomain
             EnvSourceLost ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened FluxTasksWantAllGPUs
             ForeignLauncher FormerHostName GangIgnoresLimits GangIgnoresReplicas GangNeverComplete HeldAfterEnd
-            HeredocRewritten IdleDevices InitializerNotOrdered InitializerVolumeNotShared LauncherMultiplied
+            HeredocRewritten IdleDevices InitializerNotOrdered InitializerVolumeNotShared InvalidVariableValue LauncherMultiplied
             LoRAIgnored MPIImagesDiffer MPINodesAwaited ManagedByNotPropagated MasterAddressWrong
             MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
-            MoreProcessesThanDevices NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
-            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
+            ModelNotOfRecipe MoreProcessesThanDevices NoLauncher OutputDeletedWithJob PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
+            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TensorParallelAcrossNodes TorchrunArgOverridesPolicy
             TypographicCharacter UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,
-        "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyNeedsGate TopologyWithoutQueue",
+        "info": """
+            DataNotMounted MoreThreadsThanCPUs OutputNotKept QueuedBehindInitializer RestartsMultiply RetainedClaim
+            TopologyNeedsGate TopologyWithoutQueue UnsuitableSharedMemory
+        """,
     },
     "admission": {
         "error": """
@@ -147,6 +150,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             NeverFits NoNodeFits QueueInactive RefusedByKueue SnapshotIncomplete SnapshotTwice SnapshotUnreadable
             UnschedulableAfterAdmission
         """,
+        "warning": "NotInCluster",
         "info": "AdmissionCheckUnknown",
     },
     "doctor": {

@@ -7,11 +7,11 @@ ignore comments that no longer match anything.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from trainc.findings import Diagnostic, Path, Source
+from trainc.findings import Diagnostic, Finding, Path, Source
 from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -121,76 +121,55 @@ def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:
 
 # The schema of `rules:` in trainc.yaml and overlays.
 
-Problem: TypeAlias = tuple[Path, str, str]
-_LEVEL: Mapping[str, Any] = {"enum": list(LEVELS)}
+_LEVEL: Mapping[str, Any] = {"type": "string", "enum": list(LEVELS)}
 _RULE: Mapping[str, Any] = {
     "anyOf": [
         _LEVEL,
         {
             "type": "object",
             "properties": {"level": _LEVEL, "reason": {"type": "string"}},
+            "required": ["level"],
             "additionalProperties": False,
         },
-    ]
+    ],
+    "errorMessage": f"write {', '.join(LEVELS[:-1])} or {LEVELS[-1]}",
 }
 RULES_SCHEMA: Mapping[str, Any] = {
     "type": "object",
-    "patternProperties": {r"[/*.]": {"type": "object", "additionalProperties": _RULE}},
+    "patternProperties": {
+        r"[/*.]": {
+            "type": "object",
+            "additionalProperties": _RULE,
+            "errorMessage": "write the codes for these files under it: {Code: info}",
+        }
+    },
     "additionalProperties": _RULE,
 }
 
 
-def read_rules(value: Any, path: Path, folder: str) -> tuple[list[Rule], list[Problem]]:
-    """Parse the `rules:` mapping at `path`; return the rules and the problems as (path, message, hint).
+def read_rules(value: Mapping[str, Any], folder: str, code: str) -> tuple[list[Rule], list[Finding]]:
+    """Return the rules in a `rules:` mapping that fits the schema, and its problems as findings with `code`.
 
     Globs are relative to `folder`. Rules for specific paths come after general ones, so that they take precedence.
     """
-    if not isinstance(value, Mapping):
-        return [], [(path, "rules must be a mapping", f"write `Code: {'|'.join(LEVELS)}`, one per line")]
     rules: list[Rule] = []
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     here = os.path.relpath(os.curdir, folder or os.curdir)
-    by_path = {key: entry for key, entry in value.items() if _is_glob(key)}
-    parts: list[tuple[str, Path, Mapping[Any, Any]]] = [
-        ("", path, {key: entry for key, entry in value.items() if key not in by_path})
-    ]
-    for key, entry in by_path.items():
-        if isinstance(entry, Mapping):
-            parts.append((key, (*path, key), entry))
-        else:
-            problems.append(((*path, key), "rules for a path must be a mapping", f'write `"{key}": {{Code: info}}`'))
-    for glob, where, entries in parts:
-        for code, entry in entries.items():
-            rule, found = _rule(code, entry, (*where, code))
-            problems += found
-            rules += [replace(rule, glob=glob, here=here if glob else "")] if rule else []
+    by_path = {key: entries for key, entries in value.items() if _is_glob(key)}
+    everywhere = {key: entry for key, entry in value.items() if key not in by_path}
+    for glob, entries in (("", everywhere), *by_path.items()):
+        for name, entry in entries.items():
+            if hint := unknown_code(name):
+                path: Path = ("rules", glob, name) if glob else ("rules", name)
+                problems.append(Finding(code, "error", f"there is no diagnostic {name}", hint, path))
+                continue
+            level, reason = (entry["level"], entry.get("reason", "")) if isinstance(entry, Mapping) else (entry, "")
+            rules.append(Rule(name, level, reason.strip(), glob, here if glob else ""))
     return rules, problems
 
 
-def _is_glob(key: Any) -> bool:
-    return isinstance(key, str) and any(character in key for character in "/*.")
-
-
-def _rule(code: str, entry: Any, path: Path) -> tuple[Rule | None, Sequence[Problem]]:
-    wrong = list(_wrong_code(code, path))
-    level, reason = entry, ""
-    if isinstance(entry, Mapping):
-        level, reason = entry.get("level"), entry.get("reason", "")
-        wrong += [
-            ((*path, key), "a rule has a level and a reason", f"write `{code}: {{level: ignore, reason: why}}`")
-            for key in entry
-            if key not in ("level", "reason")
-        ]
-        if not isinstance(reason, str):
-            wrong.append(((*path, "reason"), f"{reason!r} is not a string", "write in a few words why"))
-    if level not in LEVELS:
-        wrong.append((path, f"{level!r} is not a level", f"use {', '.join(LEVELS[:-1])} or {LEVELS[-1]}"))
-    return (None, wrong) if wrong else (Rule(code, level, reason.strip()), ())
-
-
-def _wrong_code(code: str, path: Path) -> Iterator[Problem]:
-    if hint := unknown_code(code):
-        yield path, f"there is no diagnostic {code}", hint
+def _is_glob(key: str) -> bool:
+    return any(character in key for character in "/*.")
 
 
 def unknown_code(code: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from trainc.findings import Source
 from trainc.startup.patterns import pattern
@@ -50,6 +50,26 @@ def _escape_characters(found: str, kept: bool) -> str:
     if kept:
         return found
     return escape_line(found) if not found.startswith("\x1b") else found.replace("\x1b", r"\x1b")
+
+
+# Counting and listing words.
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 job` or `1,200 jobs`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(words: Iterable[str], conjunction: Literal["and", "or"]) -> str:
+    """Return `a`, `a and b` or `a, b and c`."""
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
+
+
+def first_of(words: Sequence[str], most: int) -> str:
+    """Return all words up to `most` of them: `a, b, c and 4 more`."""
+    more = f" and {len(words) - most:,} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
 
 
 # Find the text that a diagnostic refers to, to underline it in a terminal or mark it in an editor.

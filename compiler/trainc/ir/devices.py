@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Finding
+from trainc.findings import Finding, Path
+from trainc.findings.text import misspelt
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
@@ -54,13 +55,13 @@ def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
         found = sorted(name for name in resources.get(kind) or {} if is_gpu(name))
         if len(found) > 1:
             requested = job.trainer.resources_per_node
-            yield Finding(
-                "AmbiguousGPU",
-                "error",
-                f"{kind} list {' and '.join(found)}; it is ambiguous which of them counts the processes per node",
-                hint="keep one kind of GPU, or set spec.trainer.numProcPerNode",
-                path=("spec", "trainer", "resourcesPerNode", kind) if requested else ("spec", "runtimeRef"),
-            )
+            path: Path = ("spec", "trainer", "resourcesPerNode", kind) if requested else ("spec", "runtimeRef")
+            hint = "keep one kind of GPU, or set spec.trainer.numProcPerNode"
+            for name, amount in ((requested or {}).get(kind) or {}).items():
+                if is_gpu(name) and (meant := misspelt(name, found)):
+                    path, hint = (*path, name), f"did you mean {meant}? the runtime has it; write {meant}: {amount}"
+            message = f"{kind} list {' and '.join(found)}; it is ambiguous which of them counts the processes per node"
+            yield Finding("AmbiguousGPU", "error", message, hint, path)
             return
 
 

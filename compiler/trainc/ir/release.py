@@ -56,6 +56,8 @@ class Release:
     pods_name_their_group: bool
     jax_needs_trainer: bool
     initializer_needs_mount: bool
+    dataset_schemes: tuple[str, ...]
+    model_schemes: tuple[str, ...]
     init_container_ports_rebuilt: bool
     all_trainers_take_first_count: bool
 
@@ -69,6 +71,9 @@ _TUNE_2_0 = ("llama3_2/1B", "llama3_2/7B", "llama3_3/70B")
 _TUNE_2_1 = ("llama3_2/1B", "llama3_2/3B", "llama3_3/70B", "qwen2_5/1.5B")
 _KEPT_2_0 = ("output_dir", "tokenizer.path", "checkpointer.checkpoint_dir")
 _KEPT_2_1 = (*_KEPT_2_0, "tokenizer.merges_file")
+_HUB = ("hf",)
+_HUB_S3 = (*_HUB, "s3")
+_HUB_S3_CACHE = (*_HUB_S3, "cache")
 _POD_2_0 = ("cpu", "memory")
 _POD_2_1 = (*_POD_2_0, "hugepages-")
 
@@ -104,6 +109,9 @@ _FACTS = Columns(RELEASES, {
     "pods_name_their_group":        (False,                  False,                  False,              True),
     "jax_needs_trainer":            (False,                  False,                  True,               False),
     "initializer_needs_mount":      (False,                  False,                  False,              True),
+    # pkg/initializers/dataset/__main__.py and model/__main__.py.
+    "dataset_schemes":              (_HUB,                   _HUB_S3_CACHE,          _HUB_S3_CACHE,      _HUB_S3_CACHE),
+    "model_schemes":                (_HUB,                   _HUB_S3,                _HUB_S3,            _HUB_S3),
     "init_container_ports_rebuilt": (False,                  False,                  False,              True),
     "all_trainers_take_first_count": (True,                  False,                  False,              False),
     "warns_deprecated_runtime":     (False,                  True,                   True,               True),

@@ -76,7 +76,6 @@ class InitializerStep:
 class TrainJob:
     """A TrainJob after validation and defaulting. `namespace` is empty if the document has none.
 
-    `trainer` is empty if the document has none; `has_trainer` tells the two apart, for the releases that do.
     `labels` and `annotations` are from its metadata, `spec_labels` and `spec_annotations` from its spec (up to 2.1).
     `name_hash` is the suffix of `name` derived from the content, or empty without `--name-hash`. `new_keys` means that
     each such name gets its own key pairs, so that their Secrets have the suffix too.
@@ -87,7 +86,6 @@ class TrainJob:
     runtime_name: str
     runtime_kind: str
     trainer: Trainer = NO_TRAINER
-    has_trainer: bool = False
     dataset: InitializerStep | None = None
     model: InitializerStep | None = None
     suspend: bool | None = None
@@ -100,6 +98,11 @@ class TrainJob:
     patches: tuple[Patch, ...] = ()
     name_hash: str = ""
     new_keys: bool = False
+
+    @property
+    def has_trainer(self) -> bool:
+        """Whether the document has a trainer, which may be empty; some releases tell the two apart."""
+        return self.trainer is not NO_TRAINER
 
     @property
     def plain_name(self) -> str:

@@ -1,54 +1,85 @@
 """Device resources that clusters are known to offer, by the names that their device plugins register.
 
-Sources: the documentation of the NVIDIA (k8s-device-plugin), AMD, Intel, Habana, Google Cloud, AWS Neuron and EFA,
-Huawei, Cambricon and Mellanox device plugins.
+Sources: the documentation of the NVIDIA (k8s-device-plugin), AMD (k8s-device-plugin, with its resource naming strategy
+"mixed"), Intel, Habana, Google Cloud, AWS Neuron and EFA, Huawei, Cambricon and Mellanox device plugins; for device
+classes, those of the DRA drivers of NVIDIA, AMD, Intel and Google.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from trainc.kube.quantity import parse_quantity
 from trainc.startup.patterns import pattern
 
-# Whole accelerators: one process uses one of them.
-ACCELERATORS = frozenset(
-    (
-        *("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "google.com/tpu"),
-        *("habana.ai/gaudi", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice"),
-        *("huawei.com/Ascend910", "huawei.com/Ascend910B", "huawei.com/Ascend310P", "cambricon.com/mlu"),
-        *("metax-tech.com/gpu", "mthreads.com/gpu", "iluvatar.ai/gpu", "enflame.com/gcu", "hygon.com/dcu"),
-    )
+
+class Accelerator(NamedTuple):
+    """What one device is called, how many processes can use it at most, and whether one process can use all of them."""
+
+    noun: str
+    most: int = 1
+    alone: bool = False
+
+
+_GPU = Accelerator("GPU")
+_OTHER = Accelerator("accelerator")
+# A Neuron device has two cores on trn1 and inf2, and eight on trn2, each for one process.
+_NEURON = Accelerator("accelerator", most=8)
+ACCELERATORS: Mapping[str, Accelerator] = {
+    **dict.fromkeys(("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"), _GPU),
+    **dict.fromkeys(("metax-tech.com/gpu", "mthreads.com/gpu", "iluvatar.ai/gpu"), _GPU),
+    # With SPMD, one process drives all chips of a host.
+    "google.com/tpu": Accelerator("TPU", alone=True),
+    "aws.amazon.com/neuron": _NEURON,
+    "aws.amazon.com/neurondevice": _NEURON,
+    "aws.amazon.com/neuroncore": _OTHER,
+    **dict.fromkeys(("habana.ai/gaudi", "cambricon.com/mlu", "enflame.com/gcu", "hygon.com/dcu"), _OTHER),
+    **dict.fromkeys(("huawei.com/Ascend910", "huawei.com/Ascend910B", "huawei.com/Ascend310P"), _OTHER),
+}
+_SLICES = (
+    (pattern(r"nvidia\.com/mig-\d+g\.\d+gb(\.me)?(\.\w+)?(\.shared)?"), "nvidia.com/mig-", Accelerator("MIG slice")),
+    (pattern(r"amd\.com/[a-z]px_nps\d"), "amd.com/", Accelerator("GPU partition")),
 )
+# Parts of the device classes of accelerators, in claims (DRA).
+_CLASSES = ("gpu", "tpu", "mig.", "neuron", "gaudi", "npu")
 NETWORK = frozenset(("vpc.amazonaws.com/efa", "rdma/hca", "rdma/ib", "rdma/hca_shared_devices_a", "rdma/shared_ib"))
 KNOWN = (
-    ACCELERATORS | NETWORK | {"nvidia.com/gpu.shared", "nvidia.com/pgpu", "nvidia.com/gpumem", "nvidia.com/gpucores"}
+    ACCELERATORS.keys()
+    | NETWORK
+    | {"nvidia.com/gpu.shared", "nvidia.com/pgpu", "nvidia.com/gpumem", "nvidia.com/gpucores"}
 )
-_MIG = pattern(r"nvidia\.com/mig-\d+g\.\d+gb(\.me)?(\.\w+)?(\.shared)?")
 # Variables that hide devices from a process, and the resources that they apply to.
 VISIBLE = {
     "CUDA_VISIBLE_DEVICES": ("nvidia.com/gpu",),
     "HIP_VISIBLE_DEVICES": ("amd.com/gpu",),
     "ROCR_VISIBLE_DEVICES": ("amd.com/gpu",),
     "HABANA_VISIBLE_MODULES": ("habana.ai/gaudi",),
+    "ASCEND_RT_VISIBLE_DEVICES": ("huawei.com/Ascend910", "huawei.com/Ascend910B"),
 }
 
 
-def is_mig(name: str) -> bool:
-    """Return whether a resource is a MIG slice of an NVIDIA GPU."""
-    return name.startswith("nvidia.com/mig-") and _MIG.fullmatch(name) is not None
+def accelerator_of(resource: str) -> Accelerator | None:
+    """Return what is known about a resource that computes; None for all others."""
+    known = ACCELERATORS.get(resource)
+    if known is not None:
+        return known
+    return next(
+        (each for name, start, each in _SLICES if resource.startswith(start) and name.fullmatch(resource)), None
+    )
+
+
+def is_slice(resource: str) -> bool:
+    """Return whether a resource is a slice of a GPU."""
+    return resource not in ACCELERATORS and accelerator_of(resource) is not None
 
 
 def accelerator(resource: str) -> str:
     """Return what to call one device ("GPU", "TPU"); empty for resources that do not compute (RDMA, CPU)."""
-    name = resource.lower()
-    if is_mig(resource):
-        return "MIG slice"
-    if name in _SHARES:
-        return ""
-    found = next((noun for part, noun in _NOUNS.items() if part in name), "")
-    return found or ("accelerator" if resource in ACCELERATORS else "")
+    known = accelerator_of(resource)
+    if known is not None or resource.lower() in _SHARES:
+        return known.noun if known is not None else ""
+    return next((noun for part, noun in _NOUNS.items() if part in resource.lower()), "")
 
 
 _NOUNS = {"gpu": "GPU", "tpu": "TPU"}
@@ -57,11 +88,32 @@ _SHARES = ("nvidia.com/gpumem", "nvidia.com/gpucores")
 
 
 def accelerators(resources: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of whole accelerators of a container by resource name; limits take precedence over requests."""
+    """Return the number of accelerators of a container by resource name; limits take precedence over requests."""
     amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
     return {
-        name: count for name, value in amounts.items() if name in ACCELERATORS and (count := whole_units(value)) > 0
+        name: count
+        for name, value in amounts.items()
+        if "/" in name and accelerator_of(name) is not None and (count := whole_units(value)) > 0
     }
+
+
+def claimed(template: Mapping[str, Any]) -> dict[str, int]:
+    """Return the number of accelerators that a ResourceClaim or ResourceClaimTemplate requests, by device class.
+
+    Empty if it is not a fixed number.
+    """
+    spec = template.get("spec") or {}
+    devices = ((spec.get("spec") or spec).get("devices") or {}).get("requests") or ()
+    found: dict[str, int] = {}
+    for request in devices:
+        exactly = request.get("exactly") or request
+        name, count = str(exactly.get("deviceClassName", "")), exactly.get("count", 1)
+        if not any(part in name for part in _CLASSES):
+            continue
+        if exactly.get("allocationMode", "ExactCount") != "ExactCount" or not isinstance(count, int):
+            return {}
+        found[name] = found.get(name, 0) + count
+    return found
 
 
 def whole_units(amount: Any) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 from trainc.startup.patterns import pattern
 
@@ -44,6 +46,13 @@ def first_host(job: str, replicated_job: str, subdomain: str) -> str:
 def pod_host(job: str, replicated_job: str, replica: int, index: int) -> str:
     """Return the hostname that JobSet gives to a pod."""
     return f"{job}-{replicated_job}-{replica}-{index}"
+
+
+def is_of_trainjob(jobset: Mapping[str, Any]) -> bool:
+    """Return whether a rendered JobSet was made of a TrainJob: Trainer's label marks its steps."""
+    jobs = (jobset.get("spec") or {}).get("replicatedJobs") or ()
+    labels = ((job.get("template", {}).get("metadata") or {}).get("labels") or {} for job in jobs)
+    return any(ANCESTOR_LABEL in each for each in labels)
 
 
 # Syntax of names, label keys and label values in Kubernetes.

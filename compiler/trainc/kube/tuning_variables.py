@@ -1,14 +1,15 @@
-"""Environment variables of NCCL, PyTorch and the libraries below, to detect misspelled names.
+"""Environment variables of NCCL, PyTorch, OpenMP and Hugging Face, to detect misspelled names and values not read.
 
-Sources: NVIDIA/nccl src (NCCL_PARAM, ncclGetEnv); pytorch torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp and
-docs/source/torch_environment_variables.rst.
+Sources: NVIDIA/nccl src (NCCL_PARAM, ncclGetEnv; param.cc reads numbers); pytorch
+torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp, c10/core/AllocatorConfig.cpp and
+docs/source/torch_environment_variables.rst; the OpenMP 5.2 specification, chapter 21; huggingface_hub constants.py.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-PREFIXES = ("NCCL", "TORCH", "PYTORCH", "CUDA", "GLOO", "UCX", "FI_")
+PREFIXES = ("NCCL", "TORCH", "PYTORCH", "CUDA", "GLOO", "UCX", "FI_", "OMP_", "HF_")
 
 _NCCL = (
     "ALGO ALLGATHERV_ENABLE ALLOC_P2P_NET_LL_BUFFERS ASYNC_ERROR_HANDLING AVOID_RECORD_STREAMS BLOCKING_WAIT "
@@ -86,6 +87,82 @@ _OTHERS = (
 )
 
 
+_OPENMP = (
+    "AFFINITY_FORMAT ALLOCATOR CANCELLATION DEFAULT_DEVICE DISPLAY_AFFINITY DISPLAY_ENV DYNAMIC MAX_ACTIVE_LEVELS "
+    "MAX_TASK_PRIORITY NESTED NUM_TEAMS NUM_THREADS PLACES PROC_BIND SCHEDULE STACKSIZE TARGET_OFFLOAD "
+    "TEAMS_THREAD_LIMIT THREAD_LIMIT TOOL TOOL_LIBRARIES TOOL_VERBOSE_INIT WAIT_POLICY"
+)
+_HUGGING_FACE = (
+    "ASSETS_CACHE DATASETS_CACHE DATASETS_IN_MEMORY_MAX_SIZE DATASETS_OFFLINE DATASETS_TRUST_REMOTE_CODE ENDPOINT "
+    "EVALUATE_OFFLINE HOME HUB_CACHE HUB_DISABLE_EXPERIMENTAL_WARNING HUB_DISABLE_IMPLICIT_TOKEN "
+    "HUB_DISABLE_PROGRESS_BARS HUB_DISABLE_SYMLINKS_WARNING HUB_DISABLE_TELEMETRY HUB_DISABLE_XET "
+    "HUB_DOWNLOAD_TIMEOUT HUB_ENABLE_HF_TRANSFER HUB_ETAG_TIMEOUT HUB_OFFLINE HUB_VERBOSITY MODULES_CACHE TOKEN "
+    "TOKEN_PATH XET_CACHE XET_HIGH_PERFORMANCE"
+)
+# Variables that NCCL and PyTorch read as an integer: they ignore, or fail at, any other text.
+INTEGERS = frozenset(
+    (
+        *(
+            f"NCCL_{name}"
+            for name in [
+                "BUFFSIZE",
+                "COLLNET_ENABLE",
+                "CROSS_NIC",
+                "CUMEM_ENABLE",
+                "CUMEM_HOST_ENABLE",
+                "DMABUF_ENABLE",
+                "IB_ADAPTIVE_ROUTING",
+                "IB_AR_THRESHOLD",
+                "IB_DISABLE",
+                "IB_GID_INDEX",
+                "IB_MERGE_NICS",
+                "IB_PCI_RELAXED_ORDERING",
+                "IB_PKEY",
+                "IB_QPS_PER_CONNECTION",
+                "IB_RETRY_CNT",
+                "IB_ROCE_VERSION_NUM",
+                "IB_SL",
+                "IB_SPLIT_DATA_ON_QPS",
+                "IB_TC",
+                "IB_TIMEOUT",
+                "LL_BUFFSIZE",
+                "LL128_BUFFSIZE",
+                "MAX_CTAS",
+                "MAX_NCHANNELS",
+                "MIN_CTAS",
+                "MIN_NCHANNELS",
+                "MNNVL_ENABLE",
+                "NET_FORCE_FLUSH",
+                "NET_GDR_READ",
+                "NET_SHARED_BUFFERS",
+                "NSOCKS_PERTHREAD",
+                "NTHREADS",
+                "NVB_DISABLE",
+                "NVLS_ENABLE",
+                "P2P_DISABLE",
+                "P2P_DIRECT_DISABLE",
+                "PXN_DISABLE",
+                "RAS_ENABLE",
+                "SHM_DISABLE",
+                "SOCKET_NTHREADS",
+                "WIN_ENABLE",
+            ]
+        ),
+        *("TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC", "TORCH_NCCL_TRACE_BUFFER_SIZE"),
+        *("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "TORCH_NCCL_COORD_CHECK_MILSEC"),
+    )
+)
+# Variables with a fixed set of words, whose case does not matter.
+WORDS = {
+    "NCCL_DEBUG": ("VERSION", "WARN", "INFO", "ABORT", "TRACE"),
+    "TORCH_DISTRIBUTED_DEBUG": ("OFF", "INFO", "DETAIL"),
+    "NCCL_P2P_LEVEL": ("LOC", "NVL", "PIX", "PXB", "PXN", "PHB", "SYS", "0", "1", "2", "3", "4", "5"),
+    "NCCL_NET_GDR_LEVEL": ("LOC", "PIX", "PXB", "PXN", "PHB", "SYS", "0", "1", "2", "3", "4", "5"),
+}
+# Variables with the settings of PyTorch's allocator, as NAME:VALUE[,NAME:VALUE].
+ALLOCATORS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+
+
 @cache
 def known_variables() -> frozenset[str]:
     """Return all variables by their full names."""
@@ -93,6 +170,8 @@ def known_variables() -> frozenset[str]:
         (
             *(f"NCCL_{name}" for name in _NCCL.split()),
             *(f"TORCH_NCCL_{name}" for name in _TORCH_NCCL.split()),
+            *(f"OMP_{name}" for name in _OPENMP.split()),
+            *(f"HF_{name}" for name in _HUGGING_FACE.split()),
             *_OTHERS.split(),
         )
     )

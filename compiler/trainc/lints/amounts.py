@@ -10,7 +10,7 @@ from trainc.findings import Finding, Path
 from trainc.ir.entrypoints import About, Entrypoint, container_path
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.kube.devices import ACCELERATORS, KNOWN, accelerators, is_mig, whole_units
+from trainc.kube.devices import KNOWN, accelerator_of, accelerators, is_slice, whole_units
 from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.startup.records import replace
 
@@ -55,7 +55,7 @@ def _usual(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str],
     if any(_unlikely(name, str(amount)) is not None for name, amount in (*limits, *requests)):
         return False
     amounts = {**dict(requests), **dict(limits)}
-    devices = [name for name in amounts if name in ACCELERATORS or is_mig(name)]
+    devices = [name for name in amounts if accelerator_of(name) is not None]
     return len(devices) < 2 and (
         "cpu" not in amounts or not devices or whole_units(amounts["cpu"]) >= whole_units(amounts[devices[0]])
     )
@@ -107,7 +107,7 @@ def _device(name: str, quantity: Quantity) -> Words | None:
 
 def misspelt_device(name: str) -> str:
     """Return the known device of which `name` is a misspelling; empty if it is known itself, or similar to none."""
-    if name in KNOWN or is_mig(name):
+    if name in KNOWN or is_slice(name):
         return ""
     domain, _, device = name.partition("/")
     for known in sorted(KNOWN):
@@ -149,9 +149,9 @@ def _kinds(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """Yield a finding for devices of two kinds in one container: no node has both, or a GPU and a slice of it."""
     resources = entry.container.resources
     amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-    requested = [name for name in amounts if (name in ACCELERATORS or is_mig(name)) and whole_units(amounts[name]) > 0]
+    requested = [name for name in amounts if accelerator_of(name) is not None and whole_units(amounts[name]) > 0]
     makers = {name.partition("/")[0] for name in requested}
-    if len(requested) > 1 and (len(makers) > 1 or any(map(is_mig, requested))):
+    if len(requested) > 1 and (len(makers) > 1 or any(map(is_slice, requested))):
         kind = "limits" if requested[1] in (resources.get("limits") or {}) else "requests"
         message = f"one container requests {' and '.join(sorted(requested))}, which no node has together"
         yield _finding(job, info, entry, (kind, requested[1]), ("UnlikelyResource", message, "keep one of them"))

@@ -48,7 +48,7 @@ def _starts(words: tuple[str, ...], is_command: bool) -> bool:
 
 
 def _is_plain(word: str) -> bool:
-    return word.isascii() and word not in _OPERATORS and not any(c.isspace() for c in word)
+    return word.isascii() and not word.startswith("~") and word not in _OPERATORS and not any(c.isspace() for c in word)
 
 
 def _program(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
@@ -69,6 +69,8 @@ def _program(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
         what = "a shell keyword or builtin" if first in BUILTINS else "a variable, which only a shell expands"
         message = f"{first!r} is {what}, but no shell runs this command"
         yield _finding(entry, 0, message, f"write {_in_shell(words)}")
+    elif found := list(_at_home(entry, words)):
+        yield from found
     elif shell_script(words) is None and (index := _operator(words)) is not None:
         message = f"no shell runs this command, so {words[index]!r} is passed to {base(first)} as an argument"
         # After an option, it may be the option's value.
@@ -86,6 +88,18 @@ def _submission(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
             hint = "write the commands of that script instead, as in command: [torchrun, train.py]"
             severity: Severity = "error" if start.sure else "warning"
             yield _finding(entry, line.word(0), message, hint, severity)
+
+
+def _at_home(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield an error for a program or script below `~`, which only a shell replaces."""
+    line = read_command(words, programs(""))
+    if line.script is not None:
+        return
+    program = line.starts[0].program
+    for index in {0, program.start} if program.kind in ("python", "shell") else {0}:
+        if index < len(words) and words[index].startswith("~/"):
+            message = f"no shell runs this command, so {words[index]!r} is not in the home folder, and there is no folder called ~"
+            yield _finding(entry, index, message, "write the whole path")
 
 
 def _operator(words: tuple[str, ...]) -> int | None:

@@ -12,7 +12,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.documents import Json
 from trainc.options import Options
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 # (namespace, name) of a headless Service -> the JobSet to which it belongs.
 Services = dict[tuple[str, str], str]
@@ -66,12 +66,13 @@ def _pod_spec(job: Json) -> Json:
     return spec
 
 
-def duplicate_subdomain(claims: Iterable[Claim], services: Services) -> Iterator[tuple[str, Finding]]:
+def duplicate_subdomain(claims: Iterable[Claim], services: Services) -> Iterator[Finding]:
     """Yield a warning for each JobSet whose Service an earlier one uses. `services` collects those of all jobs."""
     for claim in claims:
         first = services.setdefault((claim.namespace, claim.service), claim.jobset)
         if first != claim.jobset and claim.needed:
-            yield claim.jobset, _overwritten(claim.service, first) if claim.written else _taken(claim.service, first)
+            found = _overwritten(claim.service, first) if claim.written else _taken(claim.service, first)
+            yield replace(found, about=claim.jobset)
 
 
 def _overwritten(place: str, first: str) -> Finding:

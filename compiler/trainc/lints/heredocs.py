@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.findings import Finding
-from trainc.ir.commands.shell import Command, Heredoc, commands
+from trainc.ir.commands.shell import Command, commands
+from trainc.ir.commands.shell_words import Heredoc
 from trainc.ir.commands.started import read_command
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import Info

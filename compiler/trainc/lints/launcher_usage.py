@@ -50,10 +50,10 @@ def _problems(training: Training, start: Start, launch: Launch) -> Iterator[Prob
     for option in launch.options:
         yield from _of_option(training, launch, option)
     yield from _of_program(training, start, launch)
-    yield from _RULES.get(launch.launcher.name, _nothing)(training, launch)
+    yield from _RULES.get(launch.launcher.name, _nothing)(training, start, launch)
 
 
-def _nothing(training: Training, launch: Launch) -> Iterator[Problem]:
+def _nothing(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
     yield from ()
 
 
@@ -117,6 +117,11 @@ def _integer(value: str, _: str) -> tuple[str, str] | None:
     return None if _INTEGER.fullmatch(value.strip()) else ("is not an integer", "write {}=1")
 
 
+def _count(value: str, _: str) -> tuple[str, str] | None:
+    valid = _INTEGER.fullmatch(value.strip()) is not None and not value.strip().startswith("-")
+    return None if valid else ("is not a number of times", "write {}=0")
+
+
 def _number(value: str, _: str) -> tuple[str, str] | None:
     return None if _NUMBER.fullmatch(value.strip()) else ("is not a number", "write {}=0.1")
 
@@ -156,13 +161,22 @@ def _choice(value: str, words: str) -> tuple[str, str] | None:
 
 _KINDS: Mapping[str, _Check] = {
     "integer": _integer,
+    "count": _count,
     "number": _number,
     "port": _port,
     "processes": _processes,
     "nodes": _nodes,
     "backend": _rendezvous,
 }
-_EXAMPLES = {"integer": "1", "number": "0.1", "port": "29500", "processes": "auto", "nodes": "4", "backend": "c10d"}
+_EXAMPLES = {
+    "integer": "1",
+    "count": "0",
+    "number": "0.1",
+    "port": "29500",
+    "processes": "auto",
+    "nodes": "4",
+    "backend": "c10d",
+}
 
 
 def _of_program(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
@@ -201,7 +215,7 @@ def _is_cut(training: Training) -> bool:
     return script is not None and script + 1 < len(words) and not any(map(str.isspace, words[script]))
 
 
-def _accelerate(training: Training, launch: Launch) -> Iterator[Problem]:
+def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
     """Yield what accelerate refuses or fails at (huggingface/accelerate commands/launch.py, utils/launch.py)."""
     of_one_kind = frozenset(("multi-gpu", "cpu", "tpu", "use-deepspeed", "use-fsdp"))
     kinds = [option for option in launch.options if option.name in of_one_kind]
@@ -248,7 +262,7 @@ def _accelerate(training: Training, launch: Launch) -> Iterator[Problem]:
         )
 
 
-def _deepspeed(training: Training, launch: Launch) -> Iterator[Problem]:
+def _deepspeed(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
     """Yield what DeepSpeed's runner refuses (deepspeed launcher/runner.py)."""
     hosts = launch.given(launch.launcher.hosts)
     nodes = launch.given(launch.launcher.nodes)
@@ -268,37 +282,58 @@ def _deepspeed(training: Training, launch: Launch) -> Iterator[Problem]:
     yield nodes.index, message, hint
 
 
-# Source: pytorch/torchtune torchtune/_recipe_registry.py (0.6.1). The names of the others do not say what they are.
-_SINGLE_DEVICE = frozenset(("generate", "eleuther_eval", "quantize"))
-_DISTRIBUTED = "_distributed"
-_SINGLE = "_single_device"
+# Source: pytorch/torchtune torchtune/_recipe_registry.py (0.6.1).
+_SINGLE_DEVICE = frozenset(
+    (
+        *("full_finetune_single_device", "lora_finetune_single_device", "lora_dpo_single_device", "qat_single_device"),
+        *("ppo_full_finetune_single_device", "knowledge_distillation_single_device", "generate", "eleuther_eval"),
+        *("quantize", "dev/generate_v2"),
+    )
+)
+_DISTRIBUTED = frozenset(
+    (
+        *("full_finetune_distributed", "lora_finetune_distributed", "lora_dpo_distributed", "full_dpo_distributed"),
+        *("qat_distributed", "qat_lora_finetune_distributed", "knowledge_distillation_distributed"),
+        *("dev/generate_v2_distributed", "dev/early_exit_finetune_distributed", "dev/grpo_full_finetune_distributed"),
+        *("dev/lora_finetune_distributed_multi_dataset", "dev/async_grpo_full_finetune_distributed"),
+    )
+)
 
 
-def _tune(training: Training, launch: Launch) -> Iterator[Problem]:
+def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
     """Yield what `tune run` refuses: it looks at its own words to see whether a run is distributed (_cli/run.py)."""
-    recipe = launch.program[0] if launch.program else ""
-    if not recipe.replace("_", "").isalnum():
-        return  # A recipe of one's own, which may be anything.
-    if recipe.endswith(_DISTRIBUTED) and not launch.options:
+    from trainc.findings.text import misspelt
+
+    arguments = training.arguments(start)
+    recipe = arguments[0] if arguments else ""
+    at = len(start.words) - len(launch.program)
+    if recipe in _DISTRIBUTED and not launch.options:
         options = f"--nproc_per_node={training.devices or 2}"
         if training.nodes > 1:
             first = f"{training.reference('PET_MASTER_ADDR')}:{training.reference('PET_MASTER_PORT')}"
             options = f"--rdzv_endpoint={first} {options}"
         message = f"{recipe} needs several processes, which tune starts only if it has options of torchrun"
-        yield (
-            launch.index,
-            message,
-            f"write tune run {options} {recipe}, or command: [tune, run], which Trainer completes",
-        )
-    elif launch.options and (recipe.endswith(_SINGLE) or recipe in _SINGLE_DEVICE):
+        hint = f"write tune run {options} {recipe}, or command: [tune, run], which Trainer completes"
+        yield launch.index, message, hint
+    elif launch.options and recipe in _SINGLE_DEVICE:
         option = launch.options[0]
         message = f"{recipe} runs as a single process, so tune refuses {option.written}"
-        other = recipe.replace(_SINGLE, _DISTRIBUTED)
-        hint = "remove the options of torchrun" + (f", or run {other}" if other != recipe else "")
+        other = recipe.replace("_single_device", "_distributed")
+        hint = "remove the options of torchrun" + (f", or run {other}" if other in _DISTRIBUTED else "")
         yield option.index, message, hint
+    elif recipe.isidentifier() and (near := misspelt(recipe, _DISTRIBUTED | _SINGLE_DEVICE)):
+        yield at, f"tune has no recipe {recipe}", f"did you mean {near}?"
+    if "--config" not in arguments and not any("$" in word for word in arguments):
+        joined = next((i for i, word in enumerate(arguments) if word.startswith("--config=")), None)
+        message = "tune run needs --config after the recipe, and exits"
+        if joined is None:
+            yield at, message, "add --config with the name or the file of a configuration, such as llama3_2/1B_lora"
+        else:
+            value = arguments[joined].partition("=")[2]
+            yield at + joined, f"{message}: it does not read --config=", f"write two words: --config {value}"
 
 
-_RULES: Mapping[str, Callable[[Training, Launch], Iterator[Problem]]] = {
+_RULES: Mapping[str, Callable[[Training, Start, Launch], Iterator[Problem]]] = {
     "accelerate launch": _accelerate,
     "deepspeed": _deepspeed,
     "tune run": _tune,

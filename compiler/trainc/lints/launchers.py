@@ -14,6 +14,7 @@ from trainc.startup.patterns import pattern
 # Variables from which a program determines its rank itself.
 _OWN_RANK = pattern(r"\b(?:PET_\w+|\w*NODE_RANK|RANK|WORLD_SIZE|MASTER_ADDR|JOB_COMPLETION_INDEX|OMPI_\w+)\b")
 _RANKS = frozenset(("RANK", "NODE_RANK", "WORLD_RANK", "MACHINE_RANK", "GROUP_RANK"))
+_RENDEZVOUS = frozenset(("rdzv-endpoint",))
 # Policies whose script launches the command, whatever it is.
 _WRAPPED = ("flux",)
 
@@ -38,10 +39,29 @@ def _foreign(training: Training, launch: Launch) -> Iterator[Finding]:
             yield from _single_process(training, launch)
         return
     refused = launcher.reaches == "hosts" and launcher.options  # By the launcher itself, if it has no list of hosts.
-    if launch.given(launcher.nodes) is not None and (refused or launch.given(launcher.address) is not None):
+    if _is_configured(training, launch) or (refused and launch.given(launcher.nodes) is not None):
         return
     # Never an error: pods that train independently do run, and may be intended.
     yield training.finding("ForeignLauncher", "warning", *_foreign_words(training, launch), launch.index)
+
+
+def _is_configured(training: Training, launch: Launch) -> bool:
+    """Return whether options, or variables that stand for them, say how many nodes there are and where they meet."""
+    launcher, known = launch.launcher, {**training.variables, **launch.variables}
+
+    def in_variables(names: frozenset[str]) -> bool:
+        variables = (launcher.reads + name.upper().replace("-", "_") for name in names)
+        return bool(launcher.reads) and any(variable in known for variable in variables)
+
+    if launch.given(launcher.nodes) is None and not in_variables(launcher.nodes):
+        return False
+    # A rendezvous gives out ranks itself. With an address alone, every node has to know its own.
+    has_rank = launch.given(launcher.rank) is not None or in_variables(launcher.rank)
+    return (
+        launch.given(launcher.address) is not None
+        or in_variables(_RENDEZVOUS)
+        or (in_variables(launcher.address) and has_rank)
+    )
 
 
 def _foreign_words(training: Training, launch: Launch) -> tuple[str, str]:

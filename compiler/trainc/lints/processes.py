@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from trainc.findings import Finding, Path
 from trainc.ir.commands.launcher import Launch, Option
-from trainc.ir.entrypoints import About
-from trainc.kube.devices import VISIBLE
+from trainc.ir.entrypoints import About, container_path
+from trainc.kube.devices import VISIBLE, Accelerator, accelerator_of
 from trainc.lints.training import AS_DEVICES, Training
 
 # Words for "as many processes as devices", which launchers resolve on the node.
@@ -84,12 +84,18 @@ def _compared(training: Training, option: Option, count: int, whole: bool = Fals
     """Yield a finding if the processes do not match the devices of a pod or, with `whole`, of the job."""
     devices = training.devices * (training.nodes if whole else 1)
     where = f"on {training.nodes} nodes" if whole else "per pod"
-    if count == devices or count < 1 or (count < devices and _side_by_side(training)):
+    if _fit(training, count, devices) or (count < devices and _side_by_side(training)):
         return
     code, rest = _difference(count, devices)
     message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {rest}"
     hint = f"write {devices}, or remove the flag to use one process per device"
     yield training.finding(code, "warning", message, hint, option.index)
+
+
+def _fit(training: Training, count: int, devices: int) -> bool:
+    """Return whether so many processes use so many devices: for most kinds, one each."""
+    kind = accelerator_of(training.device) or Accelerator("device")
+    return count < 1 or (kind.alone and count == 1) or devices <= count <= devices * kind.most
 
 
 def _difference(count: int, devices: int) -> tuple[str, str]:
@@ -105,18 +111,48 @@ def _side_by_side(training: Training) -> bool:
 
 
 def _requested(training: Training) -> Iterator[Finding]:
-    """Yield findings about numProcPerNode, if no option overrides it."""
+    """Yield findings about numProcPerNode, or about what Trainer sets without it, if no option overrides it."""
     requested, path, about = _requested_numbers(training)
-    if requested is None or not requested.isdecimal() or training.policy not in ("torch", "mpi"):
+    if training.policy not in ("torch", "mpi"):
         return
-    if training.policy == "mpi" and about == "runtime":
-        return  # There, 1 means as many as there are devices.
+    if training.policy == "torch" and requested in (None, *_AS_DEVICES):
+        yield from _uncounted(training)
+        return
+    if requested is None or not requested.isdecimal() or (training.policy == "mpi" and about == "runtime"):
+        return  # In a runtime for MPI, 1 means as many as there are devices.
     count, devices = int(requested), training.devices
-    if count == devices or count < 1:
+    if _fit(training, count, devices):
         return
     hint = f"write {devices}, or remove numProcPerNode to use one process per device"
     code, rest = _difference(count, devices)
     message = f"{count} processes for {devices} of {training.device} per pod, so {rest}"
+    yield Finding(code, "warning", message, hint=hint, path=path, about=about)
+
+
+def _uncounted(training: Training) -> Iterator[Finding]:
+    """Yield a finding for devices that Trainer does not count: those without `gpu` in their name.
+
+    Without them, the number of processes is that of the CPUs, or 1 (ir/devices.py).
+    """
+    value = training.variables.get("PET_NPROC_PER_NODE") or ""
+    reads = any(launch.launcher.reads for launch in training.line.launches)
+    if not reads or not value.isdecimal() or _fit(training, int(value), training.devices):
+        return
+    count, devices = int(value), training.devices
+    code, rest = _difference(count, devices)
+    message = (
+        f"Trainer does not count {training.device}, whose name has no gpu in it, and starts {count} "
+        f"process{'es' if count != 1 else ''} for {devices} per pod, so {rest}"
+    )
+    hint = f"set numProcPerNode: {devices} in spec.trainer"
+    job, entry = training.job, training.entry
+    requested = job.trainer.resources_per_node or {}
+    for kind in ("limits", "requests"):
+        if training.device in (requested.get(kind) or {}):
+            path: Path = ("spec", "trainer", "resourcesPerNode", kind, training.device)
+            yield Finding(code, "warning", message, hint=hint, path=path)
+            return
+    path, about = container_path(job, training.info, entry.pod_set.name, entry.container.name, "resources")
     yield Finding(code, "warning", message, hint=hint, path=path, about=about)
 
 

@@ -87,6 +87,25 @@ def _launches(training: Training) -> bool:
     return bool(training.line.launches)
 
 
+def _divides(training: Training) -> bool:
+    """Return whether a launcher may start a program that has degrees of parallelism: all their names have one of these."""
+    words = " ".join(map(str, training.line.words)) if training.line.launches else ""
+    return any(
+        part in words for part in ("parallel", "megatron", "trainer.", "deepspeed", "ds_config", "config", "batch")
+    )
+
+
+def _has_paths(training: Training) -> bool:
+    """Return whether a command has an absolute path or a number of workers, or the pod a volume for shared memory."""
+    words = "\n".join(map(str, training.line.words))
+    mounts = training.entry.container.mounts
+    return "/" in words or "workers" in words or any("/dev/shm" in str(m.get("mountPath")) for m in mounts)  # noqa: S108
+
+
+def _has_variables(entry: Entrypoint) -> bool:
+    return bool(entry.container.env)
+
+
 def _options_given(training: Training) -> bool:
     return bool(training.launches_with_options)
 
@@ -105,6 +124,9 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.launcher_usage", "launcher_usage", per="training", when=_launches),
     Lint("sized", "trainc.lints.launchers", "launchers", per="training"),
     Lint("sized", "trainc.lints.processes", "processes", per="training"),
+    Lint("sized", "trainc.lints.parallelism", "parallelism", per="training", when=_divides),
+    Lint("sized", "trainc.lints.outputs", "storage", per="training", when=_has_paths),
+    Lint("sized", "trainc.lints.outputs", "restarts", per="training", when=_options_given),
     Lint("sized", "trainc.lints.shell_endings", "shell_endings", per="training", when=_scripted),
     Lint("sized", "trainc.lints.cannot_start", "cannot_start", per="container"),
     Lint("sized", "trainc.lints.unset_variables", "unset_variables", per="container", when=_refers),
@@ -114,6 +136,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.variables", "plain_tokens", per="container"),
     Lint("sized", "trainc.lints.variables", "tokens_of_initializers", _initialized),
     Lint("sized", "trainc.lints.variables", "misspelt_variables", per="container"),
+    Lint("sized", "trainc.lints.variables", "unread_values", per="container", when=_has_variables),
     Lint("sized", "trainc.lints.amounts", "unlikely_amounts", per="container"),
     Lint("sized", "trainc.lints.amounts", "no_nodes", _empty),
     Lint("sized", "trainc.lints.network", "network"),
@@ -197,8 +220,8 @@ class _Read:
         return self._trainings
 
 
-def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options) -> Iterator[tuple[str, Finding]]:
-    """Yield findings that depend on several jobs, each with its object's label.
+def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options) -> Iterator[Finding]:
+    """Yield findings about objects that depend on several jobs.
 
     `services` collects the Services of all jobs of the input, and is updated by each call.
     """

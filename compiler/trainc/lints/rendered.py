@@ -20,23 +20,27 @@ _HINT = "set prefixes, suffixes and new names in trainc's overlay, or before tra
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """What a JobSet's names may refer to in its namespace: the addresses of pods, files of ConfigMaps, PodGroups."""
+    """What a JobSet's names may refer to in its namespace: the addresses of pods, files of ConfigMaps, PodGroups.
+
+    `groups` is None if something else than trainc may make the PodGroups.
+    """
 
     plugins: Sequence[Plugin]
     hosts: frozenset[str]
     files: Mapping[str, Json]
-    groups: frozenset[str]
+    groups: frozenset[str] | None
 
 
 def stale_names(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin] = PLUGINS) -> list[Finding]:
     """Return findings for names in `jobset` that match nothing, with paths in it. `objects` are all rendered manifests."""
     namespace = _metadata(jobset).get("namespace", "")
     siblings = [o for o in objects if _metadata(o).get("namespace", "") == namespace]
+    groups = frozenset(_metadata(o).get("name", "") for o in siblings if o.get("kind") == "PodGroup")
     rendered = Rendered(
         plugins=plugins,
         hosts=frozenset(endpoints(jobset)),
         files={_metadata(o).get("name", ""): o.get("data") or {} for o in siblings if o.get("kind") == "ConfigMap"},
-        groups=frozenset(_metadata(o).get("name", "") for o in siblings if o.get("kind") == "PodGroup"),
+        groups=groups if names.is_of_trainjob(jobset) else None,
     )
     return [finding for path, pod in _pods(jobset) for finding in _pod_findings(path, pod, rendered)]
 
@@ -110,7 +114,7 @@ def _is_host(host: str, hosts: frozenset[str]) -> bool:
 def _groups(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
     for gang in (plugin.gang for plugin in rendered.plugins if plugin.gang is not None):
         group = value_at(pod, gang.joins)
-        if group is not None and group not in rendered.groups:
+        if group is not None and rendered.groups is not None and group not in rendered.groups:
             message = (
                 f"the pods belong to the group {group!r}, and there is no PodGroup of that name among the manifests"
             )

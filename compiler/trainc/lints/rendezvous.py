@@ -21,9 +21,12 @@ _OWN_TEXT = pattern(
     r"\$(?:\{(?:RANDOM|SRANDOM|HOSTNAME|BASHPID|EPOCHREALTIME)\}|(?:RANDOM|SRANDOM|HOSTNAME|BASHPID|EPOCHREALTIME)\b|\$)"
     r"|\$\((?:hostname|uuidgen|cat /proc/sys/kernel/random/uuid|date \+[^)]*%N)[^)]{0,80}\)|`(?:hostname|uuidgen)[^`]{0,80}`"
 )
+_TIME = pattern(r"(?:\$\(|`)date\b[^)`]{0,40}%[sSTXcN]|\$\{?(?:SECONDS|EPOCHSECONDS)\b")
+_VARIABLES = pattern(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
 # Variables of the pods whose values differ.
 _OWN_VALUES = frozenset(("PET_NODE_RANK", "JOB_COMPLETION_INDEX"))
 _OWN_FIELDS = frozenset(("status.podIP", "metadata.name", "status.hostIP", "spec.nodeName", "metadata.uid"))
+_CASE = pattern(r"\bcase\s+[\"']?\$\{?PET_NNODES")
 _INDEX_FIELD = "batch.kubernetes.io/job-completion-index"
 # Commands that use the pod's index often run independent trainings: shards, seeds, folds.
 _INDEX = "JOB_COMPLETION_INDEX"
@@ -34,8 +37,23 @@ _V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
 
 def rendezvous(training: Training) -> Iterator[Finding]:
     """Yield findings about the rendezvous of each launcher."""
+    chosen = _chooses_by_nodes(training)
     for start, launch in training.launches_with_options:
-        yield from _judged(training, start, launch)
+        if start.sure or not chosen:
+            yield from _judged(training, start, launch)
+
+
+def _chooses_by_nodes(training: Training) -> bool:
+    """Return whether a script tests the number of nodes, and so has commands for one node and for several."""
+    if training.line.script is None or "PET_NNODES" not in training.line.words[training.line.script]:
+        return False
+    from trainc.ir.commands.shell import commands, is_test
+
+    found = (word for command, _ in commands(training.line.items) if is_test(command) for word in command.words)
+    return (
+        any("PET_NNODES" in word for word in found)
+        or _CASE.search(training.line.words[training.line.script]) is not None
+    )
 
 
 def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
@@ -181,13 +199,18 @@ def _key(training: Training, start: Start, launch: Launch, option: Option) -> It
     """Yield the finding for a rendezvous ID that differs between the pods."""
     written = option.value or ""
     value = training.value(written, launch)
-    own_text = training.line.script is not None and _OWN_TEXT.search(written) is not None
-    if own_text or value in _own_variables(training):
-        message = (
-            f"{option.written} {written} is different in each pod, so the {training.nodes} pods wait in separate groups"
-        )
-        hint = f"write the same in all pods, such as {option.written}={training.job.name}"
+    shell = training.line.script is not None
+    own = _own_variables(training) | {_INDEX}
+    own_value = value in own or any(name in own for name in map("".join, _VARIABLES.findall(written)))
+    message = (
+        f"{option.written} {written} is different in each pod, so the {training.nodes} pods wait in separate groups"
+    )
+    hint = f"write the same in all pods, such as {option.written}={training.job.name}"
+    if own_value or (shell and _OWN_TEXT.search(written) is not None):
         yield _finding(training, (start, option), "error", message, hint)
+    elif shell and _TIME.search(written) is not None:
+        # Pods that start in the same second get the same.
+        yield training.finding("RanksDoNotMeet", "warning", message, hint, option.index)
 
 
 def _of_others(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from trainc.ir.entrypoints import About, Entrypoint, variable_path
 from trainc.ir.info import Info
 from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
-from trainc.kube.devices import accelerators
+from trainc.kube.devices import accelerators, claimed
 from trainc.plugins.registry import PLUGINS, programs, starting
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
@@ -163,7 +163,7 @@ def training_of(job: TrainJob, info: Info, entry: Entrypoint, documents: Sequenc
     if not (entry.trains or any(str(v["name"]).startswith("PET_") for v in env)):
         return None
     policy = policy_of(info)
-    found = accelerators(entry.container.resources)
+    found = accelerators(entry.container.resources) or _claimed(info, entry, documents)
     if policy == "mpi" and not found and (node := info.pod_set_in_role(names.NODE)) is not None:
         found = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
     device, devices = next(iter(found.items())) if len(found) == 1 else ("", 0)
@@ -184,6 +184,27 @@ def training_of(job: TrainJob, info: Info, entry: Entrypoint, documents: Sequenc
         documents,
         len(info.command or ()) if built else 0,
     )
+
+
+def _claimed(info: Info, entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
+    """Return the accelerators of the claims that a container uses, as far as the input has their templates."""
+    used = {claim.get("name") for claim in entry.container.resources.get("claims") or ()}
+    claims = info.pod_spec(entry.pod_set.name).get("resourceClaims") or () if used else ()
+    named = {
+        claim.get("resourceClaimTemplateName") or claim.get("resourceClaimName")
+        for claim in claims
+        if claim.get("name") in used
+    }
+    found: dict[str, int] = {}
+    for document in documents if named else ():
+        data = document.data
+        if (
+            data.get("kind") in ("ResourceClaimTemplate", "ResourceClaim")
+            and (data.get("metadata") or {}).get("name") in named
+        ):
+            for name, count in claimed(data).items():
+                found[name] = found.get(name, 0) + count
+    return found
 
 
 def policy_of(info: Info) -> str:

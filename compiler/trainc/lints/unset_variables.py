@@ -94,8 +94,9 @@ class _Container:
         for index, word in enumerate(line.words):
             names = _names(_VARIABLE.findall(word))
             unset = [name for name in _names(_REFERENCE.findall(word)) if self._is_unset(name)]
-            severity: Severity = "error" if index in needed else "warning"
             path, about = self.entry.place(index)
+            # Other jobs may replace the command of a runtime.
+            severity: Severity = "error" if index in needed and about == "trainjob" else "warning"
             if names:
                 message = f"no shell runs this command, so {word!r} is passed to the program without being expanded"
                 hint = "; ".join(map(self._expanded, names))
@@ -157,8 +158,8 @@ class _Container:
         )
         if start.launch is not None and self.instead:
             hint += f"; or remove the flags: {program} reads what the runtime sets"
-        certain = any(found.values()) and start.sure and bool(self.entry.command)
         path, about = self.entry.place(line.word(start.program.index))
+        certain = any(found.values()) and start.sure and bool(self.entry.command) and about == "trainjob"
         return Finding("UnsetVariable", "error" if certain else "warning", message, hint, path, about=about)
 
 

@@ -1,4 +1,4 @@
-"""Lints for variables of containers: tokens that would be committed in plain text, and misspelled names."""
+"""Lints for variables of containers: tokens in plain text, misspelled names, and values that nothing reads."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ _SHORTEST_TOKEN = 14
 _SHORTEST_SECRET = 6
 _LONG_NAME = 10
 # The first two letters of the variables that are checked.
-_BEGINNINGS = frozenset(("NC", "TO", "PY", "CU", "GL", "UC", "FI"))
+_BEGINNINGS = frozenset(("NC", "TO", "PY", "CU", "GL", "UC", "FI", "OM", "HF"))
+_INTEGER = pattern(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|\d+)\s*")
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 def plain_tokens(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
@@ -130,6 +132,66 @@ def _meant(name: str) -> str:
     from trainc.findings.text import misspelt
 
     return misspelt(name, known_variables(), 2 if len(name) >= _LONG_NAME else 1)
+
+
+def unread_values(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """Yield findings for values that NCCL, PyTorch or OpenMP does not read, and for more threads than CPUs."""
+    for variable in entry.container.env:
+        name, value = str(variable["name"]), variable.get("value")
+        if name[:2] not in _BEGINNINGS and name not in _THREADS:
+            continue
+        if not isinstance(value, str) or not value or "$" in value:
+            continue
+        problem = _unread(name, value)
+        if problem:
+            path, about = _place(job, info, entry, name)
+            message = f"{name} is {value!r}, {problem[0]}"
+            yield Finding("InvalidVariableValue", "warning", message, hint=problem[1], path=path, about=about)
+        elif name in _THREADS and value.isdecimal():
+            yield from _threads(job, info, entry, name, int(value))
+
+
+def _unread(name: str, value: str) -> tuple[str, str] | None:
+    """Return (what is wrong, hint) for a value that the program which reads the variable does not accept."""
+    from trainc.kube.tuning_variables import ALLOCATORS, INTEGERS, WORDS
+
+    if name in INTEGERS and not _INTEGER.fullmatch(value):
+        on = value.lower() in ("true", "yes", "on", "enable", "enabled")
+        return "which is not read: it must be a number", f'write "{1 if on else 0}"'
+    if name in WORDS and value.strip().upper() not in WORDS[name]:
+        from trainc.findings.text import misspelt
+
+        near = misspelt(value, WORDS[name])
+        shown = ", ".join(WORDS[name])
+        return f"which is not one of {shown}", f"did you mean {near}?" if near else "write one of them"
+    if name == "OMP_NUM_THREADS" and not all(part.strip().isdecimal() for part in value.split(",")):
+        return "which is not a number of threads", 'write a number, such as "8"'
+    if name in ALLOCATORS:
+        return _allocator(value)
+    return None
+
+
+def _allocator(value: str) -> tuple[str, str] | None:
+    """Return what PyTorch refuses of its allocator's settings: `NAME:VALUE`, and True or False as Python writes them."""
+    for setting in value.split(","):
+        name, colon, given = setting.partition(":")
+        if "=" in setting and not colon:
+            return "which PyTorch refuses: settings are written NAME:VALUE", f'write "{value.replace("=", ":")}"'
+        if name.strip() == "expandable_segments" and given.strip() not in ("True", "False"):
+            return "which PyTorch refuses: expandable_segments is True or False", 'write "expandable_segments:True"'
+    return None
+
+
+def _threads(job: TrainJob, info: Info, entry: Entrypoint, name: str, threads: int) -> Iterator[Finding]:
+    from trainc.kube.devices import whole_units
+
+    resources = entry.container.resources
+    cpus = whole_units((resources.get("limits") or {}).get("cpu") or (resources.get("requests") or {}).get("cpu") or 0)
+    if 0 < cpus < threads:
+        path, about = _place(job, info, entry, name)
+        message = f"{name} is {threads}, but the container has {cpus} CPUs: its threads wait for each other"
+        hint = f'write at most "{cpus}", divided by the number of processes in the pod'
+        yield Finding("MoreThreadsThanCPUs", "info", message, hint=hint, path=path, about=about)
 
 
 def _place(job: TrainJob, info: Info, entry: Entrypoint, name: str) -> tuple[Path, About]:

@@ -18,7 +18,7 @@ _OWN = frozenset(("emptyDir", "ephemeral"))
 # Volumes with given content, to which nothing can be stored.
 _FILLED = frozenset(("secret", "configMap", "downwardAPI", "projected", "image"))
 _ONE_NODE = frozenset(("ReadWriteOnce", "ReadWriteOncePod"))
-_IN_MEMORY_SERVED = "cache://"
+_IN_MEMORY_SERVED = "cache:"
 
 
 def volumes(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -27,7 +27,7 @@ def volumes(job: TrainJob, info: Info) -> Iterator[Finding]:
         yield from _unused(job, info, pod_set)
         if pod_set.ancestor in _INITIALIZERS:
             yield from _unshared(job, info, pod_set)
-    yield from _templates(info)
+    yield from _templates(job, info)
 
 
 def _mounts(pod_set: PodSet) -> Iterator[Json]:
@@ -77,12 +77,11 @@ def _frozen(value: Any) -> str:
 def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     """Yield a finding for an initializer whose download is in storage that the trainer does not mount."""
     step = job.initializer(pod_set.ancestor or "")
-    trainer = info.trainer
-    if trainer is None or (step is None and not _downloads(pod_set)):
+    sources = [v.get("value") for c in pod_set.containers for v in c.env if v["name"] == "STORAGE_URI"]
+    if info.trainer is None or (step is None and not sources):
         return
-    if step is not None and (step.storage_uri or "").startswith(_IN_MEMORY_SERVED):
-        return
-    if any(variable["name"] == "CACHE_IMAGE" for c in pod_set.containers for variable in c.env):
+    # A cache serves the data to the trainer from memory.
+    if any(source is None or source.lower().startswith(_IN_MEMORY_SERVED) for source in sources):
         return
     filled = [
         (str(m.get("name")), source) for m in _mounts(pod_set) if (source := _source(pod_set, str(m.get("name")), info))
@@ -100,14 +99,15 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     if kind in _OWN:
         message = f"{pod_set.name!r} fills an {kind} volume, which is gone with its pod: the trainer finds nothing"
     path, about = pod_path(job, info, pod_set.name, "volumes", ("name", name))
+    has_cache = any(variable["name"] == "CACHE_IMAGE" for c in pod_set.containers for variable in c.env)
+    if has_cache and step is not None and step.storage_uri is not None:
+        # The runtime is made for a cache, and the job downloads instead.
+        path, about = ("spec", "initializer", (pod_set.ancestor or "").partition("-")[0], "storageUri"), "trainjob"
+        hint += "; the runtime torchtune-llama3.2-1b does so: `trainc runtimes show torchtune-llama3.2-1b` prints it"
     yield Finding("InitializerVolumeNotShared", "warning", message, hint=hint, path=path, about=about)
 
 
-def _downloads(pod_set: PodSet) -> bool:
-    return any(v["name"] == "STORAGE_URI" for c in pod_set.containers for v in c.env)
-
-
-def _templates(info: Info) -> Iterator[Finding]:
+def _templates(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield findings about claims that JobSet creates: access from several nodes, and retention."""
     for i, j, template in _claim_templates(info):
         name = (template.get("metadata") or {}).get("name")
@@ -123,20 +123,29 @@ def _templates(info: Info) -> Iterator[Finding]:
         if policy.get("whenDeleted", "Delete") == "Delete" and _holds_output(info, str(name)):
             where = ("spec", "template", "spec", "volumeClaimPolicies", i)
             message = f"the claim {name!r} is deleted with the job, and the job writes its output there"
-            hint = "set retentionPolicy: {whenDeleted: Retain}, and compile with --name-hash: see RetainedClaim"
-            yield Finding("OutputDeletedWithJob", "info", message, hint=hint, path=where, about="runtime")
+            hint = (
+                f"copy the runtime (`trainc runtimes show {job.runtime_name}` prints a built-in one), set retentionPolicy: "
+                "{whenDeleted: Retain} in it, and compile with --name-hash (see RetainedClaim); or write to a claim of your own"
+            )
+            # An output that the TrainJob itself sets is one that its author wants to keep.
+            requested = (*(job.trainer.command or ()), *(job.trainer.args or ()))
+            chosen = bool(requested) and _holds_output(info, str(name), requested)
+            yield Finding(
+                "OutputDeletedWithJob", "warning" if chosen else "info", message, hint=hint, path=where, about="runtime"
+            )
 
 
-def _holds_output(info: Info, volume: str) -> bool:
+def _holds_output(info: Info, volume: str, words: Sequence[str] = ()) -> bool:
+    """Return whether a container writes its output to a volume: by its own command line, or by these `words`."""
     from trainc.lints.outputs import output_paths
 
     for pod_set in info.pod_sets:
         for container in pod_set.containers:
-            words = (*(info.command or container.command), *(info.args or container.fields.get("args", ())))
+            own = (*(info.command or container.command), *(info.args or container.fields.get("args", ())))
             mounts = [str(m.get("mountPath")) for m in container.mounts if m.get("name") == volume]
             if any(
                 path.startswith(mount.rstrip("/") + "/") or path == mount
-                for path in output_paths(words)
+                for path in output_paths(words or own)
                 for mount in mounts
             ):
                 return True

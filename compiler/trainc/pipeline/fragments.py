@@ -12,19 +12,15 @@ from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors
 from trainc.ir.entrypoints import entrypoints
-from trainc.ir.release import release_facts
 from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.releases import NEWEST_RELEASE, RELEASES
-from trainc.lints.registry import lint
 from trainc.options import Options
-from trainc.pipeline.compiler import Result, assemble, prepare
+from trainc.pipeline.compiler import Lowered, Result, assemble, check_lowered
 from trainc.pipeline.index import wanted_key
-from trainc.pipeline.lowering import lower_job
-from trainc.pipeline.session import Place, Session
+from trainc.pipeline.lowering import lower_job, prepare
+from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument, check_document
-from trainc.plugins import registry
-from trainc.plugins.registry import plugins_for
 from trainc.project.dialects import OME, V2ALPHA1, DialectContext
 from trainc.reading.document import Document
 from trainc.schema import check, known_in
@@ -178,7 +174,8 @@ def check_unused_runtimes(session: Session) -> Iterator[list[Diagnostic]]:
 
 def check_runtime(runtime: ValidDocument, session: Session) -> list[Diagnostic]:
     """Return the diagnostics that TrainJobs of one valid runtime would get because of it."""
-    return session.rules(_dry_run(runtime, session.options, session.place), False)
+    alone = Session(session.options, place=session.place)
+    return session.rules(_dry_run(runtime, alone, builds=True), False)
 
 
 def check_fragments(documents: Sequence[Document], options: Options) -> Iterator[Diagnostic]:
@@ -218,7 +215,7 @@ def _reading(fragment: Fragment, api: str, kind: str, options: Options) -> tuple
     own = fragment.own(found)
     if checked is None or checked.data["kind"] == "TrainJob":
         return not has_errors(own), own
-    return True, [*own, *fragment.own(_dry_run(checked, options))]
+    return True, [*own, *fragment.own(_dry_run(checked, Session(options), builds=False))]
 
 
 def _describe_fragment(fragment: Fragment, api: str) -> Diagnostic:
@@ -233,28 +230,29 @@ def _describe_fragment(fragment: Fragment, api: str) -> Diagnostic:
     )
 
 
-def _dry_run(runtime: ValidDocument, options: Options, place: Place | None = None) -> list[Diagnostic]:
-    """Return what the smallest TrainJob of a runtime would report. It is also built if `place` is given."""
-    minor = options.release or NEWEST_RELEASE
-    smallest = smallest_job(runtime, options)
-    data = check(smallest, "TrainJob", minor)[0]
-    job = lower_job(data)
-    info, findings = prepare(job, runtime, release_facts(minor), options)
-    findings += registry.validate(job, info, plugins_for(job, info))
-    if not has_errors(findings):
-        findings += lint(job, info)
+def _dry_run(runtime: ValidDocument, session: Session, *, builds: bool) -> list[Diagnostic]:
+    """Return what the smallest TrainJob of a runtime would report, either if it `builds` or without its objects."""
+    smallest = smallest_job(runtime, session.options)
+    data = check(smallest, "TrainJob", session.release.minor)[0]
+    result = Result(ValidDocument(Document.of(smallest), data), runtime, runtime)
+    report, job = result.report, lower_job(data)
+    info, found = prepare(job, runtime, session.release, session.options)
+    report.add("lowering", found)
+    result.lowered = Lowered.of(job, info, session)
+    check_lowered(result.lowered, report)
     trained = next((entrypoint.path for entrypoint in entrypoints(job, info) if entrypoint.trains), None)
-    found = [runtime.place(_of_runtime(finding, trained)) for finding in findings]
-    if place is not None and not has_errors(found):
-        objects = assemble(job, info, (), options)
+
+    def placed() -> list[Diagnostic]:
+        return [runtime.place(_of_runtime(f, trained)) for some, _ in report.about_documents() for f in some]
+
+    if builds and not has_errors(placed()):
+        assemble(result.lowered, report)
         # A TrainJob may still set the trainer's image; for all other containers there is MissingImage.
-        known = [(label, f) for label, f in objects.object_findings if f.path[-1:] != ("image",)]
-        objects = replace(objects, object_findings=tuple(known))
-        result = Result(ValidDocument(Document.of(smallest), data), [], runtime, job, info, objects)
-        found += [runtime.place(_of_runtime(finding, trained)) for finding in objects.findings]
-        found += place(result, runtime, (), options) if result.object_findings else ()
+        images = [finding for finding in report.about_objects() if finding.path[-1:] == ("image",)]
+        report.findings = [finding for finding in report.findings if finding not in images]
+    diagnostics = [*placed(), *(session.place(result) if report.about_objects() else ())]
     # Infos describe the output, and a dry run has none.
-    return [diagnostic for diagnostic in found if diagnostic.severity != "info"]
+    return [diagnostic for diagnostic in diagnostics if diagnostic.severity != "info"]
 
 
 def smallest_job(runtime: ValidDocument, options: Options) -> dict[str, Any]:

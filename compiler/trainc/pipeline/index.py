@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, Path
+from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.options import Options
-from trainc.pipeline.valid_document import ValidDocument, check_document
+from trainc.pipeline.valid_document import ValidDocument, check_document, valid_part
 from trainc.project.dialects import DialectContext, dialect_context, is_trainer_document
 from trainc.reading.catalog import Catalog, NotFound
 from trainc.reading.document import Document
@@ -184,6 +185,20 @@ def deprecated(runtime: Json) -> Iterator[Finding]:
         )
 
 
+def find_runtime(
+    job: Mapping[str, Any], index: InputIndex, release: Release
+) -> tuple[ValidDocument | None, list[Finding]]:
+    """Return the runtime that a TrainJob refers to, or None, and findings about the reference."""
+    findings = list(unsupported_reference(job))
+    if findings:
+        return None, findings
+    key = wanted_key(job)
+    runtime = index.runtimes.get(key) or index.shipped.get(key)
+    if runtime is not None:
+        return runtime, list(deprecated(runtime.data)) if release.warns_deprecated_runtime else []
+    return None, [] if key in index.refused else [not_found(job, index.runtimes, index.catalog_misses.get(key))]
+
+
 @dataclass(frozen=True, slots=True)
 class InputIndex:
     """All documents of an input: jobs sorted by (namespace, name), runtimes by key, and documents of other kinds.
@@ -193,11 +208,12 @@ class InputIndex:
     - `refused` are the keys of invalid runtimes, so that they are not also reported as missing.
     - `refused_jobs` are the TrainJobs among the refused documents.
     - `references` are the runtimeRefs of TrainJobs that were refused, so that a missing runtime is still reported.
+    - `parts` are what is valid of such TrainJobs, each with the names on the paths of what was refused.
     """
 
-    jobs: tuple[ValidDocument, ...]
-    runtimes: Mapping[Key, ValidDocument]
-    diagnostics: tuple[Diagnostic, ...]
+    jobs: tuple[ValidDocument, ...] = ()
+    runtimes: Mapping[Key, ValidDocument] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
     others: tuple[Document, ...] = ()
     catalog_misses: Mapping[Key, NotFound] = field(default_factory=dict)
     shipped: Mapping[Key, ValidDocument] = field(default_factory=dict)
@@ -205,6 +221,7 @@ class InputIndex:
     refused_jobs: tuple[Document, ...] = ()
     references: tuple[tuple[Document, Mapping[str, Any]], ...] = ()
     dialect_context: DialectContext = field(default_factory=DialectContext)
+    parts: tuple[tuple[ValidDocument, frozenset[str]], ...] = ()
 
 
 def index_documents(
@@ -225,6 +242,7 @@ def index_documents(
     refused: set[Key] = set()
     references: list[tuple[Document, Mapping[str, Any]]] = []
     refused_jobs: list[Document] = []
+    parts: list[tuple[ValidDocument, frozenset[str]]] = []
     if context is None:
         context = dialect_context(document.data for source in (documents, *sources) for document in source)
     for depth, source in enumerate((documents, *sources)):
@@ -238,8 +256,11 @@ def index_documents(
             if checked is None:
                 refused.add(_intended_key(document.data, options))
                 reference = check_reference(document.data, options.namespace) if depth == 0 else None
-                references += [(document, reference)] if reference else []
                 refused_jobs += [document] if depth == 0 and document.data.get("kind") in JOB_KINDS else []
+                if reference:
+                    references.append((document, reference))
+                    part = valid_part(document, release, options)
+                    parts += [part] if part is not None else []
                 continue
             if checked.data["kind"] == "TrainJob":
                 if depth == 0:
@@ -256,33 +277,19 @@ def index_documents(
         refused_jobs=tuple(refused_jobs),
         references=tuple(references),
         dialect_context=context,
+        parts=tuple(parts),
     )
 
 
-class CatalogCache:
-    """The catalog in one compilation: each runtime is read and checked once, when a job first refers to it."""
-
-    def __init__(self, catalog: Catalog, release: str, options: Options) -> None:
-        self._catalog = catalog
-        self._release = release
-        self._options = options
-        self._known: dict[str, Mapping[Key, ValidDocument] | Callable[[], NotFound]] = {}
-
-    def look_up(self, name: str) -> Mapping[Key, ValidDocument] | Callable[[], NotFound]:
-        """Return the runtime called `name`, by key, or a function that returns what the catalog has instead."""
-        if name not in self._known:
-            answer = self._catalog(name, self._release)
-            if isinstance(answer, Document):
-                self._known[name] = index_documents([answer], (), self._release, self._options).runtimes
-            else:
-                self._known[name] = answer
-        return self._known[name]
+# The catalog's runtimes, or functions that return what the catalog has instead, by name.
+Shipped: TypeAlias = dict[str, Mapping[Key, ValidDocument] | Callable[[], NotFound]]
 
 
-def with_catalog(index: InputIndex, cache: CatalogCache | None) -> InputIndex:
-    """Return the index with the runtimes that jobs refer to and only the catalog has."""
-    if cache is None:
-        return index
+def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Options, known: Shipped) -> InputIndex:
+    """Return the index with the runtimes that jobs refer to and only the catalog has.
+
+    Each runtime is read and checked once, when a job first refers to it, and then kept in `known`.
+    """
     asking = [*(job.data for job in index.jobs), *(reference for _, reference in index.references)]
     shipped: dict[Key, ValidDocument] = {}
     misses: dict[Key, NotFound] = {}
@@ -291,7 +298,13 @@ def with_catalog(index: InputIndex, cache: CatalogCache | None) -> InputIndex:
         kind, _, name = key
         if kind != "ClusterTrainingRuntime" or key in index.refused:
             continue
-        answer = cache.look_up(name)
+        if name not in known:
+            found = catalog(name, release)
+            if isinstance(found, Document):
+                known[name] = index_documents([found], (), release, options).runtimes
+            else:
+                known[name] = found
+        answer = known[name]
         if callable(answer):
             if key not in index.runtimes:
                 misses[key] = answer()

@@ -5,20 +5,35 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (newRuntimeInfo) an
 
 from __future__ import annotations
 
-from typing import Any
+from marshal import dumps
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trainc.findings import Finding
 from trainc.ir import info as gang
 from trainc.ir.info import Container, Info, PodSet
 from trainc.ir.release import Release
-from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
+from trainc.ir.trainjob import NO_TRAINER, InitializerStep, Trainer, TrainJob
 from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.quantity import POD_LEVEL, pod_requests
 from trainc.kube.releases import DEFAULT_KUBERNETES
+from trainc.kube.strategic_merge import PatchFailedError
 from trainc.options import Options, Semantics
-from trainc.pipeline.patches import NO_ROLE, Role, Template, read_patches
+from trainc.pipeline.patches import (
+    NO_ROLE,
+    Role,
+    Template,
+    apply_patches,
+    infer_roles,
+    read_patches,
+    read_roles,
+    replaced_lists,
+)
+from trainc.pipeline.valid_document import ValidDocument
 from trainc.startup.records import dataclass, replace
+
+if TYPE_CHECKING:
+    from trainc.pipeline.session import Session
 
 
 def lower_job(document: Json) -> TrainJob:
@@ -31,8 +46,7 @@ def lower_job(document: Json) -> TrainJob:
         namespace=metadata.get("namespace", ""),
         runtime_name=reference["name"],
         runtime_kind=reference["kind"],
-        trainer=_trainer(spec.get("trainer") or {}),
-        has_trainer=spec.get("trainer") is not None,
+        trainer=NO_TRAINER if spec.get("trainer") is None else _trainer(spec["trainer"]),
         dataset=_step(initializer.get("dataset")),
         model=_step(initializer.get("model")),
         suspend=spec.get("suspend"),
@@ -71,6 +85,55 @@ def _step(spec: Json | None) -> InitializerStep | None:
         env=tuple(spec.get("env", ())),
         secret=None if secret is None else secret["name"],
     )
+
+
+# Results of `prepare`, by the id() of the runtime and the job's fields that affect it. Each entry keeps a reference to its
+# runtime, so that the id cannot be reused.
+Prepared: TypeAlias = dict[tuple[int, bytes], tuple[ValidDocument, Info, list[Finding]]]
+
+# The fields of a TrainJob's spec, apart from the trainer's, that affect the result of `prepare`.
+_RUNTIME_FIELDS = ("podSpecOverrides", "podTemplateOverrides", "runtimePatches", "labels", "annotations")
+_MOST_PREPARED = 256
+
+
+def prepare_once(spec: Json, job: TrainJob, runtime: ValidDocument, session: Session) -> tuple[Info, list[Finding]]:
+    """Return the same as `prepare`, computed once for all jobs that have the same runtime and the same changes to it."""
+    fields: Any = [spec.get(field) for field in _RUNTIME_FIELDS], job.trainer.resources_per_node
+    try:
+        # Version 2 of the format has no references, so equal values have equal bytes even if they share objects.
+        key = id(runtime), dumps(fields, 2)
+    except ValueError:
+        return prepare(job, runtime, session.release, session.options)
+    prepared = session.prepared
+    if key not in prepared:
+        if len(prepared) >= _MOST_PREPARED:
+            prepared.clear()
+        prepared[key] = runtime, *prepare(job, runtime, session.release, session.options)
+    _, info, findings = prepared[key]
+    return with_trainer(info, job.trainer), findings
+
+
+def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Options) -> tuple[Info, list[Finding]]:
+    """Patch the runtime, infer its roles, and lower it. Return the Info, and findings about the runtime and patches."""
+    spec, release = runtime.data["spec"], runtime.behaviour(release)
+    own = spec.get("template", {}).get("spec") or {}
+    try:
+        patched = apply_patches(own, job.patches, release)
+    except PatchFailedError as failed:
+        # Continue without the patches, so that the job's other problems are reported too.
+        without, found = prepare(replace(job, patches=()), runtime, release, options)
+        return without, [*found, _cannot_merge(failed)]
+    replaced = list(replaced_lists(own, job.patches)) if job.patches else []
+    if options.semantics == "controller":
+        return lower(job, runtime.data, read_roles(patched), release, options), replaced
+    template, findings = infer_roles(patched, spec.get("mlPolicy"), runtime.naming)
+    return lower(job, runtime.data, template, release, options), [*findings, *replaced]
+
+
+def _cannot_merge(failed: PatchFailedError) -> Finding:
+    """Return the error for a patch that cannot be merged. In a cluster, too, such a job never gets a JobSet."""
+    hint = "give every item of the list a value for that key, or remove the item"
+    return Finding("PatchFailed", "error", f"the patch cannot be merged: {failed}", hint, failed.path)
 
 
 def lower(job: TrainJob, runtime: Json, template: Template, release: Release, options: Options) -> Info:

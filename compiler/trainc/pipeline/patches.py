@@ -15,7 +15,7 @@ from trainc.kube import names
 from trainc.kube.documents import MERGE_KEYS, MERGED_SETS, Json
 from trainc.kube.strategic_merge import PatchFailedError, strategic_merge
 from trainc.project.dialects.dialect import LABELLED, NamingConvention
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 
 def read_patches(spec: Json) -> tuple[Patch, ...]:
@@ -184,6 +184,89 @@ def _shown(items: list[Any]) -> str:
     return (text[:97] + "...") if len(text) > 100 else text
 
 
+# Findings about the patched runtime: those about what a patch wrote belong to the patch.
+
+JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
+
+
+def at_patch(finding: Finding, template: Json, runtime: Json, patches: Sequence[Patch]) -> Finding:
+    """Return a finding about the runtime as one about the TrainJob, if one of its patches wrote what it is about.
+
+    `template` is the JobSetSpec with all patches, and `runtime` the document without them.
+    """
+    path = _path_in_patches(finding.path, template, runtime, patches)
+    if path is None:
+        return finding
+    source = _path_in_patches(finding.source_path, template, runtime, patches) if finding.source_path else None
+    return replace(finding, path=path, source_path=source, about="trainjob")
+
+
+def _path_in_patches(path: Path, template: Json, runtime: Json, patches: Sequence[Patch]) -> Path | None:
+    if path[:3] == ("spec", "template", "metadata") and len(path) == 5:
+        for patch in reversed(patches):
+            if path[4] in (patch.labels if path[3] == "labels" else patch.annotations):
+                return (*patch.path, "trainingRuntimeSpec", *path[1:])
+        return None
+    jobs = template.get("replicatedJobs") or ()
+    index = path[4] if path[:4] == JOBS and path[5:6] == ("template",) else None
+    if not isinstance(index, int) or index >= len(jobs):
+        return None
+    steps, merged, name = path[6:], jobs[index].get("template"), jobs[index]["name"]
+    own = (((runtime["spec"].get("template") or {}).get("spec") or {}).get("replicatedJobs")) or ()
+    before = next((job.get("template") for job in own if job["name"] == name), None)
+    deepest, _ = _follow(steps, merged, before)
+    found: Path | None = None
+    for patch in patches:
+        for patched in patch.jobs:
+            if patched.name != name or not patched.template:
+                continue
+            written, value = _follow(steps, merged, patched.template)
+            whole = len(written) == len(steps) and not isinstance(value, Mapping | list)
+            if len(written) > len(deepest) or whole:
+                rest = steps[len(written) :]
+                found, deepest = (*_in_patch(written, patched), *rest), written
+    return found
+
+
+def _follow(steps: Path, merged: Any, part: Any) -> tuple[Path, Any]:
+    """Follow a path of the merged template in one of its parts, as far as the part has it; return where it ends there."""
+    found: list[str | int] = []
+    field = ""
+    for step in steps:
+        if isinstance(step, int):
+            if not (isinstance(part, list) and isinstance(merged, list) and step < len(merged)):
+                break
+            key, item = MERGE_KEYS.get(field), merged[step]
+            same = [
+                i
+                for i, each in enumerate(part)
+                if each == item or (key and _value_of(each, key) == _value_of(item, key))
+            ]
+            if not same:
+                break
+            found.append(same[0])
+            merged, part = item, part[same[0]]
+        else:
+            if not (isinstance(part, Mapping) and step in part):
+                break
+            found.append(step)
+            merged, part, field = _value_of(merged, step), part[step], step
+    return tuple(found), part
+
+
+def _value_of(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, Mapping) else None
+
+
+def _in_patch(steps: Path, patched: PatchedJob) -> Path:
+    """Return the path in the TrainJob of a path in a patch's partial JobTemplateSpec."""
+    if steps[:3] == ("spec", "template", "spec"):
+        return (*patched.pod_path, *steps[3:])
+    if steps[:2] == ("spec", "template"):
+        return (*patched.pod_path[:-1], *steps[2:])
+    return (*patched.path, "template", *steps)
+
+
 # Roles: which replicated job is the launcher, which one is the nodes, and which container is the main one of each.
 #
 # Roles are inferred before lowering, which writes them into the pod sets.
@@ -296,7 +379,6 @@ def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Itera
         )
 
 
-JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 _INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 

@@ -67,7 +67,8 @@ def compile_documents(  # noqa: PLR0913, PLR0917 - what a session takes
     cluster: Iterable[Json] | None = None,
 ) -> Compilation:
     """Compile every TrainJob in `documents`. Raises CompileError with the problems of all documents."""
-    return Session.of(documents, runtime_sources, options, catalog, place, rules, cluster=cluster).compile_all()
+    session = Session(options, catalog, place, rules, cluster=cluster)
+    return session.with_input(documents, runtime_sources).compile_all()
 
 
 def compile_paths(
@@ -102,8 +103,8 @@ def compile_inputs(
     loaded, options = _load(overlays, options)
     inputs = read_inputs(paths, runtimes, options, overlays=loaded, stdin=stdin)
     rules = Policy(tuple(rule for overlay in loaded for rule in overlay.rules), Comments())
-    session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules, cluster=())
-    return session.compile_all(inputs.diagnostics)
+    session = Session(options, inputs.catalog, place, rules, cluster=())
+    return session.with_input(inputs.documents, inputs.runtime_sources).compile_all(inputs.diagnostics)
 
 
 def _load(paths: Sequence[AnyPath], options: Options) -> tuple[Sequence[Loaded], Options]:
@@ -166,7 +167,7 @@ def compile_many(  # noqa: PLR0913 - all but the first go by their names
 
 def compile_chunk(jobs: Sequence[Manifest], runtimes: Sequence[Manifest], options: Options) -> list[JobResult]:
     """The work unit of one process: check the runtimes once, then compile every job against them."""
-    shared = Session.of([Document.of(runtime) for runtime in runtimes], (), options, None, place)
+    shared = Session(options, place=place).with_input([Document.of(runtime) for runtime in runtimes])
     plain = not shared.jobs and not shared.index.references
     return [
         _with_shared(shared, job) if plain and job.get("kind") == "TrainJob" else _alone(job, runtimes, options)

@@ -1,4 +1,4 @@
-"""A session: the options, release facts, catalog and documents of one compilation, set up once."""
+"""A session: the options, catalog, settings and documents of one compilation, set up once."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.pod_refusals import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
-from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
+from trainc.findings.report import Report
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
-from trainc.pipeline.compiler import Prepared, Result, compile_job, find_runtime
-from trainc.pipeline.index import CatalogCache, InputIndex, index_documents, with_catalog
+from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
+from trainc.pipeline.index import InputIndex, Shipped, find_runtime, index_documents, with_catalog
+from trainc.pipeline.lowering import Prepared
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.catalog import Catalog
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
-    from trainc.pipeline.compiler import Observer
     from trainc.pods.admission_plugins import ClusterObjects
 
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
-# Maps findings about built objects to positions in the input. The ValidDocument is used for those without a position.
-Place: TypeAlias = Callable[[Result, ValidDocument, Sequence[Document], Options], list[Diagnostic]]
+# Returns a result's findings about objects as diagnostics, with positions in the input.
+Place: TypeAlias = Callable[[Result], list[Diagnostic]]
 # Checks the objects of one job, such as against policies, and returns findings, each with the label of its object.
 Judge: TypeAlias = Callable[[Sequence[Manifest]], Sequence[tuple[str, Finding]]]
 # Maps a namespace, a name and what the job compiles to (None if it does not) to the objects of a rendered file that is
@@ -37,66 +38,77 @@ Judge: TypeAlias = Callable[[Sequence[Manifest]], Sequence[tuple[str, Finding]]]
 Hold: TypeAlias = Callable[[str, str, "Sequence[Manifest] | None"], "Sequence[Manifest] | None"]
 
 
-def place_at_home(
-    result: Result, home: ValidDocument, others: Sequence[Document], options: Options
-) -> list[Diagnostic]:
-    """Place all findings about built objects at the name of the document from which they were built."""
-    return [home.place_built(label, finding) for label, finding in result.object_findings]
+def place_at_home(result: Result) -> list[Diagnostic]:
+    """Place all findings about objects at the name of the document from which they were built."""
+    return [result.home.place_built(finding) for finding in result.report.about_objects()]
+
+
+# Fields that decide how many processes a job has, and findings that would be about other numbers without them.
+_SIZES = frozenset(("numNodes", "numProcPerNode", "resourcesPerNode"))
+_BY_SIZE = frozenset(
+    (
+        *("RanksDoNotMeet", "TorchrunArgOverridesPolicy", "ParallelismMismatch", "BatchDoesNotDivide", "NoLauncher"),
+        *("TensorParallelAcrossNodes", "InvalidLauncherArguments", "TooManyNodes", "MultiNodeLoRA"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Everything that is needed to compile one input. Create one with `Session.of`.
+    """One compilation: how to compile, and the documents that are compiled, added by `with_input`.
 
-    `place` maps findings about built objects to lines of the input. It is injected because it needs the explainer, which
-    the pipeline must not import. `rules` applies the severities that the user has configured; errors without which a job
-    cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster` has the objects by
-    which the API server admits pods, and `pods` is the severity of a pod that it refuses.
+    `place` finds the lines of the input that set the fields of objects. It is injected because it needs the explainer,
+    which the pipeline must not import. `rules` applies the severities that the user has configured; errors without which
+    a job cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster` are the objects
+    of the cluster, as far as they are known; of two with the same name, that in the input counts. None means that the
+    caller judges only what it applies: refused pods are warnings then. `hold` knows the jobs that are kept as built: their
+    objects are those in git, and a kept job that no longer compiles is a warning.
     """
 
-    options: Options
-    release: Release
-    index: InputIndex
-    catalog: CatalogCache | None
-    place: Place
+    options: Options = Options()
+    catalog: Catalog | None = None
+    place: Place = place_at_home
     rules: Rules = keep_severities
     judge: Judge | None = None
-    cluster: ClusterObjects = field(default_factory=dict)
-    pods: Severity = "warning"
+    cluster: Iterable[Json] | None = None
     hold: Hold | None = None
-    # A cache of work that jobs with the same runtime share.
+    index: InputIndex = InputIndex()
+    # The objects by which the API server admits pods, of the cluster and the input.
+    around: ClusterObjects = field(default_factory=dict, compare=False, repr=False)
+    # Work that sessions with other jobs share: the catalog's runtimes by name, and what `prepare` returned.
+    shipped: Shipped = field(default_factory=dict, compare=False, repr=False)
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
+    # Jobs that only the judge refuses. Other checks of their objects still make sense.
+    denied: list[CompiledJob] = field(default_factory=list, compare=False, repr=False)
 
-    @classmethod
-    def of(  # noqa: PLR0913, PLR0917 - the edge gives what the pipeline does not know
-        cls,
-        documents: Sequence[Document],
-        runtime_sources: Sequence[Sequence[Document]] = (),
-        options: Options = Options(),
-        catalog: Catalog | None = None,
-        place: Place = place_at_home,
-        rules: Rules = keep_severities,
-        judge: Judge | None = None,
-        cluster: Iterable[Json] | None = None,
-        hold: Hold | None = None,
-    ) -> Session:
-        """Create a session. Runtimes are looked up in `documents`, then each of `runtime_sources`, then `catalog`.
+    @property
+    def release(self) -> Release:
+        """The behavior of the release that is compiled for."""
+        return release_facts(self.options.release or NEWEST_RELEASE)
 
-        `cluster` are the objects of the cluster, as far as they are known; of two with the same name, that in
-        `documents` counts. None means that the caller judges only what it applies: refused pods are warnings then.
-        """
-        release = release_facts(options.release or NEWEST_RELEASE)
-        index = index_documents(documents, runtime_sources, release.minor, options)
-        cache = None if catalog is None else CatalogCache(catalog, release.minor, options)
-        around = objects_for_pods(chain(cluster or (), (document.data for document in index.others)))
-        pods: Severity = "error" if cluster is not None and options.semantics == "gitops" else "warning"
-        return cls(options, release, with_catalog(index, cache), cache, place, rules, judge, around, pods, hold)
+    def with_input(self, documents: Sequence[Document], runtime_sources: Sequence[Sequence[Document]] = ()) -> Session:
+        """Return the session with an input. Runtimes are looked up in it, then in each source, then in the catalog."""
+        index = index_documents(documents, runtime_sources, self.release.minor, self.options)
+        around = objects_for_pods(chain(self.cluster or (), (document.data for document in index.others)))
+        return replace(self._with(index), around=around)
 
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """Return a copy of the session with the TrainJobs of `documents`, and their diagnostics, instead of its own."""
         indexed = index_documents(documents, (), self.release.minor, self.options, self.index.dialect_context)
-        index = replace(self.index, jobs=indexed.jobs, references=indexed.references, diagnostics=indexed.diagnostics)
-        return replace(self, index=with_catalog(index, self.catalog))
+        index = replace(
+            self.index,
+            jobs=indexed.jobs,
+            references=indexed.references,
+            diagnostics=indexed.diagnostics,
+            parts=indexed.parts,
+            refused_jobs=indexed.refused_jobs,
+        )
+        return self._with(index)
+
+    def _with(self, index: InputIndex) -> Session:
+        if self.catalog is not None:
+            index = with_catalog(index, self.catalog, self.release.minor, self.options, self.shipped)
+        return replace(self, index=index)
 
     @property
     def jobs(self) -> Sequence[ValidDocument]:
@@ -106,62 +118,87 @@ class Session:
     def diagnostics(self) -> list[Diagnostic]:
         """Return the problems of the documents that are known before compilation.
 
-        They include missing runtimes of TrainJobs that were refused for other reasons.
+        They include missing runtimes of TrainJobs that were refused for other reasons, and what is wrong with the rest of
+        these jobs.
         """
         found = list(self.index.diagnostics)
         for document, reference in self.index.references:
             _, findings = find_runtime(reference, self.index, self.release)
             found += [document.place(finding) for finding in findings if finding.severity == "error"]
-        return self.rules(found, True)
+        return [*self.rules(found, True), *self._of_parts(found)]
 
-    def compile(self, job: ValidDocument, observer: Observer | None = None) -> Outcome:
-        """Compile one of the jobs. `observer` is notified of each step.
+    def _of_parts(self, known: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+        """Yield the diagnostics of refused jobs that do not depend on what was refused in them."""
+        reported = {(diagnostic.code, diagnostic.source) for diagnostic in known}
+        for job, guessed in self.index.parts:
+            if self._held(job, None) is not None:
+                continue
+            ignored = _BY_SIZE if not _SIZES.isdisjoint(guessed) else ()
+            for diagnostic in self.compile(job)[1]:
+                at_home = diagnostic.source is None or diagnostic.source.file == job.document.file
+                if at_home and diagnostic.code not in ignored and (diagnostic.code, diagnostic.source) not in reported:
+                    yield diagnostic
 
-        Returns the compiled job, or None if it has errors, and its diagnostics.
-        """
-        result = compile_job(job, self.index, self.release, self.options, observer, self._apply_rules, self.prepared)
-        metadata, objects = job.data["metadata"], result.objects
-        namespace, name = metadata.get("namespace", ""), metadata["name"]
-        held = None if self.hold is None else self.hold(namespace, name, objects and objects.manifests)
-        if held is None:
-            diagnostics = self._diagnostics(job, result, self.judge)
-            if objects is None or has_errors(diagnostics):
-                return None, diagnostics
-            return CompiledJob(namespace, name, objects.manifests, objects.secrets, job.document.file), diagnostics
+    def compile(self, job: ValidDocument, trace: Trace = SILENT) -> Outcome:
+        """Compile one of the jobs. Return the compiled job, or None if it has errors, and its diagnostics."""
+        result = compile_job(job, self, trace)
+        objects = result.objects
+        if objects is not None:
+            self._judge_pods(objects.manifests, result.report)
+        held = self._held(job, None if objects is None else objects.manifests)
+        if held is not None:
+            return self._as_built(result, held)
+        if objects is not None and self.judge is not None:
+            result.report.add("policies", _about_objects(self.judge(objects.manifests)))
+        diagnostics = self.placed(result)
+        if objects is None:
+            return None, diagnostics
+        compiled = CompiledJob(*_key(job), objects.manifests, objects.secrets, job.document.file)
+        if not has_errors(diagnostics):
+            return compiled, diagnostics
+        by_judge = {finding.code for finding in result.report.findings if finding.stage == "policies"}
+        if all(diagnostic.code in by_judge for diagnostic in diagnostics if diagnostic.severity == "error"):
+            self.denied.append(compiled)
+        return None, diagnostics
+
+    def _held(self, job: ValidDocument, manifests: Sequence[Manifest] | None) -> Sequence[Manifest] | None:
+        """Return the objects of a job that is kept as built, and None for other jobs."""
+        return None if self.hold is None else self.hold(*_key(job), manifests)
+
+    def _as_built(self, result: Result, held: Sequence[Manifest]) -> Outcome:
+        """Return a kept job with the objects in git. The judge is about these, everything else about the documents."""
         from trainc.output.keeping import kept_despite
 
-        diagnostics = kept_despite(job.label, self._diagnostics(job, result, None))
-        if self.judge is not None:
-            diagnostics += self.rules([job.place_built(*found) for found in self.judge(held)], False)
-        secrets = () if objects is None else objects.secrets
-        kept = CompiledJob(namespace, name, tuple(held), secrets, job.document.file)
-        return (None if has_errors(diagnostics) else kept), diagnostics
+        job = result.job
+        diagnostics = kept_despite(job.label, self.placed(result))
+        secrets = () if result.objects is None else result.objects.secrets
+        kept = CompiledJob(*_key(job), tuple(held), secrets, job.document.file)
+        judged = () if self.judge is None else _about_objects(self.judge(held))
+        diagnostics += self.rules(map(job.place_built, judged), False)
+        if has_errors(diagnostics):
+            self.denied.append(kept)
+            return None, diagnostics
+        return kept, diagnostics
 
-    def _diagnostics(self, job: ValidDocument, result: Result, judge: Judge | None) -> list[Diagnostic]:
-        """Return what is wrong with a job's documents, and what the cluster would refuse of its objects."""
-        diagnostics = self._apply_rules(result)
-        if result.objects is not None:
-            manifests = result.objects.manifests
-            found = [
-                *pod_refusals(manifests, self.cluster, self.pods),
-                *(judge(manifests) if judge is not None else ()),
-            ]
-            if found:
-                found = [*result.objects.object_findings, *found]
-                result.objects = replace(result.objects, object_findings=tuple(found))
-        if result.object_findings:
-            placed = self.place(result, job, self.index.others, self.options)
-            diagnostics += self.rules(_without_hash(placed, result, job.data["metadata"]["name"]), False)
-        return diagnostics
+    def _judge_pods(self, manifests: Sequence[Manifest], report: Report) -> None:
+        """Add what the API server would refuse of the pods of a job."""
+        is_error = self.cluster is not None and self.options.semantics == "gitops"
+        report.add("pods", pod_refusals(manifests, self.around, "error" if is_error else "warning"))
 
-    def _apply_rules(self, result: Result) -> list[Diagnostic]:
-        """Return the diagnostics of a job's documents; rules can ignore only findings that do not prevent compilation."""
-        if not result.findings and not result.overridable:
+    def refuses(self, result: Result) -> bool:
+        """Return whether a job has errors so far that remain errors under the user's rules."""
+        return result.report.has_errors and has_errors(self.placed(result))
+
+    def placed(self, result: Result) -> list[Diagnostic]:
+        """Return all findings of a result as diagnostics, with the severities that the user's rules give them."""
+        if not result.report.findings:
             return []
-        return [
-            *self.rules(result.placed(result.findings), True),
-            *self.rules(result.placed(result.overridable), False),
-        ]
+        diagnostics: list[Diagnostic] = []
+        for findings, blocking in result.report.about_documents():
+            diagnostics += self.rules(map(result.place, findings), blocking)
+        if result.report.about_objects():
+            diagnostics += self.rules(_without_hash(self.place(result), result), False)
+        return diagnostics
 
     def compile_each(self) -> Iterator[Outcome]:
         """Yield one outcome for the input as a whole, then one per TrainJob, sorted by (namespace, name).
@@ -175,7 +212,7 @@ class Session:
             compiled, diagnostics = self.compile(job)
             if compiled is not None:
                 claims = claims_of(compiled.manifests, compiled.name)
-                between = [job.place_built(*about) for about in lint_all_jobs(claims, services, self.options)]
+                between = map(job.place_built, lint_all_jobs(claims, services, self.options))
                 diagnostics += self.rules(between, False)
             yield compiled, diagnostics
         yield from ((job, []) for job in kept)
@@ -187,10 +224,10 @@ class Session:
             from trainc.output.keeping import kept_despite
 
             metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
-            namespace, name = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
-            held = None if self.hold is None else self.hold(namespace, name, None)
+            key = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
+            held = None if self.hold is None else self.hold(*key, None)
             if held is not None:
-                kept.append(CompiledJob(namespace, name, tuple(held), file=document.file))
+                kept.append(CompiledJob(*key, tuple(held), file=document.file))
                 others = [d for d in found if d.object != label]
                 found = [*others, *kept_despite(label, [d for d in found if d.object == label])]
         return kept, found
@@ -211,8 +248,18 @@ class Session:
         return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
 
 
-def _without_hash(placed: list[Diagnostic], result: Result, name: str) -> list[Diagnostic]:
-    """Return findings about built objects under names without the hash, which would change with every edit."""
+def _key(job: ValidDocument) -> tuple[str, str]:
+    metadata = job.data["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def _about_objects(judged: Iterable[tuple[str, Finding]]) -> list[Finding]:
+    return [replace(finding, about=label) for label, finding in judged]
+
+
+def _without_hash(placed: list[Diagnostic], result: Result) -> list[Diagnostic]:
+    """Return findings about objects under names without the hash, which would change with every edit."""
+    name = result.job.data["metadata"]["name"]
     built = () if result.objects is None else result.objects.manifests
     hashed = next((manifest["metadata"]["name"] for manifest in built if manifest["kind"] == "JobSet"), name)
     return placed if hashed == name else [replace(d, object=d.object.replace(hashed, name)) for d in placed]

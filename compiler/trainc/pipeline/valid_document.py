@@ -150,14 +150,14 @@ class ValidDocument:
         """Return a finding about this document as a diagnostic with its label and position."""
         return self.document.place(move_finding(finding, self.moves), self.label)
 
-    def place_built(self, label: str, finding: Finding) -> Diagnostic:
+    def place_built(self, finding: Finding) -> Diagnostic:
         """Return a finding about an object built from this document: its path is in the object, its position here."""
         return Diagnostic(
             finding.code,
             finding.severity,
             finding.message,
             finding.hint,
-            label,
+            finding.about,
             format_path(finding.path),
             self.document.locate(("metadata", "name")),
         )
@@ -186,6 +186,104 @@ def check_document(
         diagnostics += [document.place(move_finding(finding, converted.moves)) for finding in findings]
     valid = None if has_errors(diagnostics) else ValidDocument(document, data, dialect, converted.moves)
     return valid, diagnostics
+
+
+# How often fields are changed: what is left may be refused for another reason.
+_MOST_ROUNDS = 6
+# Fields without which there is nothing left to check.
+_NEEDED = frozenset(
+    (("spec",), ("metadata",), ("metadata", "namespace"), ("spec", "runtimeRef"), ("kind",), ("apiVersion",))
+)
+_NAME: Path = ("metadata", "name")
+_SEVERAL_NODES = 2
+_LARGEST = 1_000_000_000
+
+
+def valid_part(document: Document, release: str, options: Options) -> tuple[ValidDocument, frozenset[str]] | None:
+    """Return what is left of a refused document, and the names on the paths of what is missing or guessed.
+
+    A value of the wrong type is read as the right one where that is clear (`"4"` as 4, `true` as "true"), and what the
+    schema refuses otherwise is left out. Returns None if the rest is not valid either, or for a dialect, whose paths are
+    those of another document.
+    """
+    if dialect_of(document.data) is not None or list(_wrong_dialect(document.data, None, options)):
+        return None
+    name = str((document.data.get("metadata") or {}).get("name", ""))
+    left = _with(document.data, _NAME, "any") if name else document.data
+    guessed: set[str] = set()
+    changed: set[Path] = set()
+    for _ in range(_MOST_ROUNDS):
+        data, findings = _check(_with_namespace(left, options.namespace), None, release, options.semantics)
+        wrong = [finding for finding in findings if finding.severity == "error"]
+        if not wrong:
+            valid_name = name.lower().replace("_", "-").strip("-.") or "any"
+            return ValidDocument(document, _with(data, _NAME, valid_name)), frozenset(guessed)
+        for finding in wrong:
+            path = finding.path
+            meant = _as_meant(left, path) if finding.code == "WrongType" and path not in changed else None
+            changed.add(path)
+            if meant is None or path[-1] == "numNodes":
+                guessed.update(map(str, path))
+            shorter = _with(left, path, meant) if meant is not None else _without(left, path)
+            if shorter is None:
+                return None
+            left = shorter
+    return None
+
+
+def _as_meant(data: Json, path: Path) -> str | int | None:
+    """Return a value of the type that was meant by one of the wrong type, or None if that is not clear."""
+    value = _at(data, path)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return str(value) if abs(value) < _LARGEST else None
+    if isinstance(value, str) and value.isdecimal() and len(value) < len(str(_LARGEST)):
+        return int(value)
+    return _SEVERAL_NODES if path[-1] == "numNodes" and isinstance(value, str) else None
+
+
+def _at(data: Any, path: Path) -> Any:
+    for step in path if _has(data, path) else ():
+        data = data[step]
+    return data if path else None
+
+
+def _with(data: Json, path: Path, value: Any) -> Json:
+    """Return a copy with another value for an existing field."""
+    copied: Any = dict(data)
+    inner = copied
+    for step in path[:-1]:
+        inner[step] = inner[step].copy()
+        inner = inner[step]
+    inner[path[-1]] = value
+    changed: Json = copied
+    return changed
+
+
+def _without(data: Json, path: Path) -> Json | None:
+    """Return a copy without the field at `path`, or without what misses it; None if that is needed.
+
+    A list with an item that cannot be kept is removed as a whole, so that the places of other items stay right.
+    """
+    while path and not (isinstance(path[-1], str) and _has(data, path)):
+        path = path[:-1]
+    if not path or path in _NEEDED:
+        return None
+    parent = path[:-1]
+    fields = {key: value for key, value in _at(data, parent).items() if key != path[-1]} if parent else None
+    if fields is None:
+        return {key: value for key, value in data.items() if key != path[-1]}
+    return _with(data, parent, fields)
+
+
+def _has(data: Any, path: Path) -> bool:
+    for step in path:
+        is_there = step in data if isinstance(data, dict) else isinstance(data, list) and isinstance(step, int)
+        if not is_there or (isinstance(data, list) and not 0 <= int(step) < len(data)):
+            return False
+        data = data[step]
+    return True
 
 
 def _schema(data: Json, dialect: Dialect | None, release: str, options: Options) -> tuple[Json, list[Finding]]:

@@ -142,7 +142,11 @@ def _validate_one(each: Applied, job: TrainJob, info: Info) -> Iterator[Finding]
         yield from reserved_env(job.trainer, names, plugin.reserved_for)
 
 
-def enforce(job: TrainJob, info: Info, plugins: Sequence[Applied], observe: Observer | None = None) -> Info:
+def _unobserved(plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
+    pass
+
+
+def enforce(job: TrainJob, info: Info, plugins: Sequence[Applied], observe: Observer = _unobserved) -> Info:
     """Run all passes and return the resulting Info. `observe(plugin, point, before, after)` is called for each change."""
     for point in POINTS:
         for each in plugins:
@@ -150,7 +154,7 @@ def enforce(job: TrainJob, info: Info, plugins: Sequence[Applied], observe: Obse
             if run is None:
                 continue
             after = run(job, each.policy, info)
-            if observe is not None and after is not info:
+            if after is not info:
                 observe(each, point, info, after)
             info = after
     return info

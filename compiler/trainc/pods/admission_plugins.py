@@ -58,7 +58,9 @@ def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObj
     priority_class = _priority_class(spec, cluster.get("PriorityClass", {}))
     if priority_class is not None:
         yield from _against_priority_class(spec, path, priority_class)
-    yield from _against_runtime_class(spec, path, cluster.get("RuntimeClass", {}))
+    runtime_class = _runtime_class(spec, cluster.get("RuntimeClass", {}))
+    if runtime_class is not None:
+        yield from _against_runtime_class(spec, path, runtime_class)
     account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
     yield from _secrets(spec, path, cluster.get("ServiceAccount", {}).get((namespace, str(account)), {}))
     if "LimitRange" in cluster or "ResourceQuota" in cluster:
@@ -69,7 +71,8 @@ def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObj
             for kind in ("LimitRange", "ResourceQuota")
         )
         name = _name(priority_class) if priority_class else str(spec.get("priorityClassName") or "")
-        yield from quota_refusals(spec, path, name, ranges, quotas)
+        charged = {**spec, "overhead": _overhead(runtime_class)} if runtime_class else spec
+        yield from quota_refusals(charged, path, name, ranges, quotas)
 
 
 def _unlike_templates(spec: Json, path: Path) -> Iterator[Finding]:
@@ -113,12 +116,18 @@ def _against_priority_class(spec: Json, path: Path, priority_class: Json) -> Ite
             yield Finding("PriorityNotOfClass", "error", message, hint.format(field=field), (*path, field))
 
 
-def _against_runtime_class(spec: Json, path: Path, classes: Mapping[tuple[str, str], Json]) -> Iterator[Finding]:
-    name, overhead = spec.get("runtimeClassName"), mapping(spec.get("overhead"))
-    runtime_class = classes.get(("", str(name)), None) if name else {}
-    if runtime_class is None:
-        return
-    fixed = mapping(mapping(runtime_class.get("overhead")).get("podFixed"))
+def _runtime_class(spec: Json, classes: Mapping[tuple[str, str], Json]) -> Json | None:
+    """Return the class of a pod, {} where it has none, or None if it is not known."""
+    name = spec.get("runtimeClassName")
+    return classes.get(("", str(name))) if name else {}
+
+
+def _overhead(runtime_class: Json) -> Json:
+    return mapping(mapping(runtime_class.get("overhead")).get("podFixed"))
+
+
+def _against_runtime_class(spec: Json, path: Path, runtime_class: Json) -> Iterator[Finding]:
+    name, overhead, fixed = spec.get("runtimeClassName"), mapping(spec.get("overhead")), _overhead(runtime_class)
     if overhead and read_amounts(overhead) != read_amounts(fixed):
         if not name:
             message = "overhead is what a RuntimeClass adds to a pod, and this pod has no runtimeClassName"

@@ -57,11 +57,7 @@ def quota_refusals(
     `ranges` and `quotas` are those of the namespace, `priority_class` is the name of the class after admission.
     """
     limits = [(str(mapping(one.get("metadata")).get("name")), one) for one in ranges]
-    containers = [
-        _sized(container, (*path, kind, i, "resources"), [one for _, one in limits])
-        for kind in ("initContainers", "containers")
-        for i, container in enumerate(objects(spec.get(kind)))
-    ]
+    containers = _containers(spec, path, ranges)
     for container in containers:
         yield from _above_default_limit(container)
     pod = _whole(spec, path, containers)
@@ -76,6 +72,14 @@ def quota_refusals(
                 )
     for quota in quotas:
         yield from _quota(quota, spec, path, containers, priority_class)
+
+
+def _containers(spec: Json, path: Path, ranges: Sequence[Json]) -> list[_Sized]:
+    return [
+        _sized(container, (*path, kind, i, "resources"), ranges)
+        for kind in ("initContainers", "containers")
+        for i, container in enumerate(objects(spec.get(kind)))
+    ]
 
 
 def _sized(container: Json, path: Path, ranges: Iterable[Json]) -> _Sized:
@@ -178,21 +182,14 @@ def _ratio(sized: _Sized, resource: str, ratio: Quantity, name: str, path: Path)
 
 
 def _quota(quota: Json, spec: Json, path: Path, containers: Sequence[_Sized], priority_class: str) -> Iterator[Finding]:
-    name = str(mapping(quota.get("metadata")).get("name"))
-    hard = {key: most for key, most in _hard(quota).items() if _counts_pods(key)}
-    if not hard or not all(
-        _in_scope(scope, spec, containers, priority_class) for scope in _scopes(mapping(quota.get("spec")))
-    ):
+    name, hard = str(mapping(quota.get("metadata")).get("name")), _counted(quota, spec, containers, priority_class)
+    if not hard:
         return
     if not mapping(spec.get("resources")):
         for container in containers:
             yield from _unsized(container, hard, name)
     pod = _whole(spec, path, containers)
-    overhead = read_amounts(spec.get("overhead"))
-    usage = _usage(
-        add_resources(pod.requests, overhead),
-        {key: limit + overhead[key] if key in overhead else limit for key, limit in pod.limits.items()},
-    )
+    usage = _usage_of(pod, spec)
     for key, most in hard.items():
         used = usage.get(key)
         if used is None or used.nanos <= most.nanos or not used.nanos:
@@ -206,6 +203,27 @@ def _quota(quota: Json, spec: Json, path: Path, containers: Sequence[_Sized], pr
                 kind, resource = "requests", key
             place = _place_in_pod(pod, containers, kind, resource)
         yield Finding("ExceedsQuota", "error", message, _QUOTA_HINT, place)
+
+
+def pod_usage(quota: Json, spec: Json, priority_class: str, ranges: Sequence[Json]) -> ResourceList:
+    """Return what a pod uses of each resource that a quota limits; nothing if its scopes leave the pod out."""
+    containers = _containers(spec, (), ranges)
+    hard = _counted(quota, spec, containers, priority_class)
+    usage = _usage_of(_whole(spec, (), containers), spec) if hard else {}
+    return {key: used for key, used in usage.items() if key in hard}
+
+
+def _counted(quota: Json, spec: Json, containers: Sequence[_Sized], priority_class: str) -> dict[str, Quantity]:
+    """Return what a quota allows of the resources of pods; nothing if its scopes leave this pod out."""
+    hard = {key: most for key, most in _hard(quota).items() if _counts_pods(key)}
+    scopes = _scopes(mapping(quota.get("spec")))
+    return hard if hard and all(_in_scope(scope, spec, containers, priority_class) for scope in scopes) else {}
+
+
+def _usage_of(pod: _Sized, spec: Json) -> ResourceList:
+    overhead = read_amounts(spec.get("overhead"))
+    limits = {key: limit + overhead[key] if key in overhead else limit for key, limit in pod.limits.items()}
+    return _usage(add_resources(pod.requests, overhead), limits)
 
 
 def count_refusals(created: Mapping[str, int], path: Path, quotas: Iterable[Json]) -> Iterator[Finding]:

@@ -89,6 +89,15 @@ def _is_windows_user(value: str) -> bool:
     )
 
 
+def _selinux_change(value: Any, path: Path) -> Iterator[Finding]:
+    """Without the feature gate SELinuxMount, which is off until 1.37, there is only one policy."""
+    if value == "MountOption":
+        hint = "write Recursive, or remove it: MountOption is accepted from Kubernetes 1.37 on"
+        yield Finding("UnsupportedValue", "error", "MountOption is not accepted by Kubernetes 1.36", hint, path)
+    else:
+        yield from one_of("Recursive")(value, path)
+
+
 _BOTH = {
     "runAsUser": _ID,
     "runAsGroup": _ID,
@@ -109,8 +118,7 @@ _POD = struct(
         "supplementalGroups": list_of(_ID),
         "fsGroupChangePolicy": one_of("OnRootMismatch", "Always"),
         "supplementalGroupsPolicy": one_of("Merge", "Strict"),
-        # MountOption needs the feature gate SELinuxMount, which is off in 1.36.
-        "seLinuxChangePolicy": one_of("Recursive"),
+        "seLinuxChangePolicy": _selinux_change,
     }
 )
 _CONTAINER = struct({**_BOTH, "procMount": one_of("Default", "Unmasked")})

@@ -73,6 +73,13 @@ def _size_limit(value: Any, path: Path) -> Iterable[Finding]:
     return (errors.out_of_range(path, value, 0),) if negative else ()
 
 
+def _medium(value: Any, path: Path) -> Iterable[Finding]:
+    """The API server takes any medium, but the kubelet does not. Source: kubernetes pkg/volume/emptydir/empty_dir.go."""
+    if isinstance(value, str) and value.startswith("HugePages-"):
+        return ()
+    return one_of("", "Memory", "HugePages")(value, path)
+
+
 def _absolute(value: Any, path: Path) -> Iterable[Finding]:
     if not isinstance(value, str) or value[:1] == "/":
         return ()
@@ -312,7 +319,7 @@ _SOURCES: Mapping[str, Check] = {
     "configMap": struct(_FILES, needs=("name",)),
     "csi": struct({"driver": _driver, "nodePublishSecretRef": _SECRET}, needs=("driver",)),
     "downwardAPI": struct({"items": _DOWNWARD_FILES, "defaultMode": _FILE_MODE}),
-    "emptyDir": struct({"sizeLimit": _size_limit}),
+    "emptyDir": struct({"sizeLimit": _size_limit, "medium": _medium}),
     "ephemeral": struct({}, needs=("volumeClaimTemplate",), also=_claim_template),
     "fc": struct({}, also=_fc),
     "flexVolume": struct({"options": _options}, needs=("driver",)),

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
+from trainc.findings import Path
 from trainc.startup.patterns import pattern
 
 # Resolves plain scalars like kubectl.
@@ -151,8 +153,11 @@ class NotPlainError(ValueError):
     """The document uses syntax that this reader does not handle."""
 
 
-def read_lines(text: str, depth: int) -> dict[str, Any]:
-    """Parse `text`, which must end with a line feed, to a mapping. Raises ValueError if it is not in the subset."""
+def read_lines(text: str, depth: int, places: dict[Path, int] | None = None) -> dict[str, Any]:
+    """Parse `text`, which must end with a line feed, to a mapping. Raises ValueError if it is not in the subset.
+
+    `places` is filled with the offset of each key and list item, by its path, if there is one.
+    """
     if "\t" in text or not (text.isascii() or _OTHER_LINE_ENDS.isdisjoint(text)):
         raise NotPlainError
     root: list[Any] = [None]
@@ -161,7 +166,8 @@ def read_lines(text: str, depth: int) -> dict[str, Any]:
     # The key or index of the last value, its column, and whether the value is on the lines that follow.
     slot: Any = 0
     before, awaited = -1, True
-    for column, key, value in _entries(text):
+    found = None if places is None else _Places(text, places)
+    for number, column, key, value in _entries(text):
         if awaited and (column > before or (column == before and key is None and slot.__class__ is str)):
             container: Any = [] if key is None else {}
             around[-1][1][slot] = container
@@ -179,10 +185,37 @@ def read_lines(text: str, depth: int) -> dict[str, Any]:
         else:
             slot = key
         container[slot] = None if awaited else value
+        if found is not None:
+            found.add(len(around) - 1, slot, number, column, value)
     if root[0].__class__ is not dict:
         raise NotPlainError
-    found: dict[str, Any] = root[0]
-    return found
+    mapping: dict[str, Any] = root[0]
+    return mapping
+
+
+class _Places:
+    """The offsets of the keys and list items of a text, by path, while its entries are read."""
+
+    def __init__(self, text: str, found: dict[Path, int]) -> None:
+        self._lines = text.split("\n")
+        self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]
+        self._found = found
+        self._path: list[str | int] = []
+
+    def add(self, depth: int, step: str | int, number: int, column: int, value: Any) -> None:
+        """Add an entry in the container that is `depth` levels deep, and what a flow collection in it contains."""
+        line, start = self._lines[number], self._starts[number]
+        self._path[depth - 1 :] = [step]
+        path = tuple(self._path)
+        after = column + (1 if step.__class__ is int else len(str(step)) + 1)
+        content = len(line) - len(line[after:].lstrip(" "))
+        place = start + (content if step.__class__ is int else column)
+        self._found.setdefault((), place)
+        self._found[path] = place
+        if value.__class__ in _COLLECTIONS:
+            inside: list[tuple[Path, int]] = []
+            _collection(line, content, inside)
+            self._found.update({(*path, *steps): start + at for steps, at in inside})
 
 
 def _continue_container(around: list[tuple[int, Any]], column: int, kind: type) -> Any:
@@ -197,25 +230,25 @@ def _continue_container(around: list[tuple[int, Any]], column: int, kind: type) 
     return container
 
 
-def _entries(text: str) -> Iterator[tuple[int, str | None, Any]]:
-    """Yield (column, key, value) for each mapping entry and list item; the key of a list item is None."""
+def _entries(text: str) -> Iterator[tuple[int, int, str | None, Any]]:
+    """Yield (line, column, key, value) for each mapping entry and list item; the key of a list item is None."""
     lines = text.split("\n")
     at, end = 0, len(lines) - 1  # The last line feed is not followed by another line.
     while at < end:
-        line = lines[at]
+        number, line = at, lines[at]
         at += 1
         for column, key, value in _known(line) if len(line) < _LONGEST_KNOWN else _read(line):
             if value.__class__ is not _Unread:
-                yield column, key, value
+                yield number, column, key, value
             elif value[0] == "|":
                 block, at = _block(lines, at, column, value)
-                yield column, key, block
+                yield number, column, key, block
             else:
-                yield column, key, _in_brackets(value)
+                yield number, column, key, _in_brackets(value)
 
 
 def _read(line: str) -> tuple[tuple[int, str | None, Any], ...]:
-    """Return the entries that start on a line, like `_entries`; values that need more parsing are `_Unread`."""
+    """Return (column, key, value) of the entries that start on a line, like `_entries`; values that need more parsing are `_Unread`."""
     content = line.lstrip(" ")
     if not content or content[0] == "#":
         return ()
@@ -328,21 +361,27 @@ def _in_brackets(text: str) -> Any:
     return value
 
 
-def _collection(text: str, at: int) -> tuple[Any, int]:
-    """Parse the flow collection that starts at `at`; return it and the index after it."""
+def _collection(text: str, at: int, found: list[tuple[Path, int]] | None = None, path: Path = ()) -> tuple[Any, int]:
+    """Parse the flow collection that starts at `at`; return it and the index after it.
+
+    `found` gets the path and index of each item.
+    """
     items: list[Any] = []
     mapping: dict[str, Any] = {}
     closing = "]" if text[at] == "[" else "}"
     at = _after_spaces(text, at + 1)
     while text[at : at + 1] != closing:
-        key = ""
+        key, start = "", at
         if closing == "}":
             end = text.find(": ", at, at + _LONGEST_KEY)
             key = text[at:end] if end > 0 else ""
             at = _after_spaces(text, end + 2)
             if not _is_key(key) or key in mapping:
                 raise NotPlainError
-        value, at = _item(text, at)
+        inner: Path = path if found is None else (*path, key or len(items))
+        if found is not None:
+            found.append((inner, start))
+        value, at = _item(text, at, found, inner)
         if key:
             mapping[key] = value
         else:
@@ -355,11 +394,11 @@ def _collection(text: str, at: int) -> tuple[Any, int]:
     return items if closing == "]" else mapping, at + 1
 
 
-def _item(text: str, at: int) -> tuple[Any, int]:
+def _item(text: str, at: int, found: list[tuple[Path, int]] | None, path: Path) -> tuple[Any, int]:
     """Parse the value at `at` in a flow collection; return it and the index after it."""
     first = text[at : at + 1]
     if first in ("[", "{"):
-        return _collection(text, at)
+        return _collection(text, at, found, path)
     if first in ("'", '"'):
         end = text.find(first, at + 1) + 1
         if not end:

@@ -33,7 +33,14 @@ class Document:
         return cls(data, "", _nowhere)
 
     def place(self, finding: Finding, label: str = "") -> Diagnostic:
-        """Convert a finding about this document to a diagnostic; `label` overrides the name of the object."""
+        """Convert a finding about this document to a diagnostic; `label` overrides the name of the object.
+
+        An error about a value that has yet to be filled in is one about the template.
+        """
+        if finding.severity == "error":
+            from trainc.reading.unrendered import template_finding
+
+            finding = template_finding(self.data, finding.path, self.file) or finding
         return Diagnostic(
             finding.code,
             finding.severity,

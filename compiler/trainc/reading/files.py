@@ -27,7 +27,11 @@ from trainc.startup.records import dataclass
 # word that is specific to Trainer.
 _WORDS = (
     b"kubeflow.org",
+    b"batch.paddlepaddle.org",
     b"jobset.x-k8s.io",
+    # Groups that the pods of a JobSet join, of every scheduler, and the Workload that describes them.
+    b"PodGroup",
+    b"podGroupTemplates",
     b"ome.io/",
     b"SealedSecret",
     b"PersistentVolumeClaim",

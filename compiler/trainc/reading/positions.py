@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainc.findings import Path, Source
 from trainc.options import Limits
+from trainc.reading.block_lines import read_lines
 from trainc.reading.document import Chunk
 from trainc.startup.records import dataclass
 
@@ -16,19 +17,27 @@ if TYPE_CHECKING:
 class Positions:
     """The positions of the fields in a chunk.
 
-    The text is parsed on the first call. Parser imports are local because most compilations never need a position.
+    The text is parsed on the first call, by libyaml if the line reader does not handle it. Importing libyaml takes longer
+    than reading a hundred documents, so that is local.
     """
 
-    __slots__ = ("_chunk", "_entries_of", "_limits", "_root")
+    __slots__ = ("_chunk", "_entries_of", "_limits", "_places", "_root")
 
     def __init__(self, chunk: Chunk, limits: Limits) -> None:
         self._chunk = chunk
         self._limits = limits
+        self._places: dict[Path, int] | None = None
         self._root: Node | None = None
         self._entries_of: dict[Node, dict[str, tuple[int, Node]]] = {}
 
     def find(self, path: Path) -> Source:
         """Return the position of `path`: a mapping key or a list item, or the nearest existing ancestor."""
+        if self._places is None:
+            self._places = self._read_places()
+        if self._places:
+            while path not in self._places:
+                path = path[:-1]
+            return self._chunk.source(self._places[path])
         node = self._root = self._root or self._compose()
         index = node.index
         for step in path:
@@ -36,6 +45,15 @@ class Positions:
                 break
             index, node = child
         return self._chunk.source(index)
+
+    def _read_places(self) -> dict[Path, int]:
+        """Return the places of all fields, or nothing if only libyaml reads the text."""
+        places: dict[Path, int] = {}
+        try:
+            read_lines(self._chunk.text, self._limits.depth, places)
+        except ValueError:
+            return {}
+        return places
 
     def _compose(self) -> Node:
         from yaml.error import YAMLError

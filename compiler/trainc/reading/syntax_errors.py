@@ -233,10 +233,15 @@ _LONGEST = 80  # Maximum number of characters of the user's text to repeat in a 
 # A lone word, or a key and a value without a space between them, but not a URL.
 _KEY = pattern(r"(?:- +)?([A-Za-z][\w./-]*)(?::(?!//)(\S.*))?")
 _TEMPLATE = pattern(r"\{\{|\{%")
+# What git writes around the two versions of a conflict.
+_CONFLICT = pattern(r"^(?:<{7}|>{7}) \S.*$", re.MULTILINE)
 
 
 def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
     """Create the diagnostic for an error that the parser raised on `chunk`."""
+    if conflict := _CONFLICT.search(chunk.text):
+        hint = "keep one of the two versions, and remove the lines with <<<<<<<, ======= and >>>>>>>"
+        return chunk.error("YAMLSyntax", conflict.start(), "this is an unresolved merge conflict", hint)
     problem = error.problem or "" if isinstance(error, MarkedYAMLError) else ""
     reading = next((r for r in _READINGS if re.search(r.problem, problem)), _UNKNOWN)
     index = _index(error, reading.opening, chunk.text)

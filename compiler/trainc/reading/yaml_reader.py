@@ -94,6 +94,11 @@ def read_documents(
         if number > limits.documents:  # A long series of empty documents takes time too.
             diagnostics.append(_too_many(chunk.source(0), limits))
             break
+    if diagnostics:
+        from trainc.reading.unrendered import as_template
+
+        template = as_template(decode(text), file, diagnostics)
+        return documents, [template] if template is not None else diagnostics
     return documents, diagnostics
 
 

@@ -12,7 +12,7 @@ from trainc.schema.shapes import ROOTS, Refused
 
 if TYPE_CHECKING:
     from trainc.schema.editor_schema import json_schema
-    from trainc.schema.unknown_fields import known_in
+    from trainc.schema.field_homes import known_in
 
 # Releases in which JobSet's and Trainer's CRDs have different pod fields; see jobset_pods.py.
 DIFFERING = Span("2.2", "2.2")
@@ -64,7 +64,7 @@ def __getattr__(name: str) -> Any:
 
         return json_schema
     if name == "known_in":
-        from trainc.schema.unknown_fields import known_in
+        from trainc.schema.field_homes import known_in
 
         return known_in
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,14 +1,19 @@
-"""The slow path of validation: all problems of a rejected document, with positions and hints."""
+"""The slow path of validation: all problems of a rejected document, with positions and hints.
+
+Documents of Trainer and JobSet are explained by `explain`, those of trainc itself by `explain_own`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 
-from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity
+from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path
+from trainc.findings.text import listed
 from trainc.kube.documents import LIST_MAP_KEYS, SETS
 from trainc.kube.quantity import canonical
 from trainc.schema.defaults import defaults_of
@@ -21,6 +26,7 @@ from trainc.schema.unknown_fields import (
     indent_hint,
     is_template,
     nodes,
+    spelling_hint,
     suggest_amount,
     suggest_list,
     suggest_mapping,
@@ -33,6 +39,9 @@ from trainc.schema.unknown_fields import (
 )
 from trainc.startup.records import dataclass, replace
 
+if TYPE_CHECKING:
+    from trainc.schema.document_kinds import DocumentKind, Schema
+
 # Explains jsonschema errors in plain words: types, allowed values, bounds, sizes, missing fields.
 
 
@@ -41,6 +50,7 @@ _EXPECTED = {
     "array": "a list",
     "string": "a string",
     "integer": "a whole number",
+    "number": "a number",
     "boolean": "true or false",
 }
 # Fields whose type changed between releases.
@@ -68,8 +78,11 @@ def structural_findings(document: Any, kind: str, release: str) -> Iterator[Find
     for error in _validator(kind, release).iter_errors(document):
         explain = _EXPLANATIONS.get(str(error.validator))
         if explain is not None:
-            path = tuple(error.absolute_path)
-            yield from explain(_Failure(error.instance, error.validator_value, error.schema, path))
+            yield from explain(_failure(error))
+
+
+def _failure(error: jsonschema.ValidationError) -> _Failure:
+    return _Failure(error.instance, error.validator_value, error.schema, tuple(error.absolute_path))
 
 
 @cache
@@ -101,8 +114,8 @@ def _type(failure: _Failure) -> Iterator[Finding]:
         yield Finding("InvalidQuantity", "error", message, hint=_quantity_hint(failure.path, value), path=failure.path)
         return
     names = [wanted] if isinstance(wanted, str) else wanted
-    expected = " or ".join(_EXPECTED[name] for name in names)
-    hint = _FIELD_HINTS.get(failure.path) or _type_hint(names, value, failure.path)
+    expected = listed((_EXPECTED[name] for name in names), "or")
+    hint = _FIELD_HINTS.get(failure.path) or failure.schema.get("errorMessage") or _type_hint(names, value, failure)
     yield Finding(
         "WrongType", "error", f"expected {expected}, got {describe_value(value)}", hint=hint, path=failure.path
     )
@@ -120,7 +133,7 @@ def _not_a_quantity(path: Path, value: Any) -> str:
     return f"expected a quantity, got {describe_value(value)}"
 
 
-def _type_hint(wanted: list[str], value: Any, path: Path) -> str:
+def _type_hint(wanted: list[str], value: Any, failure: _Failure) -> str:
     if "string" in wanted and isinstance(value, bool | int | float):
         # Without the value, because it is already parsed: `yes` has become true, and 1.10 is 1.1.
         return "put quotes around it"
@@ -130,13 +143,23 @@ def _type_hint(wanted: list[str], value: Any, path: Path) -> str:
         return "write a whole number, such as 4"
     if wanted == ["integer"]:
         return suggest_seconds(str(value)) or _unless_template(value, "write a whole number, such as 4")
+    if wanted == ["number"]:
+        return "remove the quotes" if isinstance(value, str) and _is_number(value) else "write a number, such as 0.5"
     if wanted == ["boolean"]:
         return _unless_template(value, "write true or false, without quotes")
     if wanted == ["array"]:
-        return suggest_list(path, value)
+        return suggest_list(failure.path, value, failure.schema.get("items", {}))
     if wanted == ["object"]:
-        return suggest_mapping(path, value)
-    return suggest_text(value) if wanted == ["string"] else ""
+        return suggest_mapping(failure.path, value)
+    return suggest_text(value) if wanted[0] == "string" else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _unless_template(value: Any, hint: str) -> str:
@@ -156,11 +179,11 @@ def _enum(failure: _Failure) -> Iterator[Finding]:
 
 
 def _range(failure: _Failure) -> Iterator[Finding]:
-    smallest, largest = failure.schema["minimum"], failure.schema["maximum"]
-    message = f"{describe_value(failure.value)} is out of range"
-    yield Finding(
-        "OutOfRange", "error", message, hint=f"use a whole number from {smallest} to {largest}", path=failure.path
-    )
+    smallest, largest = failure.schema.get("minimum"), failure.schema.get("maximum")
+    hint = f"use a whole number from {smallest} to {largest}" if largest is not None else f"use {smallest} or more"
+    if smallest is None:
+        hint = f"use a number above {failure.wanted}"
+    yield Finding("OutOfRange", "error", f"{describe_value(failure.value)} is out of range", hint, failure.path)
 
 
 def _too_long(failure: _Failure) -> Iterator[Finding]:
@@ -184,16 +207,10 @@ def _too_many(failure: _Failure) -> Iterator[Finding]:
 
 def _too_few(failure: _Failure) -> Iterator[Finding]:
     noun = "item" if isinstance(failure.value, list) else "field"
-    message = (
-        f"{failure.path[-1] if failure.path else 'the document'} is empty; it needs at least {failure.wanted} {noun}"
-    )
-    yield Finding(
-        "TooFew",
-        "error",
-        message,
-        hint=f"add {'an item' if isinstance(failure.value, list) else 'a field'}, or remove it",
-        path=failure.path,
-    )
+    name = failure.path[-1] if failure.path else "the document"
+    message = f"{'the item' if isinstance(name, int) else name} is empty; it needs at least {failure.wanted} {noun}"
+    hint = f"add {'an item' if noun == 'item' else 'a field'}, or remove it"
+    yield Finding("TooFew", "error", message, hint, failure.path)
 
 
 def _required(failure: _Failure) -> Iterator[Finding]:
@@ -203,7 +220,9 @@ def _required(failure: _Failure) -> Iterator[Finding]:
                 "MissingRequired",
                 "error",
                 f"{name} is missing",
-                hint=_ADDITIONS.get((*failure.path, name)) or f"add {_addition(name)}",
+                hint=_ADDITIONS.get((*failure.path, name))
+                or failure.schema.get("errorMessage")
+                or f"add {_addition(name)}",
                 path=(*failure.path, name),
             )
 
@@ -224,6 +243,7 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], Iterator[Finding]]] = {
     "enum": _enum,
     "minimum": _range,
     "maximum": _range,
+    "exclusiveMinimum": _range,
     "maxLength": _too_long,
     "minLength": _too_short,
     "maxItems": _too_many,
@@ -231,6 +251,100 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], Iterator[Finding]]] = {
     "minProperties": _too_few,
     "required": _required,
 }
+
+
+# Explains documents of trainc's own. Their schemas use more keywords, and one code stands for all their problems.
+
+
+def explain_own(kind: DocumentKind, data: Mapping[str, Any]) -> list[Finding]:
+    """Return all problems of a document of trainc's own, which its schema rejects."""
+    errors = jsonschema.Draft202012Validator(kind.schema).iter_errors(data)
+    findings = (finding for error in errors for finding in _explain_own_error(error, kind))
+    return [replace(finding, code=kind.code) for finding in dict.fromkeys(findings)]
+
+
+def _explain_own_error(error: jsonschema.ValidationError, kind: DocumentKind) -> Iterator[Finding]:
+    failure, keyword = _failure(error), str(error.validator)
+    explain = _EXPLANATIONS.get(keyword)
+    if keyword == "additionalProperties":
+        yield from _unknown_own_fields(failure, kind)
+    elif keyword in ("anyOf", "oneOf"):
+        yield from _explain_choices(error, failure, kind)
+    elif keyword == "const":
+        hint = failure.schema.get("errorMessage") or f"write {failure.wanted}"
+        yield Finding(
+            "UnsupportedValue", "error", f"{describe_value(failure.value)} is not supported", hint, failure.path
+        )
+    elif explain is not None:
+        yield from explain(failure)
+
+
+def _explain_choices(error: jsonschema.ValidationError, failure: _Failure, kind: DocumentKind) -> Iterator[Finding]:
+    """Explain that a value fits none of several schemas: forms of different types, or fields of which one is required."""
+    choices: list[Schema] = failure.wanted
+    if all(choice.keys() == {"required"} for choice in choices):
+        if not isinstance(failure.value, Mapping):
+            return  # Of another type, which is reported.
+        names = [name for choice in choices for name in choice["required"]]
+        present = [name for name in names if name in failure.value]
+        message = (
+            f"{listed(present, 'and')} cannot be used together" if present else f"{listed(names, 'or')} is missing"
+        )
+        hint = failure.schema.get("errorMessage") or ("remove one of them" if present else "add one of them")
+        yield Finding("MissingRequired", "error", message, hint, failure.path)
+        return
+    inside: dict[int, list[jsonschema.ValidationError]] = {}
+    for inner in error.context or ():
+        inside.setdefault(int(inner.relative_schema_path[0]), []).append(inner)
+    of_the_type = [
+        inner for inner in inside.values() if not any(e.validator == "type" and not e.relative_path for e in inner)
+    ]
+    if of_the_type:
+        for inner in of_the_type[0]:
+            yield from _explain_own_error(inner, kind)
+    else:
+        types = [choice["type"] for choice in choices]
+        yield from _type(replace(failure, wanted=types))
+
+
+def _unknown_own_fields(failure: _Failure, kind: DocumentKind) -> Iterator[Finding]:
+    known: Schema = failure.schema.get("properties", {})
+    patterns = failure.schema.get("patternProperties", {})
+    for name in failure.value:
+        if name in known or any(re.search(pattern, name) for pattern in patterns):
+            continue
+        path = (*failure.path, name)
+        hint = (
+            (kind.other_names.get(name) if not failure.path else "")
+            or _inner_own_hint(path, known, failure.value)
+            or spelling_hint(name, known)
+            or _outer_own_hint(path, kind.schema)
+            or f"choose one of {', '.join(known)}"
+        )
+        yield Finding("UnknownField", "error", f"{kind.noun} has no field {name} here", hint, path)
+
+
+def _inner_own_hint(path: Path, known: Schema, siblings: Mapping[str, Any]) -> str:
+    """Suggest indentation for a field next to its parent, or the field that contains it."""
+    inside = [name for name, schema in known.items() if path[-1] in schema.get("properties", {})]
+    present = [name for name in inside if name in siblings]
+    if len(present or inside) == 1:
+        return indent_hint(path, (*path[:-1], (present or inside)[0]))
+    of_items = [name for name, schema in known.items() if path[-1] in schema.get("items", {}).get("properties", {})]
+    return f"move it to {of_items[0]}[].{path[-1]}" if len(of_items) == 1 else ""
+
+
+def _outer_own_hint(path: Path, root: Schema) -> str:
+    """Suggest moving a field out to an enclosing mapping that has it."""
+    found, schema = None, root
+    for length, step in enumerate(path[:-1]):
+        if path[-1] in schema.get("properties", {}):
+            found = path[:length]
+        inner = schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)
+        schema = inner or schema.get("additionalProperties") or {}
+    if found is None:
+        return ""
+    return f"move it out, to {format_path((*found, path[-1]))}" if found else "move it to the top level of the document"
 
 
 # A finding that implies a missing field, which is then not reported separately.

@@ -71,7 +71,7 @@ def storage_uri(initializer: Policy) -> Iterator[Finding]:
     """Check that `storageUri` is empty or a URI (2.3)."""
     uri = initializer.get("storageUri")
     if uri and not _URI.match(uri):
-        hint = f"add a scheme: write hf://{uri[:80]} for Hugging Face, or s3://bucket/path"
+        hint = f"add a scheme: write hf://{uri.removeprefix('hf:')[:80]} for Hugging Face, or s3://bucket/path"
         yield Finding("InvalidStorageUri", "error", f"{quote(uri)} is not a URI", hint, ("storageUri",))
 
 

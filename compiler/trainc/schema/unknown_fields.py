@@ -2,154 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path
 from trainc.findings.text import near_names
 from trainc.kube.names import LABEL_LIMIT, is_dns1035_label, is_dns1123_label
-from trainc.kube.releases import RELEASES
-from trainc.schema.shapes import ROOTS, ListOf, MapOf, Refused, Scalar, Shape, Struct, as_integer, definition
+from trainc.schema.field_homes import placement_hint, planned_hint, release_hint
+from trainc.schema.shapes import ListOf, MapOf, Refused, Scalar, Shape, Struct, as_integer, definition
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
-
-# Suggests where a field belongs that a TrainJob lacks, but its pods, Jobs or runtime have.
-
-
-_OWNERS = ("trainer.TrainJob", "trainer.TrainJobSpec", "trainer.Trainer")
-_POD = "template.spec.replicatedJobs[].template.spec.template.spec"
-# Structs of a runtime, and their location in its spec.
-_IN_RUNTIME = (
-    ("trainer.TrainingRuntimeSpec", ""),
-    ("core.PodSpec", f"{_POD}."),
-    ("core.Container", f"{_POD}.containers[]."),
-    ("batch.JobSpec", "template.spec.replicatedJobs[].template.spec."),
-    ("jobset.JobSetSpec", "template.spec."),
-)
-# Structs through which a TrainJob patches pods and containers, and the YAML around a pod field, newest release first.
-_PATCHES = (
-    (
-        "trainer.PodSpecPatch",
-        "trainer.ContainerPatch",
-        (
-            "runtimePatches: [{{manager: acme.io/{field}, trainingRuntimeSpec: {{template: {{spec: {{replicatedJobs: "
-            "[{{name: node, template: {{spec: {{template: {{spec: {{{inner}}}}}}}}}}}]}}}}}}}}]"
-        ),
-    ),
-    (
-        "trainer.PodTemplateSpecOverride",
-        "trainer.ContainerOverride",
-        "podTemplateOverrides: [{{targetJobs: [{{name: node}}], spec: {{{inner}}}}}]",
-    ),
-    (
-        "trainer.PodSpecOverride",
-        "trainer.ContainerOverride",
-        "podSpecOverrides: [{{targetJobs: [{{name: node}}], {inner}}}]",
-    ),
-)
-_LONGEST = 120  # Maximum number of characters of the user's text to repeat in a hint.
-
-
-def placement_hint(owner: str, field: str, value: Any, release: str) -> str:
-    """Return a hint for a field that `owner`, a part of a TrainJob, lacks; empty if it exists nowhere else."""
-    if owner not in _OWNERS:
-        return ""
-    for pod, container, text in _PATCHES:
-        inner = f"{field}: {_flow(value)}"
-        if _has(release, container, field) and field != "name":
-            inner = f"containers: [{{name: node, {inner}}}]"
-        elif not _has(release, pod, field):
-            continue
-        return "write it under spec as " + text.format(field=field.lower(), inner=inner)
-    for struct, place in _IN_RUNTIME:
-        if _has(release, struct, field):
-            return _in_runtime(field, value, place)
-    return ""
-
-
-def _in_runtime(field: str, value: Any, place: str) -> str:
-    own = "set numNodes under trainer; or, for all jobs of the runtime, " if field == "mlPolicy" else ""
-    text = f"{field}: {_flow(value)}"
-    for step in reversed(place.rstrip(".").split(".") if place else ()):
-        name = step.removesuffix("[]")
-        text = f"{name}: [{{name: node, {text}}}]" if step != name else f"{name}: {{{text}}}"
-    return f"{own}add `{text}` to the spec of the runtime (`trainc runtimes show NAME > runtime.yaml` copies a built-in one)"
-
-
-def _has(release: str, struct: str, field: str) -> bool:
-    try:
-        return field in definition(release, struct).fields
-    except KeyError:
-        return False
-
-
-def _flow(value: Any) -> str:
-    """Format a value as YAML on one line, or `...` if it is long or cannot be written as JSON."""
-    if value is None:
-        return "..."
-    try:
-        import json
-
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        return "..."
-    return text if len(text) <= _LONGEST else "..."
-
-
-# Which releases have a field: for hints like "since 2.3", and to honor fields of older releases.
-
-
-# Replacements of fields that a later release removed, relative to the struct that contained them.
-REPLACEMENTS = {
-    "trainer.TrainJobSpec.labels": "runtimePatches[].trainingRuntimeSpec.template.metadata.labels",
-    "trainer.TrainJobSpec.annotations": "runtimePatches[].trainingRuntimeSpec.template.metadata.annotations",
-    "trainer.TrainJobSpec.podSpecOverrides": "podTemplateOverrides (2.1) or runtimePatches (from 2.2)",
-    "trainer.TrainJobSpec.podTemplateOverrides": "runtimePatches",
-    "trainer.TorchMLPolicySource.numProcPerNode": "spec.trainer.numProcPerNode of the TrainJob",
-    "trainer.TorchMLPolicySource.elasticPolicy": "numNodes: no release ever scaled by elasticPolicy; with --semantics gitops it becomes torchrun's range of nodes, and the number of pods stays fixed",
-}
-
-
-def known_in(kind: str, path: Path, release: str) -> bool:
-    """Return whether `release` has a field at `path` ("spec", "trainer", "env", 0, "name") of `kind`."""
-    shape: Shape = Struct(ROOTS[kind])
-    for step in path:
-        match shape:
-            case Struct(name) if step in (fields := definition(release, name).fields):
-                shape = fields[str(step)]
-            case ListOf(inner) if isinstance(step, int):
-                shape = inner
-            case MapOf(inner) if isinstance(step, str):
-                shape = inner
-            case _:
-                return False
-    return True
-
-
-def releases_with(definition_name: str, field: str) -> tuple[str, ...]:
-    """Return the releases in which `definition_name` has `field`, oldest first."""
-    return tuple(release for release in RELEASES if _has_definition(release, definition_name, field))
-
-
-def _has_definition(release: str, definition_name: str, field: str) -> bool:
-    try:
-        return field in definition(release, definition_name).fields
-    except KeyError:
-        return False
-
-
-def release_hint(definition_name: str, field: str, release: str) -> str:
-    """Return a hint about a field that only other releases have; empty if none does."""
-    known = releases_with(definition_name, field)
-    if not known:
-        return ""
-    if RELEASES.index(known[0]) > RELEASES.index(release):
-        return f"remove it, or compile with --release {known[0]}: the field is new in Trainer {known[0]}"
-    removed = RELEASES[RELEASES.index(known[-1]) + 1]
-    replacement = REPLACEMENTS.get(f"{definition_name}.{field}")
-    gone = f"the field was removed in Trainer {removed}"
-    return f"use {replacement}: {gone}" if replacement else f"remove it: {gone}"
-
 
 # Walks a document along with its schema, to explain why it was rejected.
 
@@ -342,13 +204,15 @@ def suggest_name(text: str, *, letter_first: bool) -> str:
     return name if fits else ""
 
 
-def suggest_list(path: Path, value: Any) -> str:
-    """Suggest a list instead of the single string or mapping at `path`."""
+def suggest_list(path: Path, value: Any, items: Mapping[str, Any]) -> str:
+    """Suggest a list instead of the single string or mapping at `path`; `items` is the schema of its items."""
     field = path[-1]
     if field == "env" and isinstance(value, dict):
         return f"write a list: env: [{', '.join(_variable(str(k), v) for k, v in value.items())}]"
     if field in ("command", "args") and isinstance(value, str):
         return f"write a list: {field}: {_words(value, shell=field == 'command')}"
+    if items.get("type") == "string" and isinstance(value, str) and not is_template(value):
+        return f"write a list: {field}: [{_text(value)}]"
     return "write a list, each item after '- '"
 
 
@@ -437,6 +301,10 @@ _SYNONYMS = {
         ("entrypoint", "use command, and args for its arguments"),
     )
     for word in words.split()
+} | {
+    (owner, field): f"move it to metadata.{field}"
+    for owner in ("trainer.TrainJobSpec", "trainer.TrainingRuntimeSpec")
+    for field in ("name", "namespace")
 }
 _LONGEST_AMOUNT = 20
 _AT_A_GLANCE = 12  # The longest list of names that is useful in a hint.
@@ -482,13 +350,17 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
         hint = "remove it and set TF_CONFIG in the command, or use torch, jax, xgboost or mpi (Horovod)"
         return Finding("UnsupportedFramework", severity, message, hint=hint, path=path)
     dropped = "; it is dropped" if severity == "warning" else ""
+    if hint := planned_hint(owner, name, node.value.get(name)):
+        project = "JobSet" if owner.startswith("jobset.") else "Trainer"
+        message = f"Trainer {release} has no field {name} here; it is planned for a later {project}{dropped}"
+        return Finding("UnknownField", severity, message, hint=hint, path=path)
     hint = (
         _other_word(owner, name, node.value)
         or _inner_hint(node, owner, name, release)
         or release_hint(owner, name, release)
-        or _spelling_hint(owner, name, release)
+        or spelling_hint(name, definition(release, owner).fields)
         or _outer_hint(node, name, release)
-        or placement_hint(owner, name, node.value.get(name), release)
+        or placement_hint(owner, name, node.value, release)
         or _deeper_hint(owner, name, release)
         or _known_hint(owner, release)
     )
@@ -522,8 +394,9 @@ def _outer_hint(node: Node, name: str, release: str) -> str:
     return ""
 
 
-def _spelling_hint(owner: str, name: str, release: str) -> str:
-    known = list(definition(release, owner).fields)
+def spelling_hint(name: str, known: Iterable[str]) -> str:
+    """Suggest the known field that `name` may be a misspelling of; empty if there is none."""
+    known = list(known)
     same = [field for field in known if field.lower() == name.replace("_", "").replace("-", "").lower()]
     near = same or near_names(name, known, limit=1)
     return f"did you mean {near[0]}?" if near else ""

@@ -1,4 +1,4 @@
-"""Test your own runtimes and jobs with a pytest fixture that compiles and a syrupy extension for manifests.
+"""Test your own runtimes, jobs and policies: a pytest fixture that compiles, snapshots of manifests, and assertions.
 
 pytest loads the fixtures automatically (`trainc.testing.plugin`). The rest of trainc imports neither pytest nor syrupy.
 """
@@ -8,10 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trainc.features.policies.assertions import assert_allowed, assert_denied
     from trainc.testing.compiling import CompileFailure, CompileJobs, CompileManifests
     from trainc.testing.snapshots import ManifestSnapshotExtension
 
-__all__ = ["CompileFailure", "CompileJobs", "CompileManifests", "ManifestSnapshotExtension"]
+__all__ = [
+    "CompileFailure",
+    "CompileJobs",
+    "CompileManifests",
+    "ManifestSnapshotExtension",
+    "assert_allowed",
+    "assert_denied",
+]
 
 _NO_SYRUPY = "manifest snapshots need syrupy, which is not installed: pip install 'trainc[testing]'"
 
@@ -21,6 +29,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name in ("assert_allowed", "assert_denied"):
+        return getattr(import_module("trainc.features.policies.assertions"), name)
     if name != "ManifestSnapshotExtension":
         return getattr(import_module("trainc.testing.compiling"), name)
     try:

@@ -146,9 +146,26 @@ def test_files_stand_in_for_a_cluster(tmp_path: Path, monkeypatch: pytest.Monkey
         "Kubernetes 1.32 to 1.35 v1.33.9 OK",
         "JobSet 0.12 v0.12.0 OK",
         "Trainer 2.3 - not found compiled jobs do not need it",
-        "Kueue 0.18 or 0.19 v0.19.2 OK",
+        "Kueue 0.18 to 0.20 v0.19.2 OK",
     ]
-    assert lines[5].startswith("coscheduling any version unknown OK")
+    assert lines[5].startswith("coscheduling any v0.33.5 OK")
+
+
+def test_who_may_see_nothing_is_not_told_that_all_is_well(kubectl: Fake) -> None:
+    kubectl({"version": GOOD["version"]}, fails="get")
+    result = run("doctor", JOB, "--release", "2.3")
+    assert result.status == 1
+    assert result.stdout.count("no answer: ") == len(QUESTIONS) - 1
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert [line[3] for line in lines if line[:1] == ["JobSet"]] == ["unknown"]
+
+
+def test_a_cluster_without_deployments_runs_no_controller(kubectl: Fake) -> None:
+    crd = {"kind": "CustomResourceDefinition", "metadata": {"name": "jobsets.jobset.x-k8s.io"}}
+    kubectl({"version": GOOD["version"], "crd": json.dumps(crd), "deployments.apps": '{"kind": "List", "items": []}'})
+    result = run("doctor", JOB, "--release", "2.3")
+    assert result.status == 1
+    assert "not running  it is defined, but no Deployment runs it" in result.stdout
 
 
 def test_a_folder_without_answers_is_not_an_empty_cluster(tmp_path: Path) -> None:

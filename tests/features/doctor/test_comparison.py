@@ -16,12 +16,15 @@ JOBSET = "registry.k8s.io/jobset/jobset"
 
 
 def wanted(release: str = "2.3", **fields: Any) -> Wanted:
-    return Wanted(release, JOBSETS, ("0.18", "0.19"), ("1.32", "1.33", "1.34", "1.35"), **fields)
+    return Wanted(release, JOBSETS, ("0.18", "0.19", "0.20"), ("1.32", "1.33", "1.34", "1.35"), **fields)
 
 
-def deployment(image: str) -> Json:
+def deployment(image: str, name: str = "x", available: int | None = 1, **spec: Any) -> Json:
     pod = {"containers": [{"name": "sidecar", "image": "example.com/proxy:1"}, {"name": "manager", "image": image}]}
-    return {"kind": "Deployment", "metadata": {"name": "x"}, "spec": {"template": {"spec": pod}}}
+    metadata = {"name": name, "namespace": "system"}
+    made = {"kind": "Deployment", "metadata": metadata, "spec": {"template": {"spec": pod}, **spec}}
+    # The API server leaves out a number that is 0.
+    return {**made, "status": {"replicas": 1, **({"availableReplicas": available} if available else {})}}
 
 
 def definition(name: str, *fields: str) -> Json:
@@ -155,7 +158,7 @@ def test_jobset_is_the_minor_that_goes_with_the_release(release: str, version: s
 
 
 def test_without_jobset_nothing_runs() -> None:
-    row = rows()["JobSet"]
+    row = rows(deployment("nginx:1"))["JobSet"]
     assert (row.status, row.is_fine) == ("not found", False)
 
 
@@ -172,9 +175,82 @@ def test_what_no_job_needs_may_be_missing() -> None:
 
 @pytest.mark.parametrize(("group", "name"), [(COSCHEDULING, "coscheduling"), (VOLCANO, "Volcano")])
 def test_the_scheduler_of_a_gang_has_to_be_there(group: str, name: str) -> None:
-    missing = rows(gangs=frozenset({group}))[name]
+    missing = rows(deployment("nginx:1"), gangs=frozenset({group}))[name]
     assert (missing.status, missing.is_fine) == ("not found", False)
-    assert rows(definition(f"podgroups.{group}"), gangs=frozenset({group}))[name].status == "OK"
+    image = {
+        COSCHEDULING: "registry.k8s.io/scheduler-plugins/kube-scheduler:v0.33.5",
+        VOLCANO: "volcanosh/vc-scheduler:v1.14.0",
+    }
+    assert rows(deployment(image[group]), gangs=frozenset({group}))[name].status == "OK"
+
+
+@pytest.mark.parametrize(("group", "name"), [(COSCHEDULING, "coscheduling"), (VOLCANO, "Volcano")])
+def test_the_definition_of_a_pod_group_schedules_nothing(group: str, name: str) -> None:
+    other = deployment(f"{JOBSET}:v0.12.0")
+    row = rows(definition(f"podgroups.{group}"), other, gangs=frozenset({group}))[name]
+    assert (row.status, row.is_fine) == ("not running", False)
+    unlisted = rows(definition(f"podgroups.{group}"), gangs=frozenset({group}))[name]
+    assert (unlisted.status, unlisted.is_fine) == ("unknown", True)
+
+
+def test_the_scheduler_of_a_gang_counts_and_not_its_controller() -> None:
+    controller = deployment("registry.k8s.io/scheduler-plugins/controller:v0.33.5")
+    scheduler = deployment("registry.k8s.io/scheduler-plugins/kube-scheduler:v0.33.5", "y", available=None)
+    assert rows(controller, gangs=frozenset({COSCHEDULING}))["coscheduling"].status == "OK"
+    assert rows(controller, scheduler, gangs=frozenset({COSCHEDULING}))["coscheduling"].status == "not running"
+
+
+@pytest.mark.parametrize(
+    ("documents", "status", "word"),
+    [
+        pytest.param([deployment(f"{JOBSET}:v0.12.0")], "OK", "", id="a replica is available"),
+        pytest.param([deployment(f"{JOBSET}:v0.12.0", available=None)], "not running", "0 of 1", id="none is"),
+        pytest.param(
+            [deployment(f"{JOBSET}:v0.12.0", replicas=0)], "not running", "scaled to 0", id="none is asked for"
+        ),
+        pytest.param(
+            [definition("jobsets.jobset.x-k8s.io"), deployment("nginx:1")],
+            "not running",
+            "install it",
+            id="only defined",
+        ),
+        pytest.param(
+            [{"kind": "Deployment", "spec": deployment(f"{JOBSET}:v0.12.0")["spec"]}], "OK", "", id="no status, by hand"
+        ),
+    ],
+)
+def test_a_component_runs_if_a_replica_of_it_does(documents: list[Json], status: str, word: str) -> None:
+    row = rows(*documents)["JobSet"]
+    assert (row.status, row.is_fine) == (status, status == "OK")
+    assert word in row.hint
+
+
+def test_a_definition_of_another_minor_differs_even_if_nobody_may_list_deployments() -> None:
+    crd = definition("jobsets.jobset.x-k8s.io", "spec.replicatedJobs.groupName")
+    assert rows(crd)["JobSet"].status == "differs"
+    same = rows(crd, release="2.1")["JobSet"]
+    assert (same.found, same.status, same.is_fine) == ("0.10", "unknown", True)
+
+
+DIGEST = f"mirror.example.com/manager@sha256:{'a' * 64}"
+
+
+@pytest.mark.parametrize(
+    ("labels", "crd", "version"),
+    [
+        pytest.param({"app.kubernetes.io/version": "v0.12.1"}, {}, "v0.12.1", id="the label of the Deployment"),
+        pytest.param({"helm.sh/chart": "jobset-0.12.1"}, {}, "0.12.1", id="its chart"),
+        pytest.param({}, {"app.kubernetes.io/version": "0.11.0"}, "0.11.0", id="the label of the definition"),
+        pytest.param({"app.kubernetes.io/version": "latest"}, {}, "0.10", id="the fields of the definition"),
+    ],
+)
+def test_an_image_with_a_digest_alone_has_its_version_from_labels(labels: Json, crd: Json, version: str) -> None:
+    controller = deployment(DIGEST, name="jobset-controller-manager")
+    controller["metadata"]["labels"] = labels
+    defined = definition("jobsets.jobset.x-k8s.io", "spec.replicatedJobs.groupName")
+    defined["metadata"]["labels"] = crd
+    found = components([controller, defined])["JobSet"]
+    assert (found.version, found.runs) == (version, True)
 
 
 @pytest.mark.parametrize(("versions", "status"), [(("v1beta1",), "OK"), (("v1",), "not found"), (None, "unknown")])
@@ -217,9 +293,9 @@ def test_another_minor_of_kueue_is_told_and_fails_nothing() -> None:
 
 def test_what_may_not_be_listed_is_not_known_to_be_missing() -> None:
     forbidden = {"custom resource definitions": "Forbidden", "deployments": "Forbidden"}
-    found = rows(server("v1.35.0"), unanswered=forbidden)
+    found = {row.name: row for row in compare([server("v1.35.0")], wanted(), forbidden, live=True)}
     assert found["JobSet"].status == "unknown"
-    assert all(row.is_fine for row in found.values())
+    assert [row.name for row in found.values() if not row.is_fine] == ["JobSet"]
 
 
 def test_text_and_json_say_the_same() -> None:

@@ -26,9 +26,9 @@ def test_a_pod_larger_than_every_node_is_split_into_more_and_smaller_ones() -> N
         "help: write numNodes: 4 and, per node, nvidia.com/gpu: 4"
     )
     found = alone(jobset(pods=2), [*QUEUE, *SMALL])
-    assert (found.verdict, found.nodes, found.cause) == ("fits", "never", "no-node")
+    assert (found.verdict, found.runs, found.cause) == ("fits", False, "no-node")
     followed = alone(jobset(pods=4, gpus=4), [*QUEUE, *SMALL])
-    assert (followed.verdict, followed.nodes, followed.diagnostics) == ("fits", "fit", ())
+    assert (followed.verdict, followed.runs, followed.diagnostics) == ("fits", True, ())
 
 
 def with_requests(**requests: Any) -> Json:
@@ -208,7 +208,7 @@ def test_an_admission_check_may_add_nodes(more: list[Json], severity: str, says:
 
 def test_jobs_that_multikueue_runs_elsewhere_are_not_compared_with_the_nodes_here() -> None:
     found = alone(jobset(), [CHECKED, *QUEUE[1:], *SMALL, check("kueue.x-k8s.io/multikueue")])
-    assert (found.verdict, found.nodes, found.diagnostics) == ("fits", None, ())
+    assert (found.verdict, found.runs, found.diagnostics) == ("fits", None, ())
 
 
 def test_nodes_that_are_down_make_it_a_warning_if_they_would_do() -> None:

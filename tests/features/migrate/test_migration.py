@@ -326,3 +326,18 @@ def test_any_mixture_of_old_fields_compiles_to_the_same_manifests(
     assert json.dumps(list(result.diagnostics)) == "[]"
     assert compiled(result.text) == compiled(text)
     assert migrated(result.text).text == result.text
+
+
+@pytest.mark.parametrize(
+    ("field", "hint"),
+    [
+        ("runtimePatches: []", "write `apiVersion: trainer.kubeflow.org/v1alpha1`, which has it"),
+        ("trainr: {}", "did you mean trainer?"),
+        ("extra: {}", "remove it"),
+    ],
+)
+@pytest.mark.parametrize("group", ["kubeflow.org", "trainer.kubeflow.org"])
+def test_a_field_of_todays_api_under_an_older_version_is_about_the_version(group: str, field: str, hint: str) -> None:
+    text = f"apiVersion: {group}/v2alpha1\nkind: TrainJob\nmetadata: {{name: a}}\nspec:\n  runtimeRef: {{name: r}}\n  {field}\n"
+    (found,) = (d for d in migrated(text).diagnostics if d.code == "UnknownField")
+    assert found.hint == hint

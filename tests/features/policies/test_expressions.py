@@ -12,14 +12,7 @@ from celpy.adapter import json_to_cel
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainc.features.policies.cel import (
-    Environment,
-    Evaluation,
-    InvalidExpressionError,
-    UnknownError,
-    UnsupportedError,
-    paths_of,
-)
+from trainc.features.policies.cel import Environment, Evaluation, InvalidExpressionError, UnknownError, UnsupportedError
 from trainc.features.policies.cel.functions import FUNCTIONS
 from trainc.features.policies.cel.syntax import parse
 from trainc.features.policies.cel.types import DYN
@@ -35,9 +28,11 @@ OBJECT: dict[str, Any] = {
     },
 }
 
+NAMES = Environment({"object": DYN, "oldObject": DYN}, {}, 36)
+
 
 def evaluated(text: str, budget: int = 10_000) -> tuple[Any, Evaluation]:
-    evaluation = Evaluation(Budget(budget), paths_of(OBJECT))
+    evaluation = Evaluation(Budget(budget), OBJECT)
     return evaluation.value(parse(text), {"object": OBJECT, "oldObject": None}), evaluation
 
 
@@ -159,6 +154,12 @@ def test_long_is_not_deep() -> None:
     assert evaluated(" && ".join(["true"] * 1_000))[0] is True
 
 
+def test_a_macro_does_not_double_its_target() -> None:
+    text = "optional.of(1)" + ".optMap(x, x + 1)" * 15 + ".value() == 16"
+    NAMES.compile(text)
+    assert evaluated(text)[0] is True
+
+
 @pytest.mark.parametrize(
     ("text", "path"),
     [
@@ -173,9 +174,6 @@ def test_long_is_not_deep() -> None:
 def test_the_field_that_decides_is_the_last_one_read(text: str, path: tuple[str | int, ...]) -> None:
     value, evaluation = evaluated(text)
     assert (value, evaluation.last_read) == (False, path)
-
-
-NAMES = Environment({"object": DYN, "oldObject": DYN}, {}, 36)
 
 
 @pytest.mark.parametrize("word", ["variables", "f", "g", "d"])
@@ -250,7 +248,7 @@ def assert_no_defect(text: str) -> None:
     except (InvalidExpressionError, UnsupportedError):
         return
     with suppress(EvaluationError, UnknownError, CostExceededError):
-        Evaluation(Budget(1_000), paths_of(OBJECT)).value(node, {"object": OBJECT, "oldObject": None})
+        Evaluation(Budget(1_000), OBJECT).value(node, {"object": OBJECT, "oldObject": None})
 
 
 VALUES = [

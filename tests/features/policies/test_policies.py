@@ -219,3 +219,282 @@ def test_no_shape_of_a_policy_is_a_defect(spec: Any) -> None:
     wrong = {**policy(), "spec": spec}
     result = checked(wrong, {**binding(), "spec": spec}, {**PROD, "metadata": spec}, {**LIMITS, "metadata": spec})
     assert (result.status, codes(result)) == (1, {"PolicyInvalid"})
+
+
+def messages(result: Result, code: str) -> list[str]:
+    """The messages of a code in the report, each after its object's label."""
+    return [line.partition(f"[{code}] ")[2] for line in result.stderr.splitlines() if f"[{code}] " in line]
+
+
+SKIPPED: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "a validation that asks the cluster is skipped alone": (
+        {"validations": [*FALSE, {"expression": "authorizer.path('/a').check('get').allowed()"}]}, {"PolicyDenied", "PolicyNotEvaluated"},
+    ),
+    "and so is one with a function of another Kubernetes": (
+        {"validations": [*FALSE, {"expression": "[1].includes(1)"}]}, {"PolicyDenied", "PolicyNotEvaluated"},
+    ),
+    "what the user decides is not evaluated": ({"validations": [{"expression": "request.userInfo.username == 'me'"}]}, {"PolicyNotEvaluated"}),
+    "unless something else decides": (
+        {"validations": [{"expression": "request.userInfo.username == 'me' || object.metadata.name == 'llm'"}]}, set(),
+    ),
+    "a variable that is not evaluated is skipped where it is used": (
+        {"variables": [{"name": "v", "expression": "[1].includes(1)"}], "validations": [*FALSE, {"expression": "variables.v == true"}]},
+        {"PolicyDenied", "PolicyNotEvaluated"},
+    ),
+    "and nowhere else": (
+        {"variables": [{"name": "v", "expression": "[1].includes(1)"}], "validations": [{"expression": "object.metadata.name == 'llm'"}]}, set(),
+    ),
+    "an unknown condition does not matter if nothing is denied": (
+        {"matchConditions": [{"name": "a", "expression": "request.userInfo.username == 'me'"}], "validations": [{"expression": "object.kind == 'JobSet'"}]}, set(),
+    ),
+    "and is said if something is": (
+        {"matchConditions": [{"name": "a", "expression": "request.userInfo.username == 'me'"}]}, {"PolicyNotEvaluated"},
+    ),
+    "failurePolicy Ignore does not ignore what trainc lacks": (
+        {"failurePolicy": "Ignore", "validations": [{"expression": "timestamp('2026-01-01T00:00:00Z').getHours('Europe/Berlin') == 0"}]}, {"PolicyNotEvaluated"},
+    ),
+    "but what fails in the cluster, too": ({"failurePolicy": "Ignore", "validations": [{"expression": "object.metadata.labels.nope == 'a'"}]}, set()),
+    "a failing audit annotation denies": (
+        {"validations": [], "auditAnnotations": [{"key": "a", "valueExpression": "string(object.metadata.labels.nope)"}]}, {"PolicyDenied"},
+    ),
+    "one that does not fail says nothing": (
+        {"validations": [], "auditAnnotations": [{"key": "a", "valueExpression": "string(object.metadata.name)"}]}, set(),
+    ),
+    "a policy without validations is none": ({"validations": []}, {"PolicyInvalid"}),
+    "an object has a uid when it is asked about": ({"validations": [{"expression": "!has(object.metadata.uid)"}]}, {"PolicyDenied"}),
+    "and nobody knows when it is created": (
+        {"validations": [{"expression": "timestamp(object.metadata.creationTimestamp) < timestamp('2030-01-01T00:00:00Z')"}]}, {"PolicyNotEvaluated"},
+    ),
+    "an expression with a result that may be no bool is refused": ({"validations": [{"expression": "object.spec.suspend"}]}, {"PolicyInvalid"}),
+    "a later variable of the same name counts": (
+        {"variables": [{"name": "v", "expression": "1"}, {"name": "v", "expression": "2"}], "validations": [{"expression": "variables.v == 2"}]}, set(),
+    ),
+    "a variable before its definition is not there": (
+        {"variables": [{"name": "v", "expression": "variables.w"}, {"name": "w", "expression": "2"}]}, {"PolicyInvalid"},
+    ),
+    "a message cannot ask the authorizer": (
+        {"validations": [{"expression": "false", "messageExpression": "authorizer.path('/a').check('get').reason()"}]}, {"PolicyInvalid"},
+    ),
+    "params need a paramKind": ({"validations": [{"expression": "params == null"}]}, {"PolicyInvalid"}),
+    "an unknown reason is refused": ({"validations": [{"expression": "false", "reason": "Because"}]}, {"PolicyInvalid"}),
+    "quotes of a nested policy end": ({"validations": [{"expression": "!" * 300 + "(" * 300 + "true" + ")" * 300}]}, {"PolicyNotEvaluated"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "found"), SKIPPED.values(), ids=SKIPPED)
+def test_what_cannot_be_evaluated_and_what_can(spec: dict[str, Any], found: set[str]) -> None:
+    result = checked(policy(**spec), binding(), PROD)
+    assert codes(result) == found, result.stderr
+
+
+def chain(expression: str, first: str, count: int = 1_000) -> list[dict[str, str]]:
+    """Variables that each read the one before."""
+    return [
+        {"name": f"v{i}", "expression": first if i == 0 else expression.replace("v", f"variables.v{i - 1}")}
+        for i in range(count)
+    ]
+
+
+CHAINS = {
+    "v + 1": ("0", "variables.v999 == 999"),
+    "[v]": ("1", "variables.v999.size() == 1"),
+    "[v].map(x, {'a': x})[0]": ("1", "variables.v999.size() == 1"),
+    "v || v": ("false", "!variables.v999"),
+}
+
+
+@pytest.mark.parametrize("expression", CHAINS)
+def test_a_long_chain_of_variables_is_not_deep(expression: str) -> None:
+    first, holds = CHAINS[expression]
+    result = checked(policy(variables=chain(expression, first), validations=[{"expression": holds}]), binding())
+    assert (result.status, codes(result)) == (0, set()), result.stderr[:2_000]
+
+
+def test_a_variable_that_reads_itself_ends() -> None:
+    both = [{"name": "v", "expression": "1"}, {"name": "v", "expression": "variables.v + 1"}]
+    result = checked(policy(variables=both, validations=[{"expression": "variables.v == 2"}]), binding())
+    assert (result.status, codes(result)) == (0, {"PolicyNotEvaluated"})
+
+
+def test_what_is_skipped_fails_a_strict_check() -> None:
+    skipped = policy(validations=[{"expression": "request.userInfo.username == 'me'"}])
+    assert checked(skipped, binding()).status == 0
+    assert run("check", "--strict").status == 1
+
+
+ABOUT_OTHERS = [
+    rule(apiGroups=["batch.volcano.sh"], apiVersions=["v1alpha1"], resources=["jobs"]),
+    rule(apiGroups=["resource.k8s.io"], resources=["resourceslices"]),
+    rule(apiGroups=[""], apiVersions=["v1"], resources=["pods/exec", "pods/status"]),
+    rule(apiGroups=[""], apiVersions=["v1"], resources=["pods"], operations=["UPDATE", "DELETE"]),
+]
+
+
+@pytest.mark.parametrize("constraints", ABOUT_OTHERS)
+@pytest.mark.parametrize("expression", ["request.userInfo.username == 'me'", "1 == 'a'", "((", "[1].includes(1)"])
+def test_a_policy_about_what_trainc_never_writes_is_not_reported_on(
+    constraints: dict[str, Any], expression: str
+) -> None:
+    result = checked(policy(**constraints, validations=[{"expression": expression}]), binding())
+    assert (result.status, codes(result)) == (0, set())
+
+
+OTHER_ENGINES = {
+    "kyverno.io/v1": ("ClusterPolicy", "Kyverno", "kyverno apply"),
+    "templates.gatekeeper.sh/v1": ("ConstraintTemplate", "Gatekeeper", "gator test"),
+    "constraints.gatekeeper.sh/v1beta1": ("K8sRequiredLabels", "Gatekeeper", "gator test"),
+    "policies.kubewarden.io/v1": ("ClusterAdmissionPolicy", "Kubewarden", "kwctl run"),
+}
+
+
+@pytest.mark.parametrize(("version", "named"), OTHER_ENGINES.items(), ids=OTHER_ENGINES)
+def test_a_policy_of_another_engine_is_named_with_it(version: str, named: tuple[str, str, str]) -> None:
+    kind, engine, command = named
+    result = checked({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": {}})
+    assert (result.status, codes(result)) == (0, {"PolicyNotEvaluated"})
+    assert f"trainc does not evaluate {kind}; {engine} does" in result.stderr
+    assert command in result.stderr
+
+
+def test_what_is_no_policy_is_not_named() -> None:
+    assert codes(checked(PROD, LIMITS, {"apiVersion": "wgpolicyk8s.io/v1", "kind": "PolicyReport"})) == set()
+
+
+RUNTIME = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {name: mine, namespace: prod}
+spec:
+  mlPolicy: {numNodes: 1, torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec:
+            template:
+              spec:
+                containers:
+                - name: node
+                  image: example.com/a:latest
+"""
+
+
+def test_each_job_of_a_runtime_gets_its_denial() -> None:
+    Path("jobs/mine.yaml").write_text(RUNTIME)
+    for name in ("a", "b"):
+        job = JOB.replace("name: llm", f"name: {name}").replace("torch-distributed", "mine, kind: TrainingRuntime")
+        Path(f"jobs/{name}.yaml").write_text(job.replace("    image: example.com/train:v1\n", ""))
+    expression = "object.spec.replicatedJobs.all(j, j.template.spec.template.spec.containers.all(c, !c.image.endsWith(':latest')))"
+    found = messages(
+        checked(policy(validations=[{"expression": expression, "message": "no latest"}]), binding()), "PolicyDenied"
+    )
+    assert [line.partition(" spec")[0] for line in found] == ["JobSet prod/a", "JobSet prod/b"]
+
+
+def test_a_denied_pod_is_shown_at_the_line_of_the_runtime() -> None:
+    Path("jobs/mine.yaml").write_text(RUNTIME)
+    Path("jobs/llm.yaml").write_text(
+        JOB.replace("torch-distributed", "mine, kind: TrainingRuntime").replace("    image: example.com/train:v1\n", "")
+    )
+    about = rule(apiGroups=[""], apiVersions=["v1"], resources=["pods"])
+    expression = "object.spec.containers.all(c, !c.image.endsWith(':latest'))"
+    result = checked(policy(**about, validations=[{"expression": expression, "message": "no latest"}]), binding())
+    denied = "jobs/mine.yaml:17:19: error[PolicyDenied] Pod prod/llm-node-0-0- spec.containers[0].image: policy house: no latest"
+    assert denied in result.stderr
+    assert len(messages(result, "PolicyDenied")) == 1, "the last pod says the same"
+
+
+def test_pods_that_differ_by_their_index_are_told_apart() -> None:
+    about = rule(apiGroups=[""], apiVersions=["v1"], resources=["pods"])
+    expression = "object.metadata.labels['batch.kubernetes.io/job-completion-index'] == '0'"
+    found = messages(checked(policy(**about, validations=[{"expression": expression}]), binding()), "PolicyDenied")
+    assert [line.split()[1] for line in found] == ["prod/llm-node-0-2-"]
+
+
+def secured(**labels: str) -> dict[str, Any]:
+    return {
+        **PROD,
+        "metadata": {"name": "prod", "labels": {f"pod-security.kubernetes.io/{k}": v for k, v in labels.items()}},
+    }
+
+
+POD_SECURITY: dict[str, tuple[dict[str, str], set[str], int]] = {
+    "what is enforced denies the pod": ({"enforce": "restricted"}, {"PolicyDenied", "PolicyWarned"}, 1),
+    "what is warned about warns": ({"warn": "restricted"}, {"PolicyWarned"}, 0),
+    "what is audited is an info": ({"audit": "restricted"}, {"PolicyAudited"}, 0),
+    "a level that the pod meets says nothing": ({"enforce": "baseline", "warn": "baseline"}, set(), 0),
+    "and so does the lowest one": ({"enforce": "privileged"}, set(), 0),
+}
+
+
+@pytest.mark.parametrize(("labels", "found", "status"), POD_SECURITY.values(), ids=POD_SECURITY)
+def test_the_labels_of_a_namespace_are_applied(labels: dict[str, str], found: set[str], status: int) -> None:
+    result = checked(secured(**labels))
+    assert (codes(result), result.status) == (found, status), result.stderr
+
+
+def test_pod_security_says_what_to_write() -> None:
+    result = checked(secured(enforce="restricted"))
+    assert (
+        'violates PodSecurity "restricted:latest": runAsNonRoot != true (pod or container "node" must set'
+        in result.stderr
+    )
+    assert "write in the pod's spec: `securityContext: {runAsNonRoot: true}`" in result.stderr
+    assert [line.split()[0] for line in messages(result, "PolicyWarned")] == ["Job"], (
+        "as the API server warns of the Job"
+    )
+
+
+def test_other_namespaces_do_not_matter() -> None:
+    other = {
+        **secured(enforce="restricted"),
+        "metadata": {**secured(enforce="restricted")["metadata"], "name": "other"},
+    }
+    assert codes(checked(other)) == set()
+
+
+CLUSTER = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: all}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu, memory, nvidia.com/gpu]
+    flavors:
+    - name: default
+      resources:
+      - {name: cpu, nominalQuota: 1}
+      - {name: memory, nominalQuota: 1Gi}
+      - {name: nvidia.com/gpu, nominalQuota: 1}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: default}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: a, namespace: prod}
+spec: {clusterQueue: all}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: prod}
+"""
+
+
+def test_a_check_reports_what_policies_and_what_the_cluster_refuse() -> None:
+    Path("cluster").mkdir()
+    Path("cluster/queues.yaml").write_text(CLUSTER)
+    Path("trainc.yaml").write_text("sources: [jobs]\nrelease: '2.3'\npolicies: [policies]\ncluster: cluster\n")
+    job = JOB.replace("labels: {tier: gold}", "labels: {kueue.x-k8s.io/queue-name: a}")
+    Path("jobs/llm.yaml").write_text(f"{job}    resourcesPerNode: {{limits: {{nvidia.com/gpu: 8}}}}\n")
+    both = checked(policy(), binding())
+    assert {"PolicyDenied"} == codes(both)
+    alone = checked(PROD)
+    assert (alone.status, codes(alone)) == (1, set())
+    fits = {line.partition("[")[2].partition("]")[0] for line in alone.stderr.splitlines() if "error[" in line}
+    assert fits == {"NeverFits"}
+    assert all(f"[{code}]" in both.stderr for code in fits)

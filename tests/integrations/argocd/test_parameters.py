@@ -38,7 +38,7 @@ READ = [
     (as_json({"name": "overlay", "array": ["overlays/prod", "../eu"]}), {"overlay": ["overlays/prod", "../eu"]}),
     (as_json({"name": "overlay", "string": "overlays/prod"}), {"overlay": ["overlays/prod"]}),
     (as_json({"name": "name-hash", "string": "False"}), {"name_hash": False}),
-    (as_json({"name": "sync-options", "array": ["Replace"]}), {"sync_option": ["Replace"]}),
+    (as_json({"name": "sync-options", "array": ["Replace"]}), {"sync_options": ["Replace"]}),
     # The user interface sends what somebody has emptied.
     (as_json({"name": "release", "string": ""}, {"name": "overlay", "array": []}), {}),
     ({"PARAM_SEMANTICS": "controller"}, {"semantics": "controller"}),

@@ -163,7 +163,7 @@ def test_every_error_is_reported_at_once() -> None:
 def test_a_result_about_an_object_that_is_not_there_names_it_in_its_message() -> None:
     _, answer = function(trainjob(), runtime(), config=overlay(nameSufix="-b"))
     (entry,) = answer["results"]
-    assert entry["message"] == "Overlay x: nameSufix: unknown field 'nameSufix'"
+    assert entry["message"] == "Overlay x: nameSufix: an overlay has no field nameSufix here"
     assert "resourceRef" not in entry
     assert "field" not in entry
 

@@ -51,8 +51,8 @@ def test_what_a_patch_file_holds_is_reported_there(folder: Path) -> None:
 
 OVERLAY_ERRORS = [
     ("patchs: []", "3:1: error[InvalidOverlay] patchs"),
-    ("patches: {}", "3:1: error[InvalidOverlay] patches: patches is not a list"),
-    ("patches: [{}]", "3:11: error[InvalidOverlay] patches[0]: a patch needs"),
+    ("patches: {}", "3:1: error[InvalidOverlay] patches: expected a list, got a mapping"),
+    ("patches: [{}]", "3:11: error[InvalidOverlay] patches[0]: path or patch is missing"),
     ("patches: [{patch: 3, target: {name: llm}}]", "3:12: error[InvalidOverlay] patches[0].patch"),
     (
         "patches: [{path: none.yaml, target: {name: llm}}]",
@@ -81,7 +81,7 @@ OVERLAY_ERRORS = [
     ("commonAnnotations: [a]", "3:1: error[InvalidOverlay] commonAnnotations"),
     ("images: [{name: x}]", "3:10: error[InvalidOverlay] images[0]"),
     ("values: [1]", "3:1: error[InvalidOverlay] values"),
-    ("release: 2.3", "3:1: error[InvalidOverlay] release: release is 2.3, which is not a string"),
+    ("release: 2.3", "3:1: error[InvalidOverlay] release: expected a string, got the number 2.3"),
     ("release: '1.9'", "3:1: error[InvalidOverlay] release"),
     ("semantics: wild", "3:1: error[InvalidOverlay] semantics"),
     ("nameHash: 'yes'", "3:1: error[InvalidOverlay] nameHash"),

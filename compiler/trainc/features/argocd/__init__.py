@@ -11,7 +11,16 @@ from trainc.features.argocd.health import argocd_health_checks
 
 
 def _template(name: str, version: str) -> str:
-    return Template(files(__package__).joinpath(name).read_text("utf-8")).substitute(version=version)
+    text = files(__package__).joinpath(name).read_text("utf-8")
+    return Template(text).substitute(version=version, parameters=_parameters() if name == "plugin.yaml" else "")
+
+
+def _parameters() -> str:
+    """Return the part of plugin.yaml that announces the parameters."""
+    from trainc.features.argocd.parameters import PARAMETERS
+
+    text = dump_yaml([{"static": [parameter.announcement for parameter in PARAMETERS]}])
+    return "".join(f"    {line}" for line in text.splitlines(keepends=True))
 
 
 _MERGE = """\

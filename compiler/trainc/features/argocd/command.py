@@ -79,8 +79,8 @@ def _refuse_to_keep(settled: Arguments) -> None:
 
 def _announce(streams: Streams) -> Status:
     configuration = read_configuration([], None)
-    names = {"sync_option": "sync_options"}
-    announced = [_announcement(p, getattr(configuration, names.get(p.argument, p.argument), None)) for p in PARAMETERS]
+    configured = {"overlay": configuration.overlay, "runtimes": configuration.runtimes, **configuration.options}
+    announced = [_announcement(each, configured.get(each.argument)) for each in PARAMETERS]
     streams.out.write((json.dumps(announced, indent=2) + "\n").encode("utf-8", "backslashreplace"))
     return Status.DONE
 

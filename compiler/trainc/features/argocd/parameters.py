@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeAlias
 
 from trainc.findings import CompileError, Diagnostic
 from trainc.findings.text import did_you_mean
-from trainc.kube.releases import KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
-from trainc.options import Gang, SecretsMode, Semantics, checked_cluster_domain, checked_image, checked_namespace
+from trainc.options import Setting, settings_in
 from trainc.reading.opening import is_inside
 from trainc.startup.records import dataclass, field
 
@@ -31,14 +30,17 @@ _TRUTHS = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter: its name, its description for users, and the `trainc build` argument that it sets."""
+    """A parameter: its name, its description for users, and the `trainc build` argument that it sets.
+
+    `setting` is the compile option behind it, which knows the allowed values.
+    """
 
     name: str
     title: str
     tooltip: str
     argument: str
     kind: Kind = "text"
-    choices: tuple[str, ...] = ()
+    setting: Setting | None = None
 
     @property
     def announcement(self) -> dict[str, Any]:
@@ -53,38 +55,20 @@ class Parameter:
         }
 
 
+def _of_setting(setting: Setting) -> Parameter:
+    title = setting.name.replace("_", " ").capitalize()
+    return Parameter(setting.parameter, title, setting.about, setting.name, setting.kind, setting)
+
+
 DESTINATION = "destination-namespace"
 PARAMETERS: tuple[Parameter, ...] = (
-    Parameter(
-        "release", "Trainer release", "the Trainer release to compile for, such as 2.3", "release", choices=RELEASES
-    ),
-    Parameter("semantics", "Semantics", "gitops or controller", "semantics", choices=get_args(Semantics)),
+    *map(_of_setting, settings_in("Argo CD")),
+    Parameter(DESTINATION, "Use the destination's namespace", "set namespace to it", DESTINATION, "truth"),
     Parameter("environment", "Environment", "one of those in trainc.yaml", "env", "list"),
     Parameter("overlay", "Overlays", "folders with an overlay.yaml, from the Application's path", "overlay", "paths"),
     Parameter("runtimes", "Runtimes", "folders of runtimes, from the Application's path", "runtimes", "paths"),
-    Parameter("namespace", "Namespace", "for TrainJobs without a namespace", "namespace"),
-    Parameter(
-        DESTINATION, "Use the destination's namespace", "for TrainJobs without a namespace", DESTINATION, "truth"
-    ),
-    Parameter("cluster-domain", "Cluster domain", "the cluster's DNS domain", "cluster_domain"),
-    Parameter("secrets", "Secrets", "where key pairs come from", "secrets", choices=get_args(SecretsMode)),
-    Parameter("keygen-image", "Key generator", "the image that generates keys with presync-job", "keygen_image"),
-    Parameter("name-hash", "Name hash", "a changed job becomes a new job", "name_hash", "truth"),
-    Parameter("sync-options", "Sync options", "Argo CD sync options for each job", "sync_option", "list"),
-    Parameter("gang", "Gang scheduler", "runtime or workload", "gang", choices=get_args(Gang)),
-    Parameter(
-        "kubernetes", "Kubernetes", "the cluster's Kubernetes minor, such as 1.37", "kubernetes", choices=KUBERNETES
-    ),
     Parameter("allow-empty", "Allow empty", "do not fail if there are no TrainJobs", "allow_empty", "truth"),
 )
-# What options.py checks by more than a list of choices.
-_CHECKS: Mapping[str, Callable[[str], str]] = {
-    "release": normalize_release,
-    "kubernetes": normalize_kubernetes,
-    "namespace": checked_namespace,
-    "cluster-domain": checked_cluster_domain,
-    "keygen-image": checked_image,
-}
 _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 
 
@@ -183,14 +167,11 @@ def _single(parameter: Parameter, text: str) -> Value | Diagnostic:
         return _TRUTHS.get(
             text.lower(), _wrong(parameter.name, f"has the invalid value {text!r}", "write true or false")
         )
-    if parameter.name in _CHECKS:
-        try:
-            return _CHECKS[parameter.name](text)
-        except ValueError as error:
-            return _wrong(parameter.name, f"has the invalid value {text!r}", str(error))
-    if parameter.choices and text not in parameter.choices:
-        return _wrong(parameter.name, f"has the invalid value {text!r}", f"choose {' or '.join(parameter.choices)}")
-    return text
+    assert parameter.setting is not None  # The parameters without one are lists and booleans.
+    try:
+        return str(parameter.setting.checked(text))
+    except ValueError as error:
+        return _wrong(parameter.name, f"has the invalid value {text!r}", str(error))
 
 
 def _place(read: ParsedParameters, environment: Environment) -> None:

@@ -35,9 +35,18 @@ from trainc.cli.command import (
     set_completion,
 )
 from trainc.cli.reporting import Files, Paint, Part, text_report
-from trainc.cli.settings import environment_name, environments_of_sides
+from trainc.cli.settings import environment_name
 from trainc.features.diff.model import Diff
-from trainc.features.diff.sides import ManifestSet, ReadSide, Side, look_up, new_diagnostics, read_side, sides_of
+from trainc.features.diff.sides import (
+    ManifestSet,
+    ReadSide,
+    Side,
+    environments_of_sides,
+    look_up,
+    new_diagnostics,
+    read_side,
+    sides_of,
+)
 from trainc.findings import CompileError, Diagnostic
 from trainc.findings.text import escape_report
 from trainc.kube.documents import Manifest

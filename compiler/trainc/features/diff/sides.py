@@ -11,7 +11,7 @@ from typing import Any
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.compiling import kept_in
 from trainc.cli.revisions import copy_of_revision, here
-from trainc.cli.settings import Settings, limits_of, settings_of
+from trainc.cli.settings import Settings, environments_of, limits_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.emit.name_hash import name_in_file
 from trainc.explain import place
@@ -73,9 +73,9 @@ def manifest_set(
 ) -> ManifestSet:
     """The manifests that `inputs` lead to, empty if they contain no job. Raises CompileError if anything is wrong."""
     if holds_jobs(inputs):
-        documents, sources = inputs.documents, inputs.runtime_sources
         hold = None if keeping is None else keeping.hold
-        session = Session.of(documents, sources, options, inputs.catalog, place, rules, hold=hold)
+        session = Session(options, inputs.catalog, place, rules, hold=hold)
+        session = session.with_input(inputs.documents, inputs.runtime_sources)
         compiled = session.compile_all(inputs.diagnostics)
         if keeping is not None and has_errors(keeping.problems):
             raise CompileError(keeping.problems)
@@ -248,6 +248,28 @@ def sides_of(arguments: Arguments) -> tuple[Side, Side]:
         return before, Side(WORKING_TREE, skip=before.path)
     path = None if before.path is None else _in_working_tree(before.path)
     return before, Side(WORKING_TREE if path is None else path, path)
+
+
+def environments_of_sides(arguments: Arguments) -> list[Arguments]:
+    """Like `environments_of`, for two sides: a revision without a path does not count as PATH.
+
+    A folder that contains the output of several environments stands for all of them.
+    """
+    paths = [word for word in arguments.sides if not word.startswith(_GIT) or word.count(":") > 1]
+    local = [word for word in paths if not word.startswith(_GIT)]
+    found = environments_of(Arguments(**{**vars(arguments), "paths": local}))
+    if len(paths) == 1 and local and not arguments.env:
+        known = read_configuration(local, arguments.config, limits_of(arguments)).environments
+        outputs = {
+            name: each.output for name, each in known.items() if each.output and _is_within(each.output, local[0])
+        }
+        # Sources belong to every environment, unless an overlay selects one.
+        sources = () if arguments.overlay or is_overlay_folder(local[0]) else known
+        found = [
+            Arguments(**{**vars(arguments), "env": [name], "sides": [outputs.get(name, local[0])]})
+            for name in outputs or sources
+        ] or found
+    return found
 
 
 def releases_of(text: str) -> tuple[str, str]:

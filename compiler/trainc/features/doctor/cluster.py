@@ -1,4 +1,4 @@
-"""Read from a cluster's objects which components it has, in which version, and how the version was determined."""
+"""Read from a cluster's objects which components it has, in which version, and whether they run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainc.reading.cluster import Dump
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
-# component -> the suffix of its controller's or scheduler's image path, without the tag.
+# component -> the suffix of its controller's or scheduler's image path, without the tag; the first one decides.
 _IMAGES = {
     "Trainer": ("trainer-controller-manager",),
     "JobSet": ("jobset/jobset",),
@@ -19,6 +19,15 @@ _IMAGES = {
     "coscheduling": ("scheduler-plugins/kube-scheduler", "scheduler-plugins/controller"),
     "Volcano": ("vc-scheduler",),
 }
+# component -> the names by which its Deployment is known where a mirror has renamed the image.
+_DEPLOYMENTS = {
+    "Trainer": ("kubeflow-trainer-controller-manager", "trainer-controller-manager"),
+    "JobSet": ("jobset-controller-manager", "jobset-controller"),
+    "Kueue": ("kueue-controller-manager",),
+    "coscheduling": ("scheduler-plugins-scheduler", "scheduler-plugins-controller"),
+    "Volcano": ("volcano-scheduler",),
+}
+_VERSION_LABEL, _CHART_LABEL = "app.kubernetes.io/version", "helm.sh/chart"
 _CRDS = {
     "Trainer": "trainjobs.trainer.kubeflow.org",
     "JobSet": "jobsets.jobset.x-k8s.io",
@@ -60,11 +69,17 @@ COMPONENTS = tuple(_IMAGES)
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """An installed component: `version` and `minor` are empty if unknown; `seen` says how they were determined."""
+    """A component that is installed, or at least defined.
+
+    `version` and `minor` are empty if unknown; `seen` says how they were determined. `runs` is None if no Deployment
+    tells; `problem` says why it does not run, and what to do.
+    """
 
     name: str
     version: str
     seen: str
+    runs: bool | None = None
+    problem: str = ""
 
     @property
     def minor(self) -> str:
@@ -78,24 +93,102 @@ def minor_of(version: str) -> str:
     return f"{found[1]}.{found[2]}" if found else ""
 
 
-def components(documents: Sequence[Json]) -> dict[str, Component]:
-    """The installed components that the documents show, by name."""
+def components(documents: Sequence[Json], *, all_deployments: bool = False) -> dict[str, Component]:
+    """The components that the documents show, by name.
+
+    With `all_deployments`, a Deployment that is not there does not exist; that also holds if there is any Deployment.
+    """
     dump = Dump.of_objects(documents)
     definitions = {name: definition for (_, name), definition in dump.of("CustomResourceDefinition").items()}
-    images = list(dump.images())
+    deployments = dump.every("Deployment")
     found = {}
     for name in COMPONENTS:
-        by_image = next((c for image in images if (c := _by_image(name, image))), None)
-        component = by_image or _by_definition(name, definitions)
-        if component is not None:
-            found[name] = component
+        deployment = _deployment_of(name, deployments)
+        definition = definitions.get(_CRDS[name])
+        if deployment is not None:
+            found[name] = _deployed(name, *deployment, definitions)
+        elif definition is not None:
+            version, seen = _version_of_definition(name, definition, definitions)
+            listed = all_deployments or bool(deployments)
+            problem = "it is defined, but no Deployment runs it: install it again" if listed else ""
+            found[name] = Component(name, version, seen, False if listed else None, problem)
     return found
+
+
+def _deployment_of(name: str, deployments: Sequence[Json]) -> tuple[Json, str] | None:
+    """Return the Deployment of a component and the image by which it is known, which may be empty."""
+    for end in _IMAGES[name]:
+        for deployment in deployments:
+            for image in _images(deployment):
+                if f"/{_repository(image)}".endswith(f"/{end}"):
+                    return deployment, image
+    for known in _DEPLOYMENTS[name]:
+        for deployment in deployments:
+            if mapping(deployment.get("metadata")).get("name") == known:
+                return deployment, ""
+    return None
+
+
+def _images(deployment: Json) -> list[str]:
+    containers = value_at(deployment, ("spec", "template", "spec", "containers"))
+    return [str(container.get("image") or "") for container in objects(containers)]
+
+
+def _repository(image: str) -> str:
+    path = image.partition("@")[0]
+    repository, colon, tag = path.rpartition(":")
+    return repository if colon and "/" not in tag else path
+
+
+def _deployed(name: str, deployment: Json, image: str, definitions: Mapping[str, Json]) -> Component:
+    tag = image.partition("@")[0].removeprefix(_repository(image)).removeprefix(":")
+    version, seen = (tag if minor_of(tag) else ""), f"image {image}" if tag else f"image {_repository(image)}"
+    for labels in (("metadata", "labels"), ("spec", "template", "metadata", "labels")):
+        if not version:
+            version, seen = _version_of_labels(mapping(value_at(deployment, labels))), "labels of its Deployment"
+    if not version and _CRDS[name] in definitions:
+        version, seen = _version_of_definition(name, definitions[_CRDS[name]], definitions)
+    problem = _not_available(deployment)
+    return Component(name, version, seen, not problem, problem)
+
+
+def _not_available(deployment: Json) -> str:
+    """Why none of a Deployment's pods is available; empty if one is, or if the document has no status."""
+    metadata, status = mapping(deployment.get("metadata")), deployment.get("status")
+    replicas = mapping(deployment.get("spec")).get("replicas", 1)
+    if replicas != 0 and (not isinstance(status, dict) or status.get("availableReplicas")):
+        return ""
+    where = "/".join(str(metadata[key]) for key in ("namespace", "name") if metadata.get(key))
+    if replicas == 0:
+        return f"Deployment {where} is scaled to 0 replicas"
+    return f"0 of {replicas} replicas of Deployment {where} are available: see `kubectl describe` of it"
+
+
+def _version_of_labels(labels: Json) -> str:
+    chart = str(labels.get(_CHART_LABEL) or "").rpartition("-")[2]
+    for version in (str(labels.get(_VERSION_LABEL) or ""), chart):
+        if minor_of(version):
+            return version
+    return ""
+
+
+def _version_of_definition(name: str, definition: Json, definitions: Mapping[str, Json]) -> tuple[str, str]:
+    """Return the version that a custom resource definition shows, and how it does."""
+    if version := _version_of_labels(mapping(value_at(definition, ("metadata", "labels")))):
+        return version, "labels of its custom resource definition"
+    minor = _newest_known(_TELLTALES[name], definitions) if name in _TELLTALES else ""
+    return minor, f"{'fields of ' * bool(minor)}its custom resource definition"
 
 
 def shows_cluster(documents: Sequence[Json]) -> bool:
     """Whether anything in the documents is of use: without it, all that is missing would look as if it were not installed."""
+    return kubernetes(documents) is not None or lists_any(documents)
+
+
+def lists_any(documents: Sequence[Json]) -> bool:
+    """Whether there is any Deployment or custom resource definition, which show what is installed."""
     dump = Dump.of_objects(documents)
-    return bool(kubernetes(documents) or dump.of("CustomResourceDefinition") or any(dump.images()))
+    return bool(dump.every("Deployment") or dump.of("CustomResourceDefinition"))
 
 
 def kubernetes(documents: Sequence[Json]) -> Component | None:
@@ -126,25 +219,6 @@ def serves_workloads(documents: Sequence[Json]) -> bool | None:
 def local_queues(documents: Sequence[Json]) -> frozenset[tuple[str, str]]:
     """(namespace, name) of every LocalQueue."""
     return frozenset(Dump.of_objects(documents).of("LocalQueue"))
-
-
-def _by_image(name: str, image: str) -> Component | None:
-    path, _, digest = image.partition("@")
-    repository, colon, tag = path.rpartition(":")
-    if not colon or "/" in tag:
-        repository, tag = path, ""
-    if not any(f"/{repository}".endswith(f"/{end}") for end in _IMAGES[name]):
-        return None
-    return Component(
-        name, tag if minor_of(tag) else "", f"image {image}" if tag or not digest else f"image {repository}"
-    )
-
-
-def _by_definition(name: str, definitions: Mapping[str, Json]) -> Component | None:
-    if _CRDS[name] not in definitions:
-        return None
-    minor = _newest_known(_TELLTALES[name], definitions) if name in _TELLTALES else ""
-    return Component(name, minor, f"{'fields of ' * bool(minor)}its custom resource definition")
 
 
 def _newest_known(telltales: Columns, definitions: Mapping[str, Json]) -> str:

@@ -8,7 +8,8 @@ Examples:
   kubectl get nodes,crd,deployments,localqueues -A -o yaml > cluster.yaml
   trainc doctor --from cluster.yaml
 
-Exit code: 0 the jobs can run there, 1 something is missing or too old.
+Exit code: 0 the jobs can run there, 1 something is missing, too old or not
+running, or nothing shows whether it is there.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ from trainc.cli.command import (
 )
 from trainc.cli.compiling import diagnostics_paint, read_stdin, start
 from trainc.cli.reporting import Files, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
+from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.text import escape_report
 from trainc.kube.names import QUEUE_LABEL
+from trainc.project.environments import merge_diagnostics
 
 if TYPE_CHECKING:
     from trainc.features.doctor.comparison import Wanted
@@ -145,7 +147,8 @@ def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments,
     """Print a table for each environment, under its name if trainc.yaml defines any."""
     from trainc.features.doctor.comparison import compare, json_of, text_of
 
-    rows = {name: compare(answers.documents, each, answers.unanswered) for name, each in wanted.items()}
+    live = arguments.snapshot is None
+    rows = {name: compare(answers.documents, each, answers.unanswered, live=live) for name, each in wanted.items()}
     if arguments.format == "json":
         import json
 

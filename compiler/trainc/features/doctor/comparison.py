@@ -9,6 +9,7 @@ from trainc.features.doctor.cluster import (
     Component,
     components,
     kubernetes,
+    lists_any,
     local_queues,
     minor_of,
     number_of,
@@ -18,7 +19,7 @@ from trainc.kube.documents import Json
 from trainc.startup.records import dataclass
 
 VERSION = 1
-Status: TypeAlias = Literal["OK", "differs", "not found", "unknown"]
+Status: TypeAlias = Literal["OK", "differs", "not found", "not running", "unknown"]
 _WORKLOADS = "scheduling.k8s.io"
 # The API group of a PodGroup -> the component that schedules it, and its origin.
 _GANGS = {
@@ -52,7 +53,8 @@ class Wanted:
 class Row:
     """One requirement: its name, what is wanted and what was found, and a hint if there is something to do.
 
-    `needed` says whether the jobs depend on it; other rows never cause a failure.
+    `needed` says whether the jobs depend on it; other rows never cause a failure. A row that is not `visible` is about
+    something of which no answer shows anything.
     """
 
     name: str
@@ -61,18 +63,24 @@ class Row:
     status: Status
     hint: str = ""
     needed: bool = True
+    visible: bool = True
 
     @property
     def is_fine(self) -> bool:
-        """Whether the jobs can run with it; an unknown version counts as fine."""
-        return not self.needed or self.status in {"OK", "unknown"}
+        """Whether the jobs can run with it, as far as the answers show; an unknown version counts as fine."""
+        return not self.needed or self.status == "OK" or (self.status == "unknown" and self.visible)
 
 
-def compare(documents: Sequence[Json], wanted: Wanted, unanswered: Mapping[str, str]) -> list[Row]:
-    """A row for each component, then for each missing queue. `unanswered` are questions without an answer."""
-    found = components(documents)
+def compare(
+    documents: Sequence[Json], wanted: Wanted, unanswered: Mapping[str, str], *, live: bool = False
+) -> list[Row]:
+    """A row for each component, then for each missing queue.
+
+    `unanswered` are questions without an answer. Answers of a `live` cluster are complete; files may lack a kind.
+    """
+    found = components(documents, all_deployments=live and "deployments" not in unanswered)
     # If neither CRDs nor Deployments could be listed, nothing can be known to be missing.
-    blind = {"custom resource definitions", "deployments"} <= set(unanswered)
+    blind = {"custom resource definitions", "deployments"} <= set(unanswered) if live else not lists_any(documents)
     rows = [
         _kubernetes(kubernetes(documents), wanted),
         _jobset(found.get("JobSet"), wanted, blind),
@@ -110,15 +118,16 @@ def _jobset(jobset: Component | None, wanted: Wanted, blind: bool) -> Row:
     minor = wanted.jobsets[wanted.release]
     if jobset is None:
         return _absent("JobSet", minor, blind, "install JobSet: without it, the cluster accepts no compiled job")
+    if jobset.runs is False:
+        return _stopped(jobset, minor)
     if not jobset.minor:
         return Row("JobSet", minor, _shown(jobset), "unknown", "check the version of its controller's image")
     if jobset.minor == minor:
-        return Row("JobSet", minor, _shown(jobset), "OK")
+        return _running(jobset, minor)
     release = next((trainer for trainer, other in wanted.jobsets.items() if other == jobset.minor), None)
     if number_of(jobset.version) > number_of(minor):
         uses = f"; --release {release} uses it" if release else ""
-        hint = f"newer, which usually works{uses}"
-        return Row("JobSet", minor, _shown(jobset), "OK", hint)
+        return _running(jobset, minor, f"newer, which usually works{uses}")
     other = f"compile with --release {release}, which uses it, or " if release else ""
     return Row("JobSet", minor, _shown(jobset), "differs", f"{other}install JobSet {minor}")
 
@@ -127,23 +136,29 @@ def _trainer(trainer: Component | None, wanted: Wanted, blind: bool) -> Row:
     needed = wanted.uses_trainer
     if trainer is None:
         return _absent("Trainer", wanted.release, blind, "compiled jobs do not need it" * (not needed), needed)
-    if trainer.minor in {"", wanted.release}:
-        status: Status = "OK" if trainer.minor else "unknown"
-        return Row("Trainer", wanted.release, _shown(trainer), status, needed=needed)
+    if trainer.runs is False:
+        return _stopped(trainer, wanted.release, needed)
+    if trainer.minor == wanted.release:
+        return _running(trainer, wanted.release, needed=needed)
+    if not trainer.minor:
+        return Row("Trainer", wanted.release, _shown(trainer), "unknown", needed=needed)
     known = trainer.minor in wanted.jobsets
     hint = f"compile with --release {trainer.minor} to get what this controller would create" if known else ""
     return Row("Trainer", wanted.release, _shown(trainer), "differs", hint, needed)
 
 
 def _kueue(kueue: Component | None, wanted: Wanted, blind: bool) -> Row:
-    minors, needed = " or ".join(wanted.kueues), bool(wanted.queues)
+    oldest, newest, needed = wanted.kueues[0], wanted.kueues[-1], bool(wanted.queues)
+    minors = newest if oldest == newest else f"{oldest} to {newest}"
     if kueue is None:
         hint = "install Kueue, or remove the queue label from the jobs" if needed else "no job uses a queue"
         return _absent("Kueue", minors, blind, hint, needed)
+    if kueue.runs is False:
+        return _stopped(kueue, minors, needed)
     if not kueue.minor:
         return Row("Kueue", minors, _shown(kueue), "unknown", needed=needed)
     if kueue.minor in wanted.kueues:
-        return Row("Kueue", minors, _shown(kueue), "OK", needed=needed)
+        return _running(kueue, minors, needed=needed)
     # Compiled jobs are JobSets. Kueue usually works with JobSet versions other than the one it was built with.
     hint = f"it is built for another JobSet than {wanted.jobsets[wanted.release]}: try a single job first"
     return Row("Kueue", minors, _shown(kueue), "differs", hint, needed=False)
@@ -152,8 +167,10 @@ def _kueue(kueue: Component | None, wanted: Wanted, blind: bool) -> Row:
 def _gang(group: str, found: Mapping[str, Component], wanted: Wanted, blind: bool) -> Row:
     name, source = _GANGS[group]
     component, needed = found.get(name), group in wanted.gangs
+    if component is not None and component.runs is False:
+        return _stopped(component, "any" if needed else "", needed)
     if component is not None:
-        return Row(name, "any" if needed else "", _shown(component), "OK", needed=needed)
+        return _running(component, "any" if needed else "", needed=needed)
     hint = f"install {source}, or remove the podGroupPolicy from the runtimes" if needed else "no job uses it"
     return _absent(name, "any" if needed else "", blind, hint, needed)
 
@@ -176,9 +193,22 @@ def _missing_queues(known: frozenset[tuple[str, str]], wanted: Wanted) -> Iterat
         yield Row(f"LocalQueue {namespace}/{queue}", "", "", "not found", hint)
 
 
+def _running(component: Component, wanted: str, hint: str = "", needed: bool = True) -> Row:
+    """A component in a version that is fine, which may be defined only."""
+    if component.runs is None:
+        unseen = "it is defined; whether its controller runs is not known, because no Deployment was listed"
+        return Row(component.name, wanted, _shown(component), "unknown", hint or unseen, needed)
+    return Row(component.name, wanted, _shown(component), "OK", hint, needed)
+
+
+def _stopped(component: Component, wanted: str, needed: bool = True) -> Row:
+    return Row(component.name, wanted, _shown(component), "not running", component.problem, needed)
+
+
 def _absent(name: str, wanted: str, blind: bool, hint: str, needed: bool = True) -> Row:
     if blind:
-        return Row(name, wanted, "", "unknown", "you have no permission to list what would show it", needed)
+        hint = "list Deployments and custom resource definitions, which show it, or ask someone who may"
+        return Row(name, wanted, "", "unknown", hint, needed, visible=False)
     return Row(name, wanted, "", "not found", hint, needed)
 
 

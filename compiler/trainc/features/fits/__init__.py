@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Callable(ModuleType):
-    """Makes the package callable: `trainc.features.fits` is both the public function and this package."""
+    """Makes the package callable: `trainc.fits` is both the public function and this package."""
 
     def __call__(self, jobsets: Sequence[Mapping[str, Any]], cluster: Sequence[Mapping[str, Any]]) -> Fits:
         """Call `trainc.features.fits.answer.fits`."""

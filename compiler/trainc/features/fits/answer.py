@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from trainc.admission.pod_refusals import pod_refusals
 from trainc.features.fits import findings
 from trainc.features.fits.assigner import State
 from trainc.features.fits.assignment import TOPOLOGY, Assigned, Assignment
 from trainc.features.fits.cluster import Cluster, ClusterQueue, Flavor
+from trainc.features.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
 from trainc.features.fits.nodes import Inventory, Shortfall
+from trainc.features.fits.references import Created, missing_objects
 from trainc.features.fits.scheduling import (
     ADMITTED,
+    LIMIT_RANGE,
+    NAMESPACE,
+    RESOURCES,
     Entry,
     Scheduler,
     accepts_namespace,
@@ -29,11 +35,14 @@ from trainc.kube.releases import NEWEST_RELEASE
 from trainc.reading.cluster import Dump
 from trainc.schema.shapes import ROOTS, Struct
 from trainc.schema.unknown_fields import mistyped, without_nulls
-from trainc.startup.records import dataclass, field
+from trainc.startup.records import dataclass, field, replace
 
 Verdict: TypeAlias = Literal["fits", "never", "inactive", "refused", "admitted", "waits", "unknown"]
 
 _KUBE, _KUEUE = "kube-scheduler", "kueue"
+PODS_REFUSED = "pods-refused"
+# Codes of refused pods that Kueue's verdict is about already.
+_TOLD_BY_KUEUE = ("OutsideLimitRange", "RequestExceedsLimit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +53,8 @@ class Fit:
     "fits" becomes "admitted" or "waits". It is "unknown" if the snapshot lacks a kind that the answer depends on.
     `cause` is a stable identifier of the reason. `flavors` maps pod set -> resource -> ResourceFlavor; `borrows` says
     whether usage exceeds the queue's own quota; `topology` is "found", "not found", or None if it was not decisive;
-    `places` maps pod set -> domain -> pods. `nodes` says whether the nodes, when empty, can then hold the pods, which Kueue
-    does not check; it is None if that is not known, and for a job that is not admitted. `pods` and `requests` (millicores, bytes, units) are charged to the quota,
+    `places` maps pod set -> domain -> pods. `runs` says whether the pods are then accepted and placed, which Kueue does not
+    check: ResourceQuotas and LimitRanges of the namespace, and the nodes when empty; None if that is not known. `pods` and `requests` (millicores, bytes, units) are charged to the quota,
     per pod set. `queue` is the LocalQueue. `scheduler` is "kueue", or "kube-scheduler" for a job without a queue, which
     "fits" if the nodes, when empty, can hold its pods. No verdict says that resources are free at the moment.
     """
@@ -57,7 +66,7 @@ class Fit:
     borrows: bool = False
     topology: Literal["found", "not found"] | None = None
     places: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    nodes: Literal["fit", "never"] | None = None
+    runs: bool | None = None
     pods: Mapping[str, int] = field(default_factory=dict)
     requests: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     queue: str = ""
@@ -83,11 +92,14 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json]) -> Fits:
     return fits_named([(_name(jobset), jobset) for jobset in jobsets], Dump.of_objects(cluster))
 
 
-def fits_named(jobsets: Sequence[tuple[str, Json]], dump: Dump) -> Fits:
-    """Like `fits`, for JobSets under the names that their answers are to have: those of the TrainJobs."""
+def fits_named(jobsets: Sequence[tuple[str, Json]], dump: Dump, created: Created = ()) -> Fits:
+    """Like `fits`, for JobSets under the names that their answers are to have: those of the TrainJobs.
+
+    `created` are the objects that are created along with the JobSets, so that the cluster need not have them.
+    """
     cluster, problems = read_cluster(dump)
     state = idle_state(cluster)
-    jobs = [_readable_job(name, jobset, cluster) for name, jobset in jobsets]
+    jobs = [_readable_job(name, jobset, cluster, created) for name, jobset in jobsets]
     judge = _Judge(state)
     alone = [judge.judge(job) for job in jobs]
     return Fits(alone, _together(jobs, alone, state), [*problems, *findings.about_snapshot(cluster, alone)])
@@ -95,7 +107,10 @@ def fits_named(jobsets: Sequence[tuple[str, Json]], dump: Dump) -> Fits:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A job before scheduling. `verdict` and `cause` are set if it never reaches the scheduler."""
+    """A job before scheduling. `verdict` and `cause` are set if it never reaches the scheduler.
+
+    `refused` says why the API server refuses its pods.
+    """
 
     name: str
     workload: Workload | None = None
@@ -103,20 +118,26 @@ class _Job:
     verdict: Verdict = "fits"
     cause: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    refused: tuple[Diagnostic, ...] = ()
 
 
 def _name(jobset: Json) -> str:
     return job_name(*place(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
 
 
-def _readable_job(name: str, jobset: Json, cluster: Cluster) -> _Job:
+def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -> _Job:
     """Read the job of a JobSet; a value of the wrong type or an unreadable amount makes it refused."""
     wrong = mistyped(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
     if wrong is None:
+        plain = without_nulls(jobset, Struct(ROOTS["JobSet"]), NEWEST_RELEASE)
         try:
-            return _job(name, without_nulls(jobset, Struct(ROOTS["JobSet"]), NEWEST_RELEASE), cluster)
+            job = _job(name, plain, cluster)
         except ValueError:
             wrong = ()
+        else:
+            absent = [findings.missing_object(name, one) for one in missing_objects(plain, cluster.dump, created)]
+            refused = [findings.refused_pod(name, one) for one in pod_refusals([plain], cluster.for_pods, "error")]
+            return replace(job, diagnostics=(*job.diagnostics, *absent), refused=tuple(refused))
     found = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
     return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=tuple(findings.refused_job(name, [found])))
 
@@ -161,7 +182,7 @@ def _closed(missing: bool, stopped: bool, queue: ClusterQueue | None, cluster: C
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What becomes of a job: the verdict, what Kueue assigned, and why it does not run.
+    """What becomes of a job: the verdict, what Kueue assigned, whether its pods run, and why it does not.
 
     `unknown` is a kind that the answer depends on and of which the snapshot has nothing.
     """
@@ -169,7 +190,7 @@ class _Outcome:
     verdict: Verdict
     cause: str | None = None
     assignment: Assignment | None = None
-    nodes: Literal["fit", "never"] | None = None
+    runs: bool | None = None
     why: Shortfall | None = None
     unknown: str = ""
 
@@ -184,10 +205,23 @@ class _Judge:
         self._seen: dict[tuple[str, str, str], _Outcome] = {}
 
     def judge(self, job: _Job) -> Fit:
-        if job.workload is None or job.verdict != "fits":
+        workload = job.workload
+        if workload is None:
             return _fit(job, _Outcome(job.verdict, job.cause), job.diagnostics)
-        outcome = self._of_queue(job.workload, job.queue) if job.queue else self._without_queue(job.workload)
-        return _fit(job, outcome, self._diagnostics(job, job.workload, outcome))
+        refused = list(job.refused)
+        quotas = [findings.over_quota(job.name, one) for one in exceeded_quotas(workload, self.cluster.dump)]
+        if job.verdict != "fits":
+            outcome = _Outcome(job.verdict, job.cause)
+        else:
+            outcome = self._of_queue(workload, job.queue) if job.queue else self._without_queue(workload)
+            if outcome.cause in (LIMIT_RANGE, RESOURCES):
+                refused = [one for one in refused if one.code not in _TOLD_BY_KUEUE]
+            if (refused or quotas) and outcome.verdict == "fits":
+                verdict: Verdict = "fits" if job.queue else "never"
+                cause = outcome.cause or (PODS_REFUSED if refused else RESOURCE_QUOTA)
+                outcome = replace(outcome, verdict=verdict, cause=cause, runs=False)
+        absent = [one for one in job.diagnostics if outcome.cause != NAMESPACE or one.path != "metadata.namespace"]
+        return _fit(job, outcome, (*absent, *self._diagnostics(job, workload, outcome), *refused, *quotas))
 
     def _of_queue(self, workload: Workload, queue: ClusterQueue) -> _Outcome:
         key = (workload.namespace, queue.name, workload.shape)
@@ -210,8 +244,9 @@ class _Judge:
             lambda changed: would_be_admitted(changed, queue, self.state),
         )
         if lacking is None:
-            return _Outcome("fits", None, entry.assignment, "fit")
-        return _Outcome("fits", lacking[0], entry.assignment, "never", lacking[1])
+            return _Outcome("fits", None, entry.assignment, runs=True)
+        certain = lacking[1].certain and not queue.provisioner(self.cluster)
+        return _Outcome("fits", lacking[0], entry.assignment, runs=False if certain else None, why=lacking[1])
 
     def _flavors(self, one: Assigned) -> list[Flavor]:
         return [self.cluster.flavors[name] for name in sorted({choice.flavor for choice in one.flavors.values()})]
@@ -228,7 +263,11 @@ class _Judge:
         if "Node" in self.cluster.unknown:
             return _Outcome("unknown", unknown="Node")
         lacking = self.inventory.shortfall(workload)
-        return _Outcome("fits") if lacking is None else _Outcome("never", lacking[0], why=lacking[1])
+        if lacking is None:
+            return _Outcome("fits", runs=True)
+        if self.cluster.scaler or not lacking[1].certain:
+            return _Outcome("unknown", lacking[0], why=lacking[1])
+        return _Outcome("never", lacking[0], runs=False, why=lacking[1])
 
     def _diagnostics(self, job: _Job, workload: Workload, outcome: _Outcome) -> tuple[Diagnostic, ...]:
         if outcome.unknown:
@@ -270,7 +309,7 @@ def _fit(job: _Job, outcome: _Outcome, diagnostics: tuple[Diagnostic, ...] = ())
         bool(outcome.assignment and outcome.assignment.level),
         "found" if places else "not found" if outcome.cause == TOPOLOGY and outcome.verdict == "never" else None,
         places,
-        outcome.nodes,
+        outcome.runs,
         {one.name: one.count for one in pod_sets},
         {one.name: one.total for one in pod_sets},
         queue,

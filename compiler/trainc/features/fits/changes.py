@@ -43,7 +43,7 @@ def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
         was = old.get(job)
         if _is_blocked(fit) and (was is None or not _is_blocked(was)):
             reason = "; ".join(one.message for one in fit.diagnostics)
-            words = _BLOCK_WORDS["unschedulable" if fit.nodes == "never" else fit.verdict]
+            words = _BLOCK_WORDS["never runs" if fit.verdict == "fits" else fit.verdict]
             yield f"{job} {words[was is not None]}: {reason}."
         elif fit.verdict == "fits" and was and _is_blocked(was):
             yield f"{job} can now run, which was impossible before."
@@ -51,7 +51,7 @@ def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
 
 def _is_blocked(fit: Fit) -> bool:
     """Whether a job can never run."""
-    return fit.nodes == "never" or fit.verdict in _BLOCK_WORDS
+    return fit.runs is False or fit.verdict in _BLOCK_WORDS
 
 
 # For a new job, and for one that could run before.
@@ -59,7 +59,7 @@ _BLOCK_WORDS = {
     "never": ("can never be admitted", "can no longer be admitted"),
     "inactive": ("uses a queue that admits nothing", "now uses a queue that admits nothing"),
     "refused": ("is rejected by Kueue", "is now rejected by Kueue"),
-    "unschedulable": ("can be admitted and never runs", "can still be admitted and no longer run"),
+    "never runs": ("can be admitted and never runs", "can still be admitted and no longer run"),
 }
 
 

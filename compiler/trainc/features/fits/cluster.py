@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from trainc.features.fits.requests import Amounts, Limits, Written
 from trainc.kube.documents import Json
-from trainc.reading.cluster import Dump
+from trainc.reading.cluster import Dump, Key
 from trainc.startup.records import dataclass, field
 
 FlavorResource: TypeAlias = tuple[str, str]
@@ -155,6 +155,12 @@ class Cluster:
     scaler: str = ""
     unknown: frozenset[str] = frozenset()
     dump: Dump = field(default_factory=lambda: Dump(()))
+
+    @property
+    def for_pods(self) -> Mapping[str, Mapping[Key, Json]]:
+        """The objects by which the API server admits pods."""
+        kinds = ("LimitRange", "PriorityClass", "ResourceQuota", "RuntimeClass", "ServiceAccount")
+        return {kind: self.dump.of(kind) for kind in kinds if self.dump.of(kind)}
 
     def parent(self, cohort: str) -> str:
         """The name of a cohort's parent; empty for a cohort that has no object of its own."""

@@ -39,10 +39,11 @@ from trainc.cli.command import (
 )
 from trainc.cli.compiling import diagnostics_paint, is_failure, read_stdin, start
 from trainc.cli.reporting import Files, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.features.fits.judging import judge_jobs
 from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.text import escape_report
+from trainc.project.environments import merge_diagnostics
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits
@@ -83,7 +84,7 @@ def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None,
     jobs = list(compiling.jobs())
     if has_errors(compiling.diagnostics):
         return None, compiling.diagnostics
-    found = judge_jobs(jobs, compiling.inputs.documents, cluster, settings.options)
+    found = judge_jobs(jobs, compiling.inputs.documents, cluster, settings.options, session=compiling.session)
     return found.answers, compiling.session.rules(found.diagnostics, found.answers is None)
 
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from trainc.features.fits.assignment import TOPOLOGY
 from trainc.features.fits.cluster import Cluster, ClusterQueue
+from trainc.features.fits.namespace_quotas import OverQuota
 from trainc.features.fits.nodes import NO_NODE, TOO_FEW_NODES, Shortfall
+from trainc.features.fits.references import Missing
 from trainc.features.fits.snapshot import READ_KINDS, export_command
 from trainc.features.fits.webhooks import Refusal
 from trainc.features.fits.workload import QUEUE, Workload
-from trainc.findings import Diagnostic, Path, Severity, format_path
+from trainc.findings import Diagnostic, Finding, Path, Severity, format_path
 from trainc.findings.text import did_you_mean
 from trainc.startup.records import replace
 
@@ -81,6 +83,21 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
     return replace(_about(job, code, message, why.hint, path), severity=severity)
 
 
+def over_quota(job: str, why: OverQuota) -> Diagnostic:
+    """Why the pods of a job cannot all be created at once."""
+    return _about(job, "ExceedsQuota", why.message, why.hint, why.path)
+
+
+def refused_pod(job: str, why: Finding) -> Diagnostic:
+    """Why the API server refuses pods of a job."""
+    return replace(_about(job, why.code, why.message, why.hint, why.path), severity=why.severity)
+
+
+def missing_object(job: str, what: Missing) -> Diagnostic:
+    """What a job names and the cluster does not have: a warning, as it may be created after the export."""
+    return replace(_about(job, "NotInCluster", what.message, what.hint, what.path), severity="warning")
+
+
 def undecided_job(job: str, kind: str) -> Diagnostic:
     """A job cannot be judged because the snapshot has no object of `kind`."""
     message = f"the snapshot has no {kind}, so it is unknown whether this job fits"
@@ -114,7 +131,7 @@ def about_snapshot(cluster: Cluster, alone: Sequence[Fit]) -> Iterator[Diagnosti
             message = f"the snapshot has no {kind}, so it is unknown whether {count} ({some})"
             yield Diagnostic("SnapshotIncomplete", "info", message, _export_hint([kind]), kind)
     absent = [kind for kind in _OPTIONAL if not cluster.dump.covers(kind)]
-    if absent and alone:
+    if absent and alone and cluster.dump.covers("Namespace"):  # Lists by hand have none of these.
         message = f"the snapshot has no {', '.join(absent)}; trainc assumes that the cluster has none"
         yield Diagnostic("SnapshotIncomplete", "info", message, _export_hint(absent))
     for queue in cluster.cluster_queues.values():

@@ -27,11 +27,12 @@ def fits_text(found: Fits) -> str:
 def verdict_text(alone: Fit, together: Fit) -> str:
     """Both answers for a job on one line."""
     if alone.scheduler != "kueue":
-        return "no queue: " + ("the nodes have room for it" if alone.verdict == "fits" else f"never ({alone.cause})")
+        why = f" ({alone.cause})" if alone.cause else ""
+        return "no queue: " + ("the nodes have room for it" if alone.verdict == "fits" else f"{alone.verdict}{why}")
     text = alone.verdict if alone.cause is None else f"{alone.verdict} ({alone.cause})"
     if alone.verdict == "fits" and alone.queue:
         text = f"fits queue {alone.queue}" + (", borrowing from its cohort" if alone.borrows else "")
-        if alone.nodes == "never":
+        if alone.runs is False:
             return f"{text}; admitted, it never runs ({alone.cause})"
     if together.verdict == "waits":
         return f"{text}; together with the jobs before it, it waits ({together.cause})"
@@ -95,7 +96,7 @@ def _entry(fit: Fit) -> dict[str, Any]:
         "borrows": fit.borrows,
         "topology": fit.topology,
         "places": fit.places,
-        "nodes": fit.nodes,
+        "runs": fit.runs,
         "pods": fit.pods,
         "requests": fit.requests,
         "reasons": [{"code": one.code, "message": one.message, "hint": one.hint} for one in fit.diagnostics],

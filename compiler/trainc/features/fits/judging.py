@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from trainc.compilation import CompiledJob
-from trainc.findings import Diagnostic, has_errors
+from trainc.findings import Diagnostic, Finding, has_errors
+from trainc.findings.policy import keep_severities
 from trainc.options import Options
+from trainc.pipeline.session import Judge, Session
 from trainc.reading.cluster import Dump
-from trainc.reading.document import Document
+from trainc.reading.document import Document, label_of
 from trainc.reading.files import read_paths
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits
@@ -28,20 +30,26 @@ class ClusterVerdicts:
     diagnostics: list[Diagnostic]
 
 
-def judge_jobs(
-    compiled: Iterable[CompiledJob],
+def judge_jobs(  # noqa: PLR0913 - two go by their names
+    compiled: Sequence[CompiledJob],
     documents: Sequence[Document],
     cluster: str,
     options: Options,
     read: tuple[list[Document], list[Diagnostic]] | None = None,
+    *,
+    session: Session | None = None,
+    around: Sequence[Document] = (),
 ) -> ClusterVerdicts:
-    """Check whether the cluster described in a folder can admit the compiled jobs, and the JobSets in `documents`.
+    """Check whether the cluster described in a folder can run the compiled jobs, and the JobSets in `documents`.
 
     Jobs go by the names of their TrainJobs, with which the documents are found too: those of JobSets may have a hash.
-    A JobSet that was rendered from a compiled job does not count. `read` is what is in the folder, if that is known.
+    A JobSet that was rendered from a compiled job does not count. `read` is what is in the folder, if that is known. With
+    the `session` that compiled the jobs, findings about fields of their pods are located where the field was written.
+    `around` are further documents of the input.
     """
     from trainc.features.fits.answer import fits_named
     from trainc.features.fits.placing_findings import place_in_input, place_in_snapshot
+    from trainc.features.fits.references import created_by
     from trainc.features.fits.workload import job_name, place
 
     snapshot, problems = read or read_paths([cluster], options.limits, everything=True)
@@ -61,12 +69,54 @@ def judge_jobs(
     for job, document in _rendered(documents, jobsets, options):
         jobsets[job] = _with_namespace(document.data, options)
         homes.setdefault(job, document)
-    found = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot))
+    applied = [document.data for document in (*documents, *around)]
+    created = created_by((*applied, *(made for one in compiled for made in one.manifests)), options.namespace or "")
+    found = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created)
     problems += place_in_snapshot(found.diagnostics, snapshot)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)
-    findings = [one for fit in found.alone for one in fit.diagnostics]
-    return ClusterVerdicts(found, [*problems, *place_in_input(findings, homes, jobsets, snapshot)])
+    # The snapshot's own diagnostics say which kinds leave jobs undecided, once for all jobs.
+    findings = [one for fit in found.alone for one in fit.diagnostics if one.code != "SnapshotIncomplete"]
+    placed, rest = _place_in_fields(findings, session) if session else ([], findings)
+    return ClusterVerdicts(found, [*problems, *place_in_input(rest, homes, jobsets, snapshot), *placed])
+
+
+# What explains a field is slow, so of many jobs with the same problem all are located at their own documents.
+_MOST_EXPLAINED = 100
+
+
+def _place_in_fields(found: Sequence[Diagnostic], session: Session) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """Locate findings about fields of compiled pods at what wrote the field: a runtime, a patch, an overlay or the job.
+
+    Returns those that were located, and the others.
+    """
+    from trainc.features.fits.placing_findings import steps
+    from trainc.features.fits.workload import job_name, place
+
+    by_job: dict[str, list[Diagnostic]] = {}
+    for one in found:
+        if ".template.spec." in one.path:
+            by_job.setdefault(one.object.removeprefix("JobSet "), []).append(one)
+    if not by_job or len(by_job) > _MOST_EXPLAINED:
+        return [], list(found)
+    placed: list[Diagnostic] = []
+    explained = set()
+    for document in session.jobs:
+        own = by_job.get(job_name(*place(document.data)))
+        if own:
+            findings = [Finding(one.code, one.severity, one.message, one.hint, steps(one.path)) for one in own]
+            compiled = replace(session, rules=keep_severities, judge=_judge_with(findings))
+            texts = {(one.code, one.message) for one in own}
+            placed += [one for one in compiled.compile(document)[1] if (one.code, one.message) in texts]
+            explained |= {id(one) for one in own}
+    return placed, [one for one in found if id(one) not in explained]
+
+
+def _judge_with(findings: Sequence[Finding]) -> Judge:
+    """A judge that has these findings about the JobSet of a job."""
+    return lambda manifests: [
+        (label_of(manifest), one) for manifest in manifests if manifest["kind"] == "JobSet" for one in findings
+    ]
 
 
 def _rendered(

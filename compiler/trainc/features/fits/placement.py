@@ -79,7 +79,7 @@ class Search:
         leader = dict((*request.leader.one.items(), (PODS, 1))) if request.leader else None
         untouched: dict[int, int] = {}
         for leaf in self.tree.matching(request.workers.pod):
-            room = remaining(leaf, taken)
+            room = remaining(leaf, taken) if taken else leaf.capacity
             i = leaf.domain.index
             if room is leaf.capacity:
                 if leaf.kind not in untouched:

@@ -49,7 +49,7 @@ def _line_of_queue(message: str, queues: Mapping[str, Document]) -> str:
 
 
 def _at(one: Diagnostic, home: Document, jobset: Any) -> Diagnostic:
-    path = _steps(one.path)
+    path = steps(one.path)
     if home.data.get("kind") != "JobSet":
         path = _in_trainjob(path, home, jobset)
     return replace(one, object=label_of(home.data), path=format_path(path), source=home.locate(path))
@@ -63,7 +63,8 @@ def _in_trainjob(path: Path, home: Document, jobset: Any) -> Path:
         return path if isinstance(written, Mapping) and key in written else ("metadata", "name")
     if path[:2] != ("spec", "replicatedJobs") or len(path) < 3 or not isinstance(path[2], int):
         return ("metadata", "labels", QUEUE) if _has(home.data, ("metadata", "labels", QUEUE)) else ("metadata", "name")
-    choices = _TRAINER if _step(jobset, path[2]) in (names.TRAINER, "") else _INITIALIZER
+    trainer = _TRAINER[1:] if "resources" in path else _TRAINER
+    choices = trainer if _step(jobset, path[2]) in (names.TRAINER, "") else _INITIALIZER
     return next(("spec", *each) for each in choices if _has(home.data, ("spec", *each)) or not each)
 
 
@@ -84,7 +85,7 @@ def place_in_snapshot(found: Iterable[Diagnostic], documents: Sequence[Document]
     """Locate diagnostics about a snapshot in its files."""
     known = _by_name(documents)
     return [
-        replace(one, source=known[one.object].locate(_steps(one.path))) if one.object in known else one for one in found
+        replace(one, source=known[one.object].locate(steps(one.path))) if one.object in known else one for one in found
     ]
 
 
@@ -92,6 +93,6 @@ def _by_name(documents: Sequence[Document]) -> dict[str, Document]:
     return {named(document.data): document for document in documents if isinstance(document.data.get("kind"), str)}
 
 
-def _steps(path: str) -> Path:
+def steps(path: str) -> Path:
     """Split a path in the notation of diagnostics into its steps."""
     return tuple(int(index) if index else key or word for index, key, word in _STEP.findall(path))

@@ -7,7 +7,7 @@ pkg/workload/workload.go (totalRequestsFromPodSets, computeSchedulingHash).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from trainc.features.fits.cluster import Cluster
@@ -56,18 +56,21 @@ class TopologyRequest:
 class PodSet:
     """The pods of one replicated job.
 
-    `pod` is the pod spec as charged, `one` the requests per pod, `total` those of all pods, and `scheduled` what
-    kube-scheduler sees of one pod; `step` is its role in the TrainJob that it was compiled from, `index` its index in the
-    JobSet.
+    `spec` is the pod spec as written, `pod` as Kueue charges it; `one` are the charged requests per pod, `total` those of
+    all pods, and `scheduled` what kube-scheduler sees of one pod. `awaited` means that another pod set starts when these
+    pods have completed. `step` is its role in the TrainJob that it was compiled from, `index` its index in the JobSet.
     """
 
     name: str
     count: int
+    spec: Json
     pod: Json
     one: Amounts
     total: Amounts
     topology: TopologyRequest
     scheduled: Amounts
+    replicas: int = 1
+    awaited: bool = False
     step: str = ""
     index: int = 0
 
@@ -181,12 +184,13 @@ def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
     """The Workload that Kueue creates for a JobSet accepted by its webhooks, with the charged requests."""
     namespace, name = place(jobset)
     jobs = replicated_jobs(jobset)
-    pod_sets = tuple(_pod_set(one, i, namespace, cluster) for i, one in enumerate(jobs))
-    replicas = [_number(one.get("replicas"), 1) for one in jobs]
-    return Workload(namespace, name, queue, pod_sets, _shape(pod_sets, replicas))
+    waits = [one for job in jobs for one in job.get("dependsOn") or () if one.get("status") == "Complete"]
+    awaited = {str(one.get("name")) for one in waits}
+    pod_sets = tuple(_pod_set(one, i, namespace, cluster, awaited) for i, one in enumerate(jobs))
+    return Workload(namespace, name, queue, pod_sets, _shape(pod_sets))
 
 
-def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster) -> PodSet:
+def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster, awaited: Collection[str]) -> PodSet:
     written = pod_template(replicated_job).get("spec") or {}
     limits = cluster.limits.get(namespace, {})
     pod = charged_pod(written, limits, cluster.overheads, limits_first=False)
@@ -196,11 +200,14 @@ def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster)
     return PodSet(
         str(replicated_job.get("name")),
         count,
+        written,
         pod,
         one,
         {name: amount * count for name, amount in one.items()},
         topology_request(pod_annotations(replicated_job)),
         pod_amounts(stored) if limits else one,
+        _number(replicated_job.get("replicas"), 1),
+        replicated_job.get("name") in awaited,
         str(labels.get(names.ANCESTOR_LABEL) or ""),
         index,
     )
@@ -265,12 +272,12 @@ def _layer(layer: Any) -> tuple[str, int]:
     return level, size
 
 
-def _shape(pod_sets: tuple[PodSet, ...], replicas: list[int]) -> str:
+def _shape(pod_sets: tuple[PodSet, ...]) -> str:
     """A key of everything by which the scheduler can distinguish two workloads of a queue."""
-    return json.dumps([_pod_set_shape(one, n) for one, n in zip(pod_sets, replicas, strict=True)], sort_keys=True)
+    return json.dumps([_pod_set_shape(one) for one in pod_sets], sort_keys=True)
 
 
-def _pod_set_shape(one: PodSet, replicas: int) -> list[Any]:
+def _pod_set_shape(one: PodSet) -> list[Any]:
     requested = one.topology
     pod = one.pod
     spec = [pod.get(key) for key in _SHAPED]
@@ -280,7 +287,17 @@ def _pod_set_shape(one: PodSet, replicas: int) -> list[Any]:
     ]
     own = _canonical((pod.get("resources") or {}).get("requests"))
     wanted = [requested.required, requested.preferred, requested.unconstrained, requested.slices, requested.group]
-    return [one.name, spec, containers, own, _canonical(pod.get("overhead")), one.count, one.total, wanted, replicas]
+    return [
+        one.name,
+        spec,
+        containers,
+        own,
+        _canonical(pod.get("overhead")),
+        one.count,
+        one.total,
+        wanted,
+        one.replicas,
+    ]
 
 
 _SHAPED = (

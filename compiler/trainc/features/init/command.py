@@ -147,13 +147,12 @@ def _texts(arguments: Arguments, requirement: Requirement) -> dict[str, str]:
 
 def _schemas() -> dict[str, str]:
     """The schemas that the editor's settings refer to."""
-    from trainc.cli.schema import OWN_FILES, of_every_kind
+    from trainc.cli.schema import OWN_KINDS, of_every_kind
     from trainc.kube.releases import NEWEST_RELEASE
-    from trainc.schema.editor_schema import DIALECT
 
     schemas = {
         "trainc": of_every_kind(NEWEST_RELEASE),
-        **{name.lower(): own(DIALECT) for name, own in OWN_FILES.items()},
+        **{name.lower(): kind.json_schema() for name, kind in OWN_KINDS.items()},
     }
     return {f".vscode/{name}.schema.json": json.dumps(schema) + "\n" for name, schema in schemas.items()}
 

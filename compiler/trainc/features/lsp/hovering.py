@@ -115,11 +115,12 @@ def _explained(built: Built, document: Document) -> Explanation | None:
         own = job.document.file == document.file and job.document.locate(()) == document.locate(())
         if not own and document.data.get("kind") in _JOB_KINDS:
             continue
-        recorder = Recorder(session.index.others)
+        recorder = Recorder()
         session.compile(job, recorder)
-        uses = recorder.runtime is not None and recorder.runtime.document.locate(()) == document.locate(())
+        runtime = recorder.result.runtime if recorder.result is not None else None
+        uses = runtime is not None and runtime.document.locate(()) == document.locate(())
         if recorder.stages and (own or uses):
-            return explanation(recorder, session.options)
+            return explanation(recorder)
     return None
 
 

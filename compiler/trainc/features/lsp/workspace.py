@@ -15,7 +15,7 @@ from typing import Any
 from trainc.admission.admit import check_rendered
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.compiling import judge_of, kept_in, skipped_documents
-from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
+from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features.fits.answer import Fit
@@ -30,19 +30,22 @@ from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_j
 from trainc.pipeline.index import Key
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
-from trainc.project.configuration import FILE_NAME, configuration_schema
+from trainc.project.configuration import FILE_NAME
 from trainc.project.dialects import is_trainer_document
-from trainc.project.overlays.editor_schema import overlay_schema
+from trainc.project.environments import merge_diagnostics
 from trainc.project.overlays.load import Stack, load_overlays, values_of
+from trainc.project.overlays.overlay import OVERLAY
+from trainc.project.settings import TRAINC_YAML
 from trainc.reading import opening
 from trainc.reading.catalog import find
+from trainc.reading.cluster import Dump
 from trainc.reading.document import Document
 from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, is_unrelated, read_file, read_paths, shown_path
 from trainc.reading.git import commit_of, find_changed_files, repository_of
 from trainc.reading.ignores import check_ignores, ignores_of
 from trainc.reading.opening import unsaved
 from trainc.reading.yaml_reader import encode
-from trainc.schema.editor_schema import DIALECT, json_schema
+from trainc.schema.editor_schema import json_schema
 from trainc.schema.shapes import ROOTS
 from trainc.startup.records import dataclass, replace
 
@@ -121,7 +124,7 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
     for _, home, claims in sorted(entries, key=_order):
         between = list(lint_all_jobs(claims, services, session.options))
         if home is not None:
-            found += session.rules([home.place_built(*about) for about in between], False)
+            found += session.rules(map(home.place_built, between), False)
     return compiled, found
 
 
@@ -226,7 +229,8 @@ class Opened:
                 documents, sources, catalog = stack.documents, stack.sources, stack.catalog
                 documents = [document for document in documents if not _is_job(document)]
             judge, _ = judge_of(settings, self._documents)
-            self._shared = Session.of(documents, sources, options, catalog, place, judge=judge, cluster=()), stack
+            session = Session(options, catalog, place, judge=judge, cluster=())
+            self._shared = session.with_input(documents, sources), stack
         return self._shared
 
     def _jobs_with(self, own: Sequence[Document]) -> list[Document]:
@@ -443,7 +447,14 @@ class Workspace:
             result, more = opened.build(name)
             problems += more
             if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
-                judgement = judge_jobs(result.compiled, own, cluster, opened.settings.options)
+                judgement = judge_jobs(
+                    result.compiled,
+                    own,
+                    cluster,
+                    opened.settings.options,
+                    session=result.session,
+                    around=opened.documents,
+                )
                 if not has_errors(problems):
                     problems += rules(judgement.diagnostics, judgement.answers is None)
                 fits += judgement.answers.alone if judgement.answers else ()
@@ -482,8 +493,7 @@ class Workspace:
         if self._queues is None:
             folders = {o.settings.configuration.cluster for o in environments if o.settings.configuration.cluster}
             read = [d for folder in sorted(folders) for d in read_paths([folder], self._limits, everything=True)[0]]
-            queues = [d.data for d in read if d.data.get("kind") == "LocalQueue"]
-            self._queues = sorted({str((queue.get("metadata") or {}).get("name")) for queue in queues})
+            self._queues = sorted({name for _, name in Dump.of_documents(read).of("LocalQueue")})
         return self._queues
 
     def _texts(self, environments: Sequence[Opened], top: str) -> Iterator[tuple[str, bytes]]:
@@ -518,4 +528,4 @@ def _is_settings(name: str) -> bool:
 def _schema(kind: str, release: str) -> Schema | None:
     if kind in ROOTS:
         return json_schema(kind, release)
-    return {"Overlay": overlay_schema, FILE_NAME: configuration_schema}.get(kind, lambda _: None)(DIALECT)
+    return next((own.json_schema() for own in (OVERLAY, TRAINC_YAML) if own.name == kind), None)

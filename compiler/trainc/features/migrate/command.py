@@ -26,9 +26,9 @@ from contextlib import suppress
 from trainc.cli.command import FILE, Arguments, Status, Streams, UsageError, add_limits, add_reporting, set_completion
 from trainc.cli.reporting import Files, Paint, counted_noun, obeys_escapes, text_report
 from trainc.cli.settings import limits_of
-from trainc.features.migrate.files import MigratedFile, migrate_text
-from trainc.features.migrate.plan import Plan
-from trainc.findings import Diagnostic, Severity, sort_diagnostics
+from trainc.features.migrate.files import MigratedFile, migrate_documents
+from trainc.features.migrate.migrate import Plan
+from trainc.findings import Diagnostic, Severity, has_errors, sort_diagnostics
 from trainc.findings.text import escape_line, escape_report
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Limits
@@ -37,6 +37,8 @@ from trainc.reading.files import STDIN, TEMPLATE_SUFFIXES, Walk, shown_path
 from trainc.reading.yaml_reader import decode, encode, read_documents
 
 _NOT_MIGRATED = ("CannotMigrate",)
+# Objects of Kueue in a version that is migrated; no other command reads them as sources.
+_OF_KUEUE = b"kueue.x-k8s.io/v1beta1"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -52,6 +54,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--into", choices=("runtime", "catalog"), default="runtime", help=help_text)
     help_text = "v1 PyTorchJobs: keep v1's env variables (default), or start `python x` with torchrun"
     parser.add_argument("--variables", choices=("keep", "torchrun", "auto"), default="auto", help=help_text)
+    help_text = "v1 jobs: shorten names that are too long for the pods of a JobSet"
+    parser.add_argument("--rename", action="store_true", help=help_text)
     add_limits(parser)
     add_reporting(parser)
 
@@ -61,44 +65,49 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if STDIN in arguments.paths and len(arguments.paths) > 1:
         raise UsageError("- cannot be combined with other paths")
     diagnostics: list[Diagnostic] = []
-    changed = 0
     limits = limits_of(arguments)
-    texts = list(_texts(arguments.paths, limits, streams, diagnostics))
-    documents = [d for file, text in texts for d in read_documents(encode(text), file, limits)[0]]
-    plan = Plan((document.data for document in documents), NEWEST_RELEASE, arguments.into, arguments.variables)
-    if arguments.report:
-        return _report(documents, plan, diagnostics, arguments, streams)
-    for file, text in texts:
-        migrated = migrate_text(text, file, limits, plan)
-        diagnostics += migrated.diagnostics
-        changed += migrated.text != text
-        _deliver(file, text, migrated, arguments, streams)
-    report = text_report(
-        sort_diagnostics(diagnostics), Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet
+    read: list[tuple[str, str, list[Document]]] = []
+    for file, text in _texts(arguments.paths, limits, streams, diagnostics):
+        documents, problems = read_documents(encode(text), file, limits)
+        diagnostics += problems
+        # A file with a problem stays as it is, and so nothing is said about its other documents.
+        read.append((file, text, [] if problems else documents))
+    every = [document for _, _, documents in read for document in documents]
+    plan = Plan(
+        (document.data for document in every),
+        NEWEST_RELEASE,
+        arguments.into,
+        arguments.variables,
+        rename=arguments.rename,
     )
-    streams.err.write(report)
-    if not arguments.quiet:
+    changed = 0
+    if arguments.report:
+        stuck = _write_report(every, plan, diagnostics, streams)
+    else:
+        for file, text, documents in read:
+            migrated = migrate_documents(text, documents, limits, plan)
+            diagnostics += migrated.diagnostics
+            changed += migrated.text != text
+            _deliver(file, text, migrated, arguments, streams)
+        stuck = any(d.code in _NOT_MIGRATED for d in diagnostics) or (arguments.check and changed > 0)
+    paint = Paint(arguments.color, streams.err)
+    streams.err.write(text_report(sort_diagnostics(diagnostics), Files(), paint, quiet=arguments.quiet))
+    if not arguments.quiet and not arguments.report:
         verb = "would change" if arguments.diff or arguments.check else "changed"
-        read = f"nothing to migrate in {counted_noun(len(texts), 'file')}"
-        streams.err.write(f"{counted_noun(changed, 'file')} {verb}\n" if changed else f"{read}\n")
-    refused = any(d.severity == "error" or d.code in _NOT_MIGRATED for d in diagnostics)
-    return Status.DIAGNOSED if refused or (arguments.check and changed) else Status.DONE
+        streams.err.write("".join(f"note: {note}\n" for note in plan.notes()))
+        nothing = f"nothing to migrate in {counted_noun(len(read), 'file')}"
+        streams.err.write(f"{counted_noun(changed, 'file')} {verb}\n" if changed else f"{nothing}\n")
+    return Status.DIAGNOSED if stuck or has_errors(diagnostics) else Status.DONE
 
 
-def _report(
-    documents: list[Document], plan: Plan, diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams
-) -> Status:
-    """Print the report to stdout, and unreadable files to stderr."""
+def _write_report(every: list[Document], plan: Plan, diagnostics: list[Diagnostic], streams: Streams) -> bool:
+    """Print the report to stdout; return whether it has a job that cannot be migrated."""
     from trainc.features.migrate.report import format_report, rows_of
 
-    rows = rows_of(documents, plan)
-    streams.out.write(escape_report(format_report(rows)).encode("utf-8", "backslashreplace"))
-    report = text_report(
-        sort_diagnostics(diagnostics), Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet
-    )
-    streams.err.write(report)
-    stuck = any(row.is_stuck for row in rows) or any(d.severity == "error" for d in diagnostics)
-    return Status.DIAGNOSED if stuck else Status.DONE
+    rows = rows_of(every, plan)
+    text = format_report(rows, plan.notes(), all_read=not has_errors(diagnostics))
+    streams.out.write(escape_report(text).encode("utf-8", "backslashreplace"))
+    return any(row.is_stuck for row in rows)
 
 
 def _texts(
@@ -111,7 +120,9 @@ def _texts(
             if file.endswith(TEMPLATE_SUFFIXES):
                 hint = "change it by hand; pipe the rendered template to `trainc migrate - --diff` to see what has to change"
                 diagnostics.append(_skipped(f"{shown_path(file)} is a template", hint, is_named=file == path))
-            elif (data := walk.read(file, streams.stdin)) is not None and not walk.skips(file, path, data):
+            elif (data := walk.read(file, streams.stdin)) is not None and (
+                _OF_KUEUE in data or not walk.skips(file, path, data)
+            ):
                 yield file, decode(data)
     overlays = map(shown_path, walk.overlays)
     diagnostics += (

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.features.migrate.plan import Plan
+from trainc.features.migrate.migrate import Plan
 from trainc.findings import CompileError, Diagnostic, Path
 from trainc.kube.documents import Json
 from trainc.options import Limits
-from trainc.reading.document import items
+from trainc.reading.document import Document, items
 from trainc.reading.yaml_reader import encode, read_documents, read_value
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
@@ -36,7 +36,11 @@ def migrate_text(text: str, file: str, limits: Limits, plan: Plan | None = None)
     documents, problems = read_documents(encode(text), file, limits)
     if problems:
         return MigratedFile(text, tuple(problems))
-    plan = plan or Plan(document.data for document in documents)
+    return migrate_documents(text, documents, limits, plan or Plan(document.data for document in documents))
+
+
+def migrate_documents(text: str, documents: Sequence[Document], limits: Limits, plan: Plan) -> MigratedFile:
+    """Migrate a text whose documents have been read without problems."""
     outcomes = [(document, plan.of(document.data)) for document in documents]
     found = tuple(document.place(finding) for document, outcome in outcomes for finding in outcome.findings)
     if all(outcome.documents == (document.data,) for document, outcome in outcomes):
@@ -45,9 +49,7 @@ def migrate_text(text: str, file: str, limits: Limits, plan: Plan | None = None)
     # Separators stand between the parts, at odd positions.
     parts = _SEPARATOR.split(lines)
     new = "".join(part if number % 2 else "".join(_rewritten(part, limits, plan)) for number, part in enumerate(parts))
-    if new == lines:
-        return MigratedFile(text, found)
-    return MigratedFile(new.replace("\n", "\r\n") if "\r\n" in text else new, found)
+    return MigratedFile(text if new == lines else new.replace("\n", "\r\n") if "\r\n" in text else new, found)
 
 
 def _rewritten(part: str, limits: Limits, plan: Plan) -> Iterator[str]:

@@ -1,20 +1,216 @@
-"""`migrate`: documents of Training Operator v1, and of older dialects and releases of Trainer, in the newest API."""
+"""`migrate`: what becomes of every document, which depends on all that are migrated together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from trainc.features.migrate.plan import Plan
-from trainc.features.migrate.v1.conversion import Into
+from trainc.features.migrate import kueue
+from trainc.features.migrate.newest import around_of, migrate_document
+from trainc.features.migrate.v1 import enclosing
+from trainc.features.migrate.v1.conversion import Converted, Into, convert
+from trainc.features.migrate.v1.job import changes, kind_of, stuck
+from trainc.features.migrate.v1.labels import findings_about
 from trainc.features.migrate.v1.variables import Variables
-from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
+from trainc.kube.documents import Json
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
+from trainc.project.dialects import is_legacy
+from trainc.project.dialects.enclosed import Enclosed, enclosed
 from trainc.reading.document import Document
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 _CHOICES = {"into": ("runtime", "catalog"), "variables": ("keep", "torchrun", "auto")}
+
+
+@dataclass(frozen=True, slots=True)
+class MovedJob:
+    """A v1 job at `path` of a document, and what it becomes; nothing if it has to stay."""
+
+    kind: str
+    path: Path = ()
+    converted: Converted = Converted((), ())
+
+    @property
+    def becomes(self) -> tuple[str, ...]:
+        """The kinds of the documents that it becomes."""
+        return tuple(made["kind"] for made in self.converted.documents)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What replaces a document (itself if it stays), and what is worth knowing. `jobs` are the v1 jobs in it."""
+
+    documents: tuple[Json, ...]
+    findings: tuple[Finding, ...] = ()
+    jobs: tuple[MovedJob, ...] = ()
+
+
+class Plan:
+    """What becomes of each of `documents`. Equal runtimes of v1 jobs are written once, under unique names.
+
+    With `rename`, a v1 job whose name is too long gets one that is not.
+    """
+
+    def __init__(
+        self,
+        documents: Iterable[Json] = (),
+        release: str = NEWEST_RELEASE,
+        into: Into = "runtime",
+        variables: Variables = "auto",
+        *,
+        rename: bool = False,
+    ) -> None:
+        known = list(documents)
+        self._release, self._into, self._variables, self._rename = release, into, variables, rename
+        self._around = around_of(known)
+        self._has_queues = any(map(kueue.is_old, known))
+        self._names = {_key(d) for d in known if d.get("kind") == "TrainingRuntime"}
+        self._job_names = {_key(document) for document in known}
+        self._runtimes: dict[str, dict[str, Any]] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._outcomes: dict[str, Outcome] = {}
+        for document in known:
+            if is_legacy(document):
+                self._outcomes[_identity(document)] = self._of_v1(document)
+            elif inside := [job for job in enclosed(document) if job.is_legacy]:
+                self._outcomes[_identity(document)] = self._of_enclosing(document, inside)
+
+    def of(self, document: Json) -> Outcome:
+        """Return what becomes of one of the documents."""
+        if (known := self._outcomes.get(_identity(document))) is not None:
+            return known
+        if kueue.is_old(document):
+            queue, findings = kueue.migrate_queue(document)
+            return Outcome((queue,), tuple(findings))
+        newest = migrate_document(document, self._around)
+        return Outcome((newest.data,), (*newest.findings, *findings_about(document)))
+
+    def notes(self) -> list[str]:
+        """Return what is true of all jobs and queues, to be said once."""
+        moved = [job.converted for outcome in self._outcomes.values() for job in outcome.jobs if job.becomes]
+        containers = {result.layout.job.kind.container for result in moved if result.layout is not None} - {""}
+        notes = []
+        if containers:
+            old = " or ".join(sorted(containers))
+            notes.append(
+                f"the main container is now called node (in v1, {old}): update `kubectl logs -c {min(containers)}` and dashboards"
+            )
+        if self._has_queues:
+            notes.append("Kueue serves v1beta2 since 0.15: update an older Kueue before you apply its objects")
+        if any(result.counts for result in moved):
+            notes.append("to resize a job, change its variables, such as WORLD_SIZE, together with numNodes")
+        return notes
+
+    def _of_v1(self, document: Json) -> Outcome:
+        converted = self._shared(self._converted(document, self._into))
+        job = MovedJob(str(document["kind"]), (), converted)
+        return Outcome(converted.documents or (document,), converted.findings, (job,))
+
+    def _of_enclosing(self, document: Json, inside: Sequence[Enclosed]) -> Outcome:
+        """What becomes of a document with v1 jobs inside: all of them are migrated, or none."""
+        findings: list[Finding] = []
+        converted: list[Converted] = []
+        for job in inside:
+            alone = enclosing.job_in(document, job)
+            if alone is None:
+                findings.append(enclosing.cannot(document, job))
+                continue
+            result = self._converted(alone, "runtime", is_named=enclosing.is_wrapper(document))
+            if enclosing.is_experiment(document):
+                result = self._shared(enclosing.named_runtime(document, result))
+            converted.append(result)
+            findings += (replace(found, path=(*job.path, *found.path)) for found in result.findings)
+        documents: tuple[Json, ...] = (document,)
+        if not has_errors(findings):
+            documents, found = enclosing.replaced(document, inside, converted)
+            findings += (*found, *(finding for made in documents for finding in findings_about(made)))
+            jobs = [MovedJob(job.kind, job.path, result) for job, result in zip(inside, converted, strict=True)]
+        else:
+            jobs = [MovedJob(job.kind, job.path) for job in inside]
+        return Outcome(documents, tuple(findings), tuple(jobs))
+
+    def _converted(self, document: Json, into: Into, *, is_named: bool = True) -> Converted:
+        kind = kind_of(document)
+        if kind is None:
+            return Converted((), (_unsupported(document),))
+        result = convert(kind, document, self._release, into, self._variables, is_named=is_named)
+        if not (result.shorter and self._rename and is_named):
+            return result
+        name, metadata = self._unused(document, result.shorter), document["metadata"]
+        renamed = {**document, "metadata": {**metadata, "name": name}}
+        result = convert(kind, renamed, self._release, into, self._variables)
+        message = f"the job {metadata['name']} is now called {name}: the names of its pods would be too long"
+        hint = "update what refers to the job by its name, such as scripts and dashboards"
+        return replace(result, findings=(*result.findings, changes(("metadata", "name"), message, hint)))
+
+    def _unused(self, document: Json, name: str) -> str:
+        """A name that no other document of the namespace has: `name`, or with a number at its end."""
+        namespace, _ = _key(document)
+        unused, number = name, 1
+        while (namespace, unused) in self._job_names:
+            number += 1
+            unused = f"{name[: len(name) - len(str(number)) - 1].rstrip('-')}-{number}"
+        self._job_names.add((namespace, unused))
+        return unused
+
+    def _shared(self, converted: Converted) -> Converted:
+        """The documents of a job, whose runtime is one that is there already if it says the same."""
+        if len(converted.documents) < 2 or converted.documents[1].get("kind") != "TrainingRuntime":
+            return converted
+        job, runtime, *others = converted.documents
+        twin = self._runtimes.get(_content(runtime))
+        if twin is None:
+            runtime = self._runtimes[_content(runtime)] = self._named(runtime)
+        name = (twin or runtime)["metadata"]["name"]
+        job = {**job, "spec": {**job["spec"], "runtimeRef": {**job["spec"]["runtimeRef"], "name": name}}}
+        return replace(converted, documents=(job, *(() if twin else (runtime,)), *others))
+
+    def _named(self, runtime: dict[str, Any]) -> dict[str, Any]:
+        metadata, wanted = dict(runtime["metadata"]), _key(runtime)
+        while _key({"metadata": metadata}) in self._names:
+            number = self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
+            metadata["name"] = f"{runtime['metadata']['name']}-{number}"
+        self._names.add(_key({"metadata": metadata}))
+        return {**runtime, "metadata": metadata}
+
+
+def _identity(document: Any) -> str:
+    return json.dumps(document, sort_keys=True, default=str)
+
+
+def _key(document: Json) -> tuple[str, str]:
+    metadata = document.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    return str(metadata.get("namespace") or ""), str(metadata.get("name"))
+
+
+def _content(runtime: Json) -> str:
+    return _identity([runtime["metadata"].get("namespace") or "", runtime["spec"]])
+
+
+def _unsupported(document: Json) -> Finding:
+    """Why this version of the API is not migrated."""
+    kind, version = document.get("kind"), document.get("apiVersion")
+    message = f"{kind} of {version} is older than the last API of Training Operator v1"
+    hint = "convert it to apiVersion: kubeflow.org/v1, then migrate it"
+    if kind == "MPIJob":
+        message = f"an MPIJob of {version} starts its workers with kubectl exec; Trainer uses SSH, so the image needs an SSH server"
+        hint = "add sshd to the image, convert the job to kubeflow.org/v2beta1, then migrate it"
+    elif kind == "MXJob":
+        message = "MXNet has retired, Training Operator 1.9 has no MXJob, and Trainer has no runtime for it"
+        hint = (
+            "port the program to another framework, or run its pods as a JobSet with the DMLC_ variables that it reads"
+        )
+    elif str(version).startswith("xgboostjob."):
+        message = f"{kind} of {version} belongs to the operator before Training Operator v1"
+        hint = "set apiVersion: kubeflow.org/v1, call the main container xgboost, then migrate it"
+    elif str(version).startswith("batch.paddlepaddle."):
+        message = f"{kind} of {version} belongs to PaddleCloud's operator, which has other roles and variables"
+        hint = "write it for kubeflow.org/v1 with paddleReplicaSpecs and a container called paddle, then migrate it"
+    return stuck(("apiVersion",), message, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +227,21 @@ def migrate(
     *,
     into: Into = "runtime",
     variables: Variables = "auto",
+    rename: bool = False,
 ) -> Migration:
     """Convert documents to Trainer's newest API; those that need no change, or cannot be converted, stay the same.
 
     A v1 job becomes a TrainJob and a TrainingRuntime of the same name; jobs with equal pod templates share one. With
     `into` "catalog", a runtime built into trainc is used if one fits. With `variables` "torchrun", `python x` is
-    started by torchrun instead of receiving v1's variables. The input is not modified.
+    started by torchrun instead of receiving v1's variables. With `rename`, a v1 job whose name is too long for its new
+    pods gets a shorter one. The input is not modified.
 
     Raises CompileError if there are errors and no document could be migrated.
     """
     for name, given in (("into", into), ("variables", variables)):
         if given not in _CHOICES[name]:
             raise ValueError(f"unknown {name} {given!r}; choose {' or '.join(_CHOICES[name])}")
-    plan = Plan(documents, options.release or NEWEST_RELEASE, into, variables)
+    plan = Plan(documents, options.release or NEWEST_RELEASE, into, variables, rename=rename)
     made: list[dict[str, Any]] = []
     diagnostics: list[Diagnostic] = []
     changed = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trainc.features.migrate.plan import Plan
-from trainc.findings import Diagnostic, sort_diagnostics
+from trainc.features.migrate.migrate import Plan
+from trainc.findings import Diagnostic, Path, sort_diagnostics
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass
 
@@ -14,7 +14,7 @@ _COLUMNS = ("JOB", "FILE", "BECOMES", "PODS", "CHANGES", "DECISIONS")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One document: a v1 job with the kinds of what it becomes, or another that looks for pods of v1 jobs."""
+    """A v1 job with the kinds of what it becomes, or a document that looks for pods of v1 jobs."""
 
     label: str
     place: str
@@ -34,26 +34,35 @@ class Row:
 
 
 def rows_of(documents: Iterable[Document], plan: Plan) -> list[Row]:
-    """A row for each v1 job, and for each document that names a label of v1, in the order of the files."""
+    """A row for each v1 job, and for each other document with findings, in the order of the files."""
     rows: list[Row] = []
     for document in documents:
         outcome = plan.of(document.data)
-        if not outcome.jobs and not outcome.findings:
-            continue
-        source = document.locate(("kind",)) or document.locate(())
-        place = f"{source.file}:{source.line}" if source else document.file
+        label = label_of(document.data)
         diagnostics = tuple(sort_diagnostics(map(document.place, outcome.findings)))
-        for job in outcome.jobs or (None,):
-            becomes, pods = (job.becomes, job.pods) if job else ((), "")
-            rows.append(Row(label_of(document.data), place, becomes, pods, diagnostics, job is not None))
+        for job in outcome.jobs:
+            own = diagnostics if job is outcome.jobs[0] else ()
+            name = f"{job.kind} in {label}" if job.path else label
+            place = _place(document, (*job.path, "kind"))
+            rows.append(Row(name, place, job.becomes, job.converted.pods, own, is_job=True))
+        if diagnostics and not outcome.jobs:
+            rows.append(Row(label, _place(document, ("kind",)), (), "", diagnostics, is_job=False))
     return rows
 
 
-def format_report(rows: Sequence[Row]) -> str:
-    """The report as text: a table of the jobs, then what is stuck, what needs a decision, and what changes."""
+def _place(document: Document, path: Path) -> str:
+    source = document.locate(path) or document.locate(())
+    return f"{source.file}:{source.line}" if source else document.file
+
+
+def format_report(rows: Sequence[Row], notes: Sequence[str], *, all_read: bool) -> str:
+    """The report as text: a table of the jobs, then what is stuck, what needs a decision, and what changes.
+
+    `notes` are about all jobs. `all_read` is false if there are files that could not be read.
+    """
     jobs = [row for row in rows if row.is_job]
     if not rows:
-        return "No Training Operator v1 jobs found.\n"
+        return f"No Training Operator v1 jobs found{'' if all_read else ' in the files that could be read'}.\n"
     lines = [*_table(jobs), "", _sum(jobs)] if jobs else []
     for title, severities in (
         ("Cannot be migrated", ("error",)),
@@ -61,6 +70,7 @@ def format_report(rows: Sequence[Row]) -> str:
         ("Changes that need no action", ("info",)),
     ):
         lines += _section(title, rows, severities)
+    lines += ["", *(f"note: {note}" for note in notes)] if notes else []
     return "\n".join(lines) + "\n"
 
 

@@ -125,7 +125,7 @@ class _Writer:
         """Write an entry as the text has it, or, if that has none, anew."""
         source, (key, value, path, column) = self._source, slot
         if entry is None or source is None or entry.is_copied or entry.place is not None:
-            self._anew(slot, "")
+            self._fresh(slot, "")
             return
         entry.put((self._number, len(self._lines), column))
         if not entry.in_flow:
@@ -153,7 +153,7 @@ class _Writer:
         node, (key, value, _, column) = entry.node, slot
         kind = {"mapping": dict, "sequence": list}.get(node.kind)
         if kind is None or not isinstance(value, kind) or not value or (node.is_shared and not self._uses_anchors):
-            self._anew(slot, entry.behind)
+            self._fresh(slot, entry.behind)
         elif node.is_flow and node.entries and len(_flow(value, "")) < _LONGEST_LINE:
             text = recomposed(source, node, value, _flow)
             self._lines += (" " * column + comment for comment in source.comments_in(node) if comment not in text)
@@ -165,7 +165,7 @@ class _Writer:
             indent = 2 if node.is_flow else node.entries[0].column - entry.column
             self._collection(slot, node, entry.behind, max(indent, 2) if key is None else indent)
 
-    def _anew(self, slot: _Slot, behind: str) -> None:
+    def _fresh(self, slot: _Slot, behind: str) -> None:
         key, value, _, column = slot
         name = "-" if key is None else f"{inline(key)}:"
         if isinstance(value, (dict, list)) and value and not _is_line(value):
@@ -238,19 +238,27 @@ def _mark_staying(node: Node, value: Any) -> None:
 
 
 def _continued_keys(own: Mapping[str | int, Entry], value: Json) -> Iterator[tuple[str, Entry | None]]:
-    """Yield the keys of `value` with the entries that they continue: in the text's order, and then new ones.
+    """Yield the keys of `value` with the entries that they continue: in the text's order, with new ones in between.
 
-    A key that is gone continues under another name if a new key has its value.
+    An entry that is gone continues under a new key that has its value, or begins with its name.
     """
     new = {repr(value[key]): key for key in value if key not in own}
-    renamed: set[str] = set()
+    entries: dict[str, Entry] = {}
     for step, entry in own.items():
-        if step in value:
-            yield str(step), entry
-        elif (name := new.pop(repr(entry.value), None)) is not None:
-            renamed.add(name)
-            yield name, entry
-    yield from ((key, None) for key in value if key not in own and key not in renamed)
+        name = step if step in value else new.pop(repr(entry.value), None)
+        if name is None:
+            name = next((key for key in new.values() if key.startswith(str(step)) and key not in entries), None)
+        if name is not None:
+            entries[str(name)] = entry
+    followers: dict[str | None, list[str]] = {}
+    for before, key in zip((None, *value), value, strict=False):
+        if key not in entries:
+            followers.setdefault(before, []).append(key)
+    waiting = [*reversed(entries), *reversed(followers.get(None, ()))]
+    while waiting:
+        key = waiting.pop()
+        yield key, entries.get(key)
+        waiting += reversed(followers.get(key, ()))
 
 
 def _continued_items(entries: Sequence[Entry], value: Sequence[Any]) -> dict[int, Entry]:

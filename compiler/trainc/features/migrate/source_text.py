@@ -99,7 +99,7 @@ class SourceText:
         self.lines = self.text.split("\n")[:-1]
         self.step, self.offset = 0, -1
         self._starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
-        self._by_value: dict[tuple[str, bool, str], list[Entry]] = {}
+        self._by_name: dict[tuple[str, bool], dict[str, list[Entry]]] = {}
         self.root = _parsed(self.text)
         end = self._indented(self._last_line(self.root) + 1, len(self.lines), self._column(self.root.start))
         self.tail = self.lines[end:]
@@ -136,7 +136,9 @@ class SourceText:
         """Return a free entry that has one of `names` and this value, preferably with the same parents as `path`."""
         free: list[Entry] = []
         for name in names:
-            found = self._by_value.get((name, is_item, repr(value)), [])
+            if (by_value := self._by_name.get((name, is_item))) is None:
+                continue
+            found = by_value.get(repr(value), [])
             while found and found[0].is_used:
                 found.pop(0)
             free += (entry for entry in found[:_MOST_COMPARED] if not entry.is_used and not entry.is_torn)
@@ -153,8 +155,8 @@ class SourceText:
             column = self._column(start)
             entry = Entry(step, value[step], child, start, head, column, line, path, node.is_flow, line, parent=parent)
             node.entries.append(entry)
-            key = (path[-1] if path else "", isinstance(step, int), repr(entry.value))
-            self._by_value.setdefault(key, []).append(entry)
+            name = (path[-1] if path else "", isinstance(step, int))
+            self._by_name.setdefault(name, {}).setdefault(repr(entry.value), []).append(entry)
         if node.is_block:
             self._give_lines(node.entries, begin, end)
         for entry in node.entries:

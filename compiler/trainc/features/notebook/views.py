@@ -70,10 +70,10 @@ def view_explanation(compilation: Compilation, field: str | None, job: str | Non
     from trainc.explain.text import explanation_text
 
     session, chosen = _choose_job(compilation, job)
-    recorder = Recorder(session.index.others)
+    recorder = Recorder()
     session.compile(chosen, recorder)
     try:
-        found = choose(explanation(recorder, session.options), field)
+        found = choose(explanation(recorder), field)
     except QueryError as error:
         raise ValueError(str(error)) from None
     if not isinstance(found, NoMatch):

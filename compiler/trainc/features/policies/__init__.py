@@ -27,19 +27,28 @@ def read_policies(
 
     `documents` are those of the input, whose Namespaces are known to the judge as well.
     """
-    from trainc.features.policies.judging import Judge
-    from trainc.features.policies.loading import load
     from trainc.reading.files import read_paths
 
     found, diagnostics = read_paths(folders, options.limits, everything=True)
+    judge, more = judge_of(found, documents, options)
+    return judge, [*diagnostics, *more]
+
+
+def judge_of(
+    policies: Sequence[Document], documents: Sequence[Document], options: Options
+) -> tuple[Judge | None, list[Diagnostic]]:
+    """Like `read_policies`, for policies that have been read."""
+    from trainc.features.policies.judging import Judge
+    from trainc.features.policies.loading import load
+
     minor = int((options.kubernetes or DEFAULT_KUBERNETES).partition(".")[2])
     try:
-        loaded = load(found, minor)
+        loaded = load(policies, minor)
     except ModuleNotFoundError as missing:
         if missing.name not in _EXTRA:
             raise
         message = "regular expressions in `policies:` of trainc.yaml need the extra `policy`"
-        hint = "install google-re2, or trainc with its extra: pip install '.[policy]' in a clone"
-        return None, [*diagnostics, Diagnostic("PolicyNeedsExtra", "error", message, hint)]
+        hint = "install google-re2 (pip install google-re2); it evaluates them as the API server does"
+        return None, [Diagnostic("PolicyNeedsExtra", "error", message, hint)]
     judge = Judge.of(loaded, documents, minor)
-    return (None if judge.is_idle else judge), [*diagnostics, *loaded.diagnostics]
+    return (None if judge.is_idle else judge), list(loaded.diagnostics)

@@ -13,12 +13,13 @@ from trainc.features.policies.cel import (
     Lazy,
     Unknown,
     UnknownError,
-    paths_of,
 )
 from trainc.features.policies.children import Subject, children, stored
 from trainc.features.policies.loading import Binding, Expression, Loaded, Policy, Validation
 from trainc.features.policies.matching import (
+    CHILDREN,
     UndecidedError,
+    is_about,
     is_matched,
     labels_of,
     namespace_object,
@@ -52,18 +53,23 @@ class Judge:
     loaded: Loaded
     namespaces: Mapping[str, Any]
     minor: int
+    # Whether anything is asked about the Jobs and Pods that a JobSet becomes.
+    looks_inside: bool
     # The parameters of each binding, by binding and namespace.
     params: dict[tuple[int, str], Sequence[Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, loaded: Loaded, documents: Sequence[Document], minor: int) -> Judge:
         """Build a judge. Namespaces come from the policy folders first, then from `documents`."""
-        return cls(loaded, {**namespaces_of(documents), **namespaces_of(loaded.others)}, minor)
+        namespaces = {**namespaces_of(documents), **namespaces_of(loaded.others)}
+        about = [binding.policy.spec["matchConstraints"] for binding in loaded.bindings]
+        looks_inside = any(is_about(one, CHILDREN) for one in about) or any(map(_is_secured, namespaces.values()))
+        return cls(loaded, namespaces, minor, looks_inside)
 
     @property
     def is_idle(self) -> bool:
         """Return whether there is nothing to evaluate."""
-        return not self.loaded.bindings and not any(map(self._standards, self.namespaces))
+        return not self.loaded.bindings and not self.looks_inside
 
     def __call__(self, manifests: Sequence[Mapping[str, Any]]) -> list[tuple[str, Finding]]:
         """Findings about objects as they would be created, each with the label of its object."""
@@ -82,7 +88,7 @@ class Judge:
 
     def _subjects(self, manifest: Mapping[str, Any], label: str) -> Iterator[Subject]:
         yield Subject(stored(manifest), label, label, {})
-        if manifest["kind"] == "JobSet":
+        if manifest["kind"] == "JobSet" and self.looks_inside:
             yield from children(manifest, label)
 
     def _about(self, subject: Subject) -> Iterator[Finding]:
@@ -90,10 +96,6 @@ class Judge:
             yield from self._judged(binding, subject)
         if subject.data["kind"] in ("Pod", "Job"):
             yield from self._pod_security(subject)
-
-    def _standards(self, namespace: str) -> bool:
-        found = standards(labels_of(self.namespaces[namespace]))
-        return any(standard.level != "privileged" for standard in found.values())
 
     def _judged(self, binding: Binding, subject: Subject) -> Iterator[Finding]:
         policy, spec, data = binding.policy, binding.spec, subject.data
@@ -116,7 +118,7 @@ class Judge:
                 "authorizer.requestResource": _AUTHORIZER,
             }
             for params in self.params[key]:
-                evaluation = Evaluation(Budget(MOST_STEPS), paths_of(data))
+                evaluation = Evaluation(Budget(MOST_STEPS), data)
                 yield from _Case(binding, subject, evaluation, {**scope, "params": params}).findings()
         except UndecidedError as error:
             yield _not_evaluated(f"policy {policy.name} was not evaluated: {error}", _MISSING)
@@ -136,7 +138,7 @@ class Judge:
         where: Path = () if is_pod else ("spec", "template")
         denied = violations(required["enforce"], pod, self.minor) if is_pod else []
         for one in denied:
-            message = f"Pod Security {required['enforce']}: {one}"
+            message = f'violates PodSecurity "{required["enforce"]}": {one}'
             hint = f"{one.hint}; see {_POD_SECURITY}"
             path = (*where, *one.path)
             yield Finding("PolicyDenied", "error", message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
@@ -144,10 +146,14 @@ class Judge:
             found = violations(required[mode], pod, self.minor)
             if found:
                 code, severity = _CODES[action]
-                message = f"Pod Security {required[mode]}: would violate it: {', '.join(map(str, found))}"
+                message = f'would violate PodSecurity "{required[mode]}": {", ".join(map(str, found))}'
                 path = (*where, *found[0].path)
                 hint = f"{found[0].hint}; see {_POD_SECURITY}"
                 yield Finding(code, severity, message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
+
+
+def _is_secured(namespace: Mapping[str, Any]) -> bool:
+    return any(standard.level != "privileged" for standard in standards(labels_of(namespace)).values())
 
 
 class _Case:
@@ -164,16 +170,23 @@ class _Case:
     def _variable(self, name: str) -> Any:
         """The value or error of a variable, which is evaluated only once."""
         if name not in self._values:
-            try:
-                self._values[name] = self._value(self._policy.variables[name])
-            except EvaluationError as error:
-                self._values[name] = EvaluationError(f'composited variable "{name}" fails to evaluate: {error}')
-            except UnknownError as error:
-                self._values[name] = error
+            # One after the other, so that a long chain of variables is no deep recursion.
+            for each in self._policy.needed_by(name):
+                if each not in self._values:
+                    self._values[each] = UnknownError(f"variable {each} refers to itself")
+                    self._values[each] = self._value_or_error(each)
         found = self._values[name]
         if isinstance(found, EvaluationError | UnknownError):
             raise found
         return found
+
+    def _value_or_error(self, name: str) -> Any:
+        try:
+            return self._value(self._policy.variables[name])
+        except EvaluationError as error:
+            return EvaluationError(f'composited variable "{name}" fails to evaluate: {error}')
+        except UnknownError as error:
+            return error
 
     def _value(self, expression: Expression) -> Any:
         if expression.node is None:
@@ -190,7 +203,7 @@ class _Case:
             return
         unknown = applies if isinstance(applies, UnknownError) else None
         for validation in self._policy.validations:
-            self._evaluation.last_read = ()
+            self._evaluation.reads.clear()
             try:
                 failed = self._failure(validation)
             except UnknownError as error:
@@ -266,9 +279,9 @@ class _Case:
         return self._placed(_not_evaluated(message, _IN_THE_CLUSTER))
 
     def _message(self, validation: Validation) -> str:
-        read = self._evaluation.last_read
+        read = len(self._evaluation.reads)
         text = self._message_text(validation.message_expression)
-        self._evaluation.last_read = read
+        del self._evaluation.reads[read:]
         return text or validation.message or f"failed expression: {validation.expression.text}"
 
     def _message_text(self, expression: Expression | None) -> str:

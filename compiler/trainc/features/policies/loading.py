@@ -24,6 +24,7 @@ from trainc.features.policies.matching import is_about
 from trainc.features.policies.shapes import BINDING, POLICY
 from trainc.findings import Diagnostic, Finding, Path
 from trainc.reading.document import Document
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field
 
 _LONGEST_MESSAGE = 200
@@ -37,6 +38,8 @@ _OTHER_ENGINES = {
     "constraints.gatekeeper.sh": ("Gatekeeper", "`gator test -f policies/ -f rendered/`"),
     "policies.kubewarden.io": ("Kubewarden", "`kwctl run`"),
 }
+_VARIABLE_READ = pattern(r"variables\s*\.\s*\??\s*(\w+)")
+_DEEPEST_TYPE = 20
 _REGEX_FUNCTIONS = ("matches", "find", "findAll")
 
 
@@ -102,6 +105,15 @@ class Policy:
     variables: dict[str, Expression] = field(default_factory=dict)
     validations: list[Validation] = field(default_factory=list)
     annotations: list[tuple[str, Expression]] = field(default_factory=list)
+
+    def needed_by(self, name: str) -> list[str]:
+        """A variable and those before it that it may read, in their order."""
+        names = list(self.variables)
+        needed = {name}
+        for each in reversed(names[: names.index(name) + 1]):
+            if each in needed:
+                needed.update(_VARIABLE_READ.findall(self.variables[each].text))
+        return [each for each in names[: names.index(name) + 1] if each in needed]
 
     @property
     def fails_closed(self) -> bool:
@@ -230,10 +242,10 @@ class _Compiler:
         return Expression(text.strip(), path, node), kind
 
 
-def _as_variable(kind: Type) -> Type:
+def _as_variable(kind: Type, depth: int = 0) -> Type:
     """The type that a variable has where it is used: that of its value, as far as the API server keeps it."""
-    if kind.name in ("list", "map"):
-        return Type(kind.name, tuple(map(_as_variable, kind.of)))
+    if kind.name in ("list", "map") and depth < _DEEPEST_TYPE:
+        return Type(kind.name, tuple(_as_variable(part, depth + 1) for part in kind.of))
     return _DYN if kind.of or "kubernetes" in kind.name or "net." in kind.name or kind.name == "type" else kind
 
 

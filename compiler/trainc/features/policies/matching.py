@@ -45,8 +45,10 @@ def is_matched(match: Mapping[str, Any], manifest: Mapping[str, Any], namespaces
         raise UndecidedError(f"a selector is malformed: {error}") from None
 
 
-# (API group, resource) of what trainc writes, and of what the JobSet becomes.
-_OURS = (
+# (API group, resource) of what a JobSet becomes, and of that and what trainc writes.
+CHILDREN = (("batch", "jobs"), ("", "pods"))
+OURS = (
+    *CHILDREN,
     ("jobset.x-k8s.io", "jobsets"),
     ("", "configmaps"),
     ("", "serviceaccounts"),
@@ -60,17 +62,15 @@ _OURS = (
     ("scheduling.k8s.io", "podgroups"),
     ("scheduling.k8s.io", "workloads"),
     ("trainer.kubeflow.org", "trainjobs"),
-    ("batch", "jobs"),
-    ("", "pods"),
 )
 
 
-def is_about(constraints: Mapping[str, Any]) -> bool:
-    """Return whether a policy may match something that trainc writes, or that the cluster makes of it."""
+def is_about(constraints: Mapping[str, Any], kinds: Sequence[tuple[str, str]] = OURS) -> bool:
+    """Return whether a policy may match one of these kinds."""
     return any(
         _has(rule["operations"], "CREATE") and _has(rule["apiGroups"], group) and _has_resource(rule, resource)
         for rule in constraints["resourceRules"]
-        for group, resource in _OURS
+        for group, resource in kinds
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Path
+from trainc.kube.documents import Json
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -17,7 +18,7 @@ _LEVELS = ("privileged", "baseline", "restricted")
 _VERSION = pattern(r"v1\.(0|[1-9][0-9]{0,2})")
 _NEWEST = 37
 
-Pod: TypeAlias = Mapping[str, Any]
+Pod: TypeAlias = Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +110,28 @@ def _check(name: str, level: str, *, since: int = 0, overrides: str = "") -> Cal
 
 
 @dataclass(frozen=True, slots=True)
-class _Container:
+class _Part:
+    """A container, or the pod itself, which has no name."""
+
     name: str
     path: Path
-    data: Mapping[str, Any]
+    data: Json
 
     @property
-    def security(self) -> Mapping[str, Any]:
+    def security(self) -> Json:
         return self.data.get("securityContext") or {}
 
 
-def _containers(pod: Pod) -> list[_Container]:
+def _pod(pod: Pod) -> _Part:
+    return _Part("", ("spec",), pod["spec"])
+
+
+def _containers(pod: Pod) -> list[_Part]:
     return [
-        _Container(one.get("name", ""), ("spec", kind, i), one)
+        _Part(one.get("name", ""), ("spec", kind, i), one)
         for kind in ("initContainers", "containers")
         for i, one in enumerate(pod["spec"].get(kind) or ())
     ]
-
-
-def _security(pod: Pod) -> Mapping[str, Any]:
-    return pod["spec"].get("securityContext") or {}
 
 
 def _quoted(words: Iterable[str]) -> str:
@@ -139,21 +142,25 @@ def _plural(word: str, words: Sequence[Any]) -> str:
     return word if len(words) == 1 else f"{word}s"
 
 
-def _named(bad: Sequence[_Container]) -> str:
-    return f"{_plural('container', bad)} {_quoted(one.name for one in bad)}"
+def _uses(words: Sequence[Any]) -> str:
+    return "uses" if len(words) == 1 else "use"
 
 
-def _setters(pod_is_bad: bool, bad: Sequence[_Container]) -> str:
-    return " and ".join([*(["pod"] if pod_is_bad else []), *([_named(bad)] if bad else [])])
+def _named(parts: Sequence[_Part]) -> str:
+    """`pod and containers "a", "b"`."""
+    containers = [part.name for part in parts if part.path != ("spec",)]
+    named = [f"{_plural('container', containers)} {_quoted(containers)}"] if containers else []
+    return " and ".join([*(["pod"] if len(containers) < len(parts) else []), *named])
 
 
-def _at(bad: Sequence[_Container], *steps: str | int) -> Path:
-    """The field of the first bad container, or of the pod if there is none."""
-    return (*bad[0].path, "securityContext", *steps) if bad else ("spec", "securityContext", *steps)
+def _violation(reason: str, bad: Sequence[_Part], text: str, hint: str, *field: str) -> Violation | None:
+    """What is wrong with some parts of a pod, shown at a field of the first one; None if nothing is."""
+    return Violation(reason, f"{_named(bad)} {text}", (*bad[0].path, *field), hint) if bad else None
 
 
-def _is_windows(pod: Pod) -> bool:
-    return bool((pod["spec"].get("os") or {}).get("name") == "windows")
+def _is_windows(pod: Pod, minor: int) -> bool:
+    """Return whether a pod is one of Windows, which cannot set what only Linux has."""
+    return minor >= 25 and (pod["spec"].get("os") or {}).get("name") == "windows"
 
 
 def _is_relaxed(pod: Pod, minor: int) -> bool:
@@ -161,6 +168,7 @@ def _is_relaxed(pod: Pod, minor: int) -> bool:
     return minor >= 35 and pod["spec"].get("hostUsers") is False
 
 
+_SECURITY = "securityContext"
 _DEFAULT_CAPABILITIES = frozenset(
     [
         "AUDIT_WRITE",
@@ -178,22 +186,6 @@ _DEFAULT_CAPABILITIES = frozenset(
         "SYS_CHROOT",
     ]
 )
-_SAFE_SYSCTLS: Mapping[str, int] = {
-    **dict.fromkeys(
-        (
-            "kernel.shm_rmid_forced",
-            "net.ipv4.ip_local_port_range",
-            "net.ipv4.tcp_syncookies",
-            "net.ipv4.ping_group_range",
-            "net.ipv4.ip_unprivileged_port_start",
-        ),
-        0,
-    ),
-    "net.ipv4.ip_local_reserved_ports": 27,
-    **{f"net.ipv4.tcp_{word}": 29 for word in ("keepalive_time", "fin_timeout", "keepalive_intvl", "keepalive_probes")},
-    **{f"net.ipv4.tcp_{word}": 32 for word in ("rmem", "wmem")},
-    **{f"net.ipv4.tcp_{word}": 37 for word in ("slow_start_after_idle", "notsent_lowat")},
-}
 _OPEN_VOLUMES = frozenset(
     [
         "configMap",
@@ -207,47 +199,81 @@ _OPEN_VOLUMES = frozenset(
         "secret",
     ]
 )
-_ANNOTATION = "seccomp.security.alpha.kubernetes.io/pod"
+# The minors since which sysctls are safe.
+_SAFE_SYSCTLS: Mapping[str, int] = {
+    name: minor
+    for minor, names in {
+        0: """kernel.shm_rmid_forced net.ipv4.ip_local_port_range net.ipv4.tcp_syncookies net.ipv4.ping_group_range
+        net.ipv4.ip_unprivileged_port_start""",
+        27: "net.ipv4.ip_local_reserved_ports",
+        29: """net.ipv4.tcp_keepalive_time net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl
+        net.ipv4.tcp_keepalive_probes""",
+        32: "net.ipv4.tcp_rmem net.ipv4.tcp_wmem",
+        37: "net.ipv4.tcp_slow_start_after_idle net.ipv4.tcp_notsent_lowat",
+    }.items()
+    for name in names.split()
+}
+_SECCOMP = "seccomp.security.alpha.kubernetes.io"
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+
+
+def _profile(part: _Part, kind: str) -> str | None:
+    """The type of a part's profile, if it is one that the baseline does not take."""
+    profile = part.security.get(kind)
+    if profile is None or profile.get("type") in ("RuntimeDefault", "Localhost"):
+        return None
+    return str(profile.get("type", ""))
 
 
 @_check("appArmorProfile", "baseline")
 def _app_armor(pod: Pod, _: int) -> Violation | None:
-    def is_bad(context: Mapping[str, Any]) -> bool:
-        profile = context.get("appArmorProfile")
-        return profile is not None and profile.get("type") not in ("RuntimeDefault", "Localhost")
-
-    bad = [one for one in _containers(pod) if is_bad(one.security)]
-    values = {str(one.security["appArmorProfile"].get("type", "")) for one in bad}
-    if is_bad(_security(pod)):
-        values.add(str(_security(pod)["appArmorProfile"].get("type", "")))
+    bad = [part for part in (_pod(pod), *_containers(pod)) if _profile(part, "appArmorProfile") is not None]
     annotations = sorted(
         f'{key}="{value}"'
         for key, value in (pod["metadata"].get("annotations") or {}).items()
         if key.startswith(_APP_ARMOR) and value not in ("", "runtime/default") and not value.startswith("localhost/")
     )
-    setters = _setters(is_bad(_security(pod)), bad)
-    if annotations:
-        setters = " and ".join(filter(None, [setters, _plural("annotation", annotations)]))
-    if not setters:
+    wrong = [*sorted({str(_profile(part, "appArmorProfile")) for part in bad}), *annotations]
+    if not wrong:
         return None
-    wrong = [*sorted(values), *annotations]
+    setters = " and ".join(filter(None, [_named(bad), _plural("annotation", annotations) if annotations else ""]))
+    path: Path = (*bad[0].path, _SECURITY, "appArmorProfile") if bad else ("metadata", "annotations")
     detail = f"{setters} must not set AppArmor profile type to {_quoted(wrong)}"
-    reason = _plural("forbidden AppArmor profile", wrong)
-    path = ("metadata", "annotations") if not values else _at(bad, "appArmorProfile")
-    return Violation(reason, detail, path, "write `appArmorProfile: {type: RuntimeDefault}`, or remove it")
+    hint = "write `appArmorProfile: {type: RuntimeDefault}`, or remove it"
+    return Violation(_plural("forbidden AppArmor profile", wrong), detail, path, hint)
+
+
+def _added(part: _Part) -> set[str]:
+    return set((part.security.get("capabilities") or {}).get("add") or ())
 
 
 @_check("capabilities_baseline", "baseline")
 def _capabilities(pod: Pod, _: int) -> Violation | None:
-    added = [(one, set((one.security.get("capabilities") or {}).get("add") or ()) - _DEFAULT_CAPABILITIES) for one in _containers(pod)]  # fmt: skip
-    bad = [one for one, forbidden in added if forbidden]
-    if not bad:
+    bad = [part for part in _containers(pod) if _added(part) - _DEFAULT_CAPABILITIES]
+    forbidden = sorted({word for part in bad for word in _added(part)} - _DEFAULT_CAPABILITIES)
+    text = f"must not include {_quoted(forbidden)} in securityContext.capabilities.add"
+    hint = f"remove {', '.join(forbidden)} from `capabilities.add`"
+    return _violation("non-default capabilities", bad, text, hint, _SECURITY, "capabilities", "add")
+
+
+@_check("capabilities_restricted", "restricted", since=22, overrides="capabilities_baseline")
+def _few_capabilities(pod: Pod, minor: int) -> Violation | None:
+    if _is_windows(pod, minor):
         return None
-    forbidden = sorted({word for _, words in added for word in words})
-    detail = f"{_named(bad)} must not include {_quoted(forbidden)} in securityContext.capabilities.add"
-    hint = f"remove {', '.join(forbidden)} from `capabilities.add`; of devices, the device plugin gives what they need"
-    return Violation("non-default capabilities", detail, _at(bad, "capabilities", "add"), hint)
+    kept = [
+        part for part in _containers(pod) if "ALL" not in ((part.security.get("capabilities") or {}).get("drop") or ())
+    ]
+    adding = [part for part in _containers(pod) if _added(part) - {"NET_BIND_SERVICE"}]
+    forbidden = sorted({word for part in adding for word in _added(part)} - {"NET_BIND_SERVICE"})
+    details = [f'{_named(kept)} must set securityContext.capabilities.drop=["ALL"]'] if kept else []
+    if adding:
+        details.append(f"{_named(adding)} must not include {_quoted(forbidden)} in securityContext.capabilities.add")
+    if not details:
+        return None
+    drop = "write in the container: `securityContext: {capabilities: {drop: [ALL]}}`"
+    hint = drop if kept else f"remove {', '.join(forbidden)}"
+    path = (*(kept or adding)[0].path, _SECURITY, "capabilities")
+    return Violation("unrestricted capabilities", "; ".join(details), path, hint)
 
 
 @_check("hostNamespaces", "baseline")
@@ -270,47 +296,52 @@ def _host_paths(pod: Pod, _: int) -> Violation | None:
     return Violation("hostPath volumes", detail, ("spec", "volumes", volumes[0][0], "hostPath"), hint)
 
 
-@_check("hostPorts", "baseline")
-def _host_ports(pod: Pod, _: int) -> Violation | None:
-    bad = [one for one in _containers(pod) if any(port.get("hostPort") for port in one.data.get("ports") or ())]
+@_check("restrictedVolumes", "restricted", overrides="hostPathVolumes")
+def _volumes(pod: Pod, _: int) -> Violation | None:
+    volumes = list(enumerate(pod["spec"].get("volumes") or ()))
+    bad = [(i, one) for i, one in volumes if not any(one.get(kind) is not None for kind in _OPEN_VOLUMES)]
     if not bad:
         return None
-    ports = sorted({str(port["hostPort"]) for one in bad for port in one.data["ports"] if port.get("hostPort")})
-    detail = f"{_named(bad)} {'uses' if len(bad) == 1 else 'use'} {_plural('hostPort', ports)} {', '.join(ports)}"
-    return Violation("hostPort", detail, (*bad[0].path, "ports"), "remove `hostPort`; pods reach each other without it")
+    names = [one.get("name", "") for _, one in bad]
+    kinds = sorted({next((kind for kind in one if kind != "name"), "unknown") for _, one in bad})
+    detail = f"{_plural('volume', names)} {_quoted(names)} {_uses(names)} {_plural('restricted volume type', kinds)} {_quoted(kinds)}"
+    hint = "use a persistentVolumeClaim, emptyDir, configMap, secret, projected, csi or image volume"
+    return Violation("restricted volume types", detail, ("spec", "volumes", bad[0][0]), hint)
+
+
+@_check("hostPorts", "baseline")
+def _host_ports(pod: Pod, _: int) -> Violation | None:
+    ports = {part.name: [port["hostPort"] for port in part.data.get("ports") or () if port.get("hostPort")] for part in _containers(pod)}  # fmt: skip
+    bad = [part for part in _containers(pod) if ports[part.name]]
+    numbers = sorted({str(number) for some in ports.values() for number in some})
+    text = f"{_uses(bad)} {_plural('hostPort', numbers)} {', '.join(numbers)}"
+    return _violation("hostPort", bad, text, "remove `hostPort`; pods reach each other without it", "ports")
 
 
 @_check("hostProbesAndHostLifecycle", "baseline", since=34)
 def _host_probes(pod: Pod, _: int) -> Violation | None:
-    def hosts(container: _Container) -> Iterator[str]:
-        lifecycle = container.data.get("lifecycle") or {}
-        handlers = [container.data.get(kind) for kind in ("livenessProbe", "readinessProbe", "startupProbe")]
-        for handler in [*handlers, lifecycle.get("postStart"), lifecycle.get("preStop")]:
-            for kind in ("httpGet", "tcpSocket"):
-                host = ((handler or {}).get(kind) or {}).get("host")
-                if host:
-                    yield str(host)
+    hosts = {part.name: set(_probed_hosts(part.data)) for part in _containers(pod)}
+    bad = sorted((part for part in _containers(pod) if hosts[part.name]), key=lambda part: part.name)
+    found = sorted({host for some in hosts.values() for host in some})
+    text = f"{_uses(bad)} {_plural('probe or lifecycle host', found)} {_quoted(found)}"
+    return _violation("probe or lifecycle host", bad, text, "remove `host` from the probe; it is the pod itself")
 
-    found = {one.name: sorted(hosts(one)) for one in _containers(pod)}
-    bad = sorted(name for name, words in found.items() if words)
-    if not bad:
-        return None
-    forbidden = sorted({word for words in found.values() for word in words})
-    uses = "uses" if len(bad) == 1 else "use"
-    detail = f"{_plural('container', bad)} {_quoted(bad)} {uses} {_plural('probe or lifecycle host', forbidden)} {_quoted(forbidden)}"
-    first = next(one for one in _containers(pod) if one.name in bad)
-    return Violation(
-        "probe or lifecycle host", detail, first.path, "remove `host` from the probe; it is the pod itself"
-    )
+
+def _probed_hosts(container: Json) -> Iterator[str]:
+    lifecycle = container.get("lifecycle") or {}
+    probes = [container.get(kind) for kind in ("livenessProbe", "readinessProbe", "startupProbe")]
+    for handler in [*probes, lifecycle.get("postStart"), lifecycle.get("preStop")]:
+        for kind in ("httpGet", "tcpSocket"):
+            host = ((handler or {}).get(kind) or {}).get("host")
+            if host:
+                yield str(host)
 
 
 @_check("privileged", "baseline")
 def _privileged(pod: Pod, _: int) -> Violation | None:
-    bad = [one for one in _containers(pod) if one.security.get("privileged")]
-    if not bad:
-        return None
-    detail = f"{_named(bad)} must not set securityContext.privileged=true"
-    return Violation("privileged", detail, _at(bad, "privileged"), "remove `privileged: true`")
+    bad = [part for part in _containers(pod) if part.security.get("privileged")]
+    text = "must not set securityContext.privileged=true"
+    return _violation("privileged", bad, text, "remove `privileged: true`", _SECURITY, "privileged")
 
 
 @_check("procMount", "baseline")
@@ -320,79 +351,43 @@ def _proc_mount(pod: Pod, minor: int) -> Violation | None:
 
 @_check("procMount_restricted", "restricted", since=35, overrides="procMount")
 def _any_proc_mount(pod: Pod, _: int) -> Violation | None:
-    bad = [one for one in _containers(pod) if one.security.get("procMount", "Default") != "Default"]
-    if not bad:
-        return None
-    values = sorted({str(one.security["procMount"]) for one in bad})
-    detail = f"{_named(bad)} must not set securityContext.procMount to {_quoted(values)}"
-    return Violation("procMount", detail, _at(bad, "procMount"), "remove `procMount`")
+    bad = [part for part in _containers(pod) if part.security.get("procMount", "Default") != "Default"]
+    text = f"must not set securityContext.procMount to {_quoted(sorted({str(part.security['procMount']) for part in bad}))}"
+    return _violation("procMount", bad, text, "remove `procMount`", _SECURITY, "procMount")
 
 
 @_check("seLinuxOptions", "baseline")
 def _se_linux(pod: Pod, minor: int) -> Violation | None:
-    allowed = {
-        "",
-        "container_t",
-        "container_init_t",
-        "container_kvm_t",
-        *(["container_engine_t"] if minor >= 31 else []),
-    }
-
-    def wrong(context: Mapping[str, Any]) -> list[str]:
-        options = context.get("seLinuxOptions") or {}
-        kind = options.get("type") or ""
-        return [
-            *([f"type {kind}"] if kind not in allowed else []),
-            *(word for word in ("user", "role") if options.get(word)),
-        ]
-
-    found = [(one, wrong(one.security)) for one in _containers(pod)]
-    bad = [one for one, words in found if words]
-    words = {word for _, some in found for word in some} | set(wrong(_security(pod)))
-    if not words:
-        return None
-    kinds = sorted(word.removeprefix("type ") for word in words if word.startswith("type "))
+    types = {"", "container_t", "container_init_t", "container_kvm_t", *(["container_engine_t"] if minor >= 31 else [])}
+    parts = [(part, part.security.get("seLinuxOptions") or {}) for part in (_pod(pod), *_containers(pod))]
+    kinds = sorted({one.get("type") or "" for _, one in parts} - types)
     data = [f"{_plural('type', kinds)} {_quoted(kinds)}"] if kinds else []
-    data += [f"{word} may not be set" for word in ("user", "role") if word in words]
-    detail = (
-        f"{_setters(bool(wrong(_security(pod))), bad)} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
+    data += [f"{word} may not be set" for word in ("user", "role") if any(one.get(word) for _, one in parts)]
+    bad = [part for part, one in parts if (one.get("type") or "") not in types or one.get("user") or one.get("role")]
+    text = f"set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
+    return _violation(
+        "seLinuxOptions", bad, text, "remove `user`, `role` and the custom `type`", _SECURITY, "seLinuxOptions"
     )
-    return Violation(
-        "seLinuxOptions", detail, _at(bad, "seLinuxOptions"), "remove `user`, `role` and the custom `type`"
-    )
-
-
-def _bad_seccomp(context: Mapping[str, Any]) -> str | None:
-    profile = context.get("seccompProfile")
-    if profile is None or profile.get("type") in ("RuntimeDefault", "Localhost"):
-        return None
-    return str(profile.get("type", ""))
 
 
 @_check("seccompProfile_baseline", "baseline")
 def _seccomp(pod: Pod, minor: int) -> Violation | None:
     if minor < 19:
         return _seccomp_annotations(pod)
-    bad = [one for one in _containers(pod) if _bad_seccomp(one.security) is not None]
-    of_pod = _bad_seccomp(_security(pod))
-    if not bad and of_pod is None:
-        return None
-    values = {str(_bad_seccomp(one.security)) for one in bad} | ({of_pod} if of_pod is not None else set())
-    detail = f"{_setters(of_pod is not None, bad)} must not set securityContext.seccompProfile.type to {_quoted(sorted(values))}"
-    path = _at(bad if of_pod is None else (), "seccompProfile", "type")
-    return Violation("seccompProfile", detail, path, "write `seccompProfile: {type: RuntimeDefault}`")
+    bad = [part for part in (_pod(pod), *_containers(pod)) if _profile(part, "seccompProfile") is not None]
+    values = sorted({str(_profile(part, "seccompProfile")) for part in bad})
+    text = f"must not set securityContext.seccompProfile.type to {_quoted(values)}"
+    hint = "write `seccompProfile: {type: RuntimeDefault}`"
+    return _violation("seccompProfile", bad, text, hint, _SECURITY, "seccompProfile", "type")
 
 
 def _seccomp_annotations(pod: Pod) -> Violation | None:
     annotations = pod["metadata"].get("annotations") or {}
-    keys = [_ANNOTATION, *(f"container.seccomp.security.alpha.kubernetes.io/{one.name}" for one in _containers(pod))]
-    bad = sorted(
-        f'{key}="{annotations[key]}"'
-        for key in keys
-        if key in annotations
-        and annotations[key] not in ("runtime/default", "docker/default")
-        and not annotations[key].startswith("localhost/")
-    )
+    keys = [f"{_SECCOMP}/pod", *(f"container.{_SECCOMP}/{part.name}" for part in _containers(pod))]
+    wrong = {
+        key: annotations[key] for key in keys if annotations.get(key) not in (None, "runtime/default", "docker/default")
+    }
+    bad = sorted(f'{key}="{value}"' for key, value in wrong.items() if not value.startswith("localhost/"))
     if not bad:
         return None
     detail = f"forbidden {_plural('annotation', bad)} {', '.join(bad)}"
@@ -401,119 +396,62 @@ def _seccomp_annotations(pod: Pod) -> Violation | None:
 
 @_check("seccompProfile_restricted", "restricted", since=19, overrides="seccompProfile_baseline")
 def _some_seccomp(pod: Pod, minor: int) -> Violation | None:
-    if minor >= 25 and _is_windows(pod):
+    if _is_windows(pod, minor):
         return None
     explicit = _seccomp(pod, 19)
-    if explicit is not None:
+    if explicit is not None or _pod(pod).security.get("seccompProfile") is not None:
         return explicit
-    if _security(pod).get("seccompProfile") is not None:
-        return None
-    bad = [one for one in _containers(pod) if one.security.get("seccompProfile") is None]
-    if not bad:
-        return None
+    bad = [part for part in _containers(pod) if part.security.get("seccompProfile") is None]
     detail = f'pod or {_named(bad)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
     hint = "write in the pod's spec: `securityContext: {seccompProfile: {type: RuntimeDefault}}`"
-    return Violation("seccompProfile", detail, ("spec", "securityContext"), hint)
+    return Violation("seccompProfile", detail, ("spec", _SECURITY), hint) if bad else None
 
 
 @_check("sysctls", "baseline")
 def _sysctls(pod: Pod, minor: int) -> Violation | None:
-    sysctls = [one.get("name", "") for one in _security(pod).get("sysctls") or ()]
-    bad = [name for name in sysctls if _SAFE_SYSCTLS.get(name, 99) > minor]
-    if not bad:
-        return None
-    return Violation(
-        "forbidden sysctls", ", ".join(bad), ("spec", "securityContext", "sysctls"), "remove these sysctls"
-    )
+    sysctls = [one.get("name", "") for one in _pod(pod).security.get("sysctls") or ()]
+    bad = [name for name in sysctls if _SAFE_SYSCTLS.get(name, minor + 1) > minor]
+    hint = f"remove {', '.join(bad)} from `sysctls`"
+    return Violation("forbidden sysctls", ", ".join(bad), ("spec", _SECURITY, "sysctls"), hint) if bad else None
 
 
 @_check("windowsHostProcess", "baseline")
 def _host_process(pod: Pod, _: int) -> Violation | None:
-    def is_bad(context: Mapping[str, Any]) -> bool:
-        return bool((context.get("windowsOptions") or {}).get("hostProcess"))
-
-    bad = [one for one in _containers(pod) if is_bad(one.security)]
-    setters = _setters(is_bad(_security(pod)), bad)
-    if not setters:
-        return None
-    detail = f"{setters} must not set securityContext.windowsOptions.hostProcess=true"
-    return Violation("hostProcess", detail, _at(bad, "windowsOptions"), "remove `hostProcess`")
+    parts = (_pod(pod), *_containers(pod))
+    bad = [part for part in parts if (part.security.get("windowsOptions") or {}).get("hostProcess")]
+    text = "must not set securityContext.windowsOptions.hostProcess=true"
+    return _violation("hostProcess", bad, text, "remove `hostProcess`", _SECURITY, "windowsOptions")
 
 
 @_check("allowPrivilegeEscalation", "restricted", since=8)
 def _escalation(pod: Pod, minor: int) -> Violation | None:
-    bad = [one for one in _containers(pod) if one.security.get("allowPrivilegeEscalation") is not False]
-    if not bad or (minor >= 25 and _is_windows(pod)):
-        return None
-    detail = f"{_named(bad)} must set securityContext.allowPrivilegeEscalation=false"
+    bad = [part for part in _containers(pod) if part.security.get("allowPrivilegeEscalation") is not False]
+    text = "must set securityContext.allowPrivilegeEscalation=false"
     hint = "write in the container: `securityContext: {allowPrivilegeEscalation: false}`"
-    return Violation("allowPrivilegeEscalation != false", detail, _at(bad, "allowPrivilegeEscalation"), hint)
-
-
-@_check("capabilities_restricted", "restricted", since=22, overrides="capabilities_baseline")
-def _few_capabilities(pod: Pod, minor: int) -> Violation | None:
-    if minor >= 25 and _is_windows(pod):
-        return None
-    each = [(one, one.security.get("capabilities") or {}) for one in _containers(pod)]
-    kept = [one for one, capabilities in each if "ALL" not in (capabilities.get("drop") or ())]
-    added = {one.name: set(capabilities.get("add") or ()) - {"NET_BIND_SERVICE"} for one, capabilities in each}
-    adding = [one for one, _ in each if added[one.name]]
-    forbidden = sorted({word for words in added.values() for word in words})
-    details = [f'{_named(kept)} must set securityContext.capabilities.drop=["ALL"]'] if kept else []
-    if adding:
-        details.append(f"{_named(adding)} must not include {_quoted(forbidden)} in securityContext.capabilities.add")
-    if not details:
-        return None
-    hint = (
-        "write in the container: `securityContext: {capabilities: {drop: [ALL]}}`"
-        if kept
-        else f"remove {', '.join(forbidden)}"
-    )
-    return Violation("unrestricted capabilities", "; ".join(details), _at(kept or adding, "capabilities"), hint)
-
-
-@_check("restrictedVolumes", "restricted", overrides="hostPathVolumes")
-def _volumes(pod: Pod, _: int) -> Violation | None:
-    volumes = list(enumerate(pod["spec"].get("volumes") or ()))
-    bad = [(i, one) for i, one in volumes if not any(one.get(kind) is not None for kind in _OPEN_VOLUMES)]
-    if not bad:
-        return None
-    names = [one.get("name", "") for _, one in bad]
-    kinds = sorted({next((kind for kind in one if kind != "name"), "unknown") for _, one in bad})
-    uses = "uses" if len(names) == 1 else "use"
-    detail = f"{_plural('volume', names)} {_quoted(names)} {uses} {_plural('restricted volume type', kinds)} {_quoted(kinds)}"
-    hint = "use a persistentVolumeClaim, emptyDir, configMap, secret, projected, csi or image volume"
-    return Violation("restricted volume types", detail, ("spec", "volumes", bad[0][0]), hint)
+    bad = [] if _is_windows(pod, minor) else bad
+    return _violation("allowPrivilegeEscalation != false", bad, text, hint, _SECURITY, "allowPrivilegeEscalation")
 
 
 @_check("runAsNonRoot", "restricted")
 def _non_root(pod: Pod, minor: int) -> Violation | None:
     if _is_relaxed(pod, minor):
         return None
-    reason, of_pod = "runAsNonRoot != true", _security(pod).get("runAsNonRoot")
-    explicit = [one for one in _containers(pod) if one.security.get("runAsNonRoot") is False]
-    if explicit or of_pod is False:
-        detail = f"{_setters(of_pod is False, explicit)} must not set securityContext.runAsNonRoot=false"
-        return Violation(
-            reason, detail, _at(explicit if of_pod is not False else (), "runAsNonRoot"), "write `runAsNonRoot: true`"
-        )
-    bad = [one for one in _containers(pod) if one.security.get("runAsNonRoot") is None]
-    if of_pod or not bad:
+    reason, parts = "runAsNonRoot != true", (_pod(pod), *_containers(pod))
+    explicit = [part for part in parts if part.security.get("runAsNonRoot") is False]
+    if explicit:
+        text = "must not set securityContext.runAsNonRoot=false"
+        return _violation(reason, explicit, text, "write `runAsNonRoot: true`", _SECURITY, "runAsNonRoot")
+    bad = [part for part in _containers(pod) if part.security.get("runAsNonRoot") is None]
+    if not bad or _pod(pod).security.get("runAsNonRoot"):
         return None
-    detail = f"pod or {_named(bad)} must set securityContext.runAsNonRoot=true"
     hint = "write in the pod's spec: `securityContext: {runAsNonRoot: true}`, with an image whose user is not root"
-    return Violation(reason, detail, ("spec", "securityContext"), hint)
+    detail = f"pod or {_named(bad)} must set securityContext.runAsNonRoot=true"
+    return Violation(reason, detail, ("spec", _SECURITY), hint)
 
 
 @_check("runAsUser", "restricted", since=23)
 def _user(pod: Pod, minor: int) -> Violation | None:
-    if _is_relaxed(pod, minor):
-        return None
-    bad = [one for one in _containers(pod) if one.security.get("runAsUser") == 0]
-    of_pod = _security(pod).get("runAsUser") == 0
-    if not bad and not of_pod:
-        return None
-    detail = f"{_setters(of_pod, bad)} must not set runAsUser=0"
-    return Violation(
-        "runAsUser=0", detail, _at(() if of_pod else bad, "runAsUser"), "write another user, such as `runAsUser: 1000`"
-    )
+    bad = [part for part in (_pod(pod), *_containers(pod)) if part.security.get("runAsUser") == 0]
+    bad = [] if _is_relaxed(pod, minor) else bad
+    hint = "write another user, such as `runAsUser: 1000`"
+    return _violation("runAsUser=0", bad, "must not set runAsUser=0", hint, _SECURITY, "runAsUser")

@@ -29,7 +29,7 @@ from trainc.cli.command import (
 )
 from trainc.cli.compiling import kept_in
 from trainc.cli.reporting import Files, Paint, counted_noun, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.explain.select_job import OneJob, compile_every, explain_job
 from trainc.features.graph.formats import graph_text
@@ -39,6 +39,7 @@ from trainc.findings import CompileError, Diagnostic
 from trainc.findings.text import escape_xml
 from trainc.options import Options
 from trainc.plugins.registry import enabled
+from trainc.project.environments import merge_diagnostics
 from trainc.reading.document import Document
 from trainc.startup.records import replace
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.features.sweeps.grid import MOST_TRIALS, Assignment, read_assignments, value_text, variable_name
+from trainc.features.sweeps.grid import GRID, MOST_TRIALS, Assignment, read_assignments, value_text, variable_name
 from trainc.findings import CompileError, Diagnostic, Finding, Path, format_path
 from trainc.findings.text import did_you_mean
 from trainc.kube.documents import Json, Manifest, mapping
@@ -51,19 +51,27 @@ def sweep(
 
     Raises CompileError with all problems of the sweep. The jobs themselves are not validated.
     """
-    data = {"parameters": parameters, "exclude": list(exclude), "include": list(include)}
-    problems: list[Diagnostic] = []
-
-    def report(path: Path, message: str, hint: str) -> None:
-        problems.append(Diagnostic("InvalidSweep", "error", message, hint, "sweep", format_path(path)))
-
-    found, _ = read_assignments(data, report)
-    if not problems and len(found) > MOST_TRIALS:
+    data = {
+        "parameters": {str(name): _plain(values) for name, values in parameters.items()},
+        "exclude": [dict(row) for row in exclude],
+        "include": [dict(row) for row in include],
+    }
+    _, findings = GRID.check(data)
+    found, more = ([], findings) if findings else read_assignments(data)
+    problems = [_placed(finding, "sweep") for finding in more if finding.severity == "error"]
+    if len(found) > MOST_TRIALS:
         problems.append(_placed(too_many_trials(len(found), MOST_TRIALS), "sweep"))
     problems += [_placed(finding, "base") for finding in check_base(base, found, name)]
     if problems:
         raise CompileError(problems)
     return [trial.job for trial in make_trials(base, found, name)]
+
+
+def _plain(values: Any) -> Any:
+    """Return a sequence of another type as a list, and a mapping as a dict."""
+    if isinstance(values, Mapping):
+        return dict(values)
+    return list(values) if isinstance(values, Sequence) and not isinstance(values, str) else values
 
 
 def _placed(finding: Finding, label: str) -> Diagnostic:

@@ -21,7 +21,7 @@ class Launcher:
     - `programs`, `modules`: what starts it: programs, followed by one of `subcommands` if there are any, and modules
       with `python -m`, followed by their own subcommand if they need one ("accelerate.commands.accelerate_cli launch").
     - `options`: what each option of its parser takes, if it refuses all others: nothing (""), one of several words
-      ("no fp16 bf16"), or a kind: "text", "integer", "number", "port", "processes", "nodes" or "backend". `abbreviates`
+      ("no fp16 bf16"), or a kind: "text", "integer", "count", "number", "port", "processes", "nodes" or "backend". `abbreviates`
       means that it accepts the beginning of an option, and `dashes` that it reads `-` in names as `_`.
     - `flags`, `pairs`: options with no value and with two values. Option names have no leading dashes and use `-` for
       `_`.

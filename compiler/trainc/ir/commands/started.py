@@ -5,7 +5,6 @@ What a script sets before a command is put into its words, as far as it is known
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -50,6 +49,8 @@ class Variables(Mapping[str, str | None]):
     def __getitem__(self, name: str) -> str | None:
         if name in self._own:
             return self._own[name]
+        from bisect import bisect_right
+
         changes = self._history.get(name, ())
         before = bisect_right(changes, self._at, key=lambda change: change[0])
         if not before:
@@ -139,7 +140,8 @@ def read_command(words: tuple[str, ...], programs: Programs) -> CommandLine:
     if script is None:
         return CommandLine(words, (_start_alone(_before_arguments(words), programs),) if words else ())
     # Only import the shell parser for scripts.
-    from trainc.ir.commands.shell import UnreadableScriptError, read_script
+    from trainc.ir.commands.shell import read_script
+    from trainc.ir.commands.shell_words import UnreadableScriptError
 
     at = words.index(script)
     try:
@@ -284,7 +286,8 @@ class _Script:
         script = shell_script(start.words)
         if script is None:
             return
-        from trainc.ir.commands.shell import plain, read_script
+        from trainc.ir.commands.shell import read_script
+        from trainc.ir.commands.shell_words import plain
 
         arguments = start.words[start.words.index(script) + 1 :]
         inner = _Script(len(script), arguments, self.programs, self.depth + 1)

@@ -31,5 +31,8 @@ PLUGIN = Plugin(
     applies_to=applies_to,
     ports="jobset",
     explain="trainc.plugins.initializer.explain",
-    lints=(Lint("lowered", "trainc.plugins.initializer.lints", "initializer_not_ordered", in_runtime),),
+    lints=(
+        Lint("lowered", "trainc.plugins.initializer.lints", "initializer_not_ordered", in_runtime),
+        Lint("sized", "trainc.plugins.initializer.lints", "unusable_sources", in_runtime),
+    ),
 )

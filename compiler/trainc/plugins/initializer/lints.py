@@ -1,15 +1,24 @@
-"""A lint for initializers for which nothing waits: training starts before its data has been downloaded."""
+"""Lints for initializers: training that starts before its data is there, and sources at which they fail."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from trainc.findings import Finding
+from trainc.findings import Finding, Path
 from trainc.ir import info as gang
-from trainc.ir.entrypoints import JOBS
-from trainc.ir.info import Info
+from trainc.ir.entrypoints import JOBS, About, variable_path
+from trainc.ir.info import Container, Info, PodSet
 from trainc.ir.trainjob import TrainJob
+from trainc.kube import names
 from trainc.plugins.initializer import STEPS
+from trainc.startup.patterns import pattern
+
+_SOURCE = "STORAGE_URI"
+_URI = pattern(r"([A-Za-z][A-Za-z0-9+.-]*):(?://)?(.*)", 16)
+_HUB_PAGE = pattern(r"https?://(?:www\.)?huggingface\.co/(?:datasets/)?([\w.-]+/[\w.-]+).*", 16)
+# huggingface_hub utils/_validators.py (validate_repo_id).
+_REPOSITORY = pattern(r"(?:[\w.-]+/)?[\w.-]{1,96}")
+_CACHE_NEEDS = ("METADATA_LOC", "IAM_ROLE", "CACHE_IMAGE", "TRAIN_JOB_NAME")
 
 
 def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -28,3 +37,85 @@ def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
                 (*JOBS, index),
                 about="runtime",
             )
+
+
+def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield an error for each source at which an initializer of Trainer fails. Runs on sized jobs.
+
+    Source: kubeflow/trainer pkg/initializers (dataset and model) at each release's tag. Other images may do otherwise.
+    """
+    for pod_set in info.pod_sets:
+        container = pod_set.container(pod_set.ancestor or "") if pod_set.ancestor in STEPS else None
+        if container is None or not _is_upstream(container):
+            continue
+        known = {str(variable["name"]): variable.get("value") for variable in container.env}
+        source = known.get(_SOURCE)
+        if source:
+            for message, hint in _problems(source, known, container, info):
+                path, about = _place(job, info, pod_set, container)
+                yield Finding("UnusableStorageUri", "error", message, hint, path, about=about)
+
+
+def _is_upstream(container: Container) -> bool:
+    image = str(container.fields.get("image", ""))
+    return f"kubeflow/trainer/{container.name}" in image and not container.command
+
+
+def _place(job: TrainJob, info: Info, pod_set: PodSet, container: Container) -> tuple[Path, About]:
+    step = job.initializer(pod_set.ancestor or "")
+    if step is not None and step.storage_uri is not None:
+        return ("spec", "initializer", (pod_set.ancestor or "").partition("-")[0], "storageUri"), "trainjob"
+    return variable_path(job, info, pod_set, container.name, _SOURCE)
+
+
+def _problems(
+    source: str, known: Mapping[str, str | None], container: Container, info: Info
+) -> Iterator[tuple[str, str]]:
+    """Yield (message, hint) for what the initializer fails at."""
+    step = container.name
+    is_dataset = step == names.DATASET_INITIALIZER
+    schemes = info.release.dataset_schemes if is_dataset else info.release.model_schemes
+    found = _URI.fullmatch(source)
+    scheme, rest = (found[1].lower(), found[2]) if found else ("", source)
+    if scheme not in schemes:
+        message = (
+            f"the {step} does not know the scheme of {source!r}, and fails: it downloads from {', '.join(schemes)}"
+        )
+        page = _HUB_PAGE.fullmatch(source)
+        yield (
+            message,
+            f"write hf://{page[1]}"
+            if page
+            else "copy the files to a place of one of these kinds, such as s3://bucket/path",
+        )
+    elif scheme == "hf":
+        yield from _hub(rest, is_dataset=is_dataset)
+    elif scheme == "cache":
+        yield from _cache(source, rest, known, container)
+
+
+def _cache(source: str, rest: str, known: Mapping[str, str | None], container: Container) -> Iterator[tuple[str, str]]:
+    if "/" not in rest:
+        yield f"{source!r} has no table, and the dataset initializer expects one", "write cache://SCHEMA/TABLE"
+    from_pod = {str(variable["name"]) for variable in container.env if variable.get("valueFrom")}
+    missing = [name for name in _CACHE_NEEDS if not known.get(name) and name not in from_pod]
+    if missing and not container.fields.get("envFrom"):
+        message = f"the dataset initializer cannot serve {source!r} without {' and '.join(missing)}, and fails"
+        hint = f"set {' and '.join(missing)} in spec.initializer.dataset.env"
+        if "CACHE_IMAGE" in missing:
+            hint = "use a runtime that brings the cache up, as in runtimeRef: {name: torch-distributed-with-cache}"
+        yield message, hint
+
+
+def _hub(rest: str, *, is_dataset: bool) -> Iterator[tuple[str, str]]:
+    """Yield the problem of a repository's name. Of a dataset, only the first two parts are read."""
+    repository = rest.partition("?")[0].partition("#")[0]
+    owner, slash, name = repository.partition("/")
+    if is_dataset and owner == "datasets" and "/" in name:
+        yield f"hf://{rest} is read as the repository datasets/{name.partition('/')[0]}", f"write hf://{name}"
+    elif is_dataset and not (slash and name):
+        message = f"hf://{rest} has no owner, and the dataset initializer expects one"
+        yield message, f"write it like hf://OWNER/{owner or 'NAME'}"
+    elif not is_dataset and not _REPOSITORY.fullmatch(repository):
+        message = f"hf://{rest} is not the name of a repository: a branch, revision or file cannot be part of it"
+        yield message, f"write hf://{owner}/{name.partition('/')[0].partition('@')[0]}"

@@ -16,24 +16,24 @@ from trainc.plugins.initializer import STEPS
 from trainc.plugins.plugin import Passes
 from trainc.startup.records import replace
 
-# Catalog runtimes that have an initializer for a step.
-_WITH_STEP = {
-    names.DATASET_INITIALIZER: "torch-distributed-with-cache",
-    names.MODEL_INITIALIZER: "torchtune-llama3.2-1b",
-}
+# Catalog runtimes with initializers: the first serves a dataset from memory, the second shares what it downloads.
+_CACHING, _SHARING = "torch-distributed-with-cache", "torchtune-llama3.2-1b"
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield errors if a configured initializer has no job, no container or, since 2.3, no mount of the shared volume."""
     for step in STEPS:
-        if job.initializer(step) is not None:
+        configured = job.initializer(step)
+        if configured is not None:
             problem = _missing(info.pod_set(step), step, info)
             if problem:
+                name = _CACHING if (configured.storage_uri or "").lower().startswith("cache:") else _SHARING
                 yield Finding(
                     "InitializerNotInRuntime",
                     "error",
                     f"the TrainJob configures the {step}, but {problem}",
-                    f"use a runtime with this job, as in runtimeRef: {{name: {_WITH_STEP[step]}}}, or remove spec.initializer.{step.partition('-')[0]}",
+                    f"use a runtime with this job whose trainer sees what it provides, as in runtimeRef: {{name: {name}}}, "
+                    f"or remove spec.initializer.{step.partition('-')[0]}",
                     ("spec", "runtimeRef"),
                 )
 

@@ -17,7 +17,8 @@ _TORCHRUN = taking(
     processes="nproc-per-node",
     backend="rdzv-backend",
     port="master-port",
-    integer="max-restarts node-rank shutdown-timeout",
+    count="max-restarts",
+    integer="node-rank shutdown-timeout",
     number="monitor-interval",
     text="""
         rdzv-endpoint rdzv-id rdzv-conf event-log-handler role log-dir redirects r tee t local-ranks-filter
@@ -34,8 +35,9 @@ _ACCELERATE = taking(
         use-xpu ipex mps use-mps-device use-tp
     """,
     port="main-process-port",
+    count="max-restarts",
     integer="""
-        num-processes num-machines num-cpu-threads-per-process machine-rank max-restarts zero-stage
+        num-processes num-machines num-cpu-threads-per-process machine-rank zero-stage
         gradient-accumulation-steps fsdp-min-num-params megatron-lm-tp-degree megatron-lm-pp-degree
         megatron-lm-decoder-last-pipeline-num-layers megatron-lm-num-micro-batches
         megatron-lm-recompute-num-layers megatron-lm-expert-model-parallel-size megatron-lm-context-parallel-size

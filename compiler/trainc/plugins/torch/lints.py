@@ -1,8 +1,9 @@
-"""Lints for torchtune's arguments: dropped, given twice, or without effect on the recipe that runs."""
+"""Lints for torchtune: arguments that are dropped, given twice or without effect, and models of another recipe."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from trainc.findings import Finding
 from trainc.ir.entrypoints import Entrypoint
@@ -15,12 +16,20 @@ from trainc.startup.patterns import pattern
 _RECIPE = pattern(r"[a-z_]+_(?:distributed|single_device)")
 _LOW_RANK = ("model.lora_", "model.use_dora", "model.quantize_base")
 _DECIDES = "model.lora_attn_modules"
+_CONFIG = pattern(r"([a-z]+)[\w.]*/(\d+(?:\.\d+)?)B(?:_\w+)?")
+_SIZE = pattern(r"(?<![\d.])(\d+(?:\.\d+)?)b(?![a-z])")
+_LETTERS = pattern(r"[a-z]+")
+_FAMILIES = (
+    *("llama", "qwen", "mistral", "mixtral", "gemma", "phi", "falcon", "bloom", "deepseek", "smollm", "olmo"),
+    *("granite", "gpt", "bert", "pythia", "stablelm", "starcoder", "internlm", "baichuan", "glm", "nemotron", "kimi"),
+)
 
 
 def torchtune_words(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """Yield warnings about the arguments of a container that runs `tune run`. Runs on sized jobs."""
     if not entry.trains or tuple(entry.words[:2]) != TORCHTUNE:
         return
+    yield from _other_model(job, info, entry)
     built = calls_torchtune(job)
     before = tuple(map(str, (info.command or ()) if built else entry.command))
     args = tuple(map(str, entry.args))
@@ -84,3 +93,26 @@ def _without_effect(entry: Entrypoint, before: Sequence[str], args: Sequence[str
     elif built:
         hint = "set numNodes to 1, or remove the argument: LoRA works on one node only, and since Trainer 2.1"
     yield Finding("LoRAIgnored", "warning", message, hint=hint, path=path, about=about)
+
+
+def _other_model(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """Yield a warning for a model of Hugging Face that is not the one that the recipe is configured for.
+
+    Only its family and its number of parameters are compared, as far as the name has them.
+    """
+    source = job.model.storage_uri if job.model is not None else None
+    words = (*(info.command or entry.command), *entry.args)
+    config = next((str(after) for word, after in pairwise(words) if word == "--config"), "")
+    expected = _CONFIG.fullmatch(config)
+    if expected is None or not (source or "").lower().startswith("hf://"):
+        return
+    if any(str(word).startswith("model._component_=") for word in words):
+        return  # A model of one's own.
+    name = str(source).rpartition("/")[2].lower()
+    sizes = _SIZE.findall(name)
+    words_of_name = _LETTERS.findall(name)
+    families = [f for f in _FAMILIES if any(word.startswith(f) or word.endswith(f) for word in words_of_name)]
+    if (sizes and expected[2] not in sizes) or (families and expected[1] not in families):
+        message = f"{source} is downloaded, but the recipe's configuration {config} is for another model"
+        hint = f"use the runtime of this model, or a model for {config.partition('_full')[0].partition('_lora')[0]}"
+        yield Finding("ModelNotOfRecipe", "warning", message, hint, ("spec", "initializer", "model", "storageUri"))

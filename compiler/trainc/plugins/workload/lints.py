@@ -8,6 +8,7 @@ from trainc.findings import Finding, Path
 from trainc.ir import info as gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube import names
 from trainc.kube.documents import Json, value_at
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.workload import API_VERSION, PLUGIN
@@ -74,7 +75,7 @@ def _group(
         message = f"group {name!r} waits for {size} pods, but only {pods} of this JobSet belong to it"
         yield Finding("GangMinMemberTooLarge", "error", message, "compile again after changing the size", path)
     reference = value_at(group, ("spec", "workloadRef"))
-    if reference is None:
+    if reference is None or not names.is_of_trainjob(jobset):
         return
     workload = named.get(("Workload", reference.get("workloadName")))
     templates = value_at(workload, ("spec", "podGroupTemplates")) or ()

@@ -10,6 +10,7 @@ from trainc.project.dialects.dialect import Conversion, Dialect, DialectContext
 
 __all__ = [
     "DIALECTS",
+    "LEGACY_KINDS",
     "OME",
     "OME_API",
     "OME_GROUP",
@@ -40,10 +41,15 @@ V2ALPHA1 = Dialect("v2alpha1", V2ALPHA1_GROUP, (V2ALPHA1_API,), _TRAINJOB)
 # The name of the API for one day.
 ONE_DAY_V2ALPHA1 = Dialect("v2alpha1", TRAINER_GROUP, (f"{TRAINER_GROUP}/v2alpha1",), _TRAINJOB)
 DIALECTS = (OME, V2ALPHA1, ONE_DAY_V2ALPHA1)
-# Jobs of the Training Operator and the MPI Operator, Trainer's predecessors; only `trainc migrate` supports them.
 # How many letters a misspelt group may differ by: `trainer.kubefow.org`, `trainer.kubeflow.io`.
 _MISSPELT_BY = {TRAINER_GROUP: 4, V2ALPHA1_GROUP: 2}
-_LEGACY_KINDS = frozenset(("PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "MPIJob"))
+# Jobs of the Training Operator and the MPI Operator, Trainer's predecessors, and of the operators before these, with the
+# groups that they have had; only `trainc migrate` reads them.
+LEGACY_KINDS = {
+    **dict.fromkeys(("PyTorchJob", "TFJob", "JAXJob", "MPIJob", "MXJob"), (V2ALPHA1_GROUP,)),
+    "XGBoostJob": (V2ALPHA1_GROUP, "xgboostjob.kubeflow.org"),
+    "PaddleJob": (V2ALPHA1_GROUP, "batch.paddlepaddle.org"),
+}
 
 
 def dialect_of(document: Json) -> Dialect | None:
@@ -63,9 +69,8 @@ def claimed_by(document: Json) -> Dialect | None:
 def is_legacy(document: Json) -> bool:
     """Return whether a document is a job of Trainer's predecessors, in any API version."""
     kind = document.get("kind")
-    if not isinstance(kind, str) or kind not in _LEGACY_KINDS:
-        return False
-    return str(document.get("apiVersion")).partition("/")[0] == V2ALPHA1_GROUP
+    groups = LEGACY_KINDS.get(kind, ()) if isinstance(kind, str) else ()
+    return str(document.get("apiVersion")).partition("/")[0] in groups
 
 
 def is_trainer_document(document: Json) -> bool:

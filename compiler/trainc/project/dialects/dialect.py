@@ -143,7 +143,7 @@ _OTHER_IMPLEMENTATIONS = ("Intel", "MPICH")
 
 
 def _is_known(release: str) -> bool:
-    from trainc.schema.unknown_fields import known_in
+    from trainc.schema.field_homes import known_in
 
     return known_in("TrainingRuntime", _VOLCANO, release)
 
@@ -351,7 +351,7 @@ def _check_in_its_release(
 
 
 def _notice(removed: RemovedField, release: str) -> Finding:
-    from trainc.schema.unknown_fields import release_hint
+    from trainc.schema.field_homes import release_hint
 
     field = str(removed.path[-1])
     has = removed.releases.last

@@ -11,6 +11,7 @@ from typing import Any
 from trainc.findings import Finding, Path
 from trainc.kube import names
 from trainc.kube.documents import Json
+from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.dialects import V2ALPHA1_API, V2ALPHA1_GROUP
 from trainc.project.dialects.dialect import Conversion, DialectContext, Move
 from trainc.project.dialects.shape import (
@@ -54,7 +55,17 @@ def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
         hint="run `trainc migrate` on the file to convert it",
         path=("apiVersion",),
     )
-    return replace(converted, findings=(notice, *converted.findings))
+    return replace(converted, findings=(notice, *(_of_newer_api(found, kind) for found in converted.findings)))
+
+
+def _of_newer_api(finding: Finding, kind: str) -> Finding:
+    """A finding about an unknown field; if today's API has it, the version is what is wrong."""
+    if finding.code != "UnknownField":
+        return finding
+    from trainc.schema.field_homes import known_in
+
+    is_newer = known_in(kind, finding.path, NEWEST_RELEASE)
+    return replace(finding, hint=f"write `apiVersion: {names.TRAINER_API}`, which has it") if is_newer else finding
 
 
 def _trainjob(document: Json, api: str) -> Conversion:

@@ -1,29 +1,35 @@
-"""The content of `overlay.yaml` after reading and checking, before it is applied."""
+"""The content of `overlay.yaml`: its schema, and what it says, before it is applied."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from trainc.findings import Diagnostic, Path, format_path
+from trainc.findings import Diagnostic, Finding, Path
 from trainc.findings.policy import Rule, read_rules
-from trainc.findings.text import did_you_mean
 from trainc.kube.documents import Json
-from trainc.kube.releases import normalize_kubernetes, normalize_release
-from trainc.options import Delivery, Gang, SecretsMode, Semantics
 from trainc.project.overlays.patterns import TARGET_FIELDS, Target, target_of
+from trainc.project.settings import RULES, options_schema, read_options
 from trainc.reading.document import Document
+from trainc.schema.document_kinds import (
+    TEXT,
+    WORD,
+    WORDS,
+    DocumentKind,
+    Schema,
+    about,
+    list_of,
+    map_of,
+    struct,
+    without_nulls,
+)
 from trainc.startup.records import dataclass, field
 
 API = "trainc/v1alpha1"
-KIND = "Overlay"
-FIELDS = (
-    "resources", "patches", "namespace", "namePrefix", "nameSuffix", "labels", "commonAnnotations", "images", "values",
-    "runtimes", "release", "semantics", "secrets", "keygenImage", "delivery", "syncOptions", "nameHash", "gang", "kubernetes",
-    "rules",
-)  # fmt: skip
+KIND: Final = "Overlay"
+CODE = "InvalidOverlay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +102,75 @@ class Patch:
     entry: PatchEntry
 
 
-# Reads `overlay.yaml`: kustomize's field names, with every field checked and problems reported with positions.
+# The schema of `overlay.yaml`: kustomize's field names, and compile options.
 
 
-_HEAD = ("apiVersion", "kind", "metadata")
-# kustomize fields that are deprecated or do not apply to TrainJobs, with a hint what to do instead.
-_ELSEWHERE = {
-    "bases": "list the folder under `resources`",
-    "components": "list the folder under `resources`",
-    "patchesStrategicMerge": "list it under `patches`",
-    "patchesJson6902": "list it under `patches`, with a target",
-    "commonLabels": "list them under `labels`, as in labels: [{pairs: {team: a}}]",
-    "rebuild": "set it in trainc.yaml, for builds with an output folder; kustomize keeps no files, so all jobs are compiled",
-    "replicas": "set spec.trainer.numNodes with a patch",
-    "configMapGenerator": "keep it in a kustomization: trainc only writes what TrainJobs need",
-    "secretGenerator": "create the Secret in another way (see `trainc rule SecretNeeded`): trainc never writes Secrets",
+_PAIRS = map_of(TEXT)
+_NO_SELECTORS = "remove it: labels are added to the metadata of TrainJobs; to label pods, patch the runtime"
+_PATCH = struct(
+    {
+        "path": WORD,
+        "patch": {
+            "type": ["string", "object", "array"],
+            "errorMessage": "write a mapping (strategic merge patch) or a list of JSON Patch operations",
+        },
+        "target": struct(dict.fromkeys(TARGET_FIELDS, TEXT)),
+    },
+    oneOf=[{"required": ["path"]}, {"required": ["patch"]}],
+    errorMessage="write the patch inline under `patch`, or name its file under `path`",
+)
+_LABELS = struct(
+    {
+        "pairs": _PAIRS,
+        "includeSelectors": {"const": False, "errorMessage": _NO_SELECTORS},
+        "includeTemplates": {"const": False, "errorMessage": _NO_SELECTORS},
+        "fields": {"const": [], "errorMessage": _NO_SELECTORS},
+    }
+)
+_IMAGE = struct(
+    dict.fromkeys(("name", "newName", "newTag", "digest"), WORD),
+    required=["name"],
+    anyOf=[{"required": [name]} for name in ("newName", "newTag", "digest")],
+)
+_FIELDS: Schema = {
+    "apiVersion": {"const": API},
+    "kind": {"const": KIND},
+    "metadata": {"type": "object"},
+    "resources": about("Files and folders to compile, relative to the overlay; a folder may be a base.", WORDS),
+    "patches": about("Strategic merge patches or JSON Patch operations, inline or in a file.", list_of(_PATCH)),
+    "namespace": about("The namespace of all TrainJobs and TrainingRuntimes; replaces their own.", TEXT),
+    "namePrefix": about("Prefix for the names of TrainJobs.", TEXT),
+    "nameSuffix": about("Suffix for the names of TrainJobs.", TEXT),
+    "labels": about("Labels for TrainJobs and their JobSets.", list_of(_LABELS)),
+    "commonAnnotations": about("Annotations for TrainJobs and their JobSets.", _PAIRS),
+    "images": about("New names, tags and digests for images.", list_of(_IMAGE)),
+    "values": about("Variables for templates.", {"type": "object"}),
+    "runtimes": about("Folders with more runtimes.", WORDS),
+    "rules": RULES,
 }
+OVERLAY = DocumentKind(
+    KIND,
+    "an overlay",
+    CODE,
+    struct({**_FIELDS, **options_schema(KIND)}, required=["apiVersion", "kind"]),
+    # kustomize fields that are deprecated or do not apply to TrainJobs.
+    {
+        "bases": "list the folder under `resources`",
+        "components": "list the folder under `resources`",
+        "patchesStrategicMerge": "list it under `patches`",
+        "patchesJson6902": "list it under `patches`, with a target",
+        "commonLabels": "list them under `labels`, as in labels: [{pairs: {team: a}}]",
+        "rebuild": "set it in trainc.yaml, for builds with an output folder; kustomize keeps no files, so all jobs are compiled",
+        "replicas": "set spec.trainer.numNodes with a patch",
+        "configMapGenerator": "keep it in a kustomization: trainc only writes what TrainJobs need",
+        "secretGenerator": "create the Secret in another way (see `trainc rule SecretNeeded`): trainc never writes Secrets",
+    },
+)
+
+
+# Reads `overlay.yaml`.
+
+
 _PREFIX = re.compile(r"([a-z][-a-z0-9]*)?")
 _SUFFIX = re.compile(r"([-a-z0-9]*[a-z0-9])?")
 
@@ -123,217 +182,62 @@ def is_overlay(data: Any) -> bool:
 
 
 def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
-    """Read the overlay in a document; return it and all problems."""
-    data = {name: value for name, value in document.data.items() if value is not None}
-    fields = TypedFields(document, Overlay(document).label)
-    if (data.get("apiVersion"), data.get("kind")) != (API, KIND):
-        fields.report((), "this is not an overlay", f"start it with apiVersion: {API} and kind: {KIND}")
-    fields.unknown(data, (*_HEAD, *FIELDS), (), _ELSEWHERE)
-    values = data.get("values", {})
+    """Read the overlay in a document; return it, without the fields in which something is wrong, and all problems."""
+    label = Overlay(document).label
+    if (document.data.get("apiVersion"), document.data.get("kind")) != (API, KIND):
+        hint = f"start it with apiVersion: {API} and kind: {KIND}"
+        return Overlay(document), [document.place(_wrong((), "this is not an overlay", hint), label)]
+    data, findings = OVERLAY.check(without_nulls(OVERLAY.schema, document.data))
+    options, problems = read_options(data, KIND, CODE)
+    rules, unknown = read_rules(data.get("rules", {}), os.path.dirname(document.file), CODE)
+    findings += [*problems, *unknown, *_wrong_names(data)]
     overlay = Overlay(
         document,
-        resources=fields.texts(data, "resources"),
-        patches=fields.items(data, "patches", lambda item, path: _patch(item, path, fields)),
-        namespace=fields.text(data, "namespace"),
-        name_prefix=_name_part(data, "namePrefix", _PREFIX, fields),
-        name_suffix=_name_part(data, "nameSuffix", _SUFFIX, fields),
+        resources=tuple(data.get("resources", ())),
+        patches=tuple(_patch(item, index, findings) for index, item in enumerate(data.get("patches", ()))),
+        namespace=data.get("namespace"),
+        name_prefix=data.get("namePrefix", ""),
+        name_suffix=data.get("nameSuffix", ""),
         labels=tuple(
             pair
-            for group in fields.items(data, "labels", lambda item, path: _label_group(item, path, fields))
-            for pair in group
+            for index, group in enumerate(data.get("labels", ()))
+            for pair in _pairs(group.get("pairs", {}), ("labels", index, "pairs"))
         ),
-        annotations=_pairs(data.get("commonAnnotations", {}), ("commonAnnotations",), fields),
-        images=fields.items(data, "images", lambda item, path: _image(item, path, fields)),
-        values=values if fields.is_mapping(values, ("values",)) else {},
-        runtimes=fields.texts(data, "runtimes"),
-        settings=_settings(data, fields),
-        rules=_rules(data, os.path.dirname(document.file), fields),
+        annotations=_pairs(data.get("commonAnnotations", {}), ("commonAnnotations",)),
+        images=tuple(
+            ImageChange(("images", index), item["name"], item.get("newName"), item.get("newTag"), item.get("digest"))
+            for index, item in enumerate(data.get("images", ()))
+        ),
+        values=data.get("values", {}),
+        runtimes=tuple(data.get("runtimes", ())),
+        settings=options,
+        rules=tuple(rules),
     )
-    return overlay, fields.diagnostics
+    return overlay, [document.place(finding, label) for finding in findings]
 
 
-def _rules(data: Json, folder: str, fields: TypedFields) -> tuple[Rule, ...]:
-    rules, problems = read_rules(data.get("rules", {}), ("rules",), folder)
-    for problem in problems:
-        fields.report(*problem)
-    return tuple(rules)
-
-
-def _settings(data: Json, fields: TypedFields) -> dict[str, Any]:
-    """Return the `Options` fields that the overlay sets."""
-    settings: dict[str, Any] = {
-        "release": _minor(data, "release", normalize_release, fields),
-        "semantics": fields.choice(data, "semantics", get_args(Semantics)),
-        "secrets": fields.choice(data, "secrets", get_args(SecretsMode)),
-        "keygen_image": fields.text(data, "keygenImage"),
-        "delivery": fields.choice(data, "delivery", get_args(Delivery)),
-        "sync_options": fields.texts(data, "syncOptions") if "syncOptions" in data else None,
-        "name_hash": fields.truth(data, "nameHash"),
-        "gang": fields.choice(data, "gang", get_args(Gang)),
-        "kubernetes": _minor(data, "kubernetes", normalize_kubernetes, fields),
-    }
-    return {name: value for name, value in settings.items() if value is not None}
-
-
-def _minor(data: Json, name: str, normalize: Callable[[str], str], fields: TypedFields) -> str | None:
-    text = fields.text(data, name)
-    try:
-        return None if text is None else normalize(text)
-    except ValueError as unknown:
-        fields.report((name,), str(unknown), "upgrade trainc to a version that has it")
-        return None
-
-
-def _patch(item: Any, path: Path, fields: TypedFields) -> PatchEntry | None:
-    if not fields.is_mapping(item, path):
-        return None
-    fields.unknown(item, ("path", "patch", "target"), path)
-    body, file = item.get("patch"), fields.text(item, "path", path)
-    if (body is None) is (file is None):
-        fields.report(
-            path,
-            "a patch needs either `patch` or `path`",
-            "write the patch inline under `patch`, or name its file under `path`",
-        )
-    if body is not None and not isinstance(body, str | dict | list):
-        fields.report(
-            (*path, "patch"),
-            f"{body!r} is not a patch",
-            "write a mapping (strategic merge patch) or a list of JSON Patch operations",
-        )
-        body = None
+def _patch(item: Json, index: int, findings: list[Finding]) -> PatchEntry:
+    path: Path = ("patches", index)
     target = item.get("target")
-    return PatchEntry(path, body, file, None if target is None else _target(target, (*path, "target"), fields))
-
-
-def _target(target: Any, path: Path, fields: TypedFields) -> Target:
-    if not fields.is_mapping(target, path):
-        return Target()
-    fields.unknown(target, TARGET_FIELDS, path)
     try:
-        return target_of(target)
-    except ValueError as wrong:
+        found = None if target is None else target_of(target)
+    except ValueError as error:
         hint = "write names as regular expressions, and selectors as for kubectl -l"
-        fields.report(path, f"the target is not valid: {wrong}", hint)
-        return Target()
+        findings.append(_wrong((*path, "target"), f"the target is not valid: {error}", hint))
+        found = Target()
+    return PatchEntry(path, item.get("patch"), item.get("path"), found)
 
 
-def _label_group(item: Any, path: Path, fields: TypedFields) -> tuple[Pair, ...] | None:
-    if not fields.is_mapping(item, path):
-        return None
-    selecting = ("includeSelectors", "includeTemplates", "fields")
-    fields.unknown(item, ("pairs", *selecting), path)
-    for name in selecting:
-        if item.get(name):
-            hint = "remove it: labels are added to the metadata of TrainJobs; to label pods, patch the runtime"
-            fields.report((*path, name), f"{name} is not supported", hint)
-    return _pairs(item.get("pairs") or {}, (*path, "pairs"), fields)
+def _pairs(pairs: Mapping[str, str], path: Path) -> tuple[Pair, ...]:
+    return tuple(Pair(key, value, (*path, key)) for key, value in pairs.items())
 
 
-def _pairs(pairs: Any, path: Path, fields: TypedFields) -> tuple[Pair, ...]:
-    if not fields.is_mapping(pairs, path):
-        return ()
-    for key, value in pairs.items():
-        if not isinstance(value, str):
-            fields.report((*path, key), f"{value!r} is not a string", "put the value in quotes")
-    return tuple(Pair(key, str(value), (*path, key)) for key, value in pairs.items())
+def _wrong_names(data: Json) -> Iterator[Finding]:
+    for name, form in (("namePrefix", _PREFIX), ("nameSuffix", _SUFFIX)):
+        if not form.fullmatch(data.get(name, "")):
+            hint = "use lowercase letters, digits and `-`; a name starts with a letter and does not end with `-`"
+            yield _wrong((name,), f"{data[name]!r} cannot be part of a name", hint)
 
 
-def _image(item: Any, path: Path, fields: TypedFields) -> ImageChange | None:
-    if not fields.is_mapping(item, path):
-        return None
-    fields.unknown(item, ("name", "newName", "newTag", "digest"), path)
-    name = fields.text(item, "name", path)
-    new_name, new_tag, digest = (fields.text(item, field, path) for field in ("newName", "newTag", "digest"))
-    if not name or not (new_name or new_tag or digest):
-        hint = "write the name as in the manifests, without the tag"
-        fields.report(path, "an image needs `name` and one of `newName`, `newTag` and `digest`", hint)
-    return ImageChange(path, name or "", new_name, new_tag, digest)
-
-
-def _name_part(data: Json, name: str, form: re.Pattern[str], fields: TypedFields) -> str:
-    text = fields.text(data, name) or ""
-    if not form.fullmatch(text):
-        hint = "use lowercase letters, digits and `-`; a name starts with a letter and does not end with `-`"
-        fields.report((name,), f"{text!r} cannot be part of a name", hint)
-    return text
-
-
-# Typed access to fields; values of the wrong type are reported and treated as absent.
-
-
-_T = TypeVar("_T")
-
-
-class TypedFields:
-    """Reads fields of a document and collects problems as errors with the same code."""
-
-    def __init__(self, document: Document, label: str, code: str = "InvalidOverlay") -> None:
-        self.diagnostics: list[Diagnostic] = []
-        self._code = code
-        self._document = document
-        self._label = label
-
-    def report(self, path: Path, message: str, hint: str) -> None:
-        """Report an error about the field at `path`."""
-        where, place = format_path(path), self._document.locate(path)
-        self.diagnostics.append(
-            Diagnostic(self._code, "error", message, hint=hint, object=self._label, path=where, source=place)
-        )
-
-    def text(self, data: Json, name: str, path: Path = ()) -> str | None:
-        """Return a string field, or None if it is missing."""
-        value = data.get(name)
-        if value is None or isinstance(value, str):
-            return value
-        self.report((*path, name), f"{name} is {value!r}, which is not a string", "put it in quotes")
-        return None
-
-    def choice(self, data: Json, name: str, choices: tuple[str, ...]) -> str | None:
-        """Return a string field that must be one of `choices`."""
-        value = self.text(data, name)
-        if value is None or value in choices:
-            return value
-        self.report((name,), f"{name} is {value!r}", f"choose {' or '.join(choices)}")
-        return None
-
-    def truth(self, data: Json, name: str) -> bool | None:
-        """Return a boolean field, or None if it is missing."""
-        value = data.get(name)
-        if value is None or isinstance(value, bool):
-            return value
-        self.report((name,), f"{name} is {value!r}", "write true or false, without quotes")
-        return None
-
-    def texts(self, data: Json, name: str) -> tuple[str, ...]:
-        """Return a field that is a list of strings."""
-        return self.items(data, name, self._one_text)
-
-    def items(self, data: Json, name: str, parse: Callable[[Any, Path], _T | None]) -> tuple[_T, ...]:
-        """Return a list field with each item converted by `parse`, which reports invalid items and returns None."""
-        items = data.get(name, [])
-        if not isinstance(items, list):
-            self.report((name,), f"{name} is not a list", "write a list, each item after '- '")
-            return ()
-        parsed = [parse(item, (name, i)) for i, item in enumerate(items)]
-        return tuple(item for item in parsed if item is not None)
-
-    def is_mapping(self, value: Any, path: Path) -> bool:
-        """Return whether a value is a mapping; reports an error if it is not."""
-        if isinstance(value, Mapping):
-            return True
-        self.report(path, f"{format_path(path)} is not a mapping", "write `key: value` lines")
-        return False
-
-    def unknown(self, data: Json, known: tuple[str, ...], path: Path, hints: Mapping[str, str] | None = None) -> None:
-        """Report fields that are not in `known`; `hints` overrides the spelling suggestion for specific fields."""
-        for name in data:
-            if name not in known:
-                hint = did_you_mean(str(name), known) or f"choose one of {', '.join(known)}"
-                self.report((*path, name), f"unknown field {name!r}", (hints or {}).get(name, hint))
-
-    def _one_text(self, item: Any, path: Path) -> str | None:
-        if isinstance(item, str) and item:
-            return item
-        self.report(path, f"{item!r} is not a string", "write a string")
-        return None
+def _wrong(path: Path, message: str, hint: str) -> Finding:
+    return Finding(CODE, "error", message, hint, path)

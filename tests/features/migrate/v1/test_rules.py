@@ -5,33 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from v1_jobs import ONE, Job, v1
 
 from trainc import CompileError, migrate
-
-Job = dict[str, Any]
-
-
-def v1(kind: str = "PyTorchJob", policy: Job | None = None, name: str = "llm", **roles: Job) -> Job:
-    """A job with these roles, each given as fields of its replica spec and of its container."""
-    field, main = {
-        "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
-        "TFJob": ("tfReplicaSpecs", "tensorflow"),
-        "JAXJob": ("jaxReplicaSpecs", "jax"),
-        "PaddleJob": ("paddleReplicaSpecs", "paddle"),
-        "XGBoostJob": ("xgbReplicaSpecs", "xgboost"),
-        "MPIJob": ("mpiReplicaSpecs", "mpi"),
-    }[kind]
-    specs = {role: _role(main, dict(given)) for role, given in roles.items()}
-    version = "v2beta1" if kind == "MPIJob" else "v1"
-    spec = {**({"runPolicy": policy} if policy else {}), field: specs}
-    return {"apiVersion": f"kubeflow.org/{version}", "kind": kind, "metadata": {"name": name}, "spec": spec}
-
-
-def _role(main: str, given: Job) -> Job:
-    own: Job = {field: given.pop(field) for field in ("replicas", "restartPolicy") if field in given}
-    pod = given.pop("pod", {})
-    container = {"name": main, "image": "example.com/t:1", **given}
-    return {**own, "template": {"spec": {"containers": [container], **pod}}}
 
 
 def runtime(job: Job) -> Job:
@@ -55,9 +31,6 @@ def variables(job: Job) -> dict[str, Any]:
 
 def codes(job: Job) -> set[str]:
     return {d.code for d in migrate([job]).diagnostics}
-
-
-ONE = {"replicas": 1}
 
 
 @pytest.mark.parametrize(
@@ -265,7 +238,7 @@ def test_a_field_that_older_operators_read_in_spec_is_not_said_to_be_unknown_to_
 def test_a_generated_name_is_refused_with_one_to_write() -> None:
     job = v1(Worker={})
     job["metadata"] = {"generateName": "llm-"}
-    with pytest.raises(CompileError, match="generateName.*\n.*`name: llm-1`"):
+    with pytest.raises(CompileError, match=r"generateName.*\n.*`name: llm-1`"):
         migrate([job])
 
 

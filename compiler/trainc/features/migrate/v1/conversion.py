@@ -25,13 +25,15 @@ class Converted:
     """The result for one job: TrainJob, runtime, and a ConfigMap if needed; empty if it is refused.
 
     `pods` is a short description of which pods become which. `layout` is how they are arranged; None if the job is not
-    one that v1 would run. `shorter` is a name that would fit, if that of the job is too long.
+    one that v1 would run. `counts` says that variables of its pods have the number of nodes, too. `shorter` is a name
+    that would fit, if that of the job is too long.
     """
 
     documents: tuple[dict[str, Any], ...]
     findings: tuple[Finding, ...]
     pods: str = ""
     layout: Layout | None = None
+    counts: bool = False
     shorter: str = ""
 
 
@@ -75,7 +77,8 @@ def convert(  # noqa: PLR0913 - the last three are choices, which go by their na
     findings += _differences(layout, launch, choice)
     before = " + ".join(f"{role.name} {role.replicas}" for role in layout.job.roles)
     after = " + ".join(f"{group.name} {len(group.pods)}" for group in layout.groups)
-    return Converted(made, tuple(findings), f"{before} -> {after}", layout)
+    counts = layout.is_single and layout.job.size > 1 and not launch.has_policy
+    return Converted(made, tuple(findings), f"{before} -> {after}", layout, counts)
 
 
 def _impossible(job: Job) -> Iterator[Finding]:

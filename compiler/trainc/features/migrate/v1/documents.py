@@ -114,12 +114,12 @@ def _pod_template(layout: Layout, group: Group, rename: Renaming, given: frozens
         spec = mpi.pod_spec(layout, group, spec)
     # The operators of TFJobs and MPIJobs give variables to the main container alone, and none to init containers.
     added = mpi.variables(layout, group) if job.kind.is_mpi else variables(layout, group)
-    beside = () if job.kind.is_mpi or job.kind.name == "TFJob" else added
+    sidecars = () if job.kind.is_mpi or job.kind.name == "TFJob" else added
     main = job.main(role)
     spec["containers"] = [
         _main(layout, group, _container(layout, group, container, rename, added), given)
         if index == main
-        else _container(layout, group, container, rename, beside)
+        else _container(layout, group, container, rename, sidecars)
         for index, container in enumerate(spec["containers"])
     ]
     if spec.get("initContainers"):

@@ -128,6 +128,16 @@ def _selector(selector: Json, layout: Layout) -> dict[str, Any]:
     return {**({"matchLabels": labels} if labels else {}), **({"matchExpressions": kept} if kept else {})}
 
 
+def pod_labels(labels: Mapping[str, str], layout: Layout) -> tuple[Group, dict[str, str]]:
+    """The labels of the pods that v1 gave `labels`, and their group; those of the job's first pod if no labels say it."""
+    chosen = [g for g in layout.groups for pod in g.pods if labels.items() <= labels_of(layout.job, pod).items()]
+    made = _selector({"matchLabels": labels}, layout)
+    if chosen and "matchExpressions" not in made:
+        return chosen[0], dict(made["matchLabels"])
+    first = next(group for group in layout.groups if group.is_trainer)
+    return first, {_REPLICATED_JOB: first.name, first.index_label: "0"}
+
+
 def _requirements(selector: Json) -> Iterator[Json]:
     for key, value in (selector.get("matchLabels") or {}).items():
         yield {"key": key, "operator": "In", "values": [value]}

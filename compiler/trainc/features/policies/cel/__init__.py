@@ -9,13 +9,13 @@ v1.37.
 
 from trainc.features.policies.cel import functions, kubernetes, strings
 from trainc.features.policies.cel.checking import Environment
-from trainc.features.policies.cel.evaluation import Evaluation, Lazy, paths_of
+from trainc.features.policies.cel.evaluation import Evaluation, Lazy
 from trainc.features.policies.cel.syntax import InvalidExpressionError, Node, UnsupportedError
 from trainc.features.policies.cel.types import Type, parse_type
 from trainc.features.policies.cel.values import Budget, CostExceededError, EvaluationError, Unknown, UnknownError
 
 __all__ = [
     "Budget", "CostExceededError", "Environment", "Evaluation", "EvaluationError", "InvalidExpressionError", "Lazy",
-    "Node", "Type", "Unknown", "UnknownError", "UnsupportedError", "functions", "kubernetes", "parse_type", "paths_of",
+    "Node", "Type", "Unknown", "UnknownError", "UnsupportedError", "functions", "kubernetes", "parse_type",
     "strings",
 ]  # fmt: skip

@@ -25,7 +25,7 @@ from trainc.features.policies.cel.syntax import (
     parse,
     place,
 )
-from trainc.features.policies.cel.types import BOOL, DYN, INT, Type, substituted
+from trainc.features.policies.cel.types import BOOL, DYN, INT, Type, Unifier, substituted
 from trainc.features.policies.cel.values import Budget, EvaluationError, UnknownError, type_of
 from trainc.startup.records import dataclass, field
 
@@ -52,7 +52,7 @@ class Environment:
         """
         node = parse(text)
         checker = _Checker(text, self)
-        kind = substituted(checker.check(node, self.variables), checker.bound, free=DYN)
+        kind = checker.unifier.substituted(checker.check(node, self.variables), free=DYN)
         checker.validate()
         if allowed and kind not in allowed:
             wanted = " or ".join(map(str, allowed))
@@ -64,7 +64,7 @@ class Environment:
 class _Checker:
     text: str
     environment: Environment
-    bound: types.Bindings = field(default_factory=dict)
+    unifier: Unifier = field(default_factory=Unifier)
     # What the validators look at once the types are determined: nodes and the types of their parts.
     literals: list[tuple[Node, list[Node], list[Type]]] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
@@ -90,8 +90,8 @@ class _Checker:
             case Name():
                 self._refuse(node, f"undeclared reference to {node.word!r}")
             case Select():
-                kind = self._selected(node, substituted(self.check(node.base, scope), self.bound))
-                return BOOL if node.test else substituted(kind, self.bound)
+                kind = self._selected(node, self.unifier.substituted(self.check(node.base, scope)))
+                return BOOL if node.test else self.unifier.substituted(kind)
             case Call():
                 return self._called(node, scope)
             case List():
@@ -110,11 +110,6 @@ class _Checker:
         self.fresh += 1
         return Type(f"_{self.fresh}")
 
-    def _unifies(self, left: Sequence[Type], right: Sequence[Type]) -> bool:
-        found = types.unify_all(left, right, self.bound)
-        self.bound = self.bound if found is None else found
-        return found is not None
-
     def _selected(self, node: Select, base: Type) -> Type:
         """The type of a field."""
         is_optional = base.name == "optional_type"
@@ -127,7 +122,7 @@ class _Checker:
                 self._refuse(node, f"undefined field {node.field!r}")
             found = self.environment.fields[base.name][node.field]
         elif types.is_variable(base):
-            self._unifies([DYN], [base])
+            self.unifier.unify([DYN], [base])
         elif not types.is_dyn(base):
             self._refuse(node, f"type {_shown(base)!r} does not support field selection")
         return types.optional_of(found) if is_optional or node.optional else found
@@ -140,7 +135,7 @@ class _Checker:
         self.calls.append(node)
         if node.function in ("_&&_", "_||_"):
             for part, kind in zip(parts, kinds, strict=True):
-                if not self._unifies([kind], [BOOL]):
+                if not self.unifier.unify([kind], [BOOL]):
                     self._refuse(part, f"expected type 'bool' but found {_shown(self._known(kind))!r}")
             return BOOL
         result = self._resolved(self._overloads(node), kinds)
@@ -155,8 +150,8 @@ class _Checker:
         result: Type | None = None
         for overload in overloads:
             fresh = {name: self._variable() for name in sorted(_parameters((*overload.arguments, overload.result)))}
-            if self._unifies(kinds, [substituted(kind, fresh) for kind in overload.arguments]):
-                found = substituted(substituted(overload.result, fresh), self.bound)
+            if self.unifier.unify(kinds, [substituted(kind, fresh) for kind in overload.arguments]):
+                found = self.unifier.substituted(substituted(overload.result, fresh))
                 if result is None:
                     result = found
                 elif result.name != "dyn" and found != result:
@@ -177,7 +172,7 @@ class _Checker:
         return [overload for overload in available if overload.is_method == (node.target is not None)]
 
     def _known(self, kind: Type) -> Type:
-        return substituted(kind, self.bound, free=DYN)
+        return self.unifier.substituted(kind, free=DYN)
 
     def _joined(self, node: Node, parts: Sequence[tuple[Node, bool, Type]]) -> Type:
         """The type of the items of a list, or of the keys or values of a map."""
@@ -193,20 +188,20 @@ class _Checker:
             if joined is None:
                 joined = kind
             else:
-                joined = types.most_general(joined, kind) if self._unifies([joined], [kind]) else DYN
+                joined = types.most_general(joined, kind) if self.unifier.unify([joined], [kind]) else DYN
         return self._variable() if joined is None else joined
 
     def _loop(self, node: Comprehension, scope: Mapping[str, Type]) -> Type:
         items = self.check(node.items, scope)
         start = self.check(node.start, scope)
-        items = substituted(items, self.bound)
+        items = self.unifier.substituted(items)
         two = len(node.variables) == 2
         if items.name == "list":
             kinds = (INT, items.of[0]) if two else (items.of[0],)
         elif items.name == "map":
             kinds = (items.of[0], items.of[1]) if two else (items.of[0],)
         elif types.is_dyn(items) or types.is_variable(items):
-            self._unifies([DYN], [items])
+            self.unifier.unify([DYN], [items])
             kinds = (DYN, DYN) if two else (DYN,)
         else:
             what = f"expression of type {_shown(items)!r} cannot be range of a comprehension"
@@ -215,10 +210,10 @@ class _Checker:
         loop = {**inner, **dict(zip(node.variables, kinds, strict=True))}
         for part, expected in ((node.condition, BOOL), (node.step, start)):
             kind = self.check(part, loop)
-            if not self._unifies([expected], [kind]):
+            if not self.unifier.unify([expected], [kind]):
                 found = f"expected type {_shown(self._known(expected))!r} but found {_shown(self._known(kind))!r}"
                 self._refuse(part, found)
-        return substituted(self.check(node.end, inner), self.bound)
+        return self.unifier.substituted(self.check(node.end, inner))
 
     def validate(self) -> None:
         """Check what depends on the final types. Raises InvalidExpressionError."""

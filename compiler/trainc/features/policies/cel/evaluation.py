@@ -31,14 +31,20 @@ class Lazy:
 
 @dataclass(slots=True)
 class Evaluation:
-    """The evaluation of one policy on one object: its remaining budget, and the fields that were read.
-
-    `paths` maps each list and map of the object, by identity, to its path.
-    """
+    """The evaluation of one policy on one object: its remaining budget, and the lists and maps that were read."""
 
     budget: Budget
-    paths: Mapping[int, Path] = field(default_factory=dict)
-    last_read: Path = ()
+    subject: Any = None
+    reads: list[tuple[Any, tuple[Any, ...]]] = field(default_factory=list)
+
+    @property
+    def last_read(self) -> Path:
+        """The path of the last field of the object that was read."""
+        paths = paths_of(self.subject)
+        for base, steps in reversed(self.reads):
+            if id(base) in paths:
+                return (*paths[id(base)], *(step for step in steps if isinstance(step, str | int)))
+        return ()
 
     def value(self, node: Node, scope: Scope) -> Any:
         """The value of a node. Raises EvaluationError, UnknownError or CostExceededError."""
@@ -145,9 +151,7 @@ class Evaluation:
         return self.value(node.end, inner)
 
     def _note(self, base: Any, *steps: Any) -> None:
-        path = self.paths.get(id(base))
-        if path is not None:
-            self.last_read = (*path, *(step for step in steps if isinstance(step, str | int)))
+        self.reads.append((base, steps))
 
 
 def _truth(value: Any) -> bool:

@@ -405,10 +405,11 @@ def _timestamp(_: Budget, text: str) -> Timestamp:
         raise _conversion(text, "google.protobuf.Timestamp")
     try:
         time = datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00"))
-        seconds = int((time - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(seconds=1))
+        seconds = (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
     except (ValueError, OverflowError):
         raise _conversion(text, "google.protobuf.Timestamp") from None
-    return timestamp(seconds * NANOS + int((match[2] or "0")[:9].ljust(9, "0")))
+    nanos = int((match[2] or "0")[:9].ljust(9, "0"))
+    return timestamp(seconds * NANOS + nanos, timezone(time.utcoffset() or timedelta()))
 
 
 _PARTS: Mapping[str, Callable[[datetime, int], int]] = {

@@ -308,14 +308,11 @@ class _Parser:
         """Operands and the operators between them that bind tighter than `least`."""
         left = self._unary()
         while (strength := _STRENGTH.get(self.kind, 0)) > least:
-            function, at = f"_{self.kind}_", self.at
-            self._advance()
-            right = self._operation(strength)
-            if function in ("_&&_", "_||_"):
-                terms = left.arguments if isinstance(left, Call) and left.function == function else (left,)
-                left = call(at, function, *terms, right)
-            else:
-                left = call(at, "@in" if function == "_in_" else function, left, right)
+            mark, at, operands = self.kind, self.at, [left]
+            while self.kind == mark and (len(operands) == 1 or mark in ("&&", "||")):
+                self._advance()
+                operands.append(self._operation(strength))
+            left = call(at, "@in" if mark == "in" else f"_{mark}_", *operands)
         return left
 
     def _unary(self) -> Node:
@@ -526,9 +523,11 @@ def _bind(at: int, name: str, value: Node, body: Node) -> Node:
 
 
 def _opt_map(at: int, target: Node, names: tuple[str, ...], _: Node, body: Node, *, flat: bool = False) -> Node:
-    value = _bind(at, names[0], call(at, "value", target=target), body)
+    optional = Name(at, "@optional")  # Not `target` itself, or a chain of these would double with each.
+    value = _bind(at, names[0], call(at, "value", target=optional), body)
     then = value if flat else call(at, "optional.of", value)
-    return call(at, "_?_:_", call(at, "hasValue", target=target), then, call(at, "optional.none"))
+    has_value = call(at, "hasValue", target=optional)
+    return _bind(at, "@optional", target, call(at, "_?_:_", has_value, then, call(at, "optional.none")))
 
 
 def _sort_by(at: int, items: Node, names: tuple[str, ...], _: Node, key: Node) -> Node:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
+
+from trainc.startup.records import dataclass, field
 
 
 class Type(NamedTuple):
@@ -74,11 +76,78 @@ def is_object(kind: Type) -> bool:
     return "." in kind.name and not kind.name.startswith("google.")
 
 
-Bindings: TypeAlias = dict[str, Type]
+@dataclass(slots=True)
+class Unifier:
+    """What type variables are bound to. Bindings of an attempt that fails are taken back."""
+
+    bound: dict[str, Type] = field(default_factory=dict)
+    before: list[tuple[str, Type | None]] = field(default_factory=list)
+
+    def substituted(self, kind: Type, *, free: Type | None = None) -> Type:
+        """Replace type variables by what they are bound to, and the others by `free`, if it is not None."""
+        return substituted(kind, self.bound, free=free)
+
+    def unify(self, left: Sequence[Type], right: Sequence[Type]) -> bool:
+        """Bind type variables such that the types agree pairwise. Returns whether they can."""
+        self.before.clear()
+        if self._agree_all(left, right):
+            return True
+        for name, kind in reversed(self.before):
+            if kind is None:
+                del self.bound[name]
+            else:
+                self.bound[name] = kind
+        return False
+
+    def _agree_all(self, left: Sequence[Type], right: Sequence[Type]) -> bool:
+        return len(left) == len(right) and all(map(self._agree, left, right))
+
+    def _agree(self, left: Type, right: Type) -> bool:
+        if is_variable(right):
+            agrees, is_bound = self._bind(left, right)
+            if agrees or is_bound:
+                return agrees
+        if is_variable(left):
+            return self._bind(right, left)[0]
+        if is_dyn(left) or is_dyn(right):
+            return True
+        if "null_type" in (left.name, right.name):
+            other = right if left.name == "null_type" else left
+            return other.name in ("null_type", *_NULLABLE) or is_object(other)
+        return left.name == right.name and (left.name == "type" or self._agree_all(left.of, right.of))
+
+    def _bind(self, kind: Type, variable: Type) -> tuple[bool, bool]:
+        """Bind a variable to a type. Returns whether they agree, and whether the variable was bound before."""
+        if kind == variable:
+            return True, True
+        before = self.bound.get(variable.name)
+        if before is None:
+            occurs = self._occurs(variable, kind)
+            if not occurs:
+                self._set(variable, kind)
+            return not occurs, False
+        if kind != before:
+            if not self._agree(kind, before):
+                return False, True
+            merged = most_general(kind, before)
+            if not self._occurs(variable, merged):
+                self._set(variable, merged)
+        return True, True
+
+    def _set(self, variable: Type, kind: Type) -> None:
+        self.before.append((variable.name, self.bound.get(variable.name)))
+        self.bound[variable.name] = kind
+
+    def _occurs(self, variable: Type, kind: Type) -> bool:
+        if kind == variable:
+            return True
+        if is_variable(kind):
+            return kind.name in self.bound and self._occurs(variable, self.bound[kind.name])
+        return any(self._occurs(variable, part) for part in kind.of)
 
 
 def substituted(kind: Type, bound: Mapping[str, Type], *, free: Type | None = None) -> Type:
-    """Replace type variables by what they are bound to, and the others by `free`, if it is not None."""
+    """Replace names of types by what they are bound to, and type variables that are not by `free`."""
     while kind.name in bound:
         kind = bound[kind.name]
     if not kind.of:
@@ -86,64 +155,9 @@ def substituted(kind: Type, bound: Mapping[str, Type], *, free: Type | None = No
     return Type(kind.name, tuple(substituted(part, bound, free=free) for part in kind.of))
 
 
-def unify_all(left: Sequence[Type], right: Sequence[Type], bound: Bindings) -> Bindings | None:
-    """Unify types pairwise. Returns the bindings of type variables that make them agree, or None."""
-    tried = dict(bound)
-    return tried if _agree_all(left, right, tried) else None
-
-
 def most_general(left: Type, right: Type) -> Type:
     """The less specific of two types that agree."""
     return left if _is_less_specific(left, right) else right
-
-
-def _agree_all(left: Sequence[Type], right: Sequence[Type], bound: Bindings) -> bool:
-    return len(left) == len(right) and all(_agree(a, b, bound) for a, b in zip(left, right, strict=True))
-
-
-def _agree(left: Type, right: Type, bound: Bindings) -> bool:
-    if is_variable(right):
-        agrees, is_bound = _bind(left, right, bound)
-        if agrees or is_bound:
-            return agrees
-    if is_variable(left):
-        return _bind(right, left, bound)[0]
-    if is_dyn(left) or is_dyn(right):
-        return True
-    if "null_type" in (left.name, right.name):
-        other = right if left.name == "null_type" else left
-        return other.name in ("null_type", *_NULLABLE) or is_object(other)
-    if left.name != right.name:
-        return False
-    return left.name == "type" or _agree_all(left.of, right.of, bound)
-
-
-def _bind(kind: Type, variable: Type, bound: Bindings) -> tuple[bool, bool]:
-    """Bind a variable to a type. Returns whether they agree, and whether the variable was bound before."""
-    if kind == variable:
-        return True, True
-    if variable.name in bound:
-        before = bound[variable.name]
-        if kind == before:
-            return True, True
-        if not _agree(kind, before, bound):
-            return False, True
-        merged = most_general(kind, before)
-        if not _occurs(variable, merged, bound):
-            bound[variable.name] = merged
-        return True, True
-    if _occurs(variable, kind, bound):
-        return False, False
-    bound[variable.name] = kind
-    return True, False
-
-
-def _occurs(variable: Type, kind: Type, bound: Bindings) -> bool:
-    if kind == variable:
-        return True
-    if is_variable(kind):
-        return kind.name in bound and _occurs(variable, bound[kind.name], bound)
-    return any(_occurs(variable, part, bound) for part in kind.of)
 
 
 def _is_less_specific(left: Type, right: Type) -> bool:

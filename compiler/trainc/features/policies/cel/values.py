@@ -52,7 +52,9 @@ class Duration(int):
 
 
 class Timestamp(int):
-    """A time in nanoseconds since 1970."""
+    """A time in nanoseconds since 1970, and the zone that it was written with, which only its text shows."""
+
+    zone = UTC
 
     def at(self, zone: timezone) -> datetime:
         """The date and time of day in a time zone, without nanoseconds. Raises OverflowError."""
@@ -61,7 +63,8 @@ class Timestamp(int):
     def __str__(self) -> str:
         rest = int(self) % NANOS
         fraction = f".{rest:09d}".rstrip("0") if rest else ""
-        return f"{self.at(UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z".rjust(20 + len(fraction), "0")
+        text = self.at(self.zone).isoformat()
+        return f"{text[:19]}{fraction}{text[19:].replace('+00:00', 'Z')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +224,13 @@ def duration(nanos: int) -> Duration:
     return Duration(nanos)
 
 
-def timestamp(nanos: int) -> Timestamp:
+def timestamp(nanos: int, zone: timezone = UTC) -> Timestamp:
     """Check that a time is in range."""
     if not _FIRST_SECOND <= nanos // NANOS <= _LAST_SECOND:
         raise EvaluationError("timestamp overflow")
-    return Timestamp(nanos)
+    found = Timestamp(nanos)
+    found.zone = zone
+    return found
 
 
 def arithmetic(symbol: str, left: Any, right: Any, budget: Budget) -> Any:
@@ -254,9 +259,9 @@ def arithmetic(symbol: str, left: Any, right: Any, budget: Budget) -> Any:
 def _with_timestamp(symbol: str, left: Any, right: Any) -> Any:
     match type(left), symbol, type(right):
         case (a, "+", b) if {a, b} == {Timestamp, Duration}:
-            return timestamp(int(left) + int(right))
+            return timestamp(int(left) + int(right), (left if a is Timestamp else right).zone)
         case (a, "-", b) if (a, b) == (Timestamp, Duration):
-            return timestamp(int(left) - int(right))
+            return timestamp(int(left) - int(right), left.zone)
         case (a, "-", b) if (a, b) == (Timestamp, Timestamp):
             return duration(int(left) - int(right))
     raise NoOverloadError

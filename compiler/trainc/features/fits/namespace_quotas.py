@@ -1,0 +1,98 @@
+"""Jobs whose pods need more at once than a ResourceQuota of their namespace allows.
+
+The JobSet and its Jobs are accepted, and the pods above the quota are never created; only events say so. What other jobs
+in the namespace use is not known. What a quota or LimitRange refuses of a single pod is in `trainc.pods.quotas`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trainc.features.fits.requests import Place, amount
+from trainc.features.fits.words import amount_with_unit, bare_amount
+from trainc.features.fits.workload import PodSet, Workload
+from trainc.kube import names
+from trainc.kube.documents import Json, mapping
+from trainc.kube.quantity import Quantity
+from trainc.pods.quotas import pod_usage
+from trainc.pods.resources import read_amounts
+from trainc.reading.cluster import Dump
+from trainc.startup.records import dataclass
+
+RESOURCE_QUOTA = "resource-quota"
+
+
+@dataclass(frozen=True, slots=True)
+class OverQuota:
+    """A quota that the pods of a job exceed; `path` leads to the pods in the JobSet."""
+
+    message: str
+    hint: str
+    path: Place
+
+
+def exceeded_quotas(workload: Workload, dump: Dump) -> Iterator[OverQuota]:
+    """The quotas of the namespace that the pods which run at the same time exceed, though a single one does not."""
+    quotas = _of_namespace(dump, "ResourceQuota", workload.namespace)
+    if not quotas:
+        return
+    ranges = _of_namespace(dump, "LimitRange", workload.namespace)
+    default = next(
+        (name for (_, name), one in dump.of("PriorityClass").items() if one.get("globalDefault") is True), ""
+    )
+    for quota in quotas:
+        used = [
+            (one, pod_usage(quota, one.spec, str(one.spec.get("priorityClassName") or default), ranges))
+            for one in workload.pod_sets
+            if one.count
+        ]
+        for key, hard in read_amounts(mapping(quota.get("spec")).get("hard")).items():
+            counted = [(one, of[key]) for one, of in used if key in of]
+            # Pod sets that others wait for run before them, each on its own.
+            groups = [
+                [pair for pair in counted if not pair[0].awaited],
+                *([pair] for pair in counted if pair[0].awaited),
+            ]
+            over = [group for group in groups if _total(group) > hard.nanos]
+            if over and all(amount.nanos <= hard.nanos for _, amount in counted):
+                yield _exceeded(workload, quota, key, hard, over[0])
+
+
+def _total(group: Sequence[tuple[PodSet, Quantity]]) -> int:
+    return sum(used.nanos * one.count for one, used in group)
+
+
+def _of_namespace(dump: Dump, kind: str, namespace: str) -> list[Json]:
+    return [one for (home, _), one in sorted(dump.of(kind).items()) if home == namespace]
+
+
+def _exceeded(
+    workload: Workload, quota: Json, key: str, hard: Quantity, each: Sequence[tuple[PodSet, Quantity]]
+) -> OverQuota:
+    name = mapping(quota.get("metadata")).get("name")
+    base = "pods" if key == "count/pods" else key.removeprefix("requests.").removeprefix("limits.")
+    total = Quantity(_total(each), hard.family)
+    kind = " as limits" if key.startswith("limits.") else ""
+    message = (
+        f"the pods need {_amount(base, total)}{kind} at once, and ResourceQuota {name} allows {_bare(base, hard)} ({key}) "
+        f"in namespace {workload.namespace}"
+    )
+    hint = f"raise spec.hard of the ResourceQuota to {_bare(base, total)}"
+    largest = max(each, key=lambda pair: pair[1].nanos * pair[0].count)[0]
+    trainers = [pair for pair in each if pair[0].step == names.TRAINER]
+    if len(trainers) == 1:
+        largest, used = trainers[0]
+        left = hard.nanos - (total.nanos - used.nanos * largest.count)
+        if used.nanos and left >= used.nanos:
+            fewer = left // used.nanos
+            message += f"; {_bare(base, used * fewer)} would fit: numNodes {fewer}"
+            hint = f"write numNodes: {fewer}, or {hint}"
+    return OverQuota(message, hint, ("spec", "replicatedJobs", largest.index))
+
+
+def _amount(base: str, quantity: Quantity) -> str:
+    return amount_with_unit(base, amount(base, quantity))
+
+
+def _bare(base: str, quantity: Quantity) -> str:
+    return bare_amount(base, amount(base, quantity))

@@ -1,0 +1,83 @@
+"""Assertions for tests of policies: what a cluster with these policies would say to these objects."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any, Protocol, TypeAlias
+
+from trainc.features.policies import judge_of
+from trainc.findings import Diagnostic, Finding, has_errors
+from trainc.kube.documents import Json
+from trainc.options import Options
+from trainc.reading.files import STDIN, read_paths
+
+# Paths, YAML text (of several lines) or documents, one or several.
+Policies: TypeAlias = (
+    "str | os.PathLike[str] | Mapping[str, Any] | Sequence[str | os.PathLike[str] | Mapping[str, Any]]"
+)
+
+
+class Compiled(Protocol):
+    """A `trainc.Compilation`, or another object with manifests."""
+
+    @property
+    def manifests(self) -> Sequence[Json]:
+        """The manifests."""
+
+
+Objects: TypeAlias = "Compiled | Json | Sequence[Json]"
+
+
+def assert_denied(
+    objects: Objects, policies: Policies, *, by: str | None = None, kubernetes: str | None = None
+) -> None:
+    """Assert that a cluster with these policies would deny one of the objects, or a Job or Pod that it becomes.
+
+    `by` is the name of the policy, or "PodSecurity". `policies` may hold Namespaces and parameters as well.
+    """
+    __tracebackhide__ = True  # pytest omits this frame from its report
+    found = _judged(objects, policies, kubernetes)
+    denied = [(label, one) for label, one in found if one.code == "PolicyDenied"]
+    if not any(by is None or _names(one, by) for _, one in denied):
+        who = "no policy" if by is None else by
+        answers = "".join(f"\n  {label}: {one.message}" for label, one in found) or " nothing"
+        raise AssertionError(f"{who} denies these objects; the policies say:{answers}")
+
+
+def assert_allowed(objects: Objects, policies: Policies, *, kubernetes: str | None = None) -> None:
+    """Assert that a cluster with these policies would deny none of the objects, nor the Jobs and Pods that they become.
+
+    It fails as well for what trainc cannot evaluate, because then nobody knows.
+    """
+    __tracebackhide__ = True
+    found = _judged(objects, policies, kubernetes)
+    failed = [
+        f"\n  {label}: {one.message}" for label, one in found if one.code in ("PolicyDenied", "PolicyNotEvaluated")
+    ]
+    if failed:
+        raise AssertionError(f"the objects are not allowed:{''.join(failed)}")
+
+
+def _names(finding: Finding, policy: str) -> bool:
+    return finding.message.startswith((f"policy {policy}: ", f'violates {policy} "'))
+
+
+def _judged(objects: Objects, policies: Policies, kubernetes: str | None) -> list[tuple[str, Finding]]:
+    __tracebackhide__ = True
+    entries = [policies] if isinstance(policies, str | os.PathLike | Mapping) else list(policies)
+    paths = [one for one in entries if not isinstance(one, Mapping) and "\n" not in os.fspath(one)]
+    texts = [json.dumps(one) if isinstance(one, Mapping) else os.fspath(one) for one in entries if one not in paths]
+    options = Options(kubernetes=kubernetes)
+    stdin = BytesIO("\n---\n".join(texts).encode())
+    read, problems = read_paths([*paths, *([STDIN] if texts else [])], options.limits, stdin=stdin, everything=True)
+    judge, more = judge_of(read, (), options)
+    unusable: list[Diagnostic] = [*problems, *more]
+    if has_errors(unusable):
+        raise AssertionError("the policies cannot be used:" + "".join(f"\n  {one}" for one in unusable))
+    manifests: Any = getattr(objects, "manifests", objects)
+    found = [] if judge is None else judge([manifests] if isinstance(manifests, Mapping) else manifests)
+    skipped = [one for one in more if one.code == "PolicyNotEvaluated" and one.severity == "warning"]
+    return [*found, *((one.object, Finding(one.code, one.severity, one.message)) for one in skipped)]

@@ -1,0 +1,324 @@
+"""How training programs divide the ranks of a job: their degrees of parallelism, as tables and as groups of ranks.
+
+Sources: NVIDIA/Megatron-LM megatron/training/arguments.py (validate_args) and megatron/core/parallel_state.py;
+NVIDIA-NeMo/NeMo and Megatron-Bridge, which pass the same names on; pytorch/torchtitan
+torchtitan/distributed/parallel_dims.py; pytorch/torchtune torchtune/training/_distributed.py (ParallelDims);
+huggingface/accelerate parallelism_config.py; Lightning-AI/pytorch-lightning plugins/environments/torchelastic.py
+(validate_settings).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, field
+
+# What the axes are called, in the order in which they are shown.
+AXES: Mapping[str, str] = {
+    "tp": "tensor",
+    "cp": "context",
+    "sp": "sequence",
+    "ep": "expert",
+    "etp": "expert tensor",
+    "dp": "data",
+    "dp_shard": "data (shard)",
+    "dp_replicate": "data (replicate)",
+    "pp": "pipeline",
+    "devices": "devices",
+    "nodes": "nodes",
+}
+# Degrees that the program works out from the number of ranks.
+REST = -1
+_OVERRIDE = pattern(r"\+{0,2}([A-Za-z_][\w.-]*)=(.*)", 16)  # re.DOTALL
+# Parts of the names of variables with further arguments.
+_FURTHER = ("ARG", "OPT", "FLAG", "EXTRA", "PARAM", "OVERRIDE", "CONFIG", "$@", "$*", "${@", "${*", "[@]", "[*]")
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """A program that divides its ranks.
+
+    - `keys`: the axis of each option or setting, without leading dashes and with `_` for `-`. Besides the axes there are
+      "global_batch" and "micro_batch".
+    - `anchors`: the keys that only this program has. `programs`: the names of its scripts, whose other keys count too.
+    - `divides`: axes whose product has to divide the number of ranks. `fills`: axes whose product has to be it; `rest` is
+      the one of them that is worked out from the others if it is not set.
+    - `needs`: an option without which the others have no effect.
+    - `order`: the axes by rank, those of neighbors first. `config`: options that name a file with more settings.
+    - `hides`: options with which the degrees are not all in the command. `open`: it has a configuration of its own, which
+      the command need not name.
+    - `launched`: the launcher that has the options itself, if it is not the program.
+    """
+
+    name: str
+    keys: Mapping[str, str]
+    anchors: frozenset[str]
+    programs: frozenset[str] = frozenset()
+    divides: tuple[tuple[str, ...], ...] = ()
+    fills: tuple[str, ...] = ()
+    rest: str = ""
+    needs: str = ""
+    order: tuple[str, ...] = ()
+    config: tuple[str, ...] = ()
+    hides: frozenset[str] = frozenset()
+    open: bool = False
+    launched: str = ""
+
+
+def _prefixed(prefixes: str, keys: Mapping[str, str]) -> dict[str, str]:
+    return {f"{prefix}.{key}": axis for prefix in prefixes.split() for key, axis in keys.items()}
+
+
+_MODEL_PARALLEL = {
+    "tensor_model_parallel_size": "tp",
+    "pipeline_model_parallel_size": "pp",
+    "context_parallel_size": "cp",
+    "expert_model_parallel_size": "ep",
+    "expert_tensor_parallel_size": "etp",
+}
+_BATCH = {"global_batch_size": "global_batch", "micro_batch_size": "micro_batch"}
+_MODEL_DIVIDES = (("tp", "pp", "cp"), ("etp", "ep", "pp"))
+_MODEL_ORDER = ("tp", "cp", "dp", "pp")
+MEGATRON = Framework(
+    name="Megatron-LM",
+    keys={**_MODEL_PARALLEL, **_BATCH},
+    anchors=frozenset(key for key in _MODEL_PARALLEL if "model" in key),
+    programs=frozenset(
+        f"pretrain_{name}.py" for name in ["gpt", "bert", "t5", "mamba", "hybrid", "vlm", "retro", "ict", "vision"]
+    ),
+    divides=_MODEL_DIVIDES,
+    order=_MODEL_ORDER,
+    hides=frozenset(
+        (
+            *("use_checkpoint_args", "yaml_cfg", "tensor_parallel_num_weight_shards", "gtp_weight_remat_size"),
+            *("encoder_tensor_model_parallel_size", "encoder_pipeline_model_parallel_size"),
+        )
+    ),
+)
+_NEMO_KEYS = _prefixed("model trainer.strategy strategy", _MODEL_PARALLEL)
+NEMO = Framework(
+    name="NeMo",
+    keys={**_NEMO_KEYS, **_prefixed("model data train", _BATCH)},
+    anchors=frozenset(_NEMO_KEYS),
+    divides=_MODEL_DIVIDES,
+    order=_MODEL_ORDER,
+    open=True,
+)
+LIGHTNING = Framework(
+    name="Lightning",
+    keys={"trainer.devices": "devices", "trainer.num_nodes": "nodes"},
+    anchors=frozenset(("trainer.devices", "trainer.num_nodes")),
+    fills=("devices", "nodes"),
+    open=True,
+)
+_TITAN = {
+    "tensor_parallel_degree": "tp",
+    "pipeline_parallel_degree": "pp",
+    "context_parallel_degree": "cp",
+    "expert_parallel_degree": "ep",
+    "data_parallel_replicate_degree": "dp_replicate",
+    "data_parallel_shard_degree": "dp_shard",
+}
+_TITAN_KEYS = _prefixed("parallelism training experimental", _TITAN)
+TORCHTITAN = Framework(
+    name="torchtitan",
+    keys={**_TITAN_KEYS, "training.global_batch_size": "global_batch", "training.local_batch_size": "micro_batch"},
+    anchors=frozenset(_TITAN_KEYS),
+    divides=(("tp", "pp", "cp", "dp_replicate"), ("ep", "pp", "dp_replicate")),
+    fills=("tp", "pp", "cp", "dp_replicate", "dp_shard"),
+    rest="dp_shard",
+    order=("tp", "cp", "dp_shard", "dp_replicate", "pp"),
+    config=("job.config_file", "config", "module"),
+)
+_TUNE_KEYS = {
+    "tensor_parallel_dim": "tp",
+    "context_parallel_dim": "cp",
+    "data_parallel_shard_dim": "dp_shard",
+    "data_parallel_replicate_dim": "dp_replicate",
+}
+TORCHTUNE = Framework(
+    name="torchtune",
+    keys=_TUNE_KEYS,
+    anchors=frozenset(_TUNE_KEYS),
+    divides=(("tp", "cp", "dp_replicate"),),
+    fills=("tp", "cp", "dp_replicate", "dp_shard"),
+    rest="dp_shard",
+    order=("tp", "cp", "dp_shard", "dp_replicate"),
+    config=("config",),
+)
+_ACCELERATE_KEYS = {
+    "parallelism_config_tp_size": "tp",
+    "parallelism_config_cp_size": "cp",
+    "parallelism_config_sp_size": "sp",
+    "parallelism_config_dp_shard_size": "dp_shard",
+    "parallelism_config_dp_replicate_size": "dp_replicate",
+}
+ACCELERATE = Framework(
+    name="accelerate",
+    keys=_ACCELERATE_KEYS,
+    anchors=frozenset(_ACCELERATE_KEYS),
+    fills=("tp", "cp", "dp_replicate", "dp_shard"),
+    needs="use_parallelism_config",
+    order=("tp", "cp", "dp_shard", "dp_replicate"),
+    config=("config_file",),
+    hides=frozenset(("parallelism_config_sp_size",)),
+    launched="accelerate launch",
+)
+_PLUGIN_KEYS = {
+    "megatron_lm_tp_degree": "tp",
+    "megatron_lm_pp_degree": "pp",
+    "megatron_lm_context_parallel_size": "cp",
+    "megatron_lm_expert_model_parallel_size": "ep",
+    "megatron_lm_expert_tensor_parallel_size": "etp",
+}
+ACCELERATE_MEGATRON = Framework(
+    name="accelerate's Megatron-LM",
+    keys=_PLUGIN_KEYS,
+    anchors=frozenset(_PLUGIN_KEYS),
+    divides=_MODEL_DIVIDES,
+    needs="use_megatron_lm",
+    order=_MODEL_ORDER,
+    config=("config_file",),
+    launched="accelerate launch",
+)
+FRAMEWORKS = (MEGATRON, NEMO, LIGHTNING, TORCHTITAN, TORCHTUNE, ACCELERATE, ACCELERATE_MEGATRON)
+_KEYS = frozenset(key for framework in FRAMEWORKS for key in framework.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of a program as `written` ("--tensor-model-parallel-size 8"), its value, and the index of its word.
+
+    Settings of a file have the index of the word that names the file. The value is None if it is unknown.
+    """
+
+    written: str
+    value: str | None
+    index: int
+
+    @property
+    def number(self) -> int | None:
+        """The value as a number, or None."""
+        text = (self.value or "").strip("\"'")
+        return int(text) if text.isdecimal() or text == str(REST) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The settings of a command line by key, and the index behind which there may be others that are not visible.
+
+    `program` is the name of the script.
+    """
+
+    settings: Mapping[str, Setting]
+    hidden: int = 0
+    program: str = ""
+
+
+def read_arguments(words: Sequence[str]) -> Arguments:
+    """Return the options (`--key value`, `--key=value`) and overrides (`key=value`) of a program; the last one counts."""
+    found: dict[str, Setting] = {}
+    hidden = 0
+    skipped = -1
+    for index, word in enumerate(words):
+        if index == skipped:
+            continue
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            following = words[index + 1] if index + 1 < len(words) else ""
+            if not equals and following and not following.startswith("--") and not _has_arguments(following):
+                value, skipped = following, index + 1
+            shown = f"{name}={value}" if equals or not value else f"{name} {value}"
+            found[name[2:].replace("-", "_")] = Setting(shown, _known(value), index)
+        elif (override := _OVERRIDE.fullmatch(word)) is not None:
+            found[override[1].replace("-", "_")] = Setting(word.lstrip("+"), _known(override[2]), index)
+        elif "$" in word or "`" in word:
+            hidden = index + 1
+    return Arguments(found, hidden, words[0].rpartition("/")[2] if words else "")
+
+
+def _has_arguments(word: str) -> bool:
+    """Return whether a word is a variable with several arguments, and not the value of one."""
+    return word.startswith("$") and any(part in word.upper() for part in _FURTHER)
+
+
+def _known(value: str) -> str | None:
+    return None if "$" in value or "`" in value else value
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How a command divides its ranks: the degrees of a framework, by axis.
+
+    `complete` means that no other degree can be set elsewhere.
+    """
+
+    framework: Framework
+    settings: Mapping[str, Setting]
+    complete: bool
+    arguments: Mapping[str, Setting] = field(default_factory=dict)
+
+    def degree(self, axis: str) -> int | None:
+        """Return a degree if it is a positive number, or None."""
+        setting = self.settings.get(axis)
+        number = setting.number if setting is not None else None
+        return number if number is not None and number > 0 else None
+
+    def product(self, axes: Sequence[str]) -> int:
+        """Return the product of the known degrees; others only make it larger."""
+        return prod(self.degree(axis) or 1 for axis in axes)
+
+    def shown(self, axes: Sequence[str]) -> str:
+        """Return the known degrees, as in `tensor 8 x pipeline 4`."""
+        return " x ".join(f"{AXES[axis]} {self.degree(axis)}" for axis in AXES if axis in axes and self.degree(axis))
+
+
+def divisions(arguments: Arguments, files: Mapping[str, Mapping[str, str]], launcher: str = "") -> Iterator[Division]:
+    """Yield how a command line divides its ranks, for each framework that has some of its keys.
+
+    `files` are the settings of the files that are visible, by the option that names them. `launcher` is the one whose own
+    options these are; empty for those of the program.
+    """
+    if _KEYS.isdisjoint(arguments.settings) and not files:
+        return
+    for framework in FRAMEWORKS:
+        if framework.launched != launcher:
+            continue
+        settings, complete = _merged(framework, arguments, files)
+        its_own = arguments.program in framework.programs or not framework.anchors.isdisjoint(settings)
+        if not its_own or not framework.hides.isdisjoint(arguments.settings):
+            continue
+        if framework.needs and framework.needs not in arguments.settings and complete:
+            continue
+        by_axis = {axis: settings[key] for key, axis in framework.keys.items() if key in settings}
+        unknown = any(setting.number is None for setting in by_axis.values())
+        yield Division(framework, by_axis, complete and not unknown, arguments.settings)
+
+
+def _merged(
+    framework: Framework, arguments: Arguments, files: Mapping[str, Mapping[str, str]]
+) -> tuple[dict[str, Setting], bool]:
+    """Return the settings of a framework, of its files first, and whether there can be no others."""
+    found: dict[str, Setting] = {}
+    complete = arguments.hidden == 0 and not framework.open
+    for option in framework.config:
+        named = arguments.settings.get(option)
+        if named is None:
+            continue
+        if option not in files:
+            complete = False
+        for key, value in files.get(option, {}).items():
+            found[key] = Setting(f"{key}: {value} in {named.value}", value, named.index)
+    # What may be hidden behind an option can override it.
+    found |= {key: each for key, each in arguments.settings.items() if each.index >= arguments.hidden}
+    return found, complete
+
+
+def groups(sizes: Mapping[str, int], order: Sequence[str], axis: str) -> list[list[int]]:
+    """Return the groups of ranks along an axis, if the ranks are numbered by `order`, the axis of neighbors first."""
+    stride = prod(sizes.get(before, 1) for before in order[: list(order).index(axis)])
+    size, ranks = sizes.get(axis, 1), prod(sizes.get(each, 1) for each in order)
+    starts = (base + offset for base in range(0, ranks, stride * size) for offset in range(stride))
+    return [[start + stride * step for step in range(size)] for start in starts]

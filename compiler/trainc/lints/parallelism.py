@@ -1,0 +1,253 @@
+"""Lints that compare degrees of parallelism and batch sizes with the ranks of a job, where every factor is visible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import gcd, prod
+from typing import Any
+
+from trainc.findings import Finding, Severity
+from trainc.ir.commands.started import Start
+from trainc.ir.parallelism import Arguments, Division, Setting, divisions, read_arguments
+from trainc.lints.config_files import flat, read_config, visible_files
+from trainc.lints.training import Training
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+# Systems whose NVLink connects the GPUs of several nodes, as labels, instance types and devices name them.
+_RACK_SCALE = pattern(r"gb[23]00|vr200|nvl\d+|compute-?domain|gpu\.clique|a4x-|p6e-|nd[a-z]*gb\d", 2)  # re.IGNORECASE
+# Options of Megatron-LM with which the batch is not the same from the beginning.
+_GROWING_BATCH = frozenset(("rampup_batch_size", "decrease_batch_size_if_needed", "step_batch_size_schedule"))
+_DEEPSPEED_OPTIONS = ("deepspeed", "deepspeed_config", "deepspeed_config_file", "ds_config")
+_CONFIG_OPTIONS = ("config_file", "job.config_file", "config")
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A launcher in a job whose number of ranks is known; `first` is the index of the words that have the settings."""
+
+    training: Training
+    start: Start
+    nodes: int
+    each: int
+    first: int
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.each
+
+    @property
+    def shown(self) -> str:
+        """The ranks, as in `24 ranks (3 nodes x 8 processes)`."""
+        return f"{self.ranks} ranks ({self.nodes} nodes x {self.each} processes)"
+
+    def finding(self, code: str, severity: Severity, message: str, hint: str, setting: Setting) -> Finding:
+        """Return a finding at a setting; a command that may not run gives a warning at most."""
+        sure = severity if self.start.sure else "warning"
+        return self.training.finding(code, sure, message, hint, self.first + setting.index)
+
+
+def parallelism(training: Training) -> Iterator[Finding]:
+    """Yield findings about each program that a launcher starts."""
+    files: dict[str, str | None] | None = None
+    for start in training.line.starts:
+        launch = start.launch
+        each = training.processes(launch) if launch is not None else None
+        if launch is None or each is None or _is_elastic(training, start):
+            continue
+        words = training.arguments(start)
+        arguments = read_arguments(words)
+        files = visible_files(training) if files is None else files
+        job = _Job(training, start, training.nodes, each, len(start.words) - len(launch.program))
+        yield from _judged(job, arguments, files, "")
+        yield from _deepspeed(job, arguments, files)
+        if launch.launcher.total:
+            own = read_arguments(start.words[launch.index + 1 : job.first])
+            yield from _judged(_moved(job, launch.index + 1), own, files, launch.launcher.name)
+            yield from _deepspeed(_moved(job, launch.index + 1), own, files)
+
+
+def _moved(job: _Job, first: int) -> _Job:
+    return _Job(job.training, job.start, job.nodes, job.each, first)
+
+
+def _is_elastic(training: Training, start: Start) -> bool:
+    """Return whether the number of nodes is not that of the job: a range, or another one, which is reported elsewhere."""
+    assert start.launch is not None
+    option = start.launch.given(start.launch.launcher.nodes)
+    value = (
+        training.value(option.value or "", start.launch) if option is not None else training.variables.get("PET_NNODES")
+    )
+    if value in (None, "PET_NNODES"):
+        return value is None and option is not None
+    return value != str(training.nodes)
+
+
+def _judged(job: _Job, arguments: Arguments, files: Mapping[str, str | None], launcher: str) -> Iterator[Finding]:
+    configs = {}
+    for option in _CONFIG_OPTIONS:
+        named = arguments.settings.get(option)
+        if named is not None and (value := read_config(files, named.value or "")) is not None:
+            configs[option] = {
+                key.rpartition("_config.")[2].replace("-", "_"): text for key, text in flat(value).items()
+            }
+    for division in divisions(arguments, configs, launcher):
+        problem = next(_mismatches(job, division), None)
+        if problem is not None:
+            yield problem
+            continue
+        yield from _batch(job, division)
+        yield from _across_nodes(job, division)
+
+
+def _mismatches(job: _Job, division: Division) -> Iterator[Finding]:
+    framework = division.framework
+    for written in framework.divides:
+        axes = _with_default(division, written)
+        product = division.product(axes)
+        if product > 1 and job.ranks % product:
+            message = (
+                f"{division.shown(axes)} is {product}, which does not divide the {job.shown}: {framework.name} exits"
+            )
+            yield _mismatch(job, division, axes, message, _instead(job, product))
+    fills = framework.fills
+    product = division.product(fills)
+    if product < 2:
+        return
+    known = all(division.degree(axis) for axis in fills)
+    if known or (division.complete and framework.rest in ("", *_set_to_a_number(division))):
+        if product != job.ranks:
+            message = f"{division.shown(fills)} is {product}, but there are {job.shown}: {framework.name} exits"
+            yield _mismatch(job, division, fills, message, _filled(job, division, product))
+    elif job.ranks % product:
+        message = f"{division.shown(fills)} is {product}, which does not divide the {job.shown}: {framework.name} exits"
+        yield _mismatch(job, division, fills, message, _instead(job, product))
+
+
+def _set_to_a_number(division: Division) -> list[str]:
+    return [axis for axis in division.settings if division.degree(axis)]
+
+
+def _with_default(division: Division, axes: tuple[str, ...]) -> tuple[str, ...]:
+    """Experts are divided among as many tensor-parallel ranks as the rest, unless they have a degree of their own."""
+    if "etp" in axes and "etp" not in division.settings:
+        return tuple("tp" if axis == "etp" else axis for axis in axes) if division.degree("ep") else ()
+    return axes if "ep" not in axes or division.degree("ep") else ()
+
+
+def _mismatch(job: _Job, division: Division, axes: tuple[str, ...], message: str, hint: str) -> Finding:
+    largest = max((axis for axis in axes if division.degree(axis)), key=lambda axis: division.degree(axis) or 0)
+    return job.finding("ParallelismMismatch", "error", message, hint, division.settings[largest])
+
+
+def _instead(job: _Job, product: int) -> str:
+    multiple = product // gcd(product, job.each)
+    return f"use degrees whose product divides {job.ranks}, or set numNodes to a multiple of {multiple}"
+
+
+def _filled(job: _Job, division: Division, product: int) -> str:
+    if division.framework.name == "Lightning":
+        return f"write trainer.num_nodes={job.nodes} and trainer.devices={job.each}"
+    others = product // (division.degree("dp_shard") or 1)
+    if job.ranks % others == 0 and "dp_shard" in division.settings:
+        written = division.settings["dp_shard"].written.partition(":")[0].partition("=")[0].partition(" ")[0]
+        return f"set {written} to {job.ranks // others}"
+    return f"use degrees whose product is {job.ranks}"
+
+
+def _batch(job: _Job, division: Division) -> Iterator[Finding]:
+    """Yield an error for a global batch that the data-parallel ranks cannot share (Megatron-LM, torchtitan)."""
+    whole = division.settings.get("global_batch")
+    count = whole.number if whole is not None else None
+    if whole is None or not count or count < 1 or not division.complete or division.framework.config:
+        return
+    if not _GROWING_BATCH.isdisjoint(division.arguments):
+        return
+    model = division.product(("tp", "pp", "cp"))
+    data = job.ranks // model
+    micro = division.degree("micro_batch") or 1
+    if count % (micro * data):
+        each = f" x micro batch {micro}" if micro > 1 else ""
+        message = f"a global batch of {count} is not a multiple of {micro * data} (data {data}{each}), so {division.framework.name} exits"
+        less, more = count - count % (micro * data), count - count % (micro * data) + micro * data
+        hint = f"write a multiple of {micro * data}, such as {less or more}{f' or {more}' if less else ''}"
+        yield job.finding("BatchDoesNotDivide", "error", message, hint, whole)
+
+
+def _across_nodes(job: _Job, division: Division) -> Iterator[Finding]:
+    """Yield a warning for tensor-parallel groups that are on several nodes, whose network is much slower than NVLink."""
+    tensor = division.degree("tp")
+    if not tensor or tensor < 2 or job.nodes < 2 or job.each % tensor == 0 or _is_rack_scale(job.training):
+        return
+    at = "each group is on two nodes or more" if tensor > job.each else "some groups are on two nodes"
+    message = (
+        f"tensor {tensor} with {job.each} processes per node: {at}, and every layer waits for the network between them"
+    )
+    fitting = max(size for size in range(1, min(tensor, job.each) + 1) if job.each % size == 0)
+    hint = f"use tensor {fitting}, with more pipeline or data parallelism"
+    yield job.finding("TensorParallelAcrossNodes", "warning", message, hint, division.settings["tp"])
+
+
+def _is_rack_scale(training: Training) -> bool:
+    """Return whether the pods are meant for nodes that one NVLink domain connects, or may be."""
+    spec = training.info.pod_spec(training.entry.pod_set.name)
+    scheduling = [spec.get(field) for field in ("nodeSelector", "affinity", "tolerations", "resourceClaims")]
+    index = next(i for i, each in enumerate(training.info.pod_sets) if each.name == training.entry.pod_set.name)
+    template = training.info.template["replicatedJobs"][index]["template"]
+    pods = (template.get("spec") or {}).get("template") or {}
+    found = (*scheduling, pods.get("metadata"), template.get("metadata"), training.job.annotations, training.job.labels)
+    return _RACK_SCALE.search(repr(found)) is not None
+
+
+def _deepspeed(job: _Job, arguments: Arguments, files: Mapping[str, str | None]) -> Iterator[Finding]:
+    """Yield an error for batch sizes in DeepSpeed's configuration that do not fit (runtime/config.py)."""
+    for option in _DEEPSPEED_OPTIONS:
+        named = arguments.settings.get(option)
+        value = read_config(files, named.value or "") if named is not None else None
+        if named is not None and isinstance(value, Mapping):
+            yield from _of_config(job, arguments, named, value)
+
+
+def _of_config(job: _Job, arguments: Arguments, named: Setting, config: Mapping[str, Any]) -> Iterator[Finding]:
+    if isinstance(config.get("elasticity"), Mapping) and config["elasticity"].get("enabled"):
+        return
+    whole, micro, steps = (
+        _count(config.get(key))
+        for key in ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+    )
+    model = _model_size(arguments, config)
+    if whole is None or model is None or job.ranks % model:
+        return
+    data = job.ranks // model
+    # A value that is not there is worked out from the others; "auto" is filled in by the program.
+    auto = [key for key, text in config.items() if text == "auto"]
+    factor = data * (micro or 1) * (steps or 1)
+    certain = whole % factor != 0 or (micro is not None and steps is not None and whole != factor)
+    if certain and not any("batch" in key or "accumulation" in key for key in auto):
+        parts = [
+            f"data {data}",
+            *(f"micro batch {micro}" for _ in (micro,) if micro),
+            *(f"accumulation {steps}" for _ in (steps,) if steps),
+        ]
+        message = (
+            f"train_batch_size {whole} in {named.value} is not {' x '.join(parts)}, which is {factor}: DeepSpeed exits"
+        )
+        hint = f"write train_batch_size: {factor}, or leave it out"
+        yield job.finding("BatchDoesNotDivide", "error", message, hint, named)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _model_size(arguments: Arguments, config: Mapping[str, Any]) -> int | None:
+    """Return the number of ranks that share a sample, or None if it is not visible."""
+    tensor = config.get("tensor_parallel")
+    sizes = (
+        config.get("sequence_parallel_size", 1),
+        tensor.get("autotp_size", 1) if isinstance(tensor, Mapping) else 1,
+    )
+    known = [count for size in sizes if (count := _count(size)) is not None]
+    if len(known) < len(sizes) or "model_parallel_size" in arguments.settings:
+        return None
+    return prod((*known, *(division.product(("tp", "pp")) for division in divisions(arguments, {}))))

@@ -1,0 +1,57 @@
+"""Jobs inside other documents: in an AppWrapper, a Katib Experiment, or as text in a ConfigMap or a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from trainc.findings import Path
+from trainc.kube.documents import Json
+from trainc.project.dialects import LEGACY_KINDS, is_legacy, is_trainer_document
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+_JOB_KINDS = ("TrainJob", "TrainingJob")
+_JOBSET_GROUP = "jobset.x-k8s.io/"
+# What belongs to the document itself, or is written by the cluster.
+_NOT_SEARCHED = ("apiVersion", "kind", "metadata", "status")
+_KIND = pattern(rf"\bkind[\"']?\s*:\s*[\"']?({'|'.join(sorted(LEGACY_KINDS))})\b")
+_GROUPS = tuple(sorted({f"{group}/" for groups in LEGACY_KINDS.values() for group in groups}))
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """A job of `kind` at `path` of another document, which is a mapping there, or, with `document` None, part of a text."""
+
+    path: Path
+    kind: str
+    document: Json | None = None
+
+    @property
+    def is_legacy(self) -> bool:
+        """Whether only `trainc migrate` reads such a job."""
+        return self.document is None or is_legacy(self.document)
+
+
+def enclosed(document: Json) -> Iterator[Enclosed]:
+    """Yield the jobs inside a document, in order; in texts, only those of Trainer's predecessors."""
+    waiting: list[tuple[Path, Any]] = [((key,), document[key]) for key in document if key not in _NOT_SEARCHED]
+    waiting.reverse()
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, dict) and _is_job(value):
+            yield Enclosed(path, value["kind"], value)
+        elif isinstance(value, (dict, list)):
+            inner: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += reversed([((*path, step), item) for step, item in inner])
+        elif isinstance(value, str) and any(group in value for group in _GROUPS):
+            yield from (Enclosed(path, kind) for kind in dict.fromkeys(_KIND.findall(value)))
+
+
+def _is_job(value: Json) -> bool:
+    kind, version = value.get("kind"), value.get("apiVersion")
+    if not isinstance(kind, str) or not isinstance(version, str):
+        return False
+    if kind == "JobSet":
+        return version.startswith(_JOBSET_GROUP)
+    return is_legacy(value) or (kind in _JOB_KINDS and is_trainer_document(value))

@@ -1,0 +1,93 @@
+"""Recognizes files that another program renders first: Helm charts, files for envsubst, Jinja templates.
+
+A template gives one finding with the command that renders it, whatever else is wrong with its text or its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from trainc.findings import Diagnostic, Finding, Path, Source
+from trainc.startup.patterns import pattern
+
+CODE = "UnrenderedTemplate"
+_PLACEHOLDER = pattern(r"\{\{.*?(?:\}\}|$)|\{%.*?(?:%\}|$)|\$\{[A-Za-z_]\w*[^}]*\}|\$[A-Za-z_]\w*")
+# Katib and GitHub Actions fill in these themselves, wherever they are.
+_NOT_OURS = ("${trialParameters.", "${trialSpec.", "${{")
+# What breaks YAML: brackets of a template language, or a variable on a line of its own.
+_BREAKING = pattern(r"(?<!\{)\{\{(?!\{)|\{%|\{#|^\s*\$\{?[A-Za-z_]\w*\}?\s*$|(?<=[:,{\[])\s*\$\{[A-Za-z_]\w*\}")
+_HELM = pattern(
+    r"\{\{-?\s*(?:[.$(/]|if\b|else\b|range\b|with\b|end\b|define\b|include\b|template\b|block\b|toYaml\b|tpl\b)"
+)
+# Here `$NAME` is a variable of the shell, or of the container.
+_SCRIPTS = ("command", "args", "env")
+_LONGEST = 80
+
+
+def as_template(text: str, file: str, problems: Sequence[Diagnostic]) -> Diagnostic | None:
+    """Return the one problem of a text that is a template, or None if `problems` have other causes."""
+    lines = text.split("\n")
+    # Parsers fail where the syntax breaks, or on the line after it.
+    reported = {problem.source.line - 1 for problem in problems if problem.source is not None}
+    for number in sorted({near for line in reported for near in (line - 1, line) if 0 <= near < len(lines)}):
+        if (found := _BREAKING.search(lines[number])) is not None:
+            message, hint = _explanation(_shown(lines[number].strip()), text, file)
+            column = found.end() - len(found[0].lstrip()) + 1
+            return Diagnostic(CODE, "error", message, hint, source=Source(file, number + 1, column))
+    return None
+
+
+def template_finding(data: Any, path: Path, file: str) -> Finding | None:
+    """Return the finding about a document's first placeholder, if there is one in the value at `path`."""
+    value = data
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    if _placeholder(path, value) is None:
+        return None
+    first = _first(data) or (path, str(value))
+    message, hint = _explanation(_shown(first[1]), first[1], file)
+    return Finding(CODE, "error", message, hint, first[0])
+
+
+def _first(data: Any) -> tuple[Path, str] | None:
+    waiting: list[tuple[Path, Any]] = [((), data)]
+    while waiting:
+        path, value = waiting.pop()
+        if _placeholder(path, value) is not None:
+            return path, value
+        if isinstance(value, dict):
+            waiting += reversed([((*path, key), inner) for key, inner in value.items()])
+        elif isinstance(value, list):
+            waiting += reversed([((*path, index), inner) for index, inner in enumerate(value)])
+    return None
+
+
+def _placeholder(path: Path, value: Any) -> str | None:
+    """Return the placeholder in a value, unless it is part of a script or a variable."""
+    if not isinstance(value, str) or any(step in _SCRIPTS for step in path[:-1]) or any(o in value for o in _NOT_OURS):
+        return None
+    found = _PLACEHOLDER.search(value)
+    return None if found is None else found[0]
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _explanation(shown: str, text: str, file: str) -> tuple[str, str]:
+    """Return what the language of a template is, and how to render it."""
+    name = file if file not in ("", "-") else "job.yaml"
+    if _HELM.search(text):
+        chart, templates, _ = f"/{name}".rpartition("/templates/")
+        folder = (chart[1:] or ".") if templates else "CHART"
+        hint = f"render the chart, and pass the result: `helm template {folder} > rendered.yaml`"
+        return f"{shown!r} is part of a Helm template", hint
+    if "{{" in text or "{%" in text or "{#" in text:
+        hint = f"rename the file to {name}.j2, so that an overlay renders it"
+        return f"{shown!r} is part of a Jinja template", hint
+    hint = f"fill in its variables, and pass the result: `envsubst < {name} > rendered.yaml`"
+    return f"{shown!r} has a variable that envsubst, or a script, has yet to fill in", hint

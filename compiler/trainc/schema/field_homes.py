@@ -1,0 +1,213 @@
+"""Where a field belongs that is not here: in another part of the job, in another release, or in one to come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainc.findings import Path
+from trainc.kube import names
+from trainc.kube.releases import RELEASES
+from trainc.schema.shapes import ROOTS, ListOf, MapOf, Shape, Struct, definition
+
+_OWNERS = ("trainer.TrainJob", "trainer.TrainJobSpec", "trainer.Trainer")
+_POD = "template.spec.replicatedJobs[].template.spec.template.spec"
+# Structs of a runtime, and their location in its spec.
+_IN_RUNTIME = (
+    ("trainer.TrainingRuntimeSpec", ""),
+    ("core.PodSpec", f"{_POD}."),
+    ("core.Container", f"{_POD}.containers[]."),
+    ("batch.JobSpec", "template.spec.replicatedJobs[].template.spec."),
+    ("jobset.JobSetSpec", "template.spec."),
+)
+# Structs through which a TrainJob patches pods and containers, and the YAML around a pod field, newest release first.
+_PATCHES = (
+    (
+        "trainer.PodSpecPatch",
+        "trainer.ContainerPatch",
+        (
+            "runtimePatches: [{{manager: acme.io/{field}, trainingRuntimeSpec: {{template: {{spec: {{replicatedJobs: "
+            "[{{name: node, template: {{spec: {{template: {{spec: {{{inner}}}}}}}}}}}]}}}}}}}}]"
+        ),
+    ),
+    (
+        "trainer.PodTemplateSpecOverride",
+        "trainer.ContainerOverride",
+        "podTemplateOverrides: [{{targetJobs: [{{name: node}}], spec: {{{inner}}}}}]",
+    ),
+    (
+        "trainer.PodSpecOverride",
+        "trainer.ContainerOverride",
+        "podSpecOverrides: [{{targetJobs: [{{name: node}}], {inner}}}]",
+    ),
+)
+# Partial structs, and what they are a part of.
+_PATCHED = {
+    **dict.fromkeys(
+        ("trainer.PodSpecPatch", "trainer.PodTemplateSpecOverride", "trainer.PodSpecOverride"), "core.PodSpec"
+    ),
+    **dict.fromkeys(("trainer.ContainerPatch", "trainer.ContainerOverride"), "core.Container"),
+    "trainer.JobSpecPatch": "batch.JobSpec",
+    "trainer.JobSetSpecPatch": "jobset.JobSetSpec",
+}
+_LONGEST = 120  # Maximum number of characters of the user's text to repeat in a hint.
+
+
+def placement_hint(owner: str, field: str, siblings: Mapping[str, Any], release: str) -> str:
+    """Return a hint for a field that `owner`, a part of a TrainJob, lacks; empty if it exists nowhere else.
+
+    `siblings` are the fields of the owner as written.
+    """
+    value = siblings.get(field)
+    if owner in _PATCHED and _has(release, _PATCHED[owner], field):
+        container = str(siblings.get("name") or names.NODE)
+        return f"patches cannot set it; {_in_runtime(field, value, dict(_IN_RUNTIME)[_PATCHED[owner]], container)}"
+    if owner not in _OWNERS:
+        return ""
+    for pod, container, text in _PATCHES:
+        inner = f"{field}: {_flow(value)}"
+        if _has(release, container, field) and field != "name":
+            inner = f"containers: [{{name: node, {inner}}}]"
+        elif not _has(release, pod, field):
+            continue
+        return "write it under spec as " + text.format(field=field.lower(), inner=inner)
+    for struct, place in _IN_RUNTIME:
+        if _has(release, struct, field):
+            return _in_runtime(field, value, place)
+    return ""
+
+
+def _in_runtime(field: str, value: Any, place: str, innermost: str = names.NODE) -> str:
+    own = "set numNodes under trainer; or, for all jobs of the runtime, " if field == "mlPolicy" else ""
+    text = f"{field}: {_flow(value)}"
+    for step in reversed(place.rstrip(".").split(".") if place else ()):
+        name = step.removesuffix("[]")
+        if step == name:
+            text = f"{name}: {{{text}}}"
+        else:
+            text, innermost = f"{name}: [{{name: {innermost}, {text}}}]", names.NODE
+    return f"{own}add `{text}` to the spec of the runtime (`trainc runtimes show NAME > runtime.yaml` copies a built-in one)"
+
+
+def _has(release: str, struct: str, field: str) -> bool:
+    try:
+        return field in definition(release, struct).fields
+    except KeyError:
+        return False
+
+
+def _flow(value: Any) -> str:
+    """Format a value as YAML on one line, or `...` if it is long or cannot be written as JSON."""
+    if value is None:
+        return "..."
+    try:
+        import json
+
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return "..."
+    return text if len(text) <= _LONGEST else "..."
+
+
+# Fields that accepted proposals add to a later Trainer or JobSet, with what does the same until then. They are no typos.
+# Source: kubeflow/trainer docs/proposals (2782, 2899, 3015, 4064, 4162), kubernetes-sigs/jobset keps/969, as of August 2026.
+
+
+_TTL_OF_JOBSET = (
+    "until then, add `template: {spec: {ttlSecondsAfterFinished: VALUE}}` to the spec of the runtime (not with a "
+    "GitOps tool: it would create the deleted JobSet again)"
+)
+_CLAIMS = (
+    "until then, add the claim to the pods of the runtime: `resourceClaims: [{name: gpus, resourceClaimTemplateName: "
+    "NAME}]`, and `resources: {claims: [{name: gpus}]}` in the container"
+)
+_GROUPS = "until then, all nodes of an MPI job are alike; give them numNodes and resourcesPerNode under trainer"
+_PLANNED: Mapping[tuple[str, str], str] = {
+    ("trainer.Trainer", "resourceClaimsPerNode"): _CLAIMS,
+    ("trainer.PodSpecPatch", "resourceClaims"): _CLAIMS,
+    (
+        "trainer.ContainerPatch",
+        "resources",
+    ): "until then, set resourcesPerNode under trainer, or the resources in the runtime",
+    ("trainer.TrainJobSpec", "runPolicy"): "until then, set activeDeadlineSeconds and suspend directly under spec",
+    ("trainer.TrainJobSpec", "ttlSecondsAfterFinished"): _TTL_OF_JOBSET,
+    ("trainer.TrainJobSpec", "failurePolicy"): (
+        "until then, add `template: {spec: {failurePolicy: VALUE}}` to the spec of the runtime"
+    ),
+    ("trainer.TrainingRuntimeSpec", "runPolicy"): (
+        "until then, use the JobSet's fields: `template: {spec: {ttlSecondsAfterFinished: 86400, failurePolicy: "
+        "{maxRestarts: 3}}}`, and activeDeadlineSeconds in the TrainJob"
+    ),
+    ("trainer.TrainingRuntimeSpec", "scheduling"): (
+        "until then, write podGroupPolicy: {coscheduling: {}}, or compile with --gang workload"
+    ),
+    ("trainer.MPIMLPolicySource", "launcher"): _GROUPS,
+    ("trainer.MPIMLPolicySource", "nodeGroups"): _GROUPS,
+    ("trainer.Trainer", "launcher"): _GROUPS,
+    ("trainer.Trainer", "nodeGroups"): _GROUPS,
+    ("jobset.JobSetSpec", "scheduling"): (
+        "until then, write podGroupPolicy: {coscheduling: {}} in the runtime, or compile with --gang workload"
+    ),
+}
+
+
+def planned_hint(owner: str, field: str, value: Any) -> str:
+    """Return what to do until a later Trainer or JobSet has a field; empty if none is known to be planned."""
+    if releases_with(owner, field):
+        return ""
+    return _PLANNED.get((owner, field), "").replace("VALUE", _flow(value))
+
+
+# Which releases have a field: for hints like "since 2.3", and to honor fields of older releases.
+
+
+# Replacements of fields that a later release removed, relative to the struct that contained them.
+REPLACEMENTS = {
+    "trainer.TrainJobSpec.labels": "runtimePatches[].trainingRuntimeSpec.template.metadata.labels",
+    "trainer.TrainJobSpec.annotations": "runtimePatches[].trainingRuntimeSpec.template.metadata.annotations",
+    "trainer.TrainJobSpec.podSpecOverrides": "podTemplateOverrides (2.1) or runtimePatches (from 2.2)",
+    "trainer.TrainJobSpec.podTemplateOverrides": "runtimePatches",
+    "trainer.TorchMLPolicySource.numProcPerNode": "spec.trainer.numProcPerNode of the TrainJob",
+    "trainer.TorchMLPolicySource.elasticPolicy": "numNodes: no release ever scaled by elasticPolicy; with --semantics gitops it becomes torchrun's range of nodes, and the number of pods stays fixed",
+}
+
+
+def known_in(kind: str, path: Path, release: str) -> bool:
+    """Return whether `release` has a field at `path` ("spec", "trainer", "env", 0, "name") of `kind`."""
+    shape: Shape = Struct(ROOTS[kind])
+    for step in path:
+        match shape:
+            case Struct(name) if step in (fields := definition(release, name).fields):
+                shape = fields[str(step)]
+            case ListOf(inner) if isinstance(step, int):
+                shape = inner
+            case MapOf(inner) if isinstance(step, str):
+                shape = inner
+            case _:
+                return False
+    return True
+
+
+def releases_with(definition_name: str, field: str) -> tuple[str, ...]:
+    """Return the releases in which `definition_name` has `field`, oldest first."""
+    return tuple(release for release in RELEASES if _has_definition(release, definition_name, field))
+
+
+def _has_definition(release: str, definition_name: str, field: str) -> bool:
+    try:
+        return field in definition(release, definition_name).fields
+    except KeyError:
+        return False
+
+
+def release_hint(definition_name: str, field: str, release: str) -> str:
+    """Return a hint about a field that only other releases have; empty if none does."""
+    known = releases_with(definition_name, field)
+    if not known:
+        return ""
+    if RELEASES.index(known[0]) > RELEASES.index(release):
+        return f"remove it, or compile with --release {known[0]}: the field is new in Trainer {known[0]}"
+    removed = RELEASES[RELEASES.index(known[-1]) + 1]
+    replacement = REPLACEMENTS.get(f"{definition_name}.{field}")
+    gone = f"the field was removed in Trainer {removed}"
+    return f"use {replacement}: {gone}" if replacement else f"remove it: {gone}"

@@ -1,0 +1,208 @@
+"""What a job writes, reads and shares: outputs that are gone with the pod, data, shared memory, restarts, variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import Json, diagnostics_of
+from trainings import RUNTIMES, reported, training
+
+from trainc import Options, compile_trainjob
+
+
+def claim(path: str, **source: Any) -> Json:
+    volume = {"name": "storage", **(source or {"persistentVolumeClaim": {"claimName": "data"}})}
+    return {"pod": {"volumes": [volume]}, "mounts": [{"name": "storage", "mountPath": path}]}
+
+
+def infos(code: str, command: list[str] | str | None, **fields: Any) -> list[Any]:
+    found = diagnostics_of(code, training(command, **fields), *RUNTIMES)
+    assert {d.severity for d in found} <= {"info"}
+    return found
+
+
+T = "torchrun t.py "
+LOST: dict[str, tuple[list[str] | str, dict[str, Any], str]] = {
+    "a folder of the container": (["torchrun", "t.py", "--output_dir=/workspace/out"], {}, "in no volume"),
+    "an option with a space": (["torchrun", "t.py", "--ckpt-dir", "/ckpt"], {}, "/ckpt is in no volume"),
+    "an emptyDir": (T + "--ckpt-dir /ckpt/a", claim("/ckpt", emptyDir={}), "in the emptyDir volume 'storage'"),
+    "a folder beside a claim": (T + "--save-dir=/ckpt2", claim("/ckpt"), "in no volume"),
+    "Megatron-LM's checkpoints": (T + "--save /ckpt", {}, "/ckpt"),
+    "Lightning's folder": (T + "trainer.default_root_dir=/out", {}, "/out"),
+    "a folder of hydra": (T + "hydra.run.dir=/out/1", {}, "/out/1"),
+    "a temporary folder": (T + "--output_dir /tmp/out", {}, "/tmp/out"),
+    "a variable of the script": ("OUT=/out; torchrun t.py --output_dir=$OUT/run", {}, "/out/run"),
+    "logs": (T + "--logging_dir /logs", {}, "/logs"),
+    "Python alone": ("python t.py --checkpoint_dir=/ckpt", {"nodes": 1, "gpus": 1}, "/ckpt"),
+}
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_an_output_that_is_gone_with_the_pod_is_an_info(case: str) -> None:
+    command, fields, words = LOST[case]
+    (found,) = infos("OutputNotKept", command, **fields)
+    assert words in found.message
+
+
+KEPT: dict[str, tuple[list[str] | str, dict[str, Any]]] = {
+    "a claim": (T + "--output_dir=/ckpt/out", claim("/ckpt")),
+    "a claim inside an emptyDir": (
+        T + "--output_dir=/ckpt/out/1",
+        {
+            "pod": {
+                "volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "persistentVolumeClaim": {"claimName": "b"}}]
+            },
+            "mounts": [{"name": "a", "mountPath": "/ckpt"}, {"name": "b", "mountPath": "/ckpt/out"}],
+        },
+    ),
+    "a folder of the node": (T + "--output_dir=/ckpt", claim("/ckpt", hostPath={"path": "/mnt/ckpt"})),
+    "a claim of the runtime": (T + "--output_dir=/workspace/out", {"runtime": "torchtune-llama3.2-1b", "nodes": 1}),
+    "a relative path": (T + "--output_dir=out", {}),
+    "a bucket": (T + "--output_dir=s3://acme/out", {}),
+    "a path that is not known": (T + "--output_dir=$OUT", {}),
+    "a copy at the end": ("torchrun t.py --output_dir=/out && aws s3 sync /out s3://acme/out", {}),
+    "an upload by the program": (T + "--output_dir=/out --push_to_hub", {}),
+    "a checkpoint to begin with": (T + "--load_dir=/models/a --resume_from_checkpoint_path /ckpt/3", {}),
+    "temporary logs": (T + "--log_dir=/tmp/logs", {}),
+    "another argument": (T + "--config=/app/config.yaml --model_path=/models/a", {}),
+    "another command": ("mkdir --output_dir=/out; torchrun t.py", {}),
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_an_output_that_is_kept_or_not_known_gets_nothing(case: str) -> None:
+    command, fields = KEPT[case]
+    assert infos("OutputNotKept", command, **fields) == []
+
+
+@pytest.mark.parametrize("release", ["2.0", "2.1", "2.2", "2.3"])
+def test_the_patch_of_a_hint_works(release: str) -> None:
+    import yaml
+
+    options = Options(release=release)
+    runtimes = [r for r in __import__("trainc").catalog(release) if r["metadata"]["name"] == "torch-distributed"]
+    document = training(["torchrun", "t.py", "--output_dir=/ckpt/out"])
+    (found,) = [d for d in compile_trainjob(document, runtimes, options).diagnostics if d.code == "OutputNotKept"]
+    patch = found.hint.partition("CLAIM: ")[2]
+    document["spec"] |= yaml.safe_load(patch.replace("claimName: CLAIM", "claimName: team-data"))
+    result = compile_trainjob(document, runtimes, options)
+    assert [d.code for d in result.diagnostics if d.code in ("OutputNotKept", "UnknownField")] == []
+    assert "team-data" in result.to_yaml()
+
+
+@pytest.mark.parametrize(
+    ("command", "fields", "found"),
+    [
+        (T + "--data=/mnt/datasets", {}, 1),
+        (T + "--data_path /data/train.bin", {}, 1),
+        (T + "dataset.data_dir=/lustre/a", {}, 1),
+        (T + "--train_file=/fsx/train.json", {}, 1),
+        (T + "--data=/mnt/datasets", claim("/mnt"), 0),
+        (T + "--data=/mnt/datasets", claim("/mnt", emptyDir={}), 0),
+        (T + "--data=/app/data", {}, 0),
+        (T + "--data=alpaca", {}, 0),
+        (T + "--model=/mnt/models", {}, 0),
+    ],
+)
+def test_data_of_a_shared_folder_that_is_not_mounted_is_an_info(command: str, fields: Json, found: int) -> None:
+    assert len(infos("DataNotMounted", command, **fields)) == found
+
+
+MEMORY = {"medium": "Memory", "sizeLimit": "16Gi"}
+SHM: dict[str, tuple[str, dict[str, Any], int]] = {
+    "a disk": (T, claim("/dev/shm", emptyDir={}), 1),
+    "a disk with a limit": (T, claim("/dev/shm/", emptyDir={"sizeLimit": "64Gi"}), 1),
+    "no more than without it": (T, claim("/dev/shm", emptyDir={"medium": "Memory", "sizeLimit": "64Mi"}), 1),
+    "many workers": (T + "--num_workers=16", {}, 1),
+    "many workers of Transformers": (T + "--dataloader_num_workers 8", {}, 1),
+    "many workers of hydra": (T + "data.num_workers=8", {}, 1),
+    "memory": (T + "--num_workers=16", claim("/dev/shm", emptyDir=MEMORY), 0),
+    "memory without a limit": (T, claim("/dev/shm", emptyDir={"medium": "Memory"}), 0),
+    "the node's": (T + "--num_workers=16", claim("/dev/shm", hostPath={"path": "/dev/shm"}), 0),
+    "no workers": (T + "--num_workers=0", {}, 0),
+    "one worker": (T + "--num_workers 1", {}, 0),
+    "workers that are not known": (T + "--num_workers=$WORKERS", {}, 0),
+    "nothing about workers": (T, {}, 0),
+}
+
+
+@pytest.mark.parametrize("case", SHM)
+def test_shared_memory_that_does_not_suit_is_an_info(case: str) -> None:
+    command, fields, found = SHM[case]
+    assert len(infos("UnsuitableSharedMemory", command, **fields)) == found
+
+
+@pytest.mark.parametrize(
+    ("command", "fields", "words"),
+    [
+        (["torchrun", "--max_restarts=3", "t.py"], {}, "up to 28 times (4 by the launcher, in 7 pods)"),
+        (["torchrun", "--max_restarts=0", "t.py"], {}, ""),
+        (["torchrun", "t.py"], {}, ""),
+    ],
+)
+def test_restarts_that_multiply_are_an_info(command: list[str], fields: Json, words: str) -> None:
+    found = infos("RestartsMultiply", command, **fields)
+    assert [words in d.message for d in found] == ([True] if words else [])
+
+
+def test_an_output_that_the_job_itself_puts_on_a_claim_that_is_deleted_is_a_warning() -> None:
+    fields: Json = {"nodes": 1, "gpus": 2, "runtime": "torchtune-llama3.2-1b"}
+    for command, severity in ((["torchrun", "t.py", "--output_dir=/workspace/out"], "warning"), (None, "info")):
+        (found,) = [d for d in reported(training(command, **fields)) if d.code == "OutputDeletedWithJob"]
+        assert found.severity == severity
+        assert "trainc runtimes show torchtune-llama3.2-1b" in found.hint
+
+
+UNREAD = {
+    "NCCL_IB_DISABLE": ("true", 'write "1"'),
+    "NCCL_P2P_DISABLE": ("no", 'write "0"'),
+    "NCCL_DEBUG": ("infoo", "did you mean INFO?"),
+    "TORCH_DISTRIBUTED_DEBUG": ("verbose", "write one of them"),
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING": ("true", 'write "1"'),
+    "PYTORCH_CUDA_ALLOC_CONF": ("max_split_size_mb=512", 'write "max_split_size_mb:512"'),
+    "PYTORCH_ALLOC_CONF": ("expandable_segments:true", "True or False"),
+    "OMP_NUM_THREADS": ("auto", "write a number"),
+}
+READ = {
+    "NCCL_IB_DISABLE": "1",
+    "NCCL_IB_TIMEOUT": " 22 ",
+    "NCCL_IB_TC": "0x6a",
+    "NCCL_DEBUG": "info",
+    "NCCL_IB_HCA": "=mlx5_0:1",
+    "NCCL_P2P_LEVEL": "NVL",
+    "TORCH_DISTRIBUTED_DEBUG": "DETAIL",
+    "TORCH_NCCL_BLOCKING_WAIT": "true",
+    "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True,roundup_power2_divisions:[256:1,512:2,>:8]",
+    "OMP_NUM_THREADS": "4,2",
+    "NCCL_NTHREADS": "$(THREADS)",
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_value_that_is_not_read_is_a_warning(name: str) -> None:
+    value, words = UNREAD[name]
+    (found,) = [d for d in reported(training(["torchrun", "t.py"], env={name: value})) if d.severity != "info"]
+    assert (found.code, found.path) == ("InvalidVariableValue", "spec.trainer.env[0]")
+    assert words in found.hint + found.message
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_value_that_is_read_gets_nothing(name: str) -> None:
+    found = [d for d in reported(training(["torchrun", "t.py"], env={name: READ[name]})) if d.severity != "info"]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("threads", "limits", "found"),
+    [("128", {"cpu": 16}, 1), ("16", {"cpu": 16}, 0), ("2", {"cpu": "1500m"}, 0), ("99", {}, 0)],
+)
+def test_more_threads_than_cpus_are_an_info(threads: str, limits: Json, found: int) -> None:
+    env = {"OMP_NUM_THREADS": threads}
+    assert len(infos("MoreThreadsThanCPUs", ["torchrun", "t.py"], env=env, gpus=0, limits=limits)) == found
+
+
+@pytest.mark.parametrize("name", ["OMP_NUM_THREAD", "HF_HUB_OFLINE", "NCCL_DEUBG"])
+def test_a_slip_in_a_name_is_a_warning(name: str) -> None:
+    found = [d for d in reported(training(["torchrun", "t.py"], env={name: "1"})) if d.severity != "info"]
+    assert [d.code for d in found] == ["MisspeltVariable"]

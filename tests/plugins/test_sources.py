@@ -1,0 +1,165 @@
+"""Where datasets and models come from: what Trainer's initializers fail at, and what no trainer sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import container, diagnostics_of, job, runtime, trainjob
+from trainings import RUNTIMES, findings, reported, training
+
+CACHE = {"METADATA_LOC": "s3a://lake/metadata/1.json", "IAM_ROLE": "arn:aws:iam::123456789012:role/cache"}
+TUNE = {"nodes": 1, "gpus": 2, "runtime": "torchtune-llama3.2-1b"}
+CACHED = {"nodes": 2, "runtime": "torch-distributed-with-cache", "command": ["torchrun", "t.py"]}
+
+
+def source(kind: str, uri: str, env: dict[str, str] | None = None) -> dict[str, Any]:
+    step: dict[str, Any] = {"storageUri": uri}
+    if env:
+        step["env"] = [{"name": name, "value": value} for name, value in env.items()]
+    return {"initializer": {kind: step}}
+
+
+REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "a page of Hugging Face": (
+        source("dataset", "https://huggingface.co/datasets/tatsu-lab/alpaca"),
+        TUNE,
+        "write hf://tatsu-lab/alpaca",
+    ),
+    "a page of a model": (
+        source("model", "https://huggingface.co/meta-llama/Llama-3.2-1B/tree/main"),
+        TUNE,
+        "Llama-3.2-1B",
+    ),
+    "a bucket of Google": (source("model", "gs://acme/llama"), TUNE, "does not know the scheme"),
+    "a claim": (source("dataset", "pvc://data/alpaca"), TUNE, "it downloads from hf, s3, cache"),
+    "a longer name": (source("dataset", "huggingface://tatsu-lab/alpaca"), TUNE, "does not know the scheme"),
+    "a model in a cache": (source("model", "cache://a/b"), TUNE, "it downloads from hf, s3"),
+    "a dataset without an owner": (source("dataset", "hf://squad"), TUNE, "write it like hf://OWNER/squad"),
+    "a dataset as a path": (source("dataset", "hf://datasets/tatsu-lab/alpaca"), TUNE, "write hf://tatsu-lab/alpaca"),
+    "a branch of a model": (source("model", "hf://meta-llama/Llama-3.2-1B/tree/main"), TUNE, "meta-llama/Llama-3.2-1B"),
+    "a revision of a model": (
+        source("model", "hf://meta-llama/Llama-3.2-1B@main"),
+        TUNE,
+        "hf://meta-llama/Llama-3.2-1B",
+    ),
+    "a cache without its place": (source("dataset", "cache://sales/orders"), CACHED, "METADATA_LOC and IAM_ROLE"),
+    "a cache without a role": (
+        source("dataset", "cache://sales/orders", {"METADATA_LOC": "s3a://lake/1.json"}),
+        CACHED,
+        "without IAM_ROLE",
+    ),
+    "a cache without a table": (source("dataset", "cache://sales", CACHE), CACHED, "write cache://SCHEMA/TABLE"),
+    "a cache that nothing brings up": (source("dataset", "cache://a/b", CACHE), TUNE, "torch-distributed-with-cache"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_source_at_which_an_initializer_fails_is_an_error(case: str) -> None:
+    initializer, fields, words = REFUSED[case]
+    found = [d for d in reported(training(**initializer, **fields)) if d.code == "UnusableStorageUri"]
+    (kind,) = initializer["initializer"]
+    assert [(d.severity, d.path) for d in found] == [("error", f"spec.initializer.{kind}.storageUri")]
+    assert words in found[0].message + found[0].hint
+
+
+FINE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a dataset": (source("dataset", "hf://tatsu-lab/alpaca"), TUNE),
+    "a dataset with a path, which is not read": (source("dataset", "hf://tatsu-lab/alpaca/tree/main"), TUNE),
+    "a scheme in capitals": (source("dataset", "HF://tatsu-lab/alpaca"), TUNE),
+    "a bucket": (source("dataset", "s3://acme/alpaca"), TUNE),
+    "a model without an owner": (source("model", "hf://gpt2"), TUNE),
+    "a model of the recipe": (source("model", "hf://meta-llama/Llama-3.2-1B-Instruct"), TUNE),
+    "a cache": (source("dataset", "cache://sales/orders", CACHE), CACHED),
+}
+
+
+@pytest.mark.parametrize("case", FINE)
+def test_a_source_that_works_is_left_alone(case: str) -> None:
+    initializer, fields = FINE[case]
+    found = findings(training(**initializer, **fields))
+    assert [f for f in found if f[1] not in ("ArgumentsDropped", "ModelNotOfRecipe")] == []
+
+
+def own_initializer(image: str, **fields: Any) -> dict[str, Any]:
+    mount = {"volumeMounts": [{"name": "initializer", "mountPath": "/workspace"}]}
+    pod = {"volumes": [{"name": "initializer", "persistentVolumeClaim": {"claimName": "data"}}]}
+    step = job(
+        "dataset-initializer", "dataset-initializer", [container("dataset-initializer", **mount, **fields)], pod=pod
+    )
+    step["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = image
+    after = [{"name": "dataset-initializer", "status": "Complete"}]
+    return runtime(step, job(containers=[container(**mount)], pod=pod, dependsOn=after), policy={"torch": {}})
+
+
+UPSTREAM = "registry.acme.io/mirror/kubeflow/trainer/dataset-initializer:v2.3.0"
+SECRET = {"secretRef": {"name": "cache"}}
+
+
+@pytest.mark.parametrize(
+    ("runtime", "found"),
+    [
+        (own_initializer("ghcr.io/acme/fetch:1"), 0),
+        (own_initializer(UPSTREAM, command=["/fetch"]), 0),
+        (own_initializer(UPSTREAM), 1),
+    ],
+    ids=["an image of one's own", "a command of one's own", "a mirror of Trainer's"],
+)
+def test_only_trainer_s_own_initializers_are_known(runtime: dict[str, Any], found: int) -> None:
+    document = trainjob({}, **source("dataset", "gs://acme/data"))
+    assert len(diagnostics_of("UnusableStorageUri", document, runtime)) == found
+
+
+def test_what_a_secret_may_have_is_not_missing() -> None:
+    cached = own_initializer(UPSTREAM, envFrom=[SECRET])
+    assert diagnostics_of("UnusableStorageUri", trainjob({}, **source("dataset", "cache://a/b")), cached) == []
+
+
+@pytest.mark.parametrize(("release", "found"), [("2.0", 1), ("2.1", 0)])
+def test_buckets_are_read_since_2_1(release: str, found: int) -> None:
+    document = trainjob({}, **source("dataset", "s3://acme/data"))
+    assert len(diagnostics_of("UnusableStorageUri", document, own_initializer(UPSTREAM), release=release)) == found
+
+
+def test_a_download_on_a_runtime_with_a_cache_is_lost() -> None:
+    document = training(**source("dataset", "hf://tatsu-lab/alpaca"), **CACHED)
+    (found,) = [d for d in reported(document) if d.severity != "info"]
+    assert (found.code, found.path) == ("InitializerVolumeNotShared", "spec.initializer.dataset.storageUri")
+    assert "trainc runtimes show torchtune-llama3.2-1b" in found.hint
+
+
+@pytest.mark.parametrize("kind", ["dataset", "model"])
+def test_the_runtime_of_the_hint_has_both_and_shares_them(kind: str) -> None:
+    initializer = source(kind, "hf://acme/x")
+    (error,) = [d for d in reported(training(["torchrun", "t.py"], **initializer)) if d.severity == "error"]
+    assert "runtimeRef: {name: torchtune-llama3.2-1b}" in error.hint
+    both = {"initializer": {**initializer["initializer"], "dataset": {"storageUri": "hf://acme/d"}}}
+    assert findings(training(["torchrun", "t.py"], **both, nodes=1, runtime="torchtune-llama3.2-1b")) == []
+
+
+MODELS = {
+    "another size": ("torchtune-llama3.2-1b", "hf://meta-llama/Llama-3.2-3B-Instruct", 1),
+    "another family": ("torchtune-llama3.2-1b", "hf://Qwen/Qwen2.5-1.5B-Instruct", 1),
+    "another family of the same size": ("torchtune-llama3.2-1b", "hf://google/gemma-3-1b-it", 1),
+    "a much larger one": ("torchtune-qwen2.5-1.5b", "hf://meta-llama/Llama-3.1-70B", 1),
+    "its own": ("torchtune-llama3.2-1b", "hf://meta-llama/Llama-3.2-1B", 0),
+    "its own from elsewhere": ("torchtune-llama3.2-3b", "hf://unsloth/Llama-3.2-3B-Instruct-bnb", 0),
+    "one that was made from it": ("torchtune-qwen2.5-1.5b", "hf://deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B", 0),
+    "one whose name does not say": ("torchtune-llama3.2-1b", "hf://acme/our-base-model-v2", 0),
+    "a bucket": ("torchtune-llama3.2-1b", "s3://acme/Llama-3.2-3B", 0),
+}
+
+
+@pytest.mark.parametrize("case", MODELS)
+@pytest.mark.parametrize("command", [None, ["tune", "run"]], ids=["the runtime's command", "Trainer's command"])
+def test_a_model_of_another_recipe_is_a_warning(case: str, command: list[str] | None) -> None:
+    name, uri, found = MODELS[case]
+    document = training(command, **source("model", uri), nodes=1, gpus=2, runtime=name)
+    warned = diagnostics_of("ModelNotOfRecipe", document, *RUNTIMES)
+    assert [(d.severity, d.path) for d in warned] == [("warning", "spec.initializer.model.storageUri")] * found
+
+
+def test_a_command_of_one_s_own_may_train_any_model() -> None:
+    uri = "hf://meta-llama/Llama-3.2-3B"
+    document = training(["torchrun", "t.py"], **source("model", uri), **TUNE)
+    assert diagnostics_of("ModelNotOfRecipe", document, *RUNTIMES) == []

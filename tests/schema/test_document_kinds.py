@@ -1,0 +1,279 @@
+"""Trainc's own kinds of documents: what their schemas accept, and what is said about the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainc.cli.schema import OWN_KINDS
+from trainc.features.sweeps.matrix import OPTIMIZATION_JOB
+from trainc.findings import format_path
+from trainc.schema.document_kinds import DocumentKind, accepts, without_nulls
+
+ROOT = Path(__file__).parents[2]
+OVERLAYS = sorted((ROOT / "overlays").rglob("overlay.yaml"))
+PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+SWEEPS = [text for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL) if "kind: Sweep" in text]
+KINDS = {**OWN_KINDS, "OptimizationJob": OPTIMIZATION_JOB}
+HEADS: dict[str, dict[str, Any]] = {
+    "Overlay": {"apiVersion": "trainc/v1alpha1", "kind": "Overlay"},
+    "Sweep": {"apiVersion": "trainc/v1alpha1", "kind": "Sweep"},
+}
+# Checked by code, with better messages: names of parameters, values that are given twice.
+FOR_EDITORS = {"description", "errorMessage", "examples", "propertyNames", "uniqueItems"}
+CHECKED = {
+    *("type", "enum", "const", "anyOf", "oneOf", "properties", "patternProperties", "additionalProperties", "required"),
+    *("items", "minItems", "minLength", "minProperties", "minimum", "maximum", "exclusiveMinimum"),
+}
+
+
+def subschemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield schema
+    inner = [*schema.get("properties", {}).values(), *schema.get("patternProperties", {}).values()]
+    inner += [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    inner += [schema[name] for name in ("items", "additionalProperties") if isinstance(schema.get(name), dict)]
+    for each in inner:
+        yield from subschemas(each)
+
+
+def problems(kind: DocumentKind, **fields: Any) -> list[tuple[str, str, str]]:
+    """Path, message and hint of everything that is wrong with a document."""
+    _, findings = kind.check({**HEADS.get(kind.name, {}), **fields})
+    assert all((finding.code, finding.severity) == (kind.code, "error") for finding in findings)
+    return [(format_path(finding.path), finding.message, finding.hint) for finding in findings]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_is_a_json_schema_in_the_keywords_that_are_checked(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(KINDS[name].json_schema())
+    used = {keyword for schema in subschemas(KINDS[name].schema) for keyword in schema}
+    assert used - FOR_EDITORS <= CHECKED
+
+
+@pytest.mark.parametrize("name", OWN_KINDS)
+def test_each_field_is_described(name: str) -> None:
+    fields = KINDS[name].schema["properties"]
+    assert [
+        key for key, schema in fields.items() if key != "metadata" and not {"description", "const"} & set(schema)
+    ] == []
+
+
+@pytest.mark.parametrize("example", OVERLAYS, ids=lambda path: path.parent.name)
+def test_the_overlays_of_this_repository_are_valid(example: Path) -> None:
+    assert KINDS["Overlay"].check(yaml.safe_load(example.read_text(encoding="utf-8")))[1] == []
+
+
+@pytest.mark.parametrize("example", SWEEPS)
+def test_the_sweeps_of_the_documentation_are_valid(example: str) -> None:
+    assert KINDS["Sweep"].check(yaml.safe_load(example.replace("1e-", "1.0e-")))[1] == []
+
+
+WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
+    # Kind, fields, and of the one problem: path, message, hint.
+    ("trainc.yaml", {"relase": "2.3"}, "relase", "trainc.yaml has no field relase here", "did you mean release?"),
+    ("trainc.yaml", {"sync_options": []}, "sync_options", "has no field sync_options", "did you mean syncOptions?"),
+    ("trainc.yaml", {"weather": "fine"}, "weather", "has no field weather", "choose one of sources, runtimes, overlay"),
+    ("trainc.yaml", {"release": 2.3}, "release", "expected a string, got the number 2.3", "put quotes around it"),
+    ("trainc.yaml", {"semantics": "git"}, "semantics", "'git' is not supported", "use 'gitops' or 'controller'"),
+    (
+        "trainc.yaml",
+        {"sources": "jobs"},
+        "sources",
+        "expected a list, got the string 'jobs'",
+        "write a list: sources: [jobs]",
+    ),
+    ("trainc.yaml", {"sources": None}, "sources", "expected a list, got null", "write a list, each item after '- '"),
+    ("trainc.yaml", {"overlay": 3}, "overlay", "expected a string or a list, got the number 3", "put quotes around it"),
+    ("trainc.yaml", {"output": ""}, "output", "the text is empty", "write a value, or remove the field"),
+    ("trainc.yaml", {"nameHash": "yes"}, "nameHash", "expected true or false", "write true or false, without quotes"),
+    ("trainc.yaml", {"environments": {}}, "environments", "environments is empty", "add a field, or remove it"),
+    (
+        "trainc.yaml",
+        {"environments": {"dev": "overlays/dev"}},
+        "environments.dev",
+        "expected a mapping",
+        "indented under dev",
+    ),
+    (
+        "trainc.yaml",
+        {"environments": {"dev": {"overlays": []}}},
+        "environments.dev.overlays",
+        "",
+        "did you mean overlay?",
+    ),
+    (
+        "trainc.yaml",
+        {"environments": {"dev": {"environments": {}}}},
+        "environments.dev.environments",
+        "has no field environments here",
+        "move it to the top level of the document",
+    ),
+    (
+        "trainc.yaml",
+        {"rules": {"UnknownField": "eror"}},
+        "rules.UnknownField",
+        "'eror' is not supported",
+        "use 'error' or",
+    ),
+    (
+        "trainc.yaml",
+        {"rules": {"UnknownField": {"reason": "x"}}},
+        "rules.UnknownField.level",
+        "level is missing",
+        "add `level:`",
+    ),
+    (
+        "trainc.yaml",
+        {"rules": {"UnknownField": 3}},
+        "rules.UnknownField",
+        "expected a string or a mapping",
+        "write error, warning, info or ignore",
+    ),
+    ("trainc.yaml", {"rules": {"jobs/*": "info"}}, 'rules["jobs/*"]', "expected a mapping", "{Code: info}"),
+    ("Overlay", {"patchs": []}, "patchs", "an overlay has no field patchs here", "did you mean patches?"),
+    ("Overlay", {"bases": []}, "bases", "has no field bases", "list the folder under `resources`"),
+    ("Overlay", {"newTag": "2"}, "newTag", "has no field newTag", "move it to images[].newTag"),
+    ("Overlay", {"images": [{"name": "x"}]}, "images[0]", "newName, newTag or digest is missing", "add one of them"),
+    ("Overlay", {"images": [{"newTag": "2"}]}, "images[0].name", "name is missing", "add `name:` with a value"),
+    ("Overlay", {"patches": [{}]}, "patches[0]", "path or patch is missing", "write the patch inline under `patch`"),
+    (
+        "Overlay",
+        {"patches": [{"path": "x", "patch": {}}]},
+        "patches[0]",
+        "path and patch cannot be used together",
+        "inline",
+    ),
+    (
+        "Overlay",
+        {"labels": [{"includeSelectors": True}]},
+        "labels[0].includeSelectors",
+        "true is not supported",
+        "remove it",
+    ),
+    ("Overlay", {"labels": [{"pairs": {"a": 1}}]}, "labels[0].pairs.a", "expected a string", "put quotes around it"),
+    (
+        "Sweep",
+        {"gpuHours": 3, "budget": {}},
+        "gpuHours",
+        "a sweep has no field gpuHours here",
+        "indent gpuHours under budget",
+    ),
+    ("Sweep", {"budget": {"maxTrials": 3}}, "budget.maxTrials", "has no field", "move it to the top level"),
+    ("Sweep", {"budget": {"gpuHours": "512"}}, "budget.gpuHours", "expected a number", "remove the quotes"),
+    ("Sweep", {"budget": {"gpuHours": 0}}, "budget.gpuHours", "the number 0 is out of range", "use a number above 0"),
+    ("Sweep", {"maxTrials": 0}, "maxTrials", "the number 0 is out of range", "use 1 or more"),
+    (
+        "Sweep",
+        {"parameters": {"lr": 0.1}},
+        "parameters.lr",
+        "expected a list or a mapping, got",
+        "write a list, such as [1, 2]",
+    ),
+    ("Sweep", {"parameters": {"lr": []}}, "parameters.lr", "lr is empty", "add an item, or remove it"),
+    ("Sweep", {"parameters": {"lr": [[]]}}, "parameters.lr[0]", "expected a string, a number or true or false", ""),
+    (
+        "Sweep",
+        {"parameters": {"lr": {"min": 1, "max": 2}}},
+        "parameters.lr",
+        "step or count is missing",
+        "write {min: 16",
+    ),
+    (
+        "Sweep",
+        {"parameters": {"lr": {"min": 1, "max": 2, "step": 1, "count": 2}}},
+        "parameters.lr",
+        "step and count cannot be used together",
+        "write {min: 16",
+    ),
+    ("Sweep", {"exclude": [{}]}, "exclude[0]", "the item is empty", "add a field, or remove it"),
+]
+
+
+@pytest.mark.parametrize(("name", "fields", "path", "message", "hint"), WRONG)
+def test_a_mistake_is_explained_as_in_a_trainjob(
+    name: str, fields: dict[str, Any], path: str, message: str, hint: str
+) -> None:
+    ((found_path, found_message, found_hint),) = problems(KINDS[name], **fields)
+    assert found_path == path
+    assert message in found_message
+    assert hint in found_hint
+
+
+def test_fields_without_a_mistake_are_kept() -> None:
+    data, findings = KINDS["trainc.yaml"].check({"sources": ["jobs"], "output": 3, "realease": ""})
+    assert data == {"sources": ["jobs"]}
+    assert len(findings) == 2
+
+
+def test_a_known_field_that_is_null_is_missing_and_any_other_null_is_kept() -> None:
+    overlay = {"labels": None, "patches": [{"target": None, "patch": {"spec": None}}], "values": {"a": None}}
+    assert without_nulls(KINDS["Overlay"].schema, overlay) == {
+        "patches": [{"patch": {"spec": None}}],
+        "values": {"a": None},
+    }
+
+
+NAMES = sorted(
+    {name for kind in KINDS.values() for schema in subschemas(kind.schema) for name in schema.get("properties", {})}
+)
+WORDS = ["", "x", "trainc/v1alpha1", "Overlay", "Sweep", "UnknownField", "jobs/*", *("gitops", "ignore", "log")]
+SCALARS = st.none() | st.booleans() | st.integers(-2, 3) | st.floats(width=16) | st.sampled_from(WORDS)
+ODD = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*NAMES, *WORDS]), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def drawn(draw: Callable[..., Any], schema: dict[str, Any]) -> Any:
+    """A value that fits a schema, but for a part here and there."""
+    if draw(st.integers(0, 11)) == 0:
+        return draw(ODD)
+    if "enum" in schema or "const" in schema:
+        return draw(st.sampled_from([*schema.get("enum", ()), *([schema["const"]] if "const" in schema else ())]))
+    if "anyOf" in schema and "properties" not in schema:
+        return drawn(draw, draw(st.sampled_from(schema["anyOf"])))
+    kinds = schema.get("type", "object")
+    match draw(st.sampled_from(kinds)) if isinstance(kinds, list) else kinds:
+        case "object":
+            known = schema.get("properties", {})
+            made = {name: drawn(draw, inner) for name, inner in known.items() if draw(st.integers(0, 2)) == 0}
+            free = schema.get("additionalProperties")
+            if isinstance(free, dict):
+                made |= {name: drawn(draw, free) for name in draw(st.lists(st.sampled_from(WORDS), max_size=2))}
+            return made
+        case "array":
+            return [drawn(draw, schema.get("items", {})) for _ in range(draw(st.integers(0, 2)))]
+        case "string":
+            return draw(st.sampled_from(WORDS))
+        case "boolean":
+            return draw(st.booleans())
+    return draw(st.integers(0, 3) | st.just(10**6) | st.floats(width=16))
+
+
+def without(schema: Any, keywords: set[str]) -> Any:
+    if isinstance(schema, dict):
+        return {name: without(inner, keywords) for name, inner in schema.items() if name not in keywords}
+    return [without(inner, keywords) for inner in schema] if isinstance(schema, list) else schema
+
+
+PLAIN = {name: jsonschema.Draft202012Validator(without(kind.schema, FOR_EDITORS)) for name, kind in KINDS.items()}
+
+
+@pytest.mark.parametrize("name", KINDS)
+@given(st.data())
+def test_what_is_accepted_is_what_jsonschema_accepts(name: str, data: st.DataObject) -> None:
+    schema = KINDS[name].schema
+    fields = {key: inner for key, inner in schema["properties"].items() if data.draw(st.booleans())}
+    document = {**HEADS.get(name, {}), **{key: drawn(data.draw, inner) for key, inner in fields.items()}}
+    expected = PLAIN[name].is_valid(document)
+    assert accepts(schema, document) is expected
+    assert (KINDS[name].check(document)[1] == []) is expected
