@@ -201,7 +201,7 @@ def test_without_the_setting_there_is_nothing_to_choose() -> None:
 @pytest.mark.parametrize("value", ["changed_jobs", "yes", "[all]"])
 def test_another_value_of_the_setting_is_an_error(value: str) -> None:
     edit("trainc.yaml", "changed-jobs", value)
-    assert "error[InvalidConfiguration] rebuild: invalid value" in run("check").stderr
+    assert "error[InvalidConfiguration] rebuild: " in run("check").stderr
 
 
 # What has changed since.
