@@ -130,7 +130,8 @@ def compile_every(
 
 
 def _session(inputs: Inputs, options: Options, rules: Rules, keeping: Keeping | None) -> Session:
-    session = Session(options, inputs.catalog, place, rules, hold=None if keeping is None else keeping.hold)
+    hold = None if keeping is None else keeping.hold
+    session = Session(options, inputs.catalog, place, rules, hold=hold)
     return session.with_input(inputs.documents, inputs.runtime_sources)
 
 

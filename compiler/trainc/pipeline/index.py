@@ -241,8 +241,8 @@ def index_documents(
     runtimes: dict[Key, ValidDocument] = {}
     refused: set[Key] = set()
     references: list[tuple[Document, Mapping[str, Any]]] = []
-    parts: list[tuple[ValidDocument, frozenset[str]]] = []
     refused_jobs: list[Document] = []
+    parts: list[tuple[ValidDocument, frozenset[str]]] = []
     if context is None:
         context = dialect_context(document.data for source in (documents, *sources) for document in source)
     for depth, source in enumerate((documents, *sources)):
@@ -256,11 +256,11 @@ def index_documents(
             if checked is None:
                 refused.add(_intended_key(document.data, options))
                 reference = check_reference(document.data, options.namespace) if depth == 0 else None
+                refused_jobs += [document] if depth == 0 and document.data.get("kind") in JOB_KINDS else []
                 if reference:
                     references.append((document, reference))
                     part = valid_part(document, release, options)
                     parts += [part] if part is not None else []
-                refused_jobs += [document] if depth == 0 and document.data.get("kind") in JOB_KINDS else []
                 continue
             if checked.data["kind"] == "TrainJob":
                 if depth == 0:

@@ -61,7 +61,8 @@ class Session:
     which the pipeline must not import. `rules` applies the severities that the user has configured; errors without which
     a job cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster` are the objects
     of the cluster, as far as they are known; of two with the same name, that in the input counts. None means that the
-    caller judges only what it applies: refused pods are warnings then.
+    caller judges only what it applies: refused pods are warnings then. `hold` knows the jobs that are kept as built: their
+    objects are those in git, and a kept job that no longer compiles is a warning.
     """
 
     options: Options = Options()
@@ -100,6 +101,7 @@ class Session:
             references=indexed.references,
             diagnostics=indexed.diagnostics,
             parts=indexed.parts,
+            refused_jobs=indexed.refused_jobs,
         )
         return self._with(index)
 
@@ -129,6 +131,8 @@ class Session:
         """Yield the diagnostics of refused jobs that do not depend on what was refused in them."""
         reported = {(diagnostic.code, diagnostic.source) for diagnostic in known}
         for job, guessed in self.index.parts:
+            if self._held(job, None) is not None:
+                continue
             ignored = _BY_SIZE if not _SIZES.isdisjoint(guessed) else ()
             for diagnostic in self.compile(job)[1]:
                 at_home = diagnostic.source is None or diagnostic.source.file == job.document.file
@@ -138,17 +142,18 @@ class Session:
     def compile(self, job: ValidDocument, trace: Trace = SILENT) -> Outcome:
         """Compile one of the jobs. Return the compiled job, or None if it has errors, and its diagnostics."""
         result = compile_job(job, self, trace)
-        objects, metadata = result.objects, job.data["metadata"]
-        namespace, name, file = metadata.get("namespace", ""), metadata["name"], job.document.file
-        held = None if self.hold is None else self.hold(namespace, name, None if objects is None else objects.manifests)
+        objects = result.objects
         if objects is not None:
-            self._judge(objects.manifests, result.report, self.judge if held is None else None)
-        diagnostics = self.placed(result)
+            self._judge_pods(objects.manifests, result.report)
+        held = self._held(job, None if objects is None else objects.manifests)
         if held is not None:
-            return self._kept(job, result, held, diagnostics)
+            return self._as_built(result, held)
+        if objects is not None and self.judge is not None:
+            result.report.add("policies", _about_objects(self.judge(objects.manifests)))
+        diagnostics = self.placed(result)
         if objects is None:
             return None, diagnostics
-        compiled = CompiledJob(namespace, name, objects.manifests, objects.secrets, file)
+        compiled = CompiledJob(*_key(job), objects.manifests, objects.secrets, job.document.file)
         if not has_errors(diagnostics):
             return compiled, diagnostics
         by_judge = {finding.code for finding in result.report.findings if finding.stage == "policies"}
@@ -156,26 +161,29 @@ class Session:
             self.denied.append(compiled)
         return None, diagnostics
 
-    def _judge(self, manifests: Sequence[Manifest], report: Report, judge: Judge | None) -> None:
-        """Add what the cluster would refuse of a job's objects, apart from JobSet's admission."""
-        is_error = self.cluster is not None and self.options.semantics == "gitops"
-        report.add("pods", pod_refusals(manifests, self.around, "error" if is_error else "warning"))
-        if judge is not None:
-            report.add("policies", [replace(finding, about=label) for label, finding in judge(manifests)])
+    def _held(self, job: ValidDocument, manifests: Sequence[Manifest] | None) -> Sequence[Manifest] | None:
+        """Return the objects of a job that is kept as built, and None for other jobs."""
+        return None if self.hold is None else self.hold(*_key(job), manifests)
 
-    def _kept(
-        self, job: ValidDocument, result: Result, held: Sequence[Manifest], diagnostics: list[Diagnostic]
-    ) -> Outcome:
-        """Return a job that is kept as built: what is wrong with its source stops nothing, and policies judge its file."""
+    def _as_built(self, result: Result, held: Sequence[Manifest]) -> Outcome:
+        """Return a kept job with the objects in git. The judge is about these, everything else about the documents."""
         from trainc.output.keeping import kept_despite
 
-        diagnostics = kept_despite(job.label, diagnostics)
-        if self.judge is not None:
-            judged = [replace(finding, about=label) for label, finding in self.judge(held)]
-            diagnostics += self.rules(map(job.place_built, judged), False)
-        metadata, secrets = job.data["metadata"], () if result.objects is None else result.objects.secrets
-        kept = CompiledJob(metadata.get("namespace", ""), metadata["name"], tuple(held), secrets, job.document.file)
-        return (None if has_errors(diagnostics) else kept), diagnostics
+        job = result.job
+        diagnostics = kept_despite(job.label, self.placed(result))
+        secrets = () if result.objects is None else result.objects.secrets
+        kept = CompiledJob(*_key(job), tuple(held), secrets, job.document.file)
+        judged = () if self.judge is None else _about_objects(self.judge(held))
+        diagnostics += self.rules(map(job.place_built, judged), False)
+        if has_errors(diagnostics):
+            self.denied.append(kept)
+            return None, diagnostics
+        return kept, diagnostics
+
+    def _judge_pods(self, manifests: Sequence[Manifest], report: Report) -> None:
+        """Add what the API server would refuse of the pods of a job."""
+        is_error = self.cluster is not None and self.options.semantics == "gitops"
+        report.add("pods", pod_refusals(manifests, self.around, "error" if is_error else "warning"))
 
     def refuses(self, result: Result) -> bool:
         """Return whether a job has errors so far that remain errors under the user's rules."""
@@ -216,10 +224,10 @@ class Session:
             from trainc.output.keeping import kept_despite
 
             metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
-            namespace, name = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
-            held = None if self.hold is None else self.hold(namespace, name, None)
+            key = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
+            held = None if self.hold is None else self.hold(*key, None)
             if held is not None:
-                kept.append(CompiledJob(namespace, name, tuple(held), file=document.file))
+                kept.append(CompiledJob(*key, tuple(held), file=document.file))
                 others = [d for d in found if d.object != label]
                 found = [*others, *kept_despite(label, [d for d in found if d.object == label])]
         return kept, found
@@ -238,6 +246,15 @@ class Session:
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
         return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
+
+
+def _key(job: ValidDocument) -> tuple[str, str]:
+    metadata = job.data["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def _about_objects(judged: Iterable[tuple[str, Finding]]) -> list[Finding]:
+    return [replace(finding, about=label) for label, finding in judged]
 
 
 def _without_hash(placed: list[Diagnostic], result: Result) -> list[Diagnostic]:

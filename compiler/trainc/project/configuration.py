@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from trainc.findings import CompileError, Diagnostic, Finding, Path
 from trainc.findings.policy import Rule, read_rules
@@ -21,7 +21,6 @@ from trainc.startup.records import dataclass, field, replace
 
 FILE_NAME = "trainc.yaml"
 CODE = "InvalidConfiguration"
-Rebuild: TypeAlias = Literal["changed-jobs", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Configuration:
     runtimes: tuple[str, ...] | None = None
     overlay: tuple[str, ...] | None = None
     output: str | None = None
-    rebuild: Rebuild = "all"
+    rebuild: str = "all"
     adopted: tuple[str, ...] = ()
     cluster: str | None = None
     policies: tuple[str, ...] = ()

@@ -73,7 +73,8 @@ def manifest_set(
 ) -> ManifestSet:
     """The manifests that `inputs` lead to, empty if they contain no job. Raises CompileError if anything is wrong."""
     if holds_jobs(inputs):
-        session = Session(options, inputs.catalog, place, rules, hold=None if keeping is None else keeping.hold)
+        hold = None if keeping is None else keeping.hold
+        session = Session(options, inputs.catalog, place, rules, hold=hold)
         session = session.with_input(inputs.documents, inputs.runtime_sources)
         compiled = session.compile_all(inputs.diagnostics)
         if keeping is not None and has_errors(keeping.problems):
