@@ -26,10 +26,17 @@ _CODE = re.compile(r"""(?:Finding|Diagnostic)\(\s*f?"([A-Z][A-Za-z]+)\"""")
 
 # What is wrong with a path, a file or a setting cannot be shown in a block of input.
 ABOUT_FILES = {
+    "AdoptedFile",
     "FileInTheWay",
     "FilesKept",
+    "ForeignFile",
     "InterruptedBuild",
     "InvalidConfiguration",
+    "KeepOrRebuild",
+    "KeptAsBuilt",
+    "KeptCannotRebuild",
+    "KeptNotProven",
+    "NoBase",
     "OtherExtension",
     "OutsideRoot",
     "SourceSkipped",
@@ -49,6 +56,7 @@ ABOUT_CALLERS = {
     "ImageNotReplaced",
     "InvalidParameter",
     "InvalidResourceList",
+    "KeepsNothing",
     "NameHashTooEarly",
     "ReferenceNotFollowed",
     "UsedAsValidator",

@@ -105,7 +105,15 @@ def _check(
     if cluster:
         snapshot = read_paths([cluster], settings.options.limits, everything=True)
     around = [document.data for document in snapshot[0]] if snapshot else []
-    checking = start(settings, stdin, checks_fragments=True, step=progress.step, matrix=matrix, cluster=around)
+    checking = start(
+        settings,
+        stdin,
+        checks_fragments=True,
+        step=progress.step,
+        matrix=matrix,
+        cluster=around,
+        output=settings.output,
+    )
     jobs: list[CompiledJob] = []
     runs: list[str] = []
     compiled: list[tuple[str, str]] = []
@@ -132,6 +140,7 @@ def _check(
         checking.diagnostics += nothing_found(settings, checking.diagnostics, len(inputs.documents))
     if settings.whole:
         checking.diagnostics += _skipped_sources(checking, compiled)
+    checking.diagnostics += checking.as_built()
     counts = [
         f"{counted_noun(len(inputs.documents), 'document')} checked",
         f"{counted_noun(checking.compiled, 'TrainJob')} compiled",

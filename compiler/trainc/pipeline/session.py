@@ -12,7 +12,7 @@ from trainc.findings import CompileError, Diagnostic, Finding, has_errors, sort_
 from trainc.findings.policy import Rules, keep_severities
 from trainc.findings.report import Report
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Json, Manifest
+from trainc.kube.documents import Json, Manifest, mapping
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
@@ -22,7 +22,7 @@ from trainc.pipeline.index import InputIndex, Shipped, find_runtime, index_docum
 from trainc.pipeline.lowering import Prepared
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.catalog import Catalog
-from trainc.reading.document import Document
+from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 Place: TypeAlias = Callable[[Result], list[Diagnostic]]
 # Checks the objects of one job, such as against policies, and returns findings, each with the label of its object.
 Judge: TypeAlias = Callable[[Sequence[Manifest]], Sequence[tuple[str, Finding]]]
+# Maps a namespace, a name and what the job compiles to (None if it does not) to the objects of a rendered file that is
+# kept as built; None if what the job compiles to counts.
+Hold: TypeAlias = Callable[[str, str, "Sequence[Manifest] | None"], "Sequence[Manifest] | None"]
 
 
 def place_at_home(result: Result) -> list[Diagnostic]:
@@ -67,6 +70,7 @@ class Session:
     rules: Rules = keep_severities
     judge: Judge | None = None
     cluster: Iterable[Json] | None = None
+    hold: Hold | None = None
     index: InputIndex = InputIndex()
     # The objects by which the API server admits pods, of the cluster and the input.
     around: ClusterObjects = field(default_factory=dict, compare=False, repr=False)
@@ -134,14 +138,16 @@ class Session:
     def compile(self, job: ValidDocument, trace: Trace = SILENT) -> Outcome:
         """Compile one of the jobs. Return the compiled job, or None if it has errors, and its diagnostics."""
         result = compile_job(job, self, trace)
-        objects = result.objects
+        objects, metadata = result.objects, job.data["metadata"]
+        namespace, name, file = metadata.get("namespace", ""), metadata["name"], job.document.file
+        held = None if self.hold is None else self.hold(namespace, name, None if objects is None else objects.manifests)
         if objects is not None:
-            self._judge(objects.manifests, result.report)
+            self._judge(objects.manifests, result.report, self.judge if held is None else None)
         diagnostics = self.placed(result)
+        if held is not None:
+            return self._kept(job, result, held, diagnostics)
         if objects is None:
             return None, diagnostics
-        metadata = job.data["metadata"]
-        namespace, name, file = metadata.get("namespace", ""), metadata["name"], job.document.file
         compiled = CompiledJob(namespace, name, objects.manifests, objects.secrets, file)
         if not has_errors(diagnostics):
             return compiled, diagnostics
@@ -150,13 +156,26 @@ class Session:
             self.denied.append(compiled)
         return None, diagnostics
 
-    def _judge(self, manifests: Sequence[Manifest], report: Report) -> None:
+    def _judge(self, manifests: Sequence[Manifest], report: Report, judge: Judge | None) -> None:
         """Add what the cluster would refuse of a job's objects, apart from JobSet's admission."""
         is_error = self.cluster is not None and self.options.semantics == "gitops"
         report.add("pods", pod_refusals(manifests, self.around, "error" if is_error else "warning"))
+        if judge is not None:
+            report.add("policies", [replace(finding, about=label) for label, finding in judge(manifests)])
+
+    def _kept(
+        self, job: ValidDocument, result: Result, held: Sequence[Manifest], diagnostics: list[Diagnostic]
+    ) -> Outcome:
+        """Return a job that is kept as built: what is wrong with its source stops nothing, and policies judge its file."""
+        from trainc.output.keeping import kept_despite
+
+        diagnostics = kept_despite(job.label, diagnostics)
         if self.judge is not None:
-            judged = self.judge(manifests)
-            report.add("policies", [replace(finding, about=label) for label, finding in judged])
+            judged = [replace(finding, about=label) for label, finding in self.judge(held)]
+            diagnostics += self.rules(map(job.place_built, judged), False)
+        metadata, secrets = job.data["metadata"], () if result.objects is None else result.objects.secrets
+        kept = CompiledJob(metadata.get("namespace", ""), metadata["name"], tuple(held), secrets, job.document.file)
+        return (None if has_errors(diagnostics) else kept), diagnostics
 
     def refuses(self, result: Result) -> bool:
         """Return whether a job has errors so far that remain errors under the user's rules."""
@@ -174,8 +193,12 @@ class Session:
         return diagnostics
 
     def compile_each(self) -> Iterator[Outcome]:
-        """Yield one outcome for the input as a whole, then one per TrainJob, sorted by (namespace, name)."""
-        yield None, [*self.rules(option_notes(self.options), True), *self.diagnostics()]
+        """Yield one outcome for the input as a whole, then one per TrainJob, sorted by (namespace, name).
+
+        Kept jobs whose TrainJob is not valid come last.
+        """
+        kept, found = self.kept_of_refused([*self.rules(option_notes(self.options), True), *self.diagnostics()])
+        yield None, found
         services: Services = {}
         for job in self.jobs:
             compiled, diagnostics = self.compile(job)
@@ -184,6 +207,22 @@ class Session:
                 between = map(job.place_built, lint_all_jobs(claims, services, self.options))
                 diagnostics += self.rules(between, False)
             yield compiled, diagnostics
+        yield from ((job, []) for job in kept)
+
+    def kept_of_refused(self, found: list[Diagnostic]) -> tuple[list[CompiledJob], list[Diagnostic]]:
+        """Return the jobs that are kept as built although their TrainJob is not valid, and what remains of `found`."""
+        kept: list[CompiledJob] = []
+        for document in self.index.refused_jobs if self.hold is not None else ():
+            from trainc.output.keeping import kept_despite
+
+            metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
+            namespace, name = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
+            held = None if self.hold is None else self.hold(namespace, name, None)
+            if held is not None:
+                kept.append(CompiledJob(namespace, name, tuple(held), file=document.file))
+                others = [d for d in found if d.object != label]
+                found = [*others, *kept_despite(label, [d for d in found if d.object == label])]
+        return kept, found
 
     def compile_all(self, found: Sequence[Diagnostic] = ()) -> Compilation:
         """Compile all TrainJobs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from trainc.findings import CompileError, Diagnostic, Finding, Path
 from trainc.findings.policy import Rule, read_rules
@@ -21,6 +21,7 @@ from trainc.startup.records import dataclass, field, replace
 
 FILE_NAME = "trainc.yaml"
 CODE = "InvalidConfiguration"
+Rebuild: TypeAlias = Literal["changed-jobs", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Configuration:
     runtimes: tuple[str, ...] | None = None
     overlay: tuple[str, ...] | None = None
     output: str | None = None
+    rebuild: Rebuild = "all"
+    adopted: tuple[str, ...] = ()
     cluster: str | None = None
     policies: tuple[str, ...] = ()
     exclude: Exclude = Exclude()
@@ -90,6 +93,7 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) 
             values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
     values |= {key: os.path.join(folder, data[key]) for key in _FOLDERS if key in data}
     values["exclude"] = Exclude(folder, (*around.exclude.globs, *data.get("exclude", ())))
+    values["adopted"] = (*around.adopted, *data.get("adopted", ()))
     rules, problems = read_rules(data.get("rules", {}), folder, CODE)
     values["rules"] = (*around.rules, *rules)
     options, wrong = read_options(data, "trainc.yaml", CODE)

@@ -19,7 +19,7 @@ Examples:
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 
 from trainc.cli.command import (
@@ -187,8 +187,24 @@ def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> D
         [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
         release,
     )
-    notes = [*_dropped_fields(before, after), *_admission(before, after)]
+    notes = [*_kept(before, after, arguments), *_dropped_fields(before, after), *_admission(before, after)]
     return replace(found, notes=(*notes, *found.notes)) if notes else found
+
+
+def _kept(before: ReadSide, after: ReadSide, arguments: Arguments) -> Iterator[str]:
+    """What does not change because jobs are kept as built, and what changes all the same."""
+    if not after.keeps:
+        return
+    if arguments.releases or arguments.runtime:
+        yield "Jobs are kept as built: `trainc build` leaves them as they are, and `trainc build --rebuild all` does this."
+    elif after.found.kept is not None:
+        from trainc.cli.kept import causes_of
+
+        yield from (f"{cause.sentence}." for cause in causes_of(*after.found.kept))
+    moved = None not in (before.output, after.output) and before.output != after.output
+    if moved and before.found.compiled and after.found.compiled:
+        move = f"The output moves from {before.output} to {after.output}, where every job is compiled again"
+        yield f"{move}; `trainc build --keep all` carries the files over."
 
 
 def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:

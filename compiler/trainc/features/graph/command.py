@@ -49,7 +49,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.ranks and arguments.format not in ("text", "json"):
         streams.err.write(f"trainc graph: --ranks works with --format text and json, not {arguments.format}\n")
         return Status.USAGE
-    found = compiled_job(arguments, streams)
+    found = compiled_job(arguments, streams, in_git=True)
     if found is None:
         return Status.DIAGNOSED
     one, settings = found

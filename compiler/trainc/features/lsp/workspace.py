@@ -14,7 +14,7 @@ from typing import Any
 
 from trainc.admission.admit import check_rendered
 from trainc.cli.command import Arguments, UsageError
-from trainc.cli.compiling import judge_of, skipped_documents
+from trainc.cli.compiling import judge_of, kept_in, skipped_documents
 from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.explain import place
@@ -209,7 +209,8 @@ class Opened:
         if stack is not None:
             others = [document for document in stack.documents if document.file == file and _is_job(document)]
             jobs = [*stack.more(jobs).documents, *others]
-        session = replace(shared.with_jobs(jobs), rules=rules)
+        keeping = kept_in(self.settings.output, self.settings, jobs)
+        session = replace(shared.with_jobs(jobs), rules=rules, hold=None if keeping is None else keeping.hold)
         found = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
         found += session.diagnostics()
         compiled, more = compile_among(session, self._neighbours)
