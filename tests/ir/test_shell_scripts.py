@@ -10,6 +10,7 @@ from builders import compiled, runtime, trainjob
 from steps import SIZES, assert_linear, steps
 
 from trainc.ir.commands.shell import MOST_DEPTH, read_script
+from trainc.ir.commands.shell_words import tokens
 from trainc.ir.commands.started import CommandLine, read_command
 from trainc.plugins.registry import programs
 
@@ -172,3 +173,8 @@ def test_all_that_looks_at_a_script_takes_steps_in_proportion(shape: str) -> Non
 
     check(3)
     assert_linear([steps(lambda n=n: check(n)) for n in SIZES])  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("space", ["\x0b", "\x0c", "\x85", "\xa0", "\u2028"])
+def test_white_space_that_a_shell_does_not_split_at_is_part_of_a_word(space: str) -> None:
+    assert [token.text for token in tokens(f"echo {space}a{space} b")] == ["echo", f"{space}a{space}", "b"]

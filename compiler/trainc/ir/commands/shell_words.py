@@ -15,8 +15,8 @@ _BLANKS = pattern(r"(?:[ \t\r]|\\\n)+")
 _BLANKS_AND_COMMENTS = pattern(r"(?:[ \t\r\n]|\\\n|#[^\n]*(?:\n|\Z))+")
 _OPERATOR = pattern(r"\n|&&|\|\||;;&?|;&|\|&|[;&|()]")
 _REDIRECT = pattern(r"\d*(?:<<<|<<-?|>>|>\||>&|<&|<>|&>>|&>|[<>])(?![(])|&>>?")
-# Characters that mean nothing to a shell.
-_LETTERS = pattern(r"[^\s;&|<>()'\"\\$`]+")
+# Characters that mean nothing to a shell, other kinds of white space among them.
+_LETTERS = pattern(r"[^ \t\r\n;&|<>()'\"\\$`]+")
 _ANSI_QUOTED = pattern(r"\$'((?:[^'\\]|\\.)*)'", 16)  # re.DOTALL
 _ARRAY = pattern(r"[A-Za-z_]\w*\+?=")
 _OPENING = {")": "(", "}": "{", '"': '"'}
