@@ -20,7 +20,7 @@ from trainc.findings import CompileError, Diagnostic
 from trainc.output.folder import bytes_at, foreign_files
 from trainc.output.keeping import Base, Keeping, Read, Rendered, prove
 from trainc.project.configuration import Configuration
-from trainc.reading.git import SHALLOW_HINT, commit_of, merge_base
+from trainc.reading.git import SHALLOW_HINT, commit_of, merge_base, submodules
 from trainc.startup.records import dataclass, field
 
 NO_BASE = "none"
@@ -62,7 +62,7 @@ def prove_outputs(
     if arguments.base is None and not any(keeping for _, _, keeping in given):
         return {}
     compared = [
-        Compared(folder, environment, keeping.kept if keeping else (), foreign_files(folder))
+        Compared(folder, environment, keeping.kept if keeping else (), {**foreign_files(folder), **_submodules(folder)})
         for folder, environment, keeping in given
     ]
     count = sum(each.count for each in compared)
@@ -79,6 +79,14 @@ def prove_outputs(
         errors, permitted = prove(each.folder, each.kept, each.foreign, base)
         found[each.folder] = [*errors, *([_adopted(each.folder, permitted, base)] if permitted else [])]
     return found
+
+
+def _submodules(folder: str) -> dict[str, bytes]:
+    """The submodules in an output folder, by path: a GitOps tool may clone them although this clone lacks their files."""
+    with suppress(CompileError):
+        repository = here()
+        return submodules(repository, os.path.relpath(os.path.realpath(folder), os.path.realpath(repository.top)))
+    return {}
 
 
 def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Arguments) -> Read:
@@ -121,9 +129,10 @@ def _differ(count: int) -> str:
 def _no_base(refused: Diagnostic, count: int, arguments: Arguments) -> Diagnostic:
     files = f"{counted_noun(count, 'file')} that {_differ(count)}" if count else "rendered files"
     message = f"there is no base to compare {files} with: {refused.message}"
-    remote, slash, branch = (arguments.base or "").partition("/")
-    fetch = f"run `git fetch {remote} {branch}`" if slash else "run `git fetch`"
-    hint = refused.hint if refused.hint == SHALLOW_HINT else f"{fetch} (in GitHub Actions, set `fetch-depth: 0`)"
+    hint, (remote, slash, branch) = refused.hint, (arguments.base or "").partition("/")
+    if refused.code == "NoSuchRevision" and hint != SHALLOW_HINT:
+        fetch = f"git fetch {remote} {branch}" if slash else "git fetch"
+        hint = f"run `{fetch}` (in GitHub Actions, set `fetch-depth: 0`)"
     return Diagnostic("NoBase", "error", message, f"{hint}, or trust the files as they are with --base none")
 
 
@@ -177,6 +186,7 @@ def _bases(  # noqa: PLR0913 - places and what they are relative to
         known = outputs.get(there)
         folder = os.path.relpath(os.path.join(top, place), home)
         data = {path: bytes_at(os.path.join(copy.tree, there), path) for path in compared.paths}
+        data |= submodules(copy.repository, there, copy.revision)
         if known is None:
             yield compared, Base(name, folder, data.get, {})
             continue

@@ -205,7 +205,7 @@ class Keeping:
             message = (
                 f"not what compiling gives, and without the line that names the TrainJob of the build: {some}{more}"
             )
-            hint = "build them again with --rebuild NAME, or keep them as they are with --keep NAME (a glob, or all)"
+            hint = "build again with `trainc build --rebuild NAME`, or keep with `trainc build --keep NAME` (a glob, or all)"
             yield Diagnostic("KeepOrRebuild", "error", message, hint)
 
 
