@@ -33,10 +33,10 @@ from trainc.cli.command import (
     set_completion,
 )
 from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_matrix, read_stdin, start
-from trainc.cli.reporting import Files, Progress, counted_noun, text_report
+from trainc.cli.reporting import Files, Progress, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
-from trainc.findings.text import escape_report
+from trainc.findings.text import counted, escape_report, first_of
 from trainc.project.environments import merge_diagnostics
 from trainc.startup.records import dataclass
 
@@ -174,8 +174,7 @@ def _show(planned: Plan, target: Target, arguments: Arguments, streams: Streams)
 
 def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
     """An info about files that a partial build keeps; with --prune, these are files without trainc's first line."""
-    some = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
-    message = f"kept {counted_noun(len(paths), 'file')} of other jobs in {target}: {some}"
+    message = f"kept {counted(len(paths), 'file')} of other jobs in {target}: {first_of(paths, 3)}"
     hint = "to delete files of jobs that are not in this build, add --prune"
     if arguments.prune:
         hint = "they were written by trainc 0.1.0; delete those whose job no longer exists"
@@ -196,9 +195,9 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
     verbs, keeping = [verb for verb, _ in changes], target.compilation.keeping
     for verb, path in changes if arguments.verbose else ():
         streams.err.write(f"{verb} {target.folder}/{path}\n")
-    counts = [f"{counted_noun(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
+    counts = [f"{counted(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
     summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "up to date"
-    kept = f"; {counted_noun(len(keeping.kept), 'job')} kept as built" if keeping is not None and keeping.kept else ""
+    kept = f"; {counted(len(keeping.kept), 'job')} kept as built" if keeping is not None and keeping.kept else ""
     unwritten = " (not written: --check)" if arguments.check and changes else ""
     streams.err.write(f"{target.folder}: {summary}{unwritten}{kept}\n")
 
@@ -215,8 +214,8 @@ def _report(targets: Sequence[Target], arguments: Arguments, streams: Streams) -
     streams.err.write(text_report(_all_diagnostics(targets), files, paint, quiet=arguments.quiet))
     for target in targets if arguments.verbose else ():
         about = f"{target.environment}: " if target.environment else ""
-        documents = counted_noun(target.compilation.documents, "document")
-        compiled = counted_noun(target.compilation.compiled, "TrainJob")
+        documents = counted(target.compilation.documents, "document")
+        compiled = counted(target.compilation.compiled, "TrainJob")
         streams.err.write(f"{about}{documents} read, {compiled} compiled\n")
 
 

@@ -42,11 +42,12 @@ from trainc.cli.compiling import (
     read_stdin,
     start,
 )
-from trainc.cli.reporting import Files, Progress, counted_noun, text_report
+from trainc.cli.reporting import Files, Progress, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings.text import counted
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
 from trainc.project.environments import merge_diagnostics
 from trainc.reading.files import read_paths
@@ -142,9 +143,9 @@ def _check(
         checking.diagnostics += _skipped_sources(checking, compiled)
     checking.diagnostics += checking.as_built()
     counts = [
-        f"{counted_noun(len(inputs.documents), 'document')} checked",
-        f"{counted_noun(checking.compiled, 'TrainJob')} compiled",
-        f"{counted_noun(len(tried), 'unused runtime')} tried",
+        f"{counted(len(inputs.documents), 'document')} checked",
+        f"{counted(checking.compiled, 'TrainJob')} compiled",
+        f"{counted(len(tried), 'unused runtime')} tried",
     ]
     return _Checked(checking, runs, ", ".join(counts if tried else counts[:2]))
 

@@ -8,12 +8,13 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Protocol, cast
 
 from trainc.cli.command import Arguments, Streams, UsageError
-from trainc.cli.reporting import STDIN, Files, Paint, counted_noun
+from trainc.cli.reporting import STDIN, Files, Paint
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding, Severity, has_errors
+from trainc.findings.text import counted
 from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
 from trainc.pipeline.inputs import Inputs, Step
@@ -277,7 +278,7 @@ def skipped_documents(
         else:
             skipped += 1
     if skipped:
-        yield Diagnostic("SkippedDocument", "info", f"skipped {counted_noun(skipped, 'document')} of other kinds")
+        yield Diagnostic("SkippedDocument", "info", f"skipped {counted(skipped, 'document')} of other kinds")
 
 
 def _legacy(document: Document, severity: Severity) -> Diagnostic:

@@ -28,7 +28,7 @@ from trainc.explain.kept import Change, changes, changes_json, changes_text
 from trainc.explain.model import Explanation, NoMatch, QueryError, choose
 from trainc.explain.replay import explanation
 from trainc.explain.text import Role, explanation_text
-from trainc.findings.text import escape_report
+from trainc.findings.text import escape_report, first_of
 from trainc.output.ownership import file_name
 
 _LOOKS: dict[Role, Part] = {
@@ -80,8 +80,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _hint(nothing: NoMatch) -> str:
     if nothing.made:
-        more = "" if len(nothing.made) <= _MOST_MADE else " and others"
-        return f"FIELD is a field of the output; this input sets {', '.join(nothing.made[:_MOST_MADE])}{more}"
+        return f"FIELD is a field of the output; this input sets {first_of(nothing.made, _MOST_MADE)}"
     return f"did you mean {' or '.join(nothing.near)}?" if nothing.near else "omit FIELD to see all fields"
 
 

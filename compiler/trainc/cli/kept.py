@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from trainc.cli.command import Arguments, UsageError
-from trainc.cli.reporting import counted_noun
 from trainc.cli.settings import Settings
 from trainc.emit.name_hash import ALPHABET, LENGTH
 from trainc.findings import Diagnostic, Source
+from trainc.findings.text import counted
 from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
@@ -89,7 +89,7 @@ class Cause:
     @property
     def count(self) -> str:
         """The jobs in a sentence."""
-        return f"{counted_noun(len(self.jobs), 'job')} {'is' if len(self.jobs) == 1 else 'are'} kept as built"
+        return f"{counted(len(self.jobs), 'job')} {'is' if len(self.jobs) == 1 else 'are'} kept as built"
 
     @property
     def place(self) -> str:
@@ -105,7 +105,7 @@ class Cause:
         """The cause at its line."""
         names = ", ".join(self.jobs[:_SOME]) + (f" and {len(self.jobs) - _SOME} more" if self.jobs[_SOME:] else "")
         others = len({source.line for source in self.lines}) - 1
-        where = f"this line and {counted_noun(others, 'other')} have" if others > 0 else "this line has"
+        where = f"this line and {counted(others, 'other')} have" if others > 0 else "this line has"
         message = f"{self.count}; {self.reason or f'{where} changed since'}: {names}"
         hint = "trainc build --rebuild NAME compiles a job again, and --rebuild all every job"
         return Diagnostic("KeptAsBuilt", "info", message, hint, source=self.lines[0] if self.lines else None)

@@ -13,10 +13,10 @@ from io import BytesIO
 
 from trainc.cli.command import Arguments
 from trainc.cli.kept import digests_of
-from trainc.cli.reporting import counted_noun
 from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic
+from trainc.findings.text import counted
 from trainc.output.folder import bytes_at, foreign_files
 from trainc.output.keeping import Base, Keeping, Read, Rendered, prove
 from trainc.project.configuration import Configuration
@@ -110,13 +110,13 @@ def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Ar
 
 
 def _adopted(folder: str, paths: Sequence[str], base: Base) -> Diagnostic:
-    message = f"{base.name} permits {counted_noun(len(paths), 'file')} that trainc did not compile: "
+    message = f"{base.name} permits {counted(len(paths), 'file')} that trainc did not compile: "
     hint = "the trainc.yaml of that revision lists them under `adopted`"
     return Diagnostic("AdoptedFile", "info", message + ", ".join(f"{folder}/{path}" for path in paths), hint)
 
 
 def _trusted(each: Compared) -> Diagnostic:
-    files = f"{counted_noun(each.count, 'file')} in {each.folder} that {_differ(each.count)}"
+    files = f"{counted(each.count, 'file')} in {each.folder} that {_differ(each.count)}"
     message = f"--base none trusts {files}"
     hint = "in a pull request, compare with the branch that it will be merged into: --base origin/main"
     return Diagnostic("NoBase", "info", message, hint)
@@ -127,7 +127,7 @@ def _differ(count: int) -> str:
 
 
 def _no_base(refused: Diagnostic, count: int, arguments: Arguments) -> Diagnostic:
-    files = f"{counted_noun(count, 'file')} that {_differ(count)}" if count else "rendered files"
+    files = f"{counted(count, 'file')} that {_differ(count)}" if count else "rendered files"
     message = f"there is no base to compare {files} with: {refused.message}"
     hint, (remote, slash, branch) = refused.hint, (arguments.base or "").partition("/")
     if refused.code == "NoSuchRevision" and hint != SHALLOW_HINT:

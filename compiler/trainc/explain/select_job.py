@@ -12,7 +12,7 @@ from trainc.explain.model import Explanation
 from trainc.explain.replay import Recorder, explanation
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
-from trainc.findings.text import did_you_mean
+from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.documents import Json
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
@@ -147,8 +147,8 @@ def _chosen(jobs: Sequence[ValidDocument], wanted: str | None, read: Sequence[Di
     if not found:
         assert wanted is not None
         hint = did_you_mean(wanted, [_names(job)["/" not in wanted] for job in jobs])
-        raise NoSuchJobError(f"there is no TrainJob {wanted} in the input; {hint or 'it has ' + _some(known)}")
-    raise NoSuchJobError(f"the input has several TrainJobs; choose one with PATH#NAME: {_some(known)}")
+        raise NoSuchJobError(f"there is no TrainJob {wanted} in the input; {hint or 'it has ' + first_of(known)}")
+    raise NoSuchJobError(f"the input has several TrainJobs; choose one with PATH#NAME: {first_of(known)}")
 
 
 def _names(job: ValidDocument) -> tuple[str, str]:
@@ -156,7 +156,3 @@ def _names(job: ValidDocument) -> tuple[str, str]:
     metadata = job.data["metadata"]
     name, namespace = metadata["name"], metadata.get("namespace", "")
     return (f"{namespace}/{name}", name) if namespace else (name, f"/{name}")
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

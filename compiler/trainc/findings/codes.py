@@ -150,8 +150,8 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             NeverFits NoNodeFits QueueInactive RefusedByKueue SnapshotIncomplete SnapshotTwice SnapshotUnreadable
             UnschedulableAfterAdmission
         """,
-        "warning": "NotInCluster",
-        "info": "AdmissionCheckUnknown",
+        "warning": "NotInCluster OldKueueAPI",
+        "info": "AdmissionCheckUnknown OtherKueueVersion",
     },
     "doctor": {
         "error": "ClusterUnreachable",

@@ -48,7 +48,7 @@ from trainc.features.diff.sides import (
     sides_of,
 )
 from trainc.findings import CompileError, Diagnostic
-from trainc.findings.text import escape_report
+from trainc.findings.text import escape_report, first_of
 from trainc.kube.documents import Manifest
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
@@ -214,14 +214,10 @@ def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:
         if d.code == "DeprecatedField":
             used.setdefault(pattern(r"\[\d+\]").sub("[]", d.path), []).append(d.object)
     return [
-        f"Trainer {after.options.release} has no {path}, which {_some(list(dict.fromkeys(objects)))} "
+        f"Trainer {after.options.release} has no {path}, which {first_of(list(dict.fromkeys(objects)), 3)} "
         f"{'uses' if len(objects) == 1 else 'use'}; trainc still accepts it, and `trainc migrate` replaces it."
         for path, objects in used.items()
     ]
-
-
-def _some(names: list[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _admission(before: ReadSide, after: ReadSide) -> list[str]:

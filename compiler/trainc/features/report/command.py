@@ -28,7 +28,7 @@ from trainc.cli.command import (
     set_completion,
 )
 from trainc.cli.compiling import kept_in
-from trainc.cli.reporting import Files, Paint, counted_noun, text_report
+from trainc.cli.reporting import Files, Paint, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.explain.select_job import OneJob, compile_every, explain_job
@@ -36,7 +36,7 @@ from trainc.features.graph.formats import graph_text
 from trainc.features.graph.model import Graph, read_graph
 from trainc.features.report.page import Job, Link, link_into, objects_of, page, row_of
 from trainc.findings import CompileError, Diagnostic
-from trainc.findings.text import escape_xml
+from trainc.findings.text import counted, escape_xml
 from trainc.options import Options
 from trainc.plugins.registry import enabled
 from trainc.project.environments import merge_diagnostics
@@ -99,7 +99,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
         stream.write(text)
     if not arguments.quiet:
-        streams.err.write(f"{arguments.output}: {counted_noun(len(jobs), 'job')}\n")
+        streams.err.write(f"{arguments.output}: {counted(len(jobs), 'job')}\n")
     return Status.DONE
 
 
