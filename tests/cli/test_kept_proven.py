@@ -445,6 +445,44 @@ def test_a_monorepo_is_compared_in_the_folder_of_trainc_yaml(tmp_path: Path, mon
     assert codes(checked()) == {"KeptNotProven"}
 
 
+def link_the_sources() -> None:
+    git("mv", "jobs", "../all-jobs")
+    Path("jobs").symlink_to("../all-jobs")
+
+
+def name_sources_outside() -> None:
+    git("mv", "jobs", "../all-jobs")
+    edit("trainc.yaml", "sources: [jobs]", "sources: [../all-jobs]")
+
+
+def use_an_overlay_outside() -> None:
+    write("../shared/overlay.yaml", "apiVersion: trainc/v1alpha1\nkind: Overlay\nlabels:\n- pairs: {team: nlp}\n")
+    write("overlay/overlay.yaml", "apiVersion: trainc/v1alpha1\nkind: Overlay\nresources: [../jobs, ../../shared]\n")
+    write("trainc.yaml", SETTINGS.replace("sources: [jobs]\n", "") + "overlay: overlay\n")
+
+
+@pytest.mark.parametrize("refer", [link_the_sources, name_sources_outside, use_an_overlay_outside])
+def test_what_a_monorepo_has_outside_that_folder_is_read_if_it_is_needed(
+    refer: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git("checkout", "-q", "main")
+    Path("ml").mkdir()
+    for name in ("jobs", "runtimes", "rendered", "trainc.yaml"):
+        git("mv", name, f"ml/{name}")
+    monkeypatch.chdir("ml")
+    refer()
+    build("--rebuild", "all", "--allow-outside")
+    commit("moved")
+    edit(RUNTIME, "INFO", "TRACE")
+    build("--allow-outside")
+    commit("a changed runtime")
+    git("checkout", "-q", "-B", "pull-request")
+    result = run("build", "--check", "--base", "main", "--allow-outside")
+    assert result.status == 0, result.stderr
+    forge_the_body()
+    assert codes(run("build", "--check", "--base", "main", "--allow-outside")) == {"KeptNotProven"}
+
+
 def test_each_environment_has_its_own_base() -> None:
     git("checkout", "-q", "main")
     for name, team in (("dev", "nlp"), ("prod", "ads")):
