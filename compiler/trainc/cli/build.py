@@ -363,6 +363,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             choices=arguments,
         )
         targets.append(Target(compilation, folder, environment_name(which)))
+    if arguments.rebuild or arguments.keep:
+        from trainc.cli.kept import check_choices
+
+        check_choices(arguments, [target.compilation.keeping for target in targets])
     if folders == [STDOUT]:
         return write_stdout(targets[0].compilation, progress, arguments, streams)
     return write_folders(targets, progress, arguments, streams)
