@@ -118,6 +118,7 @@ def test_environments_jobs_and_revisions_are_suggested(folder: Path, monkeypatch
     assert answer("build", "--env", "") == ["dev", "prod", ":4"]
     assert answer("explain", "jobs/#") == ["jobs/#team-a/llm", ":4"]
     assert answer("diff", "git:") == ["git:main", "git:v1", ":4"]
+    assert answer("build", "--check", "--base", "") == ["main", "v1", ":4"]
 
 
 def test_a_broken_trainc_yaml_suggests_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,6 +193,26 @@ def test_there_has_to_be_a_file_to_keep() -> None:
     assert (result.status, "there is no file rendered/nlp/new.yaml to keep" in result.stderr) == (2, True)
 
 
+def test_a_job_of_one_environment_can_be_chosen_in_a_build_of_all() -> None:
+    for name in "ab":
+        write(f"overlays/{name}/overlay.yaml", f"apiVersion: trainc/v1alpha1\nkind: Overlay\nnamespace: {name}\n")
+    outputs = "".join(f"  {name}: {{overlay: overlays/{name}, output: out/{name}}}\n" for name in "ab")
+    old = "  c: {output: out/c, rebuild: all}\n"
+    write("trainc.yaml", SETTINGS.replace("output: rendered\n", "") + f"environments:\n{outputs}{old}")
+    git("rm", "-rq", "rendered")
+    build()
+    change_runtime()
+    build("--rebuild", "b/llm")
+    assert ["INFO" in read(f"out/{name}/{name}/llm.yaml") for name in "ab"] == [False, True]
+    assert run("build", "--rebuild", "c/llm").status == 2
+
+
+def test_all_is_about_the_files_that_there_are() -> None:
+    change_runtime()
+    job("nlp", "new")
+    assert "1 file created; 3 jobs kept as built" in build("--keep", "all").stderr
+
+
 def test_without_the_setting_there_is_nothing_to_choose() -> None:
     write("trainc.yaml", SETTINGS.replace("changed-jobs", "all"))
     assert run("build", "--rebuild", "all").status == 2
@@ -475,6 +495,23 @@ def test_a_kept_file_that_is_not_yaml_is_an_error_at_its_line() -> None:
     for result in (run("check"), run("build"), run("report", "-o", "-"), run("graph", SOURCE), run("diff")):
         assert result.status == 1
         assert re.search(rf"{LLM}:[34]:\d+: error\[YAMLSyntax\]", result.stderr)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "a: 1",
+        "apiVersion: v1\nkind: PodGroup\nmetadata: 3",
+        "apiVersion: v1\nkind: JobSet\nmetadata: {generateName: a}",
+    ],
+)
+def test_a_kept_file_of_something_else_is_an_error_of_every_command(document: str) -> None:
+    text = read(LLM).splitlines(keepends=True)
+    write(LLM, "".join(text[:2]) + document + "\n")
+    commands = (("check",), ("build",), ("build", "--check"), ("report", "-o", "-"), ("graph", SOURCE), ("diff",))
+    for words in (*commands, ("explain", SOURCE), ("fits", "--cluster", "jobs")):
+        result = run(*words)
+        assert (result.status, result.stderr.count(f"{LLM}:3:1: error")) == (1, 1), (words, result.stderr)
 
 
 # Names with a hash.

@@ -86,6 +86,13 @@ def link_a_folder() -> None:
     Path("rendered/elsewhere").symlink_to("../elsewhere")
 
 
+def add_a_submodule() -> None:
+    """Argo CD clones submodules; the clone in which the check runs has an empty folder."""
+    git("update-index", "--add", "--cacheinfo", f"160000,{git('rev-parse', 'HEAD')},rendered/nlp/more")
+    git("commit", "-q", "-m", "a submodule")
+    Path("rendered/nlp/more").mkdir()
+
+
 def grant_oneself() -> None:
     write("rendered/nlp/pod.yaml", POD)
     write("trainc.yaml", f"{SETTINGS}adopted: [rendered/nlp/*]\n")
@@ -131,6 +138,7 @@ LIES: dict[str, tuple[Callable[[], None], set[str]]] = {
     ),
     "a link to a Pod": (replace_by_a_link, {"ForeignFile"}),
     "a link to a folder": (link_a_folder, {"ForeignFile"}),
+    "a submodule": (add_a_submodule, {"ForeignFile"}),
     "a Pod, and in the same change the permission for it": (grant_oneself, {"ForeignFile"}),
     "a moved output, and the old one changed": (move_the_output, {"ForeignFile"}),
 }
@@ -388,6 +396,29 @@ def test_with_all_jobs_rebuilt_only_a_base_asks_about_foreign_files() -> None:
     assert codes(checked()) == {"ForeignFile"}
 
 
+def test_a_submodule_of_main_is_left_alone_until_it_moves() -> None:
+    git("checkout", "-q", "main")
+    add_a_submodule()
+    git("checkout", "-q", "-B", "pull-request")
+    assert checked().status == 0
+    git("update-index", "--cacheinfo", f"160000,{git('rev-parse', 'HEAD')},rendered/nlp/more")
+    assert codes(checked()) == {"ForeignFile"}
+
+
+def test_a_broken_base_is_named_with_what_is_wrong_with_it() -> None:
+    git("checkout", "-q", "main")
+    write("trainc.yaml", SETTINGS.replace("rebuild", "rebiuld"))
+    commit("broken")
+    git("checkout", "-q", "-B", "pull-request")
+    write("trainc.yaml", SETTINGS)
+    commit("repaired")
+    result = checked()
+    assert (result.status, codes(result)) == (1, {"NoBase"})
+    assert "rebiuld" in result.stderr
+    assert "git fetch" not in result.stderr
+    assert run("build", "--check", "--base", "main~1").status == 0
+
+
 # A folder of a larger repository.
 
 
@@ -412,6 +443,44 @@ def test_a_monorepo_is_compared_in_the_folder_of_trainc_yaml(tmp_path: Path, mon
     monkeypatch.chdir("..")
     forge_the_body()
     assert codes(checked()) == {"KeptNotProven"}
+
+
+def link_the_sources() -> None:
+    git("mv", "jobs", "../all-jobs")
+    Path("jobs").symlink_to("../all-jobs")
+
+
+def name_sources_outside() -> None:
+    git("mv", "jobs", "../all-jobs")
+    edit("trainc.yaml", "sources: [jobs]", "sources: [../all-jobs]")
+
+
+def use_an_overlay_outside() -> None:
+    write("../shared/overlay.yaml", "apiVersion: trainc/v1alpha1\nkind: Overlay\nlabels:\n- pairs: {team: nlp}\n")
+    write("overlay/overlay.yaml", "apiVersion: trainc/v1alpha1\nkind: Overlay\nresources: [../jobs, ../../shared]\n")
+    write("trainc.yaml", SETTINGS.replace("sources: [jobs]\n", "") + "overlay: overlay\n")
+
+
+@pytest.mark.parametrize("refer", [link_the_sources, name_sources_outside, use_an_overlay_outside])
+def test_what_a_monorepo_has_outside_that_folder_is_read_if_it_is_needed(
+    refer: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git("checkout", "-q", "main")
+    Path("ml").mkdir()
+    for name in ("jobs", "runtimes", "rendered", "trainc.yaml"):
+        git("mv", name, f"ml/{name}")
+    monkeypatch.chdir("ml")
+    refer()
+    build("--rebuild", "all", "--allow-outside")
+    commit("moved")
+    edit(RUNTIME, "INFO", "TRACE")
+    build("--allow-outside")
+    commit("a changed runtime")
+    git("checkout", "-q", "-B", "pull-request")
+    result = run("build", "--check", "--base", "main", "--allow-outside")
+    assert result.status == 0, result.stderr
+    forge_the_body()
+    assert codes(run("build", "--check", "--base", "main", "--allow-outside")) == {"KeptNotProven"}
 
 
 def test_each_environment_has_its_own_base() -> None:

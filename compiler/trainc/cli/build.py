@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import (
     FOLDER,
+    REVISION,
     Arguments,
     Status,
     Streams,
@@ -318,11 +319,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="keep a job's file as it is: a name, a glob, or all",
     )
     output.add_argument("--check", action="store_true", help="write nothing; exit 1 and print a diff if DIR is stale")
-    output.add_argument(
+    base = output.add_argument(
         "--base",
         metavar="REV",
         help="with --check, compare kept files with REV (default: HEAD)",
     )
+    set_completion(base, REVISION)
     output.add_argument(
         "--exit-code", action="store_true", help="exit 1 if any file was written or deleted (for hooks)"
     )
@@ -363,6 +365,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             choices=arguments,
         )
         targets.append(Target(compilation, folder, environment_name(which)))
+    if arguments.rebuild or arguments.keep:
+        from trainc.cli.kept import check_choices
+
+        check_choices(arguments, [target.compilation.keeping for target in targets])
     if folders == [STDOUT]:
         return write_stdout(targets[0].compilation, progress, arguments, streams)
     return write_folders(targets, progress, arguments, streams)

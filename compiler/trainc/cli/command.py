@@ -214,7 +214,7 @@ _OUTSIDE = "allow_outside"
 # The completions of an argument that is neither a choice nor a file; used by `completion`.
 FOLDER, FILE, RUNTIME, CODE, TOPIC = "folder", "file", "runtime", "code", "topic"
 # A TrainJob as PATH[#[NAMESPACE/]NAME], a side of a diff, an environment of trainc.yaml.
-JOB, SIDE, ENVIRONMENT = "job", "side", "environment"
+JOB, SIDE, ENVIRONMENT, REVISION = "job", "side", "environment", "revision"
 
 
 def set_completion(argument: Any, what: str) -> None:

@@ -131,7 +131,7 @@ class Run:
 
     def as_built(self) -> list[Diagnostic]:
         """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
-        if self.keeping is None or not self.keeping.kept:
+        if self.keeping is None or not self.keeping.kept or self.keeping.problems:
             return []
         from trainc.cli.kept import causes_of
 
@@ -180,10 +180,7 @@ def kept_in(
     folder: str | None, settings: Settings, documents: Sequence[Document], choices: Arguments | None = None
 ) -> Keeping | None:
     """Who decides which files of an output folder are kept as built; None if trainc.yaml has all jobs rebuilt."""
-    chooses = choices is not None and (choices.rebuild or choices.keep)
     if folder is None or settings.configuration.rebuild != "changed-jobs":
-        if chooses:
-            raise UsageError("--rebuild and --keep need an output folder, and `rebuild: changed-jobs` in trainc.yaml")
         return None
     from trainc.cli.kept import keeping_in
 

@@ -19,6 +19,7 @@ from trainc.cli.command import (
     FILE,
     FOLDER,
     JOB,
+    REVISION,
     RUNTIME,
     SIDE,
     TOPIC,
@@ -117,6 +118,8 @@ def _names(kind: str) -> Iterable[str]:
         from trainc.cli.help import TOPICS
 
         return [*(command.name for command in COMMANDS), *TOPICS]
+    if kind == REVISION:
+        return _revisions()
     if kind == ENVIRONMENT:
         from trainc.project.configuration import read_configuration
 

@@ -70,7 +70,12 @@ Files of jobs that no longer exist are deleted if the build covers everything th
 --prune. A build of selected PATHs keeps them, and prints to stdout unless -o is given. A source that exists, but of
 which nothing was read, is an error (trainc rule SourceSkipped), and nothing is deleted.
 
---check writes nothing and exits with 1 if DIR is out of date. The update is all-or-nothing: after an
+With `rebuild: changed-jobs` in trainc.yaml, the file of a job stays as it was built while its TrainJob, after overlays,
+is the same; a changed runtime or release reaches it with --rebuild NAME. NAME is a job, NAMESPACE/NAME, a glob such as
+'nlp/*', or all. --keep NAME keeps the file of a job that would be compiled.
+
+--check writes nothing and exits with 1 if DIR is out of date. A kept file has to be as it is in HEAD or, with --base
+REV, as it was where the branch left REV; so has a file that trainc did not write. --base none trusts all files. The update is all-or-nothing: after an
 interrupted build, run `trainc build` again.
 """,
     "delivery": """\

@@ -25,39 +25,43 @@ _SOME = 3
 
 
 def keeping_in(
-    folder: str | None, settings: Settings, documents: Iterable[Document], arguments: Arguments | None = None
-) -> Keeping | None:
-    """The rendered files of `folder` that stay as built; None if trainc.yaml does not set `rebuild: changed-jobs`.
-
-    `arguments` are those of a build. Raises UsageError if they name jobs that do not exist.
-    """
-    choices = Choices() if arguments is None else Choices(tuple(arguments.rebuild or ()), tuple(arguments.keep or ()))
-    if folder is None or settings.configuration.rebuild != "changed-jobs":
-        if choices != Choices():
-            raise UsageError("--rebuild and --keep need an output folder and `rebuild: changed-jobs` in trainc.yaml")
-        return None
+    folder: str, settings: Settings, documents: Iterable[Document], arguments: Arguments | None = None
+) -> Keeping:
+    """Who decides which rendered files of `folder` stay as built; a build has `arguments` with which jobs are chosen."""
     from trainc import __version__
 
     digests = digests_of(documents, settings.options)
-    if unused := choices.unused(digests):
-        from trainc.findings.text import did_you_mean
-
-        known = [name for job in digests for name in (job[1], "/".join(job))]
-        raise UsageError(f"there is no TrainJob {unused[0]}; {did_you_mean(unused[0], known) or 'check the name'}")
     keeping = Keeping(
         folder,
         digests,
         __version__,
         settings.options.release or NEWEST_RELEASE,
         lambda path: text_at(folder, path),
-        choices=choices,
+        choices=Choices() if arguments is None else _choices(arguments),
         limits=settings.options.limits,
     )
-    if arguments is not None and choices.keep:
+    if arguments is not None and keeping.choices.keep:
         from trainc.cli.proving import carried
 
         keeping.carry = carried(folder, [file_name(*key) for key in digests], settings, arguments)
     return keeping
+
+
+def _choices(arguments: Arguments) -> Choices:
+    return Choices(tuple(arguments.rebuild or ()), tuple(arguments.keep or ()))
+
+
+def check_choices(arguments: Arguments, environments: Iterable[Keeping | None]) -> None:
+    """Raise UsageError if --rebuild or --keep names a job that no environment has."""
+    keeping = [each for each in environments if each is not None]
+    if not keeping:
+        raise UsageError("--rebuild and --keep need an output folder, and `rebuild: changed-jobs` in trainc.yaml")
+    jobs = [job for each in keeping for job in each.digests]
+    if unused := _choices(arguments).unused(jobs):
+        from trainc.findings.text import did_you_mean
+
+        known = [name for job in jobs for name in (job[1], "/".join(job))]
+        raise UsageError(f"there is no TrainJob {unused[0]}; {did_you_mean(unused[0], known) or 'check the name'}")
 
 
 def digests_of(documents: Iterable[Document], options: Options) -> dict[JobKey, str]:

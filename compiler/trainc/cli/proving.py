@@ -7,20 +7,21 @@ write. What the files themselves say proves nothing. output/keeping.py has the r
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
 
 from trainc.cli.command import Arguments
 from trainc.cli.kept import digests_of
 from trainc.cli.revisions import Copy, copy_of_revision, here
-from trainc.cli.settings import Settings, environments_of, settings_of
+from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.findings import CompileError, Diagnostic
 from trainc.findings.text import counted
 from trainc.output.folder import bytes_at, foreign_files
-from trainc.output.keeping import Base, Keeping, Read, Rendered, prove
-from trainc.project.configuration import Configuration
-from trainc.reading.git import SHALLOW_HINT, commit_of, merge_base
+from trainc.output.keeping import Base, JobKey, Keeping, Read, Rendered, prove
+from trainc.project.configuration import FILE_NAME, Configuration, read_configuration
+from trainc.reading.git import SHALLOW_HINT, commit_of, merge_base, submodules
+from trainc.reading.opening import is_below
 from trainc.startup.records import dataclass, field
 
 NO_BASE = "none"
@@ -62,7 +63,7 @@ def prove_outputs(
     if arguments.base is None and not any(keeping for _, _, keeping in given):
         return {}
     compared = [
-        Compared(folder, environment, keeping.kept if keeping else (), foreign_files(folder))
+        Compared(folder, environment, keeping.kept if keeping else (), {**foreign_files(folder), **_submodules(folder)})
         for folder, environment, keeping in given
     ]
     count = sum(each.count for each in compared)
@@ -79,6 +80,14 @@ def prove_outputs(
         errors, permitted = prove(each.folder, each.kept, each.foreign, base)
         found[each.folder] = [*errors, *([_adopted(each.folder, permitted, base)] if permitted else [])]
     return found
+
+
+def _submodules(folder: str) -> dict[str, bytes]:
+    """The submodules in an output folder, by path: a GitOps tool may clone them although this clone lacks their files."""
+    with suppress(CompileError):
+        repository = here()
+        return submodules(repository, os.path.relpath(os.path.realpath(folder), os.path.realpath(repository.top)))
+    return {}
 
 
 def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Arguments) -> Read:
@@ -121,9 +130,10 @@ def _differ(count: int) -> str:
 def _no_base(refused: Diagnostic, count: int, arguments: Arguments) -> Diagnostic:
     files = f"{counted(count, 'file')} that {_differ(count)}" if count else "rendered files"
     message = f"there is no base to compare {files} with: {refused.message}"
-    remote, slash, branch = (arguments.base or "").partition("/")
-    fetch = f"run `git fetch {remote} {branch}`" if slash else "run `git fetch`"
-    hint = refused.hint if refused.hint == SHALLOW_HINT else f"{fetch} (in GitHub Actions, set `fetch-depth: 0`)"
+    hint, (remote, slash, branch) = refused.hint, (arguments.base or "").partition("/")
+    if refused.code == "NoSuchRevision" and hint != SHALLOW_HINT:
+        fetch = f"git fetch {remote} {branch}" if slash else "git fetch"
+        hint = f"run `{fetch}` (in GitHub Actions, set `fetch-depth: 0`)"
     return Diagnostic("NoBase", "error", message, f"{hint}, or trust the files as they are with --base none")
 
 
@@ -132,65 +142,78 @@ def _read_bases(
 ) -> list[tuple[Compared, Base]]:
     """Read the base of each folder and, with `whole`, of folders that are outputs at the base only.
 
-    Raises CompileError if the revision cannot be read.
+    Of the revision, only trainc.yaml and what is compared is read. Raises CompileError if that is not possible.
     """
     repository = here()
-    top, home = (
-        os.path.realpath(repository.top),
-        os.path.realpath(os.path.dirname(configuration.file or "") or os.curdir),
-    )
     revision = arguments.base or "HEAD"
     commit = commit_of(repository, revision) if arguments.base is None else merge_base(repository, revision)
     name = revision if commit.startswith(revision) else f"{revision} ({commit[:9]})"
+    top, folder = os.path.realpath(repository.top), os.path.dirname(configuration.file or "")
+    home = os.path.realpath(folder or os.curdir)
     places = {os.path.relpath(os.path.realpath(each.folder), top): each for each in compared}
-    below = os.path.relpath(home, top)
-    # The rest of a large repository is read only if a setting or a symlink refers to it.
-    only = [] if below == os.curdir or below.startswith(os.pardir) else [below]
     given = Arguments(**vars(arguments))
-    given.config = configuration.file
-    with copy_of_revision(commit, given, only) as copy:
-        copy.arguments.paths, copy.arguments.env = [], None
-        if only and not copy.links:
-            with suppress(CompileError):
-                return list(_bases(places, name, top, home, copy, whole=whole))
-        if only:
-            copy.complete()
-        return list(_bases(places, name, top, home, copy, whole=whole))
+    given.config, given.paths, given.env = configuration.file, [], None
+    settings_file = os.path.join(home, os.path.basename(configuration.file or FILE_NAME))
+    with copy_of_revision(commit, given, [os.path.relpath(settings_file, top)]) as copy:
+        outputs = _outputs(copy)
+        by_name = {each.environment: place for place, each in outputs.items()}
+        found: list[tuple[Compared, Base]] = []
+        for place, each in places.items():
+            there = place if place in outputs else by_name.get(each.environment, place)
+            shown = os.path.relpath(os.path.join(top, place), home)
+            data, known = _contents(copy, there, each.paths), outputs.get(there)
+            digests = _digests(copy, known, os.path.relpath(home, top)) if known is not None and each.kept else {}
+            found.append((each, Base(name, shown, data.get, digests, () if known is None else known.adopted)))
+        for place in outputs if whole else ():
+            if place not in places and (files := _left_in(os.path.join(top, place), top, places)):
+                shown = os.path.relpath(os.path.join(top, place), home)
+                left = os.path.relpath(os.path.join(top, place), os.path.join(top, repository.prefix))
+                data = _contents(copy, place, list(files))
+                found.append((Compared(left, "", foreign=files), Base(name, shown, data.get, {})))
+        return found
 
 
-def _bases(  # noqa: PLR0913 - places and what they are relative to
-    places: Mapping[str, Compared], name: str, top: str, home: str, copy: Copy, *, whole: bool
-) -> Iterator[tuple[Compared, Base]]:
-    """Yield each folder with its base; `places` has the folders by their paths from `top`."""
-    outputs: dict[str, Settings] = {}
-    by_name: dict[str, str] = {}
-    configured = copy.arguments.config is not None and os.path.isfile(copy.arguments.config)
-    for each in environments_of(copy.arguments) if configured else ():
-        settings = settings_of(each)
-        output = settings.configuration.output
-        if output is not None:
-            place = os.path.relpath(os.path.realpath(output), copy.tree)
-            outputs[place] = settings
-            by_name[settings.configuration.environment] = place
-    for place, compared in places.items():
-        there = place if place in outputs else by_name.get(compared.environment, place)
-        known = outputs.get(there)
-        folder = os.path.relpath(os.path.join(top, place), home)
-        data = {path: bytes_at(os.path.join(copy.tree, there), path) for path in compared.paths}
-        if known is None:
-            yield compared, Base(name, folder, data.get, {})
-            continue
-        documents = known.read(BytesIO(), known.output).documents if compared.kept else ()
-        digests, adopted = digests_of(documents, known.options), known.configuration.adopted
-        yield compared, Base(name, folder, data.get, digests, adopted)
-    for place in outputs if whole else ():
-        if place not in places:
-            left = os.path.join(top, place)
-            inside = [os.path.join(top, other) + os.sep for other in places]
-            files = foreign_files(left, ours=True)
-            files = {
-                path: data for path, data in files.items() if not os.path.join(left, path).startswith(tuple(inside))
-            }
-            shown = os.path.relpath(left, os.path.join(top, copy.repository.prefix))
-            data = {path: bytes_at(os.path.join(copy.tree, place), path) for path in files}
-            yield Compared(shown, "", foreign=files), Base(name, os.path.relpath(left, home), data.get, {})
+def _outputs(copy: Copy) -> dict[str, Configuration]:
+    """The output folders that the trainc.yaml of a revision names, by their paths from the top, with their settings."""
+    if copy.links:
+        copy.add()
+    file = copy.arguments.config
+    if file is None or not os.path.isfile(file):
+        return {}
+    configuration = read_configuration([], file, limits_of(copy.arguments))
+    every = configuration.environments.values() or [configuration]
+    return {os.path.relpath(os.path.realpath(each.output), copy.tree): each for each in every if each.output}
+
+
+def _contents(copy: Copy, folder: str, paths: Sequence[str]) -> dict[str, bytes | None]:
+    """The content of files and submodules of a folder in a revision."""
+    if not paths:
+        return {}
+    copy.add([folder])
+    files = {path: bytes_at(os.path.join(copy.tree, folder), path) for path in paths}
+    return {**files, **submodules(copy.repository, folder, copy.revision)}
+
+
+def _digests(copy: Copy, configuration: Configuration, home: str) -> dict[JobKey, str]:
+    """The digests of the TrainJobs of a revision. What is outside the folder `home` is read only if it is needed."""
+    arguments = Arguments(
+        **{**vars(copy.arguments), "env": [configuration.environment] * bool(configuration.environment)}
+    )
+    paths = [*(configuration.sources or ()), *(configuration.overlay or ()), *(arguments.overlay or ())]
+    inside = [os.path.relpath(os.path.realpath(path), copy.tree) for path in paths]
+    is_enough = home != os.curdir and all(is_below(path, home) for path in inside)
+    if copy.add([home] if is_enough else []) and is_enough:
+        copy.add()
+    try:
+        settings = settings_of(arguments)
+    except CompileError:  # An overlay outside that folder, of which another one is made.
+        copy.add()
+        settings = settings_of(arguments)
+    return digests_of(settings.read(BytesIO(), settings.output).documents, settings.options)
+
+
+def _left_in(folder: str, top: str, places: Iterable[str]) -> dict[str, bytes]:
+    """The files in a folder that is no longer an output, apart from those in folders that are."""
+    outputs = tuple(os.path.join(top, place) + os.sep for place in places)
+    files = foreign_files(folder, ours=True)
+    return {path: data for path, data in files.items() if not os.path.join(folder, path).startswith(outputs)}

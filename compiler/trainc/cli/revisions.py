@@ -23,9 +23,9 @@ class Copy:
     arguments: Arguments
     links: bool
 
-    def complete(self) -> None:
-        """Add the files that were left out at first."""
-        write_revision(self.repository, self.revision, self.tree, limits_of(self.arguments))
+    def add(self, paths: Sequence[str] = ()) -> bool:
+        """Add the files at or below some paths from the top, or all; return whether there are symlinks among them."""
+        return write_revision(self.repository, self.revision, self.tree, limits_of(self.arguments), paths)
 
 
 @contextmanager

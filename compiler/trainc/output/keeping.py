@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.emit.yaml_writer import text_of
-from trainc.findings import Diagnostic, Source
+from trainc.findings import Diagnostic, Finding, Source
 from trainc.findings.policy import matches
-from trainc.kube.documents import Manifest
+from trainc.kube.documents import Manifest, mapping
 from trainc.options import Limits
 from trainc.output.ownership import file_name, is_marked
 from trainc.reading.document import Document
@@ -73,6 +73,10 @@ class Choices:
         """Return the choices that name no job."""
         known = list(jobs)
         return [one for one in (*self.rebuild, *self.keep) if not any(_is_chosen((one,), *job) for job in known)]
+
+    def needs_file(self, namespace: str, name: str) -> bool:
+        """Return whether a job is to be kept under its own name; globs and `all` are about the files that there are."""
+        return _is_chosen((one for one in self.keep if one != EVERY and not {*"*?"} & {*one}), namespace, name)
 
     def keeps(self, namespace: str, name: str) -> bool:
         """Return whether a job is to be kept in any case."""
@@ -163,7 +167,7 @@ class Keeping:
         keeps, rebuilds = self.choices.keeps(namespace, name), self.choices.rebuilds(namespace, name)
         text = self.read(path) or (self.carry(path) if keeps and self.carry else None) or ""
         line, body = split(text) or (None, None)
-        if body is None and keeps:
+        if body is None and self.choices.needs_file(namespace, name):
             self.nothing_to_keep.append(path)
         stays = body is not None and (keeps or (not rebuilds and line is not None and line.digest == digest))
         if not stays and compiled is None:
@@ -183,17 +187,19 @@ class Keeping:
     def _objects(self, path: str, text: str) -> list[Manifest]:
         """Read the objects of a kept file, and note what is wrong with them."""
         documents, problems = read_documents(text.encode(), f"{self.folder}/{path}", self.limits)
-        self.problems += problems
         found: list[Manifest] = []
         for document in documents:
-            if document.data.get("kind") == "JobSet":
-                wrong = [
-                    f for f in check(document.data, "JobSet", self.release, prune=True)[1] if f.severity == "error"
-                ]
-                self.problems += map(document.place, wrong)
-                found += () if wrong else [document.data]
-            elif _is_object(document):
-                found.append(document.data)
+            wrong: list[Diagnostic] = []
+            if not _is_object(document):
+                message = "a rendered file contains objects with apiVersion, kind and a name"
+                hint = "restore the file from git, or build the job again with --rebuild"
+                wrong = [document.place(Finding("NotAnObject", "error", message, hint))]
+            elif document.data["kind"] == "JobSet":
+                findings = check(document.data, "JobSet", self.release, prune=True)[1]
+                wrong = [document.place(finding) for finding in findings if finding.severity == "error"]
+            problems += wrong
+            found += () if wrong else [document.data]
+        self.problems += problems
         return found
 
     def diagnostics(self) -> Iterator[Diagnostic]:
@@ -205,13 +211,13 @@ class Keeping:
             message = (
                 f"not what compiling gives, and without the line that names the TrainJob of the build: {some}{more}"
             )
-            hint = "build them again with --rebuild NAME, or keep them as they are with --keep NAME (a glob, or all)"
+            hint = "build again with `trainc build --rebuild NAME`, or keep with `trainc build --keep NAME` (a glob, or all)"
             yield Diagnostic("KeepOrRebuild", "error", message, hint)
 
 
 def _is_object(document: Document) -> bool:
-    metadata = document.data.get("metadata")
-    return isinstance(document.data.get("kind"), str) and isinstance(metadata, dict) and "name" in metadata
+    data, metadata = document.data, mapping(document.data.get("metadata"))
+    return all(isinstance(word, str) for word in (data.get("apiVersion"), data.get("kind"), metadata.get("name")))
 
 
 def kept_despite(label: str, found: Sequence[Diagnostic]) -> list[Diagnostic]:

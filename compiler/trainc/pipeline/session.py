@@ -130,11 +130,12 @@ class Session:
     def _of_parts(self, known: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
         """Yield the diagnostics of refused jobs that do not depend on what was refused in them."""
         reported = {(diagnostic.code, diagnostic.source) for diagnostic in known}
+        compiling = self if self.hold is None else replace(self, hold=None)
         for job, guessed in self.index.parts:
             if self._held(job, None) is not None:
                 continue
             ignored = _BY_SIZE if not _SIZES.isdisjoint(guessed) else ()
-            for diagnostic in self.compile(job)[1]:
+            for diagnostic in compiling.compile(job)[1]:
                 at_home = diagnostic.source is None or diagnostic.source.file == job.document.file
                 if at_home and diagnostic.code not in ignored and (diagnostic.code, diagnostic.source) not in reported:
                     yield diagnostic

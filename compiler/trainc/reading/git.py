@@ -94,6 +94,7 @@ def refused(message: str, hint: str = REVISION_HINT) -> CompileError:
 
 
 _LINK = "120000"
+_SUBMODULE = b"160000"
 _FILE = "100"
 _BLOCK = 1 << 16
 # PATH_MAX on Linux.
@@ -148,6 +149,22 @@ def merge_base(repository: Repository, revision: str) -> str:
     except CompileError:
         hint = SHALLOW_HINT if is_shallow(repository) else REVISION_HINT
         raise refused(f"HEAD and {revision!r} have no common commit", hint) from None
+
+
+def submodules(repository: Repository, folder: str, commit: str | None = None) -> dict[str, bytes]:
+    """Return the commit of each submodule below a folder, by the path in it; in the index unless `commit` is given.
+
+    `folder` is relative to the top of the repository.
+    """
+    listing = ["ls-files", "--stage", "-z"] if commit is None else ["ls-tree", "-r", "-z", "--full-tree", commit]
+    found: dict[str, bytes] = {}
+    for record in run_git(repository.top, [*listing, "--", folder]).split(b"\0"):
+        about, _, path = record.partition(b"\t")
+        words = about.split()
+        if words[:1] == [_SUBMODULE]:
+            inside = os.path.relpath(os.fsdecode(path), folder).replace(os.sep, "/")
+            found[inside] = words[1] if commit is None else words[2]
+    return found
 
 
 def is_shallow(repository: Repository) -> bool:

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from commands import run
 from editor import JOB, PATCHED, RUNTIME, SIZE, Editor, editing
 
 CASES = Path(__file__).parents[2] / "cases" / "fits"
@@ -44,6 +45,19 @@ def test_a_runtime_that_differs_from_head_changes_its_jobs(repository: Path) -> 
         session.open("runtimes/pretrain.yaml", RUNTIME.replace("pretrain:1", "pretrain:2"))
         assert lenses(session, "jobs/llm.yaml")[1] == "is refused under Argo CD against HEAD"
         assert lenses(session, "runtimes/pretrain.yaml") == ["2 TrainJobs use it"]
+
+
+def test_a_job_that_is_kept_as_built_is_the_one_in_git(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = (repository / "trainc.yaml").read_text()
+    (repository / "trainc.yaml").write_text(settings + "output: rendered\nrebuild: changed-jobs\n")
+    monkeypatch.chdir(repository)
+    assert run("build").status == 0
+    with editing(repository) as session:
+        session.open("jobs/llm.yaml")
+        session.open("runtimes/pretrain.yaml", RUNTIME.replace("pretrain:1", "pretrain:2"))
+        assert lenses(session, "jobs/llm.yaml")[1] == "unchanged against HEAD"
+        session.change("jobs/llm.yaml", JOB.replace("numNodes: 4", "numNodes: 2"))
+        assert lenses(session, "jobs/llm.yaml")[1] == "is refused under Argo CD against HEAD"
 
 
 def test_what_an_overlay_brings_is_compared_with_head_too(repository: Path) -> None:

@@ -345,7 +345,7 @@ def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[t
         moved = copy.arguments
         moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
         if only and (copy.links or _refers_to_more(moved, limits_of(moved))):
-            copy.complete()
+            copy.add()
         yield moved, repository.prefix
 
 
