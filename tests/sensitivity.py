@@ -51,10 +51,14 @@ def _unmoved(subject: Explained, given: Input, fields: dict[Leaf, ExplainedField
 
 
 def _has_no_choice(given: Input) -> bool:
-    """Whether a document may be such that the field has no other valid value: only one node without a launcher."""
-    return (
-        given.index in (("spec", "runtimeRef", "name"), ("spec", "mlPolicy", "numNodes")) or given.index[-2] == "limits"
-    )
+    """Whether a document may be such that the field has no other valid value.
+
+    There is only one node without a launcher and for a recipe of one node, and no configuration for `tune run` without
+    the policy that adds it.
+    """
+    nodes = (("spec", "mlPolicy", "numNodes"), ("spec", "trainer", "numNodes"))
+    only = (("spec", "runtimeRef", "name"), ("spec", "mlPolicy", "torch"), *nodes)
+    return given.index in only or given.index[-2] == "limits"
 
 
 def _shows(subject: Explained, given: Input, field: ExplainedField) -> bool:

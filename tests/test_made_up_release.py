@@ -28,7 +28,7 @@ COMMIT: Edits = {
         ('"0.11", "0.12")', '"0.11", "0.12", "0.13")'),
     ],
     "compiler/trainc/ir/release.py": [('"0.12"),', '"0.12", "0.13"),')],
-    "compiler/trainc/PORT.yaml": [("# Tools of", f"{PINS}# Tools of")],
+    "compiler/trainc/PORT.yaml": [("# Kueue, whose", f"{PINS}# Kueue, whose")],
 }
 CASES = Path(__file__).parent / "cases"
 JOBS = ("torch-distributed", "jax-distributed", "xgboost-distributed", "flux-distributed", "mpi-openmpi")

@@ -211,7 +211,6 @@ SETTINGS: tuple[Setting, ...] = (
         "kueue",
         f"Kueue version of the cluster: {' or '.join(MINORS)}, or one with a patch, such as 0.19.6",
         "input",
-        words=MINORS,
         check=checked_kueue,
         metavar="VERSION",
     ),

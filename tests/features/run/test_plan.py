@@ -129,7 +129,7 @@ def test_torchrun_is_that_of_an_interpreter_where_the_path_has_none() -> None:
 
 
 def test_torchtune_is_run_where_it_is_and_stood_in_for_where_only_torch_is() -> None:
-    asked = {"command": ["tune", "run", "--rdzv_endpoint=x", "r.py"]}
+    asked = {"command": ["tune", "run", "--rdzv_endpoint=x", "r.py", "--config", "c.yaml"]}
     there = planned(asked, policy={"torch": {}})
     assert there.files["/w/bin/tune"] == '#!/bin/sh\nexec /usr/bin/python3 -m torchtune._cli.tune "$@"\n'
     assert codes(there) == []
