@@ -14,6 +14,7 @@ from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import Services, claims_of
+from trainc.lints.queued_without_requests import queued_without_requests
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
 from trainc.pipeline.compiler import Prepared, Result, compile_job, find_runtime
@@ -134,8 +135,9 @@ class Session:
         return compiled, diagnostics
 
     def _judged(self, manifests: Sequence[Manifest]) -> list[tuple[str, Finding]]:
-        """Return what the cluster would refuse of a job's objects, apart from JobSet's admission."""
+        """Return what the cluster would refuse, or not count, of a job's objects, apart from JobSet's admission."""
         found = list(pod_refusals(manifests, self.cluster, self.pods))
+        found += queued_without_requests(manifests, list(self.cluster.get("LimitRange", {}).values()))
         return found if self.judge is None else [*found, *self.judge(manifests)]
 
     def _apply_rules(self, result: Result) -> list[Diagnostic]:
