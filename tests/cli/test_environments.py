@@ -19,7 +19,7 @@ metadata: {name: llm}
 spec:
   runtimeRef: {name: torch-distributed}
   trainer:
-    image: example.com/train
+    image: example.com/train:1
     command: [python]
     args: ["--port=$PORT"]
 """

@@ -16,7 +16,7 @@ metadata: {name: llm, namespace: team-a}
 spec:
   runtimeRef: {name: torch-distributed}
   trainer:
-    image: example.com/train
+    image: example.com/train:1
     command: [python]
     args: ["--port=$PORT"]
 """

@@ -69,7 +69,7 @@ def test_what_trainer_does_not_count_is_reported_at_the_devices() -> None:
 
 
 def test_devices_of_the_runtime_are_reported_there() -> None:
-    node = job(containers=[{"name": "node", "image": "a", "command": ["torchrun", "t.py"]}])
+    node = job(containers=[{"name": "node", "image": "a:1", "command": ["torchrun", "t.py"]}])
     limits = {"resources": {"limits": {"habana.ai/gaudi": 4}}}
     node["template"]["spec"]["template"]["spec"]["containers"][0] |= limits
     (found,) = [d for d in reported(trainjob({}), runtime(node, policy={"torch": {}})) if d.severity != "info"]

@@ -1,4 +1,4 @@
-"""Containers without an image, which the API server would refuse long after everything looked well."""
+"""Containers without an image, which the API server would refuse long after everything looked well, and moving tags."""
 
 from __future__ import annotations
 
@@ -66,3 +66,56 @@ def test_under_controller_it_is_a_warning() -> None:
 def test_a_job_that_is_wrong_elsewhere_is_not_asked_for_images() -> None:
     assert diagnostics_of("UnknownPatchedContainer", trainjob({}, runtimePatches=[PATCH]), runtime()) != []
     assert diagnostics_of(CODE, trainjob({}, runtimePatches=[PATCH]), runtime()) == []
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        ("example.com/train", "example.com/train"),
+        ("train:latest", "train"),
+        ("localhost:5000/train", "localhost:5000/train"),
+        ("localhost:5000/train:main", "localhost:5000/train"),
+        ("train:Nightly", "train"),
+        ("train:latest-gpu", "train"),
+    ],
+)
+def test_a_tag_that_moves_is_reported_where_it_was_written(image: str, name: str) -> None:
+    (own,) = diagnostics_of("MovingImageTag", trainjob({"image": image}), runtime())
+    assert (own.severity, own.object, own.path) == ("warning", "TrainJob team-a/llm", "spec.trainer.image")
+    assert f"such as {name}:1.0, or a digest: {name}@sha256:..." in own.hint
+    (of_runtime,) = diagnostics_of("MovingImageTag", trainjob({}), runtime(job(containers=[{**BARE, "image": image}])))
+    assert of_runtime.object == "ClusterTrainingRuntime rt"
+    assert of_runtime.path.endswith("containers[0].image")
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "train:1.0",
+        "pytorch/pytorch:2.13.0-cuda13.0-cudnn9-devel",
+        "train:nightly-20261101",
+        "train:latest@sha256:" + 64 * "0",
+        "train@sha256:" + 64 * "0",
+        "mpioperator/mpi-pi:openmpi",
+        "localhost:5000/train:main-3f2a1c",
+    ],
+)
+def test_a_tag_that_stays_and_a_digest_are_fine(image: str) -> None:
+    assert diagnostics_of("MovingImageTag", trainjob({"image": image}), runtime()) == []
+
+
+@pytest.mark.parametrize(
+    ("of_job", "policy", "restarts"),
+    [
+        ({}, {}, True),
+        ({"backoffLimit": 3}, {}, True),
+        ({"backoffLimit": 0}, {}, False),
+        ({"backoffLimit": 0}, {"failurePolicy": {"maxRestarts": 0}}, False),
+        ({"backoffLimit": 0}, {"failurePolicy": {"maxRestarts": 3}}, True),
+    ],
+)
+def test_only_a_job_that_restarts_needs_a_tag_that_stays(
+    of_job: dict[str, Any], policy: dict[str, Any], restarts: bool
+) -> None:
+    rt = runtime(job(spec=of_job), **policy)
+    assert len(diagnostics_of("MovingImageTag", trainjob({"image": "train"}), rt)) == restarts

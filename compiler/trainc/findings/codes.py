@@ -97,7 +97,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             HeredocRewritten IdleDevices InitializerNotOrdered InitializerVolumeNotShared InvalidVariableValue LauncherMultiplied
             LoRAIgnored MPIImagesDiffer MPINodesAwaited ManagedByNotPropagated MasterAddressWrong
             MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
-            ModelNotOfRecipe MoreProcessesThanDevices NoLauncher OutputDeletedWithJob PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
+            ModelNotOfRecipe MoreProcessesThanDevices MovingImageTag NoLauncher OutputDeletedWithJob PatchCreatesTarget PlainToken QueuedWithoutRequests RankEnvironmentMissing ResourceClaimsLost
             ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TensorParallelAcrossNodes TorchrunArgOverridesPolicy
             TypographicCharacter UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
@@ -150,7 +150,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             NeverFits NoNodeFits QueueInactive RefusedByKueue SnapshotIncomplete SnapshotTwice SnapshotUnreadable
             UnschedulableAfterAdmission
         """,
-        "warning": "NotInCluster OldKueueAPI",
+        "warning": "NotInCluster OldKueueAPI PodsMayBeEvicted",
         "info": "AdmissionCheckUnknown OtherKueueVersion",
     },
     "doctor": {

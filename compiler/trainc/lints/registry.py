@@ -18,6 +18,7 @@ from trainc.findings import Finding
 from trainc.ir.entrypoints import Entrypoint, entrypoints
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.lints.missing_image import has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
 from trainc.plugins.registry import enabled, loaded
 from trainc.startup.records import replace
@@ -133,6 +134,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.unset_variables", "placeholders", per="container", when=_is_template),
     Lint("sized", "trainc.lints.heredocs", "heredocs", per="container", when=_heredoc),
     Lint("sized", "trainc.lints.cannot_start", "invalid_image", per="container"),
+    Lint("sized", "trainc.lints.missing_image", "moving_tag", per="container", when=has_moving_tag),
     Lint("sized", "trainc.lints.variables", "plain_tokens", per="container"),
     Lint("sized", "trainc.lints.variables", "tokens_of_initializers", _initialized),
     Lint("sized", "trainc.lints.variables", "misspelt_variables", per="container"),

@@ -15,6 +15,7 @@ from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import Services, claims_of
+from trainc.lints.queued_without_requests import queued_without_requests
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
 from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
@@ -182,9 +183,11 @@ class Session:
         return kept, diagnostics
 
     def _judge_pods(self, manifests: Sequence[Manifest], report: Report) -> None:
-        """Add what the API server would refuse of the pods of a job."""
+        """Add what the API server would refuse of the pods of a job, and what Kueue would not count."""
         is_error = self.cluster is not None and self.options.semantics == "gitops"
         report.add("pods", pod_refusals(manifests, self.around, "error" if is_error else "warning"))
+        limit_ranges = list(self.around.get("LimitRange", {}).values())
+        report.add("pods", _about_objects(queued_without_requests(manifests, limit_ranges)))
 
     def refuses(self, result: Result) -> bool:
         """Return whether a job has errors so far that remain errors under the user's rules."""

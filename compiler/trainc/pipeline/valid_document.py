@@ -11,7 +11,7 @@ from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_
 from trainc.findings.text import listed
 from trainc.ir.release import Release
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, mapping
 from trainc.kube.names import KINDS
 from trainc.options import Options, Semantics
 from trainc.project.dialects import Conversion, Dialect, DialectContext, claimed_by, dialect_of
@@ -204,7 +204,7 @@ def valid_part(document: Document, release: str, options: Options) -> tuple[Vali
     """
     if dialect_of(document.data) is not None or list(_wrong_dialect(document.data, None, options)):
         return None
-    name = str((document.data.get("metadata") or {}).get("name", ""))
+    name = str(mapping(document.data.get("metadata")).get("name") or "")
     left = _with(document.data, _NAME, "any") if name else document.data
     guessed: set[str] = set()
     changed: set[Path] = set()

@@ -235,3 +235,12 @@ apiVersion: trainc/v1alpha1
 kind: Cluster
 nodes: [{name: h100, count: 2, labels: {rack: r0}, allocatable: {nvidia.com/gpu: 8}}]
 """
+
+
+def test_an_input_without_jobs_is_no_yes(repository: Path) -> None:
+    (repository / "jobs" / "jobs.yaml").write_text(
+        "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n", encoding="utf-8"
+    )
+    result = run("fits")
+    assert (result.status, result.stdout) == (1, "")
+    assert "error[NoTrainJob] no TrainJob and no JobSet found in jobs, so there is nothing to judge" in result.stderr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from trainc.admission.pod_refusals import pod_refusals
@@ -10,6 +10,7 @@ from trainc.features.fits import findings
 from trainc.features.fits.assigner import State
 from trainc.features.fits.assignment import TOPOLOGY, Assigned, Assignment
 from trainc.features.fits.cluster import Cluster, ClusterQueue, Flavor
+from trainc.features.fits.eviction import evictable_pods
 from trainc.features.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
 from trainc.features.fits.nodes import TOO_FEW_NODES, Inventory, Shortfall
 from trainc.features.fits.references import Created, missing_objects
@@ -231,7 +232,16 @@ class _Judge:
                 cause = outcome.cause or (PODS_REFUSED if refused else RESOURCE_QUOTA)
                 outcome = replace(outcome, verdict=verdict, cause=cause, runs=False)
         absent = [one for one in job.diagnostics if outcome.cause != NAMESPACE or one.path != "metadata.namespace"]
-        return _fit(job, outcome, (*absent, *self._diagnostics(job, workload, outcome), *refused, *quotas))
+        evicted = self._evictions(job.name, workload, outcome)
+        return _fit(job, outcome, (*absent, *self._diagnostics(job, workload, outcome), *refused, *quotas, *evicted))
+
+    def _evictions(self, job: str, workload: Workload, outcome: _Outcome) -> Iterator[Diagnostic]:
+        """What may end pods of a job that runs."""
+        if outcome.verdict in ("fits", "unknown") and outcome.runs is not False and outcome.why is None:
+            found = outcome.assignment.pod_sets if outcome.assignment else ()
+            flavors = {one.pod_set.name: self._flavors(one) for one in found}
+            for one, message, hint in evictable_pods(workload, flavors, self.cluster, self.inventory):
+                yield findings.evictable_job(job, one, message, hint)
 
     def _of_queue(self, workload: Workload, queue: ClusterQueue) -> _Outcome:
         key = (workload.namespace, queue.name, workload.shape)

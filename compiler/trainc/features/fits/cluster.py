@@ -19,6 +19,8 @@ FlavorResource: TypeAlias = tuple[str, str]
 HOSTNAME = "kubernetes.io/hostname"
 # Controllers of admission checks (pkg/controller/constants, apis/kueue/v1beta2/{provisioningrequestconfig,multikueue}_types.go).
 PROVISIONING, MULTIKUEUE = "kueue.x-k8s.io/provisioning-request", "kueue.x-k8s.io/multikueue"
+# What adds and removes nodes, as it is named in messages.
+KARPENTER, AUTOSCALER = "Karpenter", "the cluster autoscaler"
 # The API server sets this label on every namespace.
 NAME_LABEL = "kubernetes.io/metadata.name"
 

@@ -85,6 +85,10 @@ def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None,
     if has_errors(compiling.diagnostics):
         return None, compiling.diagnostics
     found = judge_jobs(jobs, compiling.inputs.documents, cluster, settings.options, session=compiling.session)
+    if found.answers and not found.answers.alone:
+        hint = "pass the file or folder with your TrainJobs"
+        message = f"no TrainJob and no JobSet found in {', '.join(settings.paths)}, so there is nothing to judge"
+        return None, [Diagnostic("NoTrainJob", "error", message, hint)]
     return found.answers, compiling.session.rules(found.diagnostics, found.answers is None)
 
 

@@ -13,7 +13,7 @@ from trainc.features.fits.references import Missing
 from trainc.features.fits.shortfall import PARTIAL_SLICE
 from trainc.features.fits.snapshot import READ_KINDS, export_command
 from trainc.features.fits.webhooks import Refusal
-from trainc.features.fits.workload import QUEUE, Workload
+from trainc.features.fits.workload import QUEUE, PodSet, Workload
 from trainc.findings import Diagnostic, Finding, Path, Severity, format_path
 from trainc.findings.text import did_you_mean
 from trainc.kube import kueue
@@ -101,6 +101,13 @@ def refused_pod(job: str, why: Finding) -> Diagnostic:
 def missing_object(job: str, what: Missing) -> Diagnostic:
     """What a job names and the cluster does not have: a warning, as it may be created after the export."""
     return replace(_about(job, "NotInCluster", what.message, what.hint, what.path), severity="warning")
+
+
+def evictable_job(job: str, one: PodSet, message: str, hint: str) -> Diagnostic:
+    """Pods of a job may be evicted while they train."""
+    return replace(
+        _about(job, "PodsMayBeEvicted", message, hint, ("spec", "replicatedJobs", one.index)), severity="warning"
+    )
 
 
 def undecided_job(job: str, kind: str) -> Diagnostic:

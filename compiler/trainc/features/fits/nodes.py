@@ -39,8 +39,9 @@ class Shortfall:
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """The nodes that accept certain pods: how many there are of each size, and why the others do not."""
+    """The `nodes` that accept certain pods: how many there are of each size, and why the others do not."""
 
+    nodes: list[Node] = field(default_factory=list)
     rooms: list[tuple[Amounts, int]] = field(default_factory=list)
     excluded: Counter[str] = field(default_factory=Counter)
 
@@ -77,14 +78,16 @@ class Inventory:
         key = repr((selector, tolerations, affinity, with_down))
         if key not in self._usable:
             constrained = {"nodeSelector": selector, "affinity": {"nodeAffinity": affinity}}
+            accepting: list[Node] = []
             excluded: Counter[str] = Counter()
             rooms: Counter[tuple[tuple[str, int], ...]] = Counter()
             for node in (*self.nodes, *(self.down if with_down else ())):
                 if why := _exclusion_reason(constrained, tolerations, node):
                     excluded[why] += 1
                 else:
+                    accepting.append(node)
                     rooms[tuple(sorted(node.allocatable.items()))] += 1 if node.counted else UNLIMITED
-            self._usable[key] = Usable([(dict(room), count) for room, count in rooms.items()], excluded)
+            self._usable[key] = Usable(accepting, [(dict(room), count) for room, count in rooms.items()], excluded)
         return self._usable[key]
 
     def shortfall(

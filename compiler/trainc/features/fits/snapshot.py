@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, cast
 
 from trainc.features.fits.cluster import (
+    AUTOSCALER,
+    KARPENTER,
     NAME_LABEL,
     Cluster,
     ClusterQueue,
@@ -327,7 +329,7 @@ def _is_read(document: Json) -> bool:
 
 
 # What adds nodes -> the end of its image's path, without the tag.
-_SCALERS = {"Karpenter": "karpenter", "the cluster autoscaler": "cluster-autoscaler"}
+_SCALERS = {KARPENTER: "karpenter", AUTOSCALER: "cluster-autoscaler"}
 
 
 def _scaler(dump: Dump, nodes: Iterable[Node]) -> str:
@@ -341,9 +343,9 @@ def _scaler(dump: Dump, nodes: Iterable[Node]) -> str:
         if any(each == image or each.startswith(f"{image}-") for each in images):
             return scaler
     if dump.of("NodePool") or any("karpenter.sh/nodepool" in node.labels for node in nodes):
-        return "Karpenter"
+        return KARPENTER
     if dump.get("ConfigMap", "kube-system", "cluster-autoscaler-status"):
-        return "the cluster autoscaler"
+        return AUTOSCALER
     return ""
 
 

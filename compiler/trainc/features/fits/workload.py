@@ -16,7 +16,7 @@ from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.kueue import CONTAINERS_COUNT, LIMITS_FIRST
 from trainc.kube.quantity import canonical
-from trainc.startup.records import dataclass, replace
+from trainc.startup.records import dataclass, field, replace
 
 PREFIX = "kueue.x-k8s.io/"
 QUEUE = names.QUEUE_LABEL
@@ -59,7 +59,8 @@ class PodSet:
 
     `spec` is the pod spec as written, `pod` as Kueue charges it; `one` are the charged requests per pod, `total` those of
     all pods, and `scheduled` what kube-scheduler sees of one pod. `awaited` means that another pod set starts when these
-    pods have completed. `step` is its role in the TrainJob that it was compiled from, `index` its index in the JobSet.
+    pods have completed. `step` is its role in the TrainJob that it was compiled from, `index` its index in the JobSet, and
+    `annotations` are those of its pods.
     """
 
     name: str
@@ -74,6 +75,7 @@ class PodSet:
     awaited: bool = False
     step: str = ""
     index: int = 0
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,7 @@ def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster,
         replicated_job.get("name") in awaited,
         str(labels.get(names.ANCESTOR_LABEL) or ""),
         index,
+        pod_annotations(replicated_job),
     )
 
 
