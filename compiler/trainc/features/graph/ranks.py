@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from trainc.features.graph.model import Launched, counted, launched_in, process_counts, read_graph
+from trainc.features.graph.model import Launched, launched_in, process_counts, read_graph
+from trainc.findings.text import counted
 from trainc.ir.parallelism import AXES, Division, divisions, groups, read_arguments
 from trainc.kube.documents import Json
 
