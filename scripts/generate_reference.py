@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainc.cli.schema import OWN_KINDS
-from trainc.options import SETTINGS, Options, Place, settings_in
+from trainc.options import SETTINGS, Place, settings_in
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "reference.md"
 _HEAD = """# Reference
@@ -58,8 +58,8 @@ def _options() -> str:
     for setting in SETTINGS:
         places: dict[Place, str] = {"trainc.yaml": setting.key, "Overlay": setting.key, "Argo CD": setting.parameter}
         cells = [f"`{name}`" if setting in settings_in(place) else "" for place, name in places.items()]
-        default = getattr(Options(), setting.name)
-        cells = [f"`{setting.flag}`", *cells, f"`{default}`" if isinstance(default, str) else ""]
+        default = f"`{setting.default}`" if isinstance(setting.default, str) else ""
+        cells = [f"`{setting.flag}`", *cells, default]
         rows.append(f"| {' | '.join(cells)} |\n")
     head = "| flag | trainc.yaml | overlay | Argo CD parameter | default |\n|---|---|---|---|---|\n"
     return head + "".join(rows)

@@ -59,7 +59,8 @@ UNCONCERNED = {
     *(f"trainc.lints.{name}" for name in ("controller_defects", "gang_scheduler")),
     *(f"trainc.emit.{name}" for name in ("name_hash", "secrets")),
     *("trainc.kube.re2", "trainc.project.dialects.ome", "trainc.project.dialects.v2alpha1"),
-    *("trainc.schema.explanation", "trainc.schema.unknown_fields"),
+    *("trainc.schema.explanation", "trainc.schema.unknown_fields", "trainc.schema.document_kinds"),
+    *("trainc.project.settings", "trainc.project.trainc_yaml"),
 }
 
 

@@ -16,7 +16,7 @@ from trainc.kube.names import (
 )
 from trainc.kube.releases import DEFAULT_KUBERNETES, KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.kube.sync_options import normalize_sync_options
-from trainc.startup.records import dataclass, field
+from trainc.startup.records import dataclass, field, fields
 
 Semantics: TypeAlias = Literal["gitops", "controller"]
 SecretsMode: TypeAlias = Literal["existing", "external-secrets", "sealed", "presync-job"]
@@ -142,6 +142,11 @@ class Setting:
     check: Callable[[str], str] | None = None
     metavar: str | None = None
     not_in: tuple[Place, ...] = ()
+
+    @property
+    def default(self) -> Any:
+        """The default of the field."""
+        return next(option.default for option in fields(Options) if option.name == self.name)
 
     @property
     def flag(self) -> str:

@@ -17,6 +17,7 @@ from trainc.cli.schema import OWN_KINDS
 from trainc.features.sweeps.matrix import OPTIMIZATION_JOB
 from trainc.findings import format_path
 from trainc.schema.document_kinds import DocumentKind, accepts, without_nulls
+from trainc.schema.unknown_fields import MOST_HINTS, SEE_THE_FIRST
 
 ROOT = Path(__file__).parents[2]
 OVERLAYS = sorted((ROOT / "overlays").rglob("overlay.yaml"))
@@ -205,6 +206,11 @@ def test_a_mistake_is_explained_as_in_a_trainjob(
     assert found_path == path
     assert message in found_message
     assert hint in found_hint
+
+
+def test_of_very_many_unknown_fields_only_the_first_are_explained() -> None:
+    found = problems(KINDS["trainc.yaml"], **{f"k{number}": 1 for number in range(MOST_HINTS + 3)})
+    assert [hint for _, _, hint in found].count(SEE_THE_FIRST) == 3
 
 
 def test_fields_without_a_mistake_are_kept() -> None:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, cast
 
 from trainc.features import features
-from trainc.options import SETTINGS, Limits, Options, Setting
+from trainc.options import SETTINGS, Limits, Setting
 from trainc.startup.records import dataclass, fields
 
 if TYPE_CHECKING:
@@ -293,11 +293,10 @@ def add_release(add_argument: Callable[..., Any]) -> None:
 
 
 def _add_setting(add_argument: Callable[..., Any], setting: Setting) -> None:
-    default = getattr(Options(), setting.name)
     if setting.kind == "truth":
         add_argument(setting.flag, dest=setting.name, action="store_true", default=None, help=setting.about)
         return
-    more = " (repeatable)" if setting.kind == "list" else f" (default: {default})" if default else ""
+    more = " (repeatable)" if setting.kind == "list" else f" (default: {setting.default})" if setting.default else ""
     add_argument(
         setting.flag,
         dest=setting.name,

@@ -25,7 +25,7 @@ from trainc.findings import CompileError
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.configuration import read_configuration
 from trainc.project.overlays.overlay import OVERLAY
-from trainc.project.settings import TRAINC_YAML
+from trainc.project.trainc_yaml import TRAINC_YAML
 from trainc.schema.editor_schema import DIALECT, json_schema
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")

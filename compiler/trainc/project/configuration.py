@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainc.findings import CompileError, Diagnostic, Finding, Path
-from trainc.findings.policy import Rule, read_rules
-from trainc.options import Limits, layered
-from trainc.project.settings import ENVIRONMENTS, INPUT, TRAINC_YAML, read_options
+from trainc.findings import CompileError, Diagnostic, Finding
+from trainc.findings.policy import Rule
+from trainc.options import Limits
 from trainc.reading.document import Document
 from trainc.reading.files import Exclude
 from trainc.reading.opening import OUTSIDE_HINT, error_reason, folders_upward, is_inside, read_file, root_around
 from trainc.reading.yaml_reader import read_documents
-from trainc.startup.records import dataclass, field, replace
+from trainc.startup.records import dataclass, field
 
 # os.path, not pathlib: it starts faster.
 
@@ -60,43 +59,13 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
         message = f"{file} is a symlink to a file outside the repository"
         raise CompileError([Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT)])
     document = _read(file, limits)
-    folder = os.path.dirname(file)
-    data, findings = TRAINC_YAML.check(document.data)
-    own, problems = _read_settings(data, folder, Configuration(file))
-    findings += problems
-    environments: dict[str, Configuration] = {}
-    for name, settings in data.get(ENVIRONMENTS, {}).items():
-        found, problems = _read_settings(settings, folder, own)
-        findings += [replace(problem, path=(ENVIRONMENTS, name, *problem.path)) for problem in problems]
-        environments[name] = replace(found, environment=name)
-    findings += _same_output(data)
-    if not findings and not limits.allow_outside:
-        findings += _leading_outside(data, folder, root)
+    # The schema takes time, and a single file has no trainc.yaml.
+    from trainc.project.trainc_yaml import settings_in_file
+
+    own, findings = settings_in_file(document.data, file, None if limits.allow_outside else root)
     if findings:
         raise CompileError([document.place(finding, FILE_NAME) for finding in findings])
-    return replace(own, environments=environments)
-
-
-def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) -> tuple[Configuration, list[Finding]]:
-    """Return `around` with the settings that the file or an environment sets instead, and problems with their values.
-
-    An environment adds its rules and globs to those of the file.
-    """
-    values: dict[str, Any] = {
-        key: tuple(data[key]) if isinstance(data[key], list) else data[key] for key in INPUT if key in data
-    }
-    for key in _PATHS:
-        if key in data:
-            # In trainc.yaml, `-` is a file name; it means standard input only on the command line.
-            paths = [data[key]] if isinstance(data[key], str) else data[key]
-            values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
-    values |= {key: os.path.join(folder, data[key]) for key in _FOLDERS if key in data}
-    values["exclude"] = Exclude(folder, (*around.exclude.globs, *data.get("exclude", ())))
-    values["adopted"] = (*around.adopted, *data.get("adopted", ()))
-    rules, problems = read_rules(data.get("rules", {}), folder, CODE)
-    values["rules"] = (*around.rules, *rules)
-    options, wrong = read_options(data, "trainc.yaml", CODE)
-    return replace(around, **values, options=layered(around.options, options)), [*problems, *wrong]
+    return own
 
 
 def _search(paths: Sequence[str]) -> str | None:
@@ -111,22 +80,6 @@ def _search(paths: Sequence[str]) -> str | None:
     return None if found is None else os.path.relpath(found)
 
 
-def _leading_outside(data: Mapping[str, Any], folder: str, root: str) -> Iterator[Finding]:
-    """Errors about the paths in a valid trainc.yaml."""
-    parts: dict[Path, Any] = {
-        (): data,
-        **{(ENVIRONMENTS, name): own for name, own in data.get(ENVIRONMENTS, {}).items()},
-    }
-    for above, key in ((above, key) for above in parts for key in (*_PATHS, *_FOLDERS)):
-        value = parts[above].get(key, ())
-        for path in [value] if isinstance(value, str) else value:
-            if key == "output" and ".git" in os.path.normpath(path).casefold().split(os.sep):
-                yield _wrong((*above, key), f"{path} is inside the .git folder", "choose another folder")
-            if not is_inside(os.path.join(folder, path), root):
-                message = f"{path} is outside the repository"
-                yield Finding("OutsideRoot", "error", message, OUTSIDE_HINT, (*above, key))
-
-
 def _read(file: str, limits: Limits) -> Document:
     try:
         documents, problems = read_documents(read_file(file, limits.file_bytes), file, limits)
@@ -136,28 +89,12 @@ def _read(file: str, limits: Limits) -> Document:
     if problems:
         raise CompileError(problems)
     if len(documents) > 1:
-        wrong = _wrong((), "trainc.yaml must be a single document", "remove the other documents")
+        wrong = Finding(CODE, "error", "trainc.yaml must be a single document", "remove the other documents")
         raise CompileError([documents[1].place(wrong, FILE_NAME)])
     document = documents[0] if documents else Document.of({})
     if "apiVersion" in document.data and "kind" in document.data:
         hint = "rename this file, or pass the settings file with --config FILE"
-        wrong = _wrong(("kind",), f"this is a {document.data['kind']}, not a trainc settings file", hint)
+        message = f"this is a {document.data['kind']}, not a trainc settings file"
+        wrong = Finding(CODE, "error", message, hint, ("kind",))
         raise CompileError([document.place(wrong, FILE_NAME)])
     return document
-
-
-def _same_output(data: Mapping[str, Any]) -> Iterator[Finding]:
-    outputs: dict[str, str] = {}
-    for name, settings in data.get(ENVIRONMENTS, {}).items():
-        output = settings.get("output")
-        if output and outputs.setdefault(output, name) != name:
-            message = f"{output} is also the output of {outputs[output]}"
-            yield _wrong((ENVIRONMENTS, name, "output"), message, "use a different folder for each")
-
-
-def _wrong(path: Path, message: str, hint: str) -> Finding:
-    return Finding(CODE, "error", message, hint, path)
-
-
-_PATHS = ("sources", "runtimes", "overlay", "policies")
-_FOLDERS = ("output", "cluster")

@@ -21,6 +21,8 @@ from trainc.schema.editor_schema import QUANTITY_FORMAT, json_schema
 from trainc.schema.rules import rules_of
 from trainc.schema.shapes import ROOTS, ListOf, MapOf, Refused, Scalar, Struct, is_time, quote, text_or_integer
 from trainc.schema.unknown_fields import (
+    MOST_HINTS,
+    SEE_THE_FIRST,
     VARIABLE,
     Node,
     indent_hint,
@@ -310,17 +312,19 @@ def _explain_choices(error: jsonschema.ValidationError, failure: _Failure, kind:
 def _unknown_own_fields(failure: _Failure, kind: DocumentKind) -> Iterator[Finding]:
     known: Schema = failure.schema.get("properties", {})
     patterns = failure.schema.get("patternProperties", {})
-    for name in failure.value:
-        if name in known or any(re.search(pattern, name) for pattern in patterns):
-            continue
+    others = (name for name in failure.value if name not in known)
+    unknown = [name for name in others if not any(re.search(pattern, name) for pattern in patterns)]
+    for number, name in enumerate(unknown):
         path = (*failure.path, name)
-        hint = (
-            (kind.other_names.get(name) if not failure.path else "")
-            or _inner_own_hint(path, known, failure.value)
-            or spelling_hint(name, known)
-            or _outer_own_hint(path, kind.schema)
-            or f"choose one of {', '.join(known)}"
-        )
+        hint = SEE_THE_FIRST
+        if number < MOST_HINTS:
+            hint = (
+                (kind.other_names.get(name, "") if not failure.path else "")
+                or _inner_own_hint(path, known, failure.value)
+                or spelling_hint(name, known)
+                or _outer_own_hint(path, kind.schema)
+                or f"choose one of {', '.join(known)}"
+            )
         yield Finding("UnknownField", "error", f"{kind.noun} has no field {name} here", hint, path)
 
 

@@ -310,7 +310,8 @@ _LONGEST_AMOUNT = 20
 _AT_A_GLANCE = 12  # The longest list of names that is useful in a hint.
 _DEEPEST_SEARCH = 5
 # Per object. More unknown fields than this are not typos, but another kind of document.
-_MOST_HINTS = 200
+MOST_HINTS = 200
+SEE_THE_FIRST = "see the help for the first unknown fields"
 
 
 def unknown_fields(root: Node, release: str, severity: Severity) -> Iterator[Finding]:
@@ -330,15 +331,15 @@ def _findings_for(node: Node, owner: str, unknown: list[Any], release: str, seve
         yield Finding(code, severity, message, hint=hint, path=(*node.path, pod_field))
         pod_fields = definition(release, "core.PodSpec").fields
         unknown = [name for name in unknown if name not in pod_fields]
-    for name in unknown[:_MOST_HINTS]:
+    for name in unknown[:MOST_HINTS]:
         yield _explain_one(node, owner, str(name), release, severity)
-    for name in unknown[_MOST_HINTS:]:
+    for name in unknown[MOST_HINTS:]:
         message = f"Trainer {release} has no field {name} here"
         yield Finding(
             "UnknownField",
             severity,
             message,
-            hint="see the help for the first unknown fields",
+            hint=SEE_THE_FIRST,
             path=(*node.path, str(name)),
         )
 

@@ -30,7 +30,7 @@ else:
         return _Field(**choices)
 
     def fields(record: Any) -> tuple[_Field, ...]:
-        """Like `dataclasses.fields`, but the returned fields only have a `name`."""
+        """Like `dataclasses.fields`, but the returned fields only have a `name` and a `default`."""
         return record._record.parts  # noqa: SLF001 - private, so that help() leaves it out
 
     def replace(record: Any, **changes: Any) -> Any:

@@ -1,0 +1,119 @@
+"""What trainc.yaml says: its schema, and the settings of the file and of its environments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainc.findings import Finding, Path
+from trainc.findings.policy import read_rules
+from trainc.options import layered
+from trainc.project.configuration import CODE, Configuration
+from trainc.project.settings import RULES, options_schema, read_options
+from trainc.reading.files import Exclude
+from trainc.reading.opening import OUTSIDE_HINT, is_inside
+from trainc.schema.document_kinds import WORD, WORDS, DocumentKind, Schema, about, struct
+from trainc.startup.records import replace
+
+ENVIRONMENTS = "environments"
+# What trainc.yaml and each of its environments hold beside compile options. Paths are relative to the file.
+INPUT: Schema = {
+    "sources": about("Files and folders with TrainJobs: what is compiled when no PATH is given.", WORDS),
+    "runtimes": about("Folders with runtimes; they come before the built-in ones.", WORDS),
+    "overlay": about(
+        "The overlay to apply, or several in order.", {"type": ["string", "array"], "items": WORD, "minLength": 1}
+    ),
+    "policies": about("Folders with the cluster's ValidatingAdmissionPolicies and their bindings.", WORDS),
+    "output": about("The folder for the manifests, one file per TrainJob.", WORD),
+    "rebuild": about(
+        "What a build compiles again: jobs whose TrainJob has changed, or all.",
+        {"type": "string", "enum": ["changed-jobs", "all"]},
+    ),
+    "adopted": about("Globs of rendered files that may be new although trainc did not compile them.", WORDS),
+    "cluster": about("The folder with a snapshot of queues and nodes, for `trainc fits`.", WORD),
+    "exclude": about("Globs, as in .gitignore, of files and folders that are not read.", WORDS),
+    "rules": RULES,
+}
+# The keys that hold paths, and those that hold a single one.
+_PATHS = ("sources", "runtimes", "overlay", "policies")
+_FOLDERS = ("output", "cluster")
+_KEYS = {**INPUT, **options_schema("trainc.yaml")}
+_ENVIRONMENTS = about(
+    "Environments by name, each with the keys that differ from the top level.",
+    {
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": struct(_KEYS),
+        "errorMessage": "write `NAME: {overlay: DIR, output: DIR}`, one per line",
+    },
+)
+TRAINC_YAML = DocumentKind("trainc.yaml", "trainc.yaml", CODE, struct({**_KEYS, ENVIRONMENTS: _ENVIRONMENTS}))
+
+
+def settings_in_file(document: Mapping[str, Any], file: str, root: str | None) -> tuple[Configuration, list[Finding]]:
+    """Return the settings in a trainc.yaml and all problems; with `root`, its paths may not lead outside that folder."""
+    folder = os.path.dirname(file)
+    data, findings = TRAINC_YAML.check(document)
+    own, problems = _read_settings(data, folder, Configuration(file))
+    findings += problems
+    environments: dict[str, Configuration] = {}
+    for name, settings in data.get(ENVIRONMENTS, {}).items():
+        found, problems = _read_settings(settings, folder, own)
+        findings += [replace(problem, path=(ENVIRONMENTS, name, *problem.path)) for problem in problems]
+        environments[name] = replace(found, environment=name)
+    findings += _same_output(data)
+    if not findings and root is not None:
+        findings += _leading_outside(data, folder, root)
+    return replace(own, environments=environments), findings
+
+
+def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) -> tuple[Configuration, list[Finding]]:
+    """Return `around` with the settings that the file or an environment sets instead, and problems with their values.
+
+    An environment adds its rules and globs to those of the file.
+    """
+    values: dict[str, Any] = {
+        key: tuple(data[key]) if isinstance(data[key], list) else data[key] for key in INPUT if key in data
+    }
+    for key in _PATHS:
+        if key in data:
+            # In trainc.yaml, `-` is a file name; it means standard input only on the command line.
+            paths = [data[key]] if isinstance(data[key], str) else data[key]
+            values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
+    values |= {key: os.path.join(folder, data[key]) for key in _FOLDERS if key in data}
+    values["exclude"] = Exclude(folder, (*around.exclude.globs, *data.get("exclude", ())))
+    values["adopted"] = (*around.adopted, *data.get("adopted", ()))
+    rules, problems = read_rules(data.get("rules", {}), folder, CODE)
+    values["rules"] = (*around.rules, *rules)
+    options, wrong = read_options(data, "trainc.yaml", CODE)
+    return replace(around, **values, options=layered(around.options, options)), [*problems, *wrong]
+
+
+def _leading_outside(data: Mapping[str, Any], folder: str, root: str) -> Iterator[Finding]:
+    """Errors about the paths in a valid trainc.yaml."""
+    parts: dict[Path, Any] = {
+        (): data,
+        **{(ENVIRONMENTS, name): own for name, own in data.get(ENVIRONMENTS, {}).items()},
+    }
+    for above, key in ((above, key) for above in parts for key in (*_PATHS, *_FOLDERS)):
+        value = parts[above].get(key, ())
+        for path in [value] if isinstance(value, str) else value:
+            if key == "output" and ".git" in os.path.normpath(path).casefold().split(os.sep):
+                yield _wrong((*above, key), f"{path} is inside the .git folder", "choose another folder")
+            if not is_inside(os.path.join(folder, path), root):
+                message = f"{path} is outside the repository"
+                yield Finding("OutsideRoot", "error", message, OUTSIDE_HINT, (*above, key))
+
+
+def _same_output(data: Mapping[str, Any]) -> Iterator[Finding]:
+    outputs: dict[str, str] = {}
+    for name, settings in data.get(ENVIRONMENTS, {}).items():
+        output = settings.get("output")
+        if output and outputs.setdefault(output, name) != name:
+            message = f"{output} is also the output of {outputs[output]}"
+            yield _wrong((ENVIRONMENTS, name, "output"), message, "use a different folder for each")
+
+
+def _wrong(path: Path, message: str, hint: str) -> Finding:
+    return Finding(CODE, "error", message, hint, path)
