@@ -53,6 +53,14 @@ def test_a_word_processors_dash_before_an_option_was_two() -> None:
     assert "which the program treats as a letter" in found.message
     (found,) = of_code("TypographicCharacter", training(shell("torchrun t.py \u2013\u2013lr 1")))
     assert "which the shell treats as a letter" in found.message
+    assert found.severity == "warning"
+
+
+@pytest.mark.parametrize("command", [["torchrun", "\u2013nnodes=2", "t.py"], shell("torchrun \u2014nnodes=2 t.py")])
+def test_a_dash_that_makes_an_option_the_script_is_an_error(command: list[str]) -> None:
+    (found,) = of_code("TypographicCharacter", training(command))
+    assert (found.severity, found.hint.split()[0]) == ("error", "write")
+    assert "torchrun takes for the beginning of its script's name" in found.message
 
 
 @pytest.mark.parametrize(("delimiter", "hint"), [("EOM", "the Kubeflow SDK writes this script"), ("EOF", "<< 'EOF'")])

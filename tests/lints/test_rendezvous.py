@@ -46,6 +46,12 @@ APART: dict[str, tuple[list[str] | str, dict[str, Any], str]] = {
     ),
     "a key of each pod's name": (f"torchrun --rdzv_backend=c10d {PET} --rdzv_id=$HOSTNAME t.py", {}, "each pod"),
     "the same by a command": (f"torchrun --rdzv_backend=c10d {PET} --rdzv_id=$(hostname -s) t.py", {}, "each pod"),
+    "a key of the second": (f"torchrun --rdzv_backend=c10d {PET} --rdzv_id=$(date +%s) t.py", {}, "the same second"),
+    "a key of the index": (
+        f"torchrun --rdzv_backend=c10d {PET} --rdzv_id=j-$JOB_COMPLETION_INDEX t.py",
+        {},
+        "each pod",
+    ),
     "a key of the process": ("torchrun --rdzv_id=$$ t.py", {}, "each pod"),
     "a key of the rank": (["torchrun", "--rdzv_id=$(PET_NODE_RANK)", "t.py"], {}, "write the same in all pods"),
     "a key of each pod's name without a shell": (

@@ -171,16 +171,19 @@ def _letters(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
             if not _means_punctuation(word, found.group()):
                 continue
             path, about = entry.place(index)
-            reader = "the shell" if entry.shell else "the program"
-            message = f"{found.group()!r} (U+{ord(found.group()):04X}) is a typographic character, which {reader} treats as a letter"
-            yield Finding(
-                "TypographicCharacter",
-                "warning",
-                message,
-                hint=_in_ascii(word, found.group()),
-                path=path,
-                about=about,
-            )
+            reader, severity = _reader(entry, words, found.group())
+            message = f"{found.group()!r} (U+{ord(found.group()):04X}) is a typographic character, which {reader}"
+            hint = _in_ascii(word, found.group())
+            yield Finding("TypographicCharacter", severity, message, hint=hint, path=path, about=about)
+
+
+def _reader(entry: Entrypoint, words: tuple[str, ...], letter: str) -> tuple[str, Severity]:
+    """Return who reads a character as what, and how bad that is. A launcher runs the first word that is not an option."""
+    line = read_command(words, programs(""))
+    launch = next((each for each in line.launches if each.program[:1] and each.program[0].startswith(letter)), None)
+    if launch is not None and not letter.isspace():
+        return f"{launch.launcher.name} takes for the beginning of its script's name", "error"
+    return f"{'the shell' if entry.shell else 'the program'} treats as a letter", "warning"
 
 
 def _in_ascii(word: str, character: str) -> str:

@@ -21,7 +21,7 @@ _OWN_TEXT = pattern(
     r"\$(?:\{(?:RANDOM|SRANDOM|HOSTNAME|BASHPID|EPOCHREALTIME)\}|(?:RANDOM|SRANDOM|HOSTNAME|BASHPID|EPOCHREALTIME)\b|\$)"
     r"|\$\((?:hostname|uuidgen|cat /proc/sys/kernel/random/uuid|date \+[^)]*%N)[^)]{0,80}\)|`(?:hostname|uuidgen)[^`]{0,80}`"
 )
-_TIME = pattern(r"(?:\$\(|`)date\b[^)`]{0,40}%[sSTXcN]|\$\{?(?:SECONDS|EPOCHSECONDS)\b")
+_TIME = pattern(r"(?:\$\(|`)date\b[^)`]{0,40}%[sSTXcr]|\$\{?EPOCHSECONDS\b")
 _VARIABLES = pattern(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
 # Variables of the pods whose values differ.
 _OWN_VALUES = frozenset(("PET_NODE_RANK", "JOB_COMPLETION_INDEX"))
@@ -202,15 +202,18 @@ def _key(training: Training, start: Start, launch: Launch, option: Option) -> It
     shell = training.line.script is not None
     own = _own_variables(training) | {_INDEX}
     own_value = value in own or any(name in own for name in map("".join, _VARIABLES.findall(written)))
-    message = (
-        f"{option.written} {written} is different in each pod, so the {training.nodes} pods wait in separate groups"
-    )
+    others = f"so the {training.nodes} pods wait in separate groups"
+    message = f"{option.written} {written} is different in each pod, {others}"
+    if not own_value and not (shell and _OWN_TEXT.search(written) is not None):
+        if not shell or _TIME.search(written) is None:
+            return
+        message = f"{option.written} {written} is the same only in pods that start in the same second, {others}"
     hint = f"write the same in all pods, such as {option.written}={training.job.name}"
-    if own_value or (shell and _OWN_TEXT.search(written) is not None):
+    if launch.given(launch.launcher.nodes) is None and "PET_NNODES" not in launch.variables and start.sure:
+        # By the runtime's variables, it waits for all pods, also if they are told apart by their index.
+        yield training.finding("RanksDoNotMeet", "error", message, hint, option.index)
+    else:
         yield _finding(training, (start, option), "error", message, hint)
-    elif shell and _TIME.search(written) is not None:
-        # Pods that start in the same second get the same.
-        yield training.finding("RanksDoNotMeet", "warning", message, hint, option.index)
 
 
 def _of_others(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
