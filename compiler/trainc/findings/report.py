@@ -23,7 +23,8 @@ class Report:
 
     def add(self, stage: str, findings: Iterable[Finding]) -> None:
         """Add the findings of a stage."""
-        self.findings += [replace(finding, stage=stage) for finding in findings]
+        for finding in findings:
+            self.findings.append(replace(finding, stage=stage))
 
     @property
     def has_errors(self) -> bool:

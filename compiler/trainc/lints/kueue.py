@@ -47,15 +47,16 @@ _TEMPLATE_METADATA: Path = ("spec", "template", "metadata")
 
 def kueue(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield findings for what Kueue would refuse, ignore or wait for in vain. Runs on sized jobs."""
-    queued = names.QUEUE_LABEL in {**info.labels, **job.labels}
+    queued = names.QUEUE_LABEL in job.labels or names.QUEUE_LABEL in info.labels
     for field, own, runtimes in (
         ("labels", job.labels, _metadata(info, "labels")),
         ("annotations", job.annotations, _metadata(info, "annotations")),
     ):
         for key, value in own.items():
-            yield from _key(field, key, str(value), ("metadata", field, key), "trainjob")
+            if _concerns_kueue(field, key):
+                yield from _key(field, key, str(value), ("metadata", field, key), "trainjob")
         for key, value in runtimes.items():
-            if own.get(key) != value:
+            if own.get(key) != value and _concerns_kueue(field, key):
                 yield from _key(field, key, str(value), (*_TEMPLATE_METADATA, field, key), "runtime")
     yield from _nested(info)
     yield from topology_requests(info, queued)
@@ -75,9 +76,7 @@ def _concerns_kueue(field: str, key: str) -> bool:
 
 
 def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
-    """Yield findings about one label or annotation of the job."""
-    if not _concerns_kueue(field, key):
-        return
+    """Yield findings about one label or annotation of the job that concerns Kueue."""
     if field == "labels" and key in _LABELS:
         yield from _value(key, value, path, about)
     elif field == "annotations" and key in TOPOLOGY:
