@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 from dataclasses import dataclass
 
 from trainc.cli.command import Streams
@@ -23,3 +24,15 @@ def run(*words: str, stdin: bytes = b"") -> Result:
     out, err = io.BytesIO(), io.StringIO()
     status = main(words, Streams(io.BytesIO(stdin), out, err))
     return Result(status, out.getvalue().decode(), err.getvalue())
+
+
+def shell_words(command: str, **environment: str) -> list[str]:
+    """The words that a shell makes of a step of a workflow, without running it."""
+    done = subprocess.run(
+        ["sh", "-c", f"printf '%s\\n' {command}"],
+        env={"PATH": "/usr/bin:/bin", **environment},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.splitlines()

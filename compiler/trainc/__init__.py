@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trainc.options import Limits, Options
     from trainc.pipeline.python import JobResult, catalog, compile_many, compile_paths, compile_trainjob
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Resolve public names on first use, so that a command only imports what it needs.
 _HOMES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
+from trainc.kube.kueue import MINORS, checked_kueue
 from trainc.kube.names import (
     DNS_1123_FORM,
     LABEL_LIMIT,
@@ -79,7 +80,8 @@ class Options:
     `plugins` enables plugins from other distributions, by entry point name in the group `trainc.plugins`. `gang`
     selects who gang-schedules the pods of a runtime with a podGroupPolicy: "runtime" (the scheduler named in the
     policy) or "workload" (Kubernetes itself). `kubernetes` is the minor version of the target cluster; None means 1.36,
-    without checks for fields that other versions lack or deprecate.
+    without checks for fields that other versions lack or deprecate. `kueue` is the version of Kueue in the cluster, with or
+    without a patch; None means that it is not known.
     """
 
     release: str | None = None
@@ -94,6 +96,7 @@ class Options:
     plugins: tuple[str, ...] = ()
     gang: Gang = "runtime"
     kubernetes: str | None = None
+    kueue: str | None = None
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -203,6 +206,14 @@ SETTINGS: tuple[Setting, ...] = (
         words=KUBERNETES,
         check=normalize_kubernetes,
         metavar="MINOR",
+    ),
+    Setting(
+        "kueue",
+        f"Kueue version of the cluster: {' or '.join(MINORS)}, or one with a patch, such as 0.19.6",
+        "input",
+        words=MINORS,
+        check=checked_kueue,
+        metavar="VERSION",
     ),
     Setting(
         "gang",

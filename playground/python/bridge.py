@@ -101,7 +101,7 @@ def _jobs(release: str) -> list[OneJob]:
 
 
 def _objects(job: OneJob, options: Options) -> tuple[ExplainedObject, ...]:
-    return explanation(job.recorder, options).objects
+    return explanation(job.recorder).objects
 
 
 def _field(field: ExplainedField, document: Document) -> dict[str, Any]:

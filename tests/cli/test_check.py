@@ -96,9 +96,10 @@ def test_json_has_the_documented_shape() -> None:
     report = json.loads(result.stdout)
     assert (result.status, result.stderr) == (1, "")
     assert report["version"] == 1
-    assert report["summary"] == {"errors": 1, "warnings": 0, "infos": 1}
-    pinned, unknown = report["diagnostics"]
+    assert report["summary"] == {"errors": 2, "warnings": 0, "infos": 1}
+    pinned, unknown, reserved = report["diagnostics"]
     assert (pinned["code"], pinned["source"]) == ("ReleaseNotPinned", None)
+    assert (reserved["code"], reserved["source"]["line"]) == ("ReservedEnv", 8)
     assert unknown == {
         "code": "UnknownField",
         "severity": "error",
@@ -127,7 +128,7 @@ def test_github_commands_are_escaped() -> None:
         "::error file=right.yaml,line=8,col=11,title=ReservedEnv (TrainJob team-a/llm)::spec.trainer"
     )
     assert "%0A" in line
-    (line,) = run("check", "jobs, all", "--format", "github", "--release", "2.3").stdout.splitlines()
+    line, _ = run("check", "jobs, all", "--format", "github", "--release", "2.3").stdout.splitlines()
     assert line.startswith("::error file=jobs%2C all/wrong.yaml,line=7,col=5,title=UnknownField")
 
 
@@ -136,9 +137,9 @@ def test_sarif_points_at_lines_and_explains_its_rules() -> None:
     (sarif_run,) = log["runs"]
     rules = sarif_run["tool"]["driver"]["rules"]
     assert log["version"] == "2.1.0"
-    assert [rule["id"] for rule in rules] == ["ReleaseNotPinned", "UnknownField"]
+    assert [rule["id"] for rule in rules] == ["ReleaseNotPinned", "ReservedEnv", "UnknownField"]
     assert all(rule["shortDescription"]["text"].endswith(".") for rule in rules)
-    pinned, unknown = sarif_run["results"]
+    pinned, unknown, _ = sarif_run["results"]
     assert (pinned["level"], "locations" in pinned) == ("note", False)
     assert rules[unknown["ruleIndex"]]["id"] == unknown["ruleId"] == "UnknownField"
     (location,) = unknown["locations"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from commands import run
+from commands import run, shell_words
 
 from trainc.features.argocd.health import flux_health_checks
 
@@ -133,7 +132,7 @@ def test_every_command_of_hooks_and_workflow_succeeds(repository: Path) -> None:
     hooks = read(repository / ".pre-commit-config.yaml")["repos"][0]["hooks"]
     steps = read(repository / ".github/workflows/trainc.yaml")["jobs"]["rendered"]["steps"]
     commands = [*(hook["entry"] for hook in hooks), *(step["run"] for step in steps if "run" in step)]
-    ours = [shlex.split(command)[1:] for command in commands if command.startswith("trainc ")]
+    ours = [shell_words(command, BASE="")[1:] for command in commands if command.startswith("trainc ")]
     assert len(ours) == 4
     assert [words for words in ours if run(*words).status] == []
 
@@ -176,3 +175,39 @@ def test_the_repository_is_written_where_the_tool_reads_it(tmp_path: Path) -> No
     assert read(tmp_path / "a" / "argocd" / "prod.yaml")["spec"]["source"]["repoURL"] == url
     assert "repository URL" not in result.stderr
     assert "repository URL" in run("init", str(tmp_path / "b")).stderr
+
+
+# What GitHub's expression gives at each event, as it is written in the workflow.
+BASES = {"pull_request": "origin/main", "merge_group": "0123abc", "push": ""}
+EXPRESSION = (
+    "${{ github.event_name == 'pull_request' && format('origin/{0}', github.base_ref)"
+    " || github.event.merge_group.base_sha }}"
+)
+
+
+@pytest.mark.parametrize("event", BASES)
+@pytest.mark.parametrize("file", ["action.yml", "workflow"])
+def test_the_check_of_a_change_compares_with_what_it_started_from(event: str, file: str, repository: Path) -> None:
+    if file == "workflow":
+        workflow = read(repository / ".github/workflows/trainc.yaml")
+        # YAML 1.1 reads the key `on` as true.
+        assert set(BASES) == set(workflow[True])
+        steps = workflow["jobs"]["rendered"]["steps"]
+    else:
+        steps = read(Path(__file__).parents[2] / file)["runs"]["steps"]
+    (step,) = [step for step in steps if step.get("run", "").startswith("trainc build --check")]
+    assert step["env"] == {"BASE": EXPRESSION}
+    base = BASES[event]
+    words = shell_words(step["run"], BASE=base)
+    assert words == ["trainc", "build", "--check", *(["--base", base] if base else [])]
+
+
+def test_jobs_are_kept_as_built_in_every_environment(repository: Path) -> None:
+    for environment in ("dev", "prod"):
+        lines = next((repository / "rendered" / environment).rglob("*.yaml")).read_text(encoding="utf-8").splitlines()
+        assert lines[1].startswith("# Built from TrainJob ")
+    runtime = repository / "runtimes" / "torch-team.yaml"
+    runtime.write_text(runtime.read_text(encoding="utf-8").replace("effect: NoSchedule", "effect: NoExecute"), "utf-8")
+    result = run("build", "--check", "--base", "none")
+    assert result.status == 0
+    assert "1 job is kept as built; this line has changed since" in result.stderr

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands import run
+from repositories import commit, edit, git
 
 from trainc.findings.codes import page
 
@@ -23,7 +24,7 @@ def write(path: str, text: str) -> None:
 
 
 def codes(*words: str) -> set[str]:
-    return set(re.findall(r"(?:error|info)\[(\w+)\]", run(*words, "--release", "2.3").stderr))
+    return set(re.findall(r"(?:error|warning|info)\[(\w+)\]", run(*words, "--release", "2.3").stderr))
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +112,90 @@ def test_other_extension() -> None:
     assert codes("build") == {"OtherExtension"}
     write("trainc.yaml", right)
     assert codes("build") == set()
+
+
+KEEPING = 'release: "2.3"\nsources: [jobs]\nruntimes: [runtimes]\noutput: rendered\nrebuild: changed-jobs\n'
+OF_TEAM = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llm, namespace: team-a}
+spec:
+  runtimeRef: {name: team}
+"""
+
+
+def keep(job: str, runtime: str = "") -> None:
+    """A repository whose job is built and committed."""
+    write("trainc.yaml", KEEPING)
+    os.mkdir("runtimes")
+    write("jobs/llm.yaml", job)
+    if runtime:
+        write("runtimes/team.yaml", runtime)
+    git("init", "-q", "-b", "main")
+    assert codes("build") == set()
+    commit()
+
+
+def test_kept_not_proven() -> None:
+    wrong, right = blocks("KeptNotProven")
+    keep(wrong)
+    edit("rendered/team-a/llm.yaml", "llm:1", "llm:2")
+    assert codes("build", "--check") == {"KeptNotProven", "KeptAsBuilt"}
+    write("jobs/llm.yaml", right)
+    assert codes("build") == set()
+    assert codes("build", "--check") == set()
+
+
+def test_foreign_file_and_adopted_file() -> None:
+    pod, permission = blocks("ForeignFile")
+    also, job = blocks("AdoptedFile")
+    assert permission.partition("\n")[2] == also.partition("\n")[2]
+    keep(job)
+    write("rendered/pod.yaml", pod)
+    assert codes("build", "--check") == {"ForeignFile"}
+    os.remove("rendered/pod.yaml")
+    write("trainc.yaml", permission)
+    commit()
+    assert codes("build", "--check") == set()
+    write("rendered/pod.yaml", pod)
+    assert codes("build", "--check") == {"AdoptedFile"}
+
+
+def test_keep_or_rebuild() -> None:
+    wrong, right = blocks("KeepOrRebuild")
+    keep(right)
+    edit("trainc.yaml", "rebuild: changed-jobs\n", "")
+    assert codes("build") == set()
+    write("trainc.yaml", KEEPING)
+    write("jobs/llm.yaml", wrong)
+    assert codes("build") == {"KeepOrRebuild"}
+    write("jobs/llm.yaml", right)
+    assert codes("build") == set()
+
+
+def test_kept_as_built() -> None:
+    wrong, right = blocks("KeptAsBuilt")
+    keep(OF_TEAM, right)
+    write("runtimes/team.yaml", wrong)
+    assert codes("check") == {"KeptAsBuilt"}
+    write("runtimes/team.yaml", right)
+    assert codes("check") == set()
+
+
+def test_kept_cannot_rebuild() -> None:
+    wrong, right = blocks("KeptCannotRebuild")
+    keep(OF_TEAM, right)
+    write("runtimes/team.yaml", wrong)
+    assert codes("build") == {"KeptCannotRebuild"}
+    write("runtimes/team.yaml", right)
+    assert codes("build") == set()
+
+
+def test_no_base() -> None:
+    wrong, right = blocks("NoBase")
+    keep(OF_TEAM, right)
+    os.rename(".git", "git")
+    write("runtimes/team.yaml", wrong)
+    assert codes("build", "--check") == {"NoBase", "KeptAsBuilt"}
+    write("runtimes/team.yaml", right)
+    assert codes("build", "--check") == set()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from commands import Result, run
+from commands import Result, run, shell_words
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +56,7 @@ def continuous_integration() -> None:
     ]
     assert len(commands) >= 2
     for command in commands:
-        done(*command.split()[1:])
+        done(*shell_words(command, BASE="")[1:])
 
 
 def commit(message: str) -> None:

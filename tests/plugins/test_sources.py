@@ -9,8 +9,8 @@ from builders import container, diagnostics_of, job, runtime, trainjob
 from trainings import RUNTIMES, findings, reported, training
 
 CACHE = {"METADATA_LOC": "s3a://lake/metadata/1.json", "IAM_ROLE": "arn:aws:iam::123456789012:role/cache"}
-TUNE = {"nodes": 1, "gpus": 2, "runtime": "torchtune-llama3.2-1b"}
-CACHED = {"nodes": 2, "runtime": "torch-distributed-with-cache", "command": ["torchrun", "t.py"]}
+TUNE: dict[str, Any] = {"nodes": 1, "gpus": 2, "runtime": "torchtune-llama3.2-1b"}
+CACHED: dict[str, Any] = {"nodes": 2, "runtime": "torch-distributed-with-cache", "command": ["torchrun", "t.py"]}
 
 
 def source(kind: str, uri: str, env: dict[str, str] | None = None) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def test_a_source_that_works_is_left_alone(case: str) -> None:
 
 
 def own_initializer(image: str, **fields: Any) -> dict[str, Any]:
-    mount = {"volumeMounts": [{"name": "initializer", "mountPath": "/workspace"}]}
+    mount: dict[str, Any] = {"volumeMounts": [{"name": "initializer", "mountPath": "/workspace"}]}
     pod = {"volumes": [{"name": "initializer", "persistentVolumeClaim": {"claimName": "data"}}]}
     step = job(
         "dataset-initializer", "dataset-initializer", [container("dataset-initializer", **mount, **fields)], pod=pod
@@ -133,7 +133,7 @@ def test_the_runtime_of_the_hint_has_both_and_shares_them(kind: str) -> None:
     initializer = source(kind, "hf://acme/x")
     (error,) = [d for d in reported(training(["torchrun", "t.py"], **initializer)) if d.severity == "error"]
     assert "runtimeRef: {name: torchtune-llama3.2-1b}" in error.hint
-    both = {"initializer": {**initializer["initializer"], "dataset": {"storageUri": "hf://acme/d"}}}
+    both: dict[str, Any] = {"initializer": {**initializer["initializer"], "dataset": {"storageUri": "hf://acme/d"}}}
     assert findings(training(["torchrun", "t.py"], **both, nodes=1, runtime="torchtune-llama3.2-1b")) == []
 
 

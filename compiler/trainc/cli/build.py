@@ -33,10 +33,10 @@ from trainc.cli.command import (
     set_completion,
 )
 from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_matrix, read_stdin, start
-from trainc.cli.reporting import Files, Progress, counted_noun, text_report
+from trainc.cli.reporting import Files, Progress, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
-from trainc.findings.text import escape_report
+from trainc.findings.text import counted, escape_report, first_of
 from trainc.project.environments import merge_diagnostics
 from trainc.startup.records import dataclass
 
@@ -81,19 +81,37 @@ def write_folders(targets: Sequence[Target], progress: Progress, arguments: Argu
     sources = [sources_of(target.compilation) for target in targets]
     texts = [_files(target.compilation, each) for target, each in zip(targets, sources, strict=True)]
     progress.clear()
+    for target in targets:
+        if target.compilation.keeping is not None and (missing := target.compilation.keeping.nothing_to_keep):
+            raise UsageError(f"--keep: there is no file {target.folder}/{missing[0]} to keep")
     refused = [_is_refused(target.compilation, arguments) for target in targets]
     if any(refused):
         return _refuse_all(targets, arguments, streams)
     plans = _plan_all(targets, texts, sources, arguments)
+    proofs = _proofs(targets, arguments) if arguments.check else {}
     for target, planned in zip(targets, plans, strict=True):
         target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
+        target.compilation.diagnostics += proofs.pop(target.folder, ())
+        target.compilation.diagnostics += target.compilation.as_built() if arguments.check else ()
+    targets[-1].compilation.diagnostics += [found for about in proofs.values() for found in about]
     if any(has_errors(target.compilation.diagnostics) for target in targets):
         return _refuse_all(targets, arguments, streams)
     _report(targets, arguments, streams)
     for target, planned in zip(targets, plans, strict=True):
-        _show(planned, target.folder, arguments, streams)
+        _show(planned, target, arguments, streams)
     differs = any(planned.changes for planned in plans) and (arguments.check or arguments.exit_code)
     return Status.DIAGNOSED if differs else Status.DONE
+
+
+def _proofs(targets: Sequence[Target], arguments: Arguments) -> dict[str, list[Diagnostic]]:
+    """What --check finds in comparison with the base revision, by output folder."""
+    if arguments.base is None and not any(target.compilation.keeping for target in targets):
+        return {}
+    from trainc.cli.proving import prove_outputs
+
+    outputs = [(target.folder, target.environment, target.compilation.keeping) for target in targets]
+    whole = not arguments.env and all(target.compilation.settings.whole for target in targets)
+    return prove_outputs(outputs, targets[0].compilation.settings.configuration, arguments, whole=whole)
 
 
 def _files(compilation: Run, sources: Sources) -> dict[str, str]:
@@ -145,18 +163,18 @@ def _all_diagnostics(targets: Sequence[Target]) -> list[Diagnostic]:
     return merge_diagnostics({target.environment: target.compilation.diagnostics for target in targets})
 
 
-def _show(planned: Plan, folder: str, arguments: Arguments, streams: Streams) -> None:
+def _show(planned: Plan, target: Target, arguments: Arguments, streams: Streams) -> None:
+    folder = target.folder
     for path, text in planned.new.items() if arguments.check else ():
         shown = escape_report(_difference(f"{folder}/{path}", planned.old[path], text))
         streams.out.write(shown.encode("utf-8", "backslashreplace"))
     if not arguments.quiet:
-        _print_changes(list(planned.described()), folder, arguments, streams)
+        _print_changes(list(planned.described()), target, arguments, streams)
 
 
 def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
     """An info about files that a partial build keeps; with --prune, these are files without trainc's first line."""
-    some = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
-    message = f"kept {counted_noun(len(paths), 'file')} of other jobs in {target}: {some}"
+    message = f"kept {counted(len(paths), 'file')} of other jobs in {target}: {first_of(paths, 3)}"
     hint = "to delete files of jobs that are not in this build, add --prune"
     if arguments.prune:
         hint = "they were written by trainc 0.1.0; delete those whose job no longer exists"
@@ -164,24 +182,24 @@ def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) ->
 
 
 def sources_of(compilation: Run) -> Sources:
-    """The source files of a compilation, named from the repository's root or else from the folder of trainc.yaml."""
+    """The source files of a compilation, named from the folder of trainc.yaml, or else by their names alone."""
     from trainc.output.sources import Sources
-    from trainc.reading.opening import repository_above
 
     settings = compilation.settings
     configured = settings.configuration.file
-    folder = os.path.dirname(configured) if configured else settings.paths[0] if settings.paths else os.curdir
-    home = repository_above(folder) or (os.path.realpath(folder) if configured else "")
+    home = os.path.realpath(os.path.dirname(configured) or os.curdir) if configured else ""
     return Sources(home, settings.paths, settings.configuration.exclude, compilation.read_files)
 
 
-def _print_changes(changes: list[tuple[str, str]], target: str, arguments: Arguments, streams: Streams) -> None:
-    verbs = [verb for verb, _ in changes]
+def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Arguments, streams: Streams) -> None:
+    verbs, keeping = [verb for verb, _ in changes], target.compilation.keeping
     for verb, path in changes if arguments.verbose else ():
-        streams.err.write(f"{verb} {target}/{path}\n")
-    counts = [f"{counted_noun(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
+        streams.err.write(f"{verb} {target.folder}/{path}\n")
+    counts = [f"{counted(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
     summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "up to date"
-    streams.err.write(f"{target}: {summary}{' (not written: --check)' if arguments.check and changes else ''}\n")
+    kept = f"; {counted(len(keeping.kept), 'job')} kept as built" if keeping is not None and keeping.kept else ""
+    unwritten = " (not written: --check)" if arguments.check and changes else ""
+    streams.err.write(f"{target.folder}: {summary}{unwritten}{kept}\n")
 
 
 def _is_refused(compilation: Run, arguments: Arguments) -> bool:
@@ -196,8 +214,8 @@ def _report(targets: Sequence[Target], arguments: Arguments, streams: Streams) -
     streams.err.write(text_report(_all_diagnostics(targets), files, paint, quiet=arguments.quiet))
     for target in targets if arguments.verbose else ():
         about = f"{target.environment}: " if target.environment else ""
-        documents = counted_noun(target.compilation.documents, "document")
-        compiled = counted_noun(target.compilation.compiled, "TrainJob")
+        documents = counted(target.compilation.documents, "document")
+        compiled = counted(target.compilation.compiled, "TrainJob")
         streams.err.write(f"{about}{documents} read, {compiled} compiled\n")
 
 
@@ -287,7 +305,24 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="delete files of jobs that are not in this build",
     )
+    output.add_argument(
+        "--rebuild",
+        metavar="NAME",
+        action="append",
+        help="compile a kept job again: a name, a glob, or all",
+    )
+    output.add_argument(
+        "--keep",
+        metavar="NAME",
+        action="append",
+        help="keep a job's file as it is: a name, a glob, or all",
+    )
     output.add_argument("--check", action="store_true", help="write nothing; exit 1 and print a diff if DIR is stale")
+    output.add_argument(
+        "--base",
+        metavar="REV",
+        help="with --check, compare kept files with REV (default: HEAD)",
+    )
     output.add_argument(
         "--exit-code", action="store_true", help="exit 1 if any file was written or deleted (for hooks)"
     )
@@ -309,6 +344,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         settings = [settings_of(each) for each in every]
     except CompileError as error:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
+    if arguments.base is not None and not arguments.check and not arguments.keep:
+        raise UsageError("--base needs --check")
     folders, progress = [_target(arguments, each) for each in settings], Progress(streams.err)
     if len(every) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
         names = ", ".join(map(environment_name, every))
@@ -316,7 +353,15 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     targets = []
     for which, each, folder in zip(every, settings, folders, strict=True):
         skip = each.output if folder == STDOUT else folder
-        compilation = start(each, read_stdin(each, streams), skip, step=progress.step, matrix=matrix)
+        compilation = start(
+            each,
+            read_stdin(each, streams),
+            skip,
+            step=progress.step,
+            matrix=matrix,
+            output=None if folder == STDOUT else folder,
+            choices=arguments,
+        )
         targets.append(Target(compilation, folder, environment_name(which)))
     if folders == [STDOUT]:
         return write_stdout(targets[0].compilation, progress, arguments, streams)

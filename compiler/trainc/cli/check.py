@@ -42,11 +42,12 @@ from trainc.cli.compiling import (
     read_stdin,
     start,
 )
-from trainc.cli.reporting import Files, Progress, counted_noun, text_report
+from trainc.cli.reporting import Files, Progress, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings.text import counted
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
 from trainc.project.environments import merge_diagnostics
 from trainc.reading.files import read_paths
@@ -105,7 +106,15 @@ def _check(
     if cluster:
         snapshot = read_paths([cluster], settings.options.limits, everything=True)
     around = [document.data for document in snapshot[0]] if snapshot else []
-    checking = start(settings, stdin, checks_fragments=True, step=progress.step, matrix=matrix, cluster=around)
+    checking = start(
+        settings,
+        stdin,
+        checks_fragments=True,
+        step=progress.step,
+        matrix=matrix,
+        cluster=around,
+        output=settings.output,
+    )
     jobs: list[CompiledJob] = []
     runs: list[str] = []
     compiled: list[tuple[str, str]] = []
@@ -132,10 +141,11 @@ def _check(
         checking.diagnostics += nothing_found(settings, checking.diagnostics, len(inputs.documents))
     if settings.whole:
         checking.diagnostics += _skipped_sources(checking, compiled)
+    checking.diagnostics += checking.as_built()
     counts = [
-        f"{counted_noun(len(inputs.documents), 'document')} checked",
-        f"{counted_noun(checking.compiled, 'TrainJob')} compiled",
-        f"{counted_noun(len(tried), 'unused runtime')} tried",
+        f"{counted(len(inputs.documents), 'document')} checked",
+        f"{counted(checking.compiled, 'TrainJob')} compiled",
+        f"{counted(len(tried), 'unused runtime')} tried",
     ]
     return _Checked(checking, runs, ", ".join(counts if tried else counts[:2]))
 

@@ -177,7 +177,7 @@ def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
 
     # Compared without the leading dashes, which would make all options look similar.
     names = (known[2:] for known in parser._option_string_actions if known.startswith("--"))  # noqa: SLF001 - as below
-    near = [f"--{name}" for name in near_names(option.lstrip("-"), names)]
+    near = [f"--{name}" for name in near_names(option.lstrip("-"), names, cutoff=0.65)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"see `{parser.prog} --help`"
     return f"unknown option {option}; {hint}"
 

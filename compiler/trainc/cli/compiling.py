@@ -8,13 +8,15 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Protocol, cast
 
 from trainc.cli.command import Arguments, Streams, UsageError
-from trainc.cli.reporting import STDIN, Files, Paint, counted_noun
+from trainc.cli.reporting import STDIN, Files, Paint
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding, Severity, has_errors
+from trainc.findings.text import counted
 from trainc.kube.documents import Json
+from trainc.kube.names import JOB_KINDS
 from trainc.pipeline.inputs import Inputs, Step
 from trainc.pipeline.session import Judge, Session
 from trainc.project.configuration import FILE_NAME
@@ -24,11 +26,9 @@ from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
     from trainc.emit.yaml_writer import Form
+    from trainc.output.keeping import Keeping
     from trainc.pipeline.fragments import Fragment
     from trainc.project.dialects.enclosed import Enclosed
-
-
-_JOB_KINDS = ("TrainJob", "TrainingJob")
 
 
 class Tally(Protocol):
@@ -88,6 +88,7 @@ class Run:
     step: Step = _ignore_progress
     diagnostics: list[Diagnostic] = field(default_factory=list)
     tally: Tally | None = None
+    keeping: Keeping | None = None
     compiled: int = 0
 
     @property
@@ -101,15 +102,20 @@ class Run:
         return self.inputs.files
 
     def texts(self, form: Form) -> Iterator[tuple[str, str, bytes, str]]:
-        """(namespace, name, output, file) of every job that compiles."""
+        """(namespace, name, output, file) of every job that compiles, or is kept as built."""
         from trainc.emit.yaml_writer import text_of
 
         for job in self.jobs():
-            yield job.namespace, job.name, text_of(job.manifests, form), job.file
+            rendered = None if self.keeping is None else self.keeping.rendered.get((job.namespace, job.name))
+            text = text_of(job.manifests, form) if rendered is None else rendered.text.encode()
+            yield job.namespace, job.name, text, job.file
 
     def jobs(self) -> Iterator[CompiledJob]:
-        """Every job that compiles, ordered by (namespace, name); errors in the others are added to `diagnostics`."""
-        total = sum(document.data.get("kind") in _JOB_KINDS for document in self.inputs.documents)
+        """Every job that compiles or is kept as built, ordered by (namespace, name), as it will be in git.
+
+        Errors in the others are added to `diagnostics`.
+        """
+        total = sum(document.data.get("kind") in JOB_KINDS for document in self.inputs.documents)
         for job, found in self.session.compile_each():
             self.diagnostics += found if self.tally is None else self.tally.without_repetitions(found)
             if job is not None:
@@ -120,6 +126,16 @@ class Run:
                 yield job
         if self.tally is not None:
             self.diagnostics += self.session.rules(self.tally.diagnostics(), True)
+        if self.keeping is not None:
+            self.diagnostics += self.keeping.diagnostics()
+
+    def as_built(self) -> list[Diagnostic]:
+        """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
+        if self.keeping is None or not self.keeping.kept:
+            return []
+        from trainc.cli.kept import causes_of
+
+        return self.session.rules([cause.diagnostic() for cause in causes_of(self.session, self.keeping)], False)
 
 
 def read_stdin(settings: Settings, streams: Streams) -> bytes:
@@ -136,11 +152,14 @@ def start(  # noqa: PLR0913 - all but three go by their names
     step: Step = _ignore_progress,
     matrix: MatrixInput | None = None,
     cluster: Iterable[Json] = (),
+    output: str | None = None,
+    choices: Arguments | None = None,
 ) -> Run:
     """Read the input of a command without entering the folder `skip`. Some commands handle fragments themselves.
 
     `step` receives the progress of reading and compiling. With a `matrix`, its trials replace the TrainJobs. `cluster`
-    are objects of the cluster by which pods are judged.
+    are objects of the cluster by which pods are judged. Jobs whose rendered file in the folder `output` is kept as built
+    count as they are in that file; a build has `choices`.
     """
     inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=matrix.documents if matrix is not None else ())
     tally = None
@@ -148,11 +167,27 @@ def start(  # noqa: PLR0913 - all but three go by their names
         inputs, tally = matrix.expand(inputs)
     rules = settings.policy(stdin)
     judge, problems = judge_of(settings, inputs.documents)
-    session = Session(settings.options, inputs.catalog, place, rules, judge, cluster)
+    keeping = kept_in(output, settings, inputs.documents, choices)
+    hold = None if keeping is None else keeping.hold
+    session = Session(settings.options, inputs.catalog, place, rules, judge, cluster, hold)
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     found = rules([*inputs.diagnostics, *problems, *skipped], True)
-    return Run(settings, inputs, session, Files(stdin), step, found, tally)
+    return Run(settings, inputs, session, Files(stdin), step, found, tally, keeping)
+
+
+def kept_in(
+    folder: str | None, settings: Settings, documents: Sequence[Document], choices: Arguments | None = None
+) -> Keeping | None:
+    """Who decides which files of an output folder are kept as built; None if trainc.yaml has all jobs rebuilt."""
+    chooses = choices is not None and (choices.rebuild or choices.keep)
+    if folder is None or settings.configuration.rebuild != "changed-jobs":
+        if chooses:
+            raise UsageError("--rebuild and --keep need an output folder, and `rebuild: changed-jobs` in trainc.yaml")
+        return None
+    from trainc.cli.kept import keeping_in
+
+    return keeping_in(folder, settings, documents, choices)
 
 
 def read_matrix(arguments: Arguments) -> MatrixInput | None:
@@ -216,7 +251,7 @@ def skipped_documents(
     from trainc.project.dialects.enclosed import enclosed
 
     named = {path.removeprefix("./") for path in settings.paths}
-    has_jobs = any(document.data.get("kind") in _JOB_KINDS for document in documents)
+    has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
     skipped = 0
     with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
     for document in documents:
@@ -243,7 +278,7 @@ def skipped_documents(
         else:
             skipped += 1
     if skipped:
-        yield Diagnostic("SkippedDocument", "info", f"skipped {counted_noun(skipped, 'document')} of other kinds")
+        yield Diagnostic("SkippedDocument", "info", f"skipped {counted(skipped, 'document')} of other kinds")
 
 
 def _legacy(document: Document, severity: Severity) -> Diagnostic:

@@ -10,7 +10,7 @@ _trainc() {
     read -ra words <<< "$line"
     case "$line" in *[[:space:]]) words+=("") ;; esac
     current="${words[${#words[@]}-1]}"
-    # bash takes words apart at these signs, and replaces only what stands after the last of them.
+    # bash takes words apart at these signs, and replaces only what follows the last of them.
     start="${current%"${current##*[=:]}"}"
     answer="$("${COMP_WORDS[0]}" __complete "${words[@]:1}" 2>/dev/null)" || return
     directive="${answer##*:}"
@@ -41,7 +41,7 @@ _trainc() {
     :0) _files ;;
     :16) _files -/ ;;
     *)
-      # In what _describe takes, a colon stands between a word and its summary.
+      # _describe takes a colon between a word and its summary.
       candidates=("${(@)answer[1,-2]//:/\\\\:}")
       candidates=("${(@)candidates/$'\\t'/:}")
       _describe trainc candidates ;;

@@ -10,20 +10,26 @@ Examples:
   trainc explain jobs/#team-a/llm 'spec.replicatedJobs[node]...env[PET_NNODES]'
   trainc explain jobs/llm.yaml parallelism
   trainc explain jobs/llm.yaml PodGroup:spec.minMember --format json
+
+Of a job that is kept as built (`trainc help output`), this explains what a
+rebuild would give, after a list of the fields that it would change.
 """
 
 from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Sequence
 
 from trainc.cli.command import Arguments, Status, Streams, add_shaping
 from trainc.cli.one_job import add_job, compiled_job
-from trainc.cli.reporting import Paint, Part
+from trainc.cli.reporting import Files, Paint, Part, text_report
+from trainc.explain.kept import Change, changes, changes_json, changes_text
 from trainc.explain.model import Explanation, NoMatch, QueryError, choose
 from trainc.explain.replay import explanation
 from trainc.explain.text import Role, explanation_text
-from trainc.findings.text import escape_report
+from trainc.findings.text import escape_report, first_of
+from trainc.output.ownership import file_name
 
 _LOOKS: dict[Role, Part] = {
     "heading": "heading",
@@ -48,37 +54,49 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the selected fields."""
-    found = compiled_job(arguments, streams)
+    found = compiled_job(arguments, streams, in_git=True)
     if found is None:
         return Status.DIAGNOSED
-    job, _ = found
+    job, settings = found
+    if not job.compiles:
+        paint = Paint(arguments.color, streams.err)
+        streams.err.write(text_report(job.diagnostics, Files(), paint, quiet=arguments.quiet))
+        return Status.DIAGNOSED
+    whole = explanation(job.recorder)
+    changed = list(changes(whole, job.compiled.manifests)) if job.is_kept else []
+    file = f"{settings.output}/{file_name(job.compiled.namespace, job.compiled.name)}"
     try:
-        chosen = choose(explanation(job.recorder), arguments.field)
+        chosen = choose(whole, arguments.field)
     except QueryError as error:
         streams.err.write(f"trainc explain: {error}\n")
         return Status.USAGE
     if isinstance(chosen, NoMatch):
         streams.err.write(f"trainc explain: no such field: {arguments.field}; {_hint(chosen)}\n")
         return Status.DIAGNOSED
-    streams.out.write(_format(chosen, arguments, streams).encode("utf-8", "backslashreplace"))
+    text = _format(chosen, arguments, streams, (file, changed) if changed else None)
+    streams.out.write(text.encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 
 def _hint(nothing: NoMatch) -> str:
     if nothing.made:
-        more = "" if len(nothing.made) <= _MOST_MADE else " and others"
-        return f"FIELD is a field of the output; this input sets {', '.join(nothing.made[:_MOST_MADE])}{more}"
+        return f"FIELD is a field of the output; this input sets {first_of(nothing.made, _MOST_MADE)}"
     return f"did you mean {' or '.join(nothing.near)}?" if nothing.near else "omit FIELD to see all fields"
 
 
-def _format(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:
+def _format(
+    chosen: Explanation, arguments: Arguments, streams: Streams, kept: tuple[str, Sequence[Change]] | None
+) -> str:
+    """The explanation, after what differs in the rendered file of a job that is kept as built."""
     if arguments.format == "json":
         from trainc.explain.text import explanation_json
 
-        return json.dumps(explanation_json(chosen), indent=2, ensure_ascii=False) + "\n"
+        shown = explanation_json(chosen) | ({} if kept is None else {"kept": changes_json(*kept)})
+        return json.dumps(shown, indent=2, ensure_ascii=False) + "\n"
     paint = Paint(arguments.color, streams.out)
 
     def look(text: str, role: Role) -> str:
         return paint(_LOOKS[role], text) if role in _LOOKS else text
 
-    return escape_report(explanation_text(chosen, look), coloured=paint.is_on)
+    before = "" if kept is None else changes_text(*kept)
+    return escape_report(before + explanation_text(chosen, look), coloured=paint.is_on)

@@ -15,6 +15,7 @@ from trainc.cli.command import (
     add_reporting,
     set_completion,
 )
+from trainc.cli.compiling import kept_in
 from trainc.cli.reporting import STDIN, Files, Paint, text_report
 from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job
@@ -31,10 +32,13 @@ def add_job(parser: ArgumentParser) -> None:
     add_reporting(parser)
 
 
-def compiled_job(arguments: Arguments, streams: Streams, edit: Edit | None = None) -> tuple[OneJob, Settings] | None:
+def compiled_job(
+    arguments: Arguments, streams: Streams, edit: Edit | None = None, *, in_git: bool = False
+) -> tuple[OneJob, Settings] | None:
     """Compile the job after applying `edit`; None if the input was refused, which has been reported.
 
-    Raises UsageError if there is no such job.
+    With `in_git`, the objects of a job that is kept as built are those of its rendered file. Raises UsageError if there
+    is no such job.
     """
     path, chosen = split_job(arguments.job)
     arguments.paths = [path]
@@ -43,10 +47,21 @@ def compiled_job(arguments: Arguments, streams: Streams, edit: Edit | None = Non
     try:
         settings = settings_of(arguments)
         inputs = settings.read(BytesIO(stdin))
-        return compile_one(inputs, chosen, settings.options, settings.policy(stdin), edit), settings
+        if chosen is not None and settings.output is not None:
+            chosen = _without_hash(chosen, settings.output)
+        keeping = kept_in(settings.output, settings, inputs.documents) if in_git else None
+        return compile_one(inputs, chosen, settings.options, settings.policy(stdin), edit, keeping), settings
     except CompileError as error:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(stdin), paint, quiet=arguments.quiet))
         return None
     except NoSuchJobError as error:
         raise UsageError(str(error)) from None
+
+
+def _without_hash(wanted: str, folder: str) -> str:
+    """The TrainJob of the JobSet that a rendered file has under this name; otherwise the name itself."""
+    from trainc.output.folder import jobs_of_jobset
+
+    found = jobs_of_jobset(folder, wanted)
+    return "/".join(found[0]).lstrip("/") if len(found) == 1 else wanted

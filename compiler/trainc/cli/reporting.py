@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO, Literal, TextIO
 
 from trainc.findings import Diagnostic, Source
-from trainc.findings.text import escape_line, escape_report, underlined
+from trainc.findings.text import counted, escape_line, escape_report, underlined
 from trainc.startup.records import dataclass, field, replace
 
 # What a terminal shows beyond plain text: colours, and a line that says how far a command has come.
@@ -261,16 +261,8 @@ def full_message(d: Diagnostic) -> str:
 
 def summarize(diagnostics: Iterable[Diagnostic]) -> str:
     """`3 errors, 1 warning in 2 files`; empty if there are none."""
-    counted = [d for d in diagnostics if d.severity != "info"]
-    parts = []
-    for severity in ("error", "warning"):
-        count = sum(d.severity == severity for d in counted)
-        if count:
-            parts.append(counted_noun(count, severity))
-    files = {d.source.file for d in counted if d.source}
-    return ", ".join(parts) + (f" in {counted_noun(len(files), 'file')}" if files else "")
-
-
-def counted_noun(count: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    serious = [d for d in diagnostics if d.severity != "info"]
+    counts = [(sum(d.severity == severity for d in serious), severity) for severity in ("error", "warning")]
+    files = {d.source.file for d in serious if d.source}
+    summary = ", ".join(counted(count, severity) for count, severity in counts if count)
+    return summary + (f" in {counted(len(files), 'file')}" if files else "")

@@ -36,6 +36,11 @@ def version_text(*, verbose: bool = False) -> str:
     for minor, pins in port["releases"].items():
         trainer = f"Trainer {pins['trainer']} ({pins['trainerCommit'][:8]})"
         lines.append(f"  {minor}  {trainer}, JobSet {pins['jobset']} ({pins['jobsetCommit'][:8]})")
+    kueue = port["kueue"]
+    recorded = ", ".join(f"{version} ({commit[:8]})" for version, commit in kueue["recorded"].items())
+    lines.append(
+        f"trainc fits follows {kueue['repository']}: {recorded} by its answers, {', '.join(kueue['read'])} by its code"
+    )
     ported: dict[str, list[str]] = {}
     for plugin in PLUGINS:
         ported.setdefault(plugin.ports, []).append(plugin.name)

@@ -155,7 +155,9 @@ def substitution_findings(manifests: Sequence[Manifest]) -> Iterator[Finding]:
 
 
 def _finding(names: Sequence[str], setting: str | None) -> Finding:
-    shown = ", ".join(f"${{{name}}}" for name in names[:3]) + (" and others" if names[3:] else "")
+    from trainc.findings.text import first_of
+
+    shown = first_of([f"${{{name}}}" for name in names], 3)
     path = ("metadata", "annotations", SUBSTITUTE)
     if setting == "disabled":
         message = f"Flux would replace {shown}, so the object is marked to be exempt from substitution"

@@ -14,7 +14,7 @@ from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 
 Kind: TypeAlias = Literal[
-    "runtime", "overlay", "patch", "trainjob", "plugin", "default", "admission", "deviation", "delivery"
+    "runtime", "overlay", "patch", "trainjob", "plugin", "default", "admission", "deviation", "delivery", "kept"
 ]
 
 

@@ -7,12 +7,16 @@ from typing import TypeAlias
 
 from trainc.compilation import CompiledJob
 from trainc.explain import place
-from trainc.explain.replay import Recorder
+from trainc.explain.kept import as_in_file
+from trainc.explain.model import Explanation
+from trainc.explain.replay import Recorder, explanation
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
-from trainc.findings.text import did_you_mean
+from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.documents import Json
+from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
+from trainc.output.keeping import Keeping
 from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
@@ -27,11 +31,38 @@ class NoSuchJobError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OneJob:
-    """A compiled TrainJob, the record of its compilation, and its warnings."""
+    """A compiled TrainJob, the record of its compilation, and its warnings.
+
+    If the job is kept as built, `compiled` has the objects in git. Then the record is empty if it no longer compiles.
+    """
 
     compiled: CompiledJob
     recorder: Recorder
     diagnostics: list[Diagnostic]
+    label: str = ""
+
+    @property
+    def compiles(self) -> bool:
+        """Whether there is anything to explain."""
+        return bool(self.recorder.stages)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the objects in git differ from what compiling gives."""
+        return not self.compiles or list(self.compiled.manifests) != list(self.recorder.stages[-1][1])
+
+
+def explain_rebuild(job: OneJob, options: Options) -> Explanation:
+    """Explain what compiling a job gives; without objects if it no longer compiles."""
+    if job.compiles:
+        return explanation(job.recorder)
+    return Explanation(job.label, "", None, options.release or NEWEST_RELEASE, options.semantics, ())
+
+
+def explain_job(job: OneJob, options: Options) -> Explanation:
+    """Explain the objects of a job as they are in git, or will be."""
+    rebuilt = explain_rebuild(job, options)
+    return as_in_file(rebuilt, job.compiled.manifests) if job.is_kept else rebuilt
 
 
 def split_job(text: str) -> tuple[str, str | None]:
@@ -40,15 +71,21 @@ def split_job(text: str) -> tuple[str, str | None]:
     return (path, job) if separator and path else (text, None)
 
 
-def compile_one(
-    inputs: Inputs, wanted: str | None, options: Options, rules: Rules = keep_severities, edit: Edit | None = None
+def compile_one(  # noqa: PLR0913, PLR0917 - the last ones go by their names
+    inputs: Inputs,
+    wanted: str | None,
+    options: Options,
+    rules: Rules = keep_severities,
+    edit: Edit | None = None,
+    keeping: Keeping | None = None,
 ) -> OneJob:
     """Compile the TrainJob that `wanted` names as `NAMESPACE/NAME` or `NAME`; None selects the only one.
 
-    `edit` modifies the job, in Trainer's own API, before compilation. Errors in unrelated documents are ignored.
-    Raises CompileError if this job is refused, and NoSuchJobError if it does not exist.
+    `edit` modifies the job, in Trainer's own API, before compilation. `keeping` knows the jobs that are kept as built.
+    Errors in unrelated documents are ignored. Raises CompileError if this job is refused, and NoSuchJobError if it does
+    not exist.
     """
-    session = _session(inputs, options, rules)
+    session = _session(inputs, options, rules, keeping)
     read = rules([*inputs.diagnostics, *session.index.diagnostics], True)
     job = _chosen(session.jobs, wanted, read)
     if twice := [each for each in read if each.code == "DuplicateTrainJob" and each.object == job.label]:
@@ -57,40 +94,45 @@ def compile_one(
         job = replace(job, data=edit(job.data))
     recorder = Recorder()
     compiled, diagnostics = session.compile(job, recorder)
+    if keeping is not None and has_errors(keeping.problems):
+        raise CompileError(keeping.problems)
     if compiled is None:
         # The runtime may be missing only because its own document was refused.
         raise CompileError([*read, *diagnostics])
-    if not recorder.stages:
+    if not compiled.manifests:
         raise NoSuchJobError(f"{job.label} has no objects: {'; '.join(d.message for d in diagnostics)}")
-    return OneJob(compiled, recorder, sort_diagnostics(diagnostics))
+    return OneJob(compiled, recorder, sort_diagnostics(diagnostics), job.label)
 
 
 def compile_every(
-    inputs: Inputs, options: Options, rules: Rules = keep_severities
+    inputs: Inputs, options: Options, rules: Rules = keep_severities, keeping: Keeping | None = None
 ) -> tuple[list[OneJob], list[Diagnostic]]:
     """Compile every TrainJob under observation; return them by (namespace, name), with the other diagnostics.
 
-    Raises CompileError with all problems.
+    `keeping` knows the jobs that are kept as built. Raises CompileError with all problems.
     """
-    session = _session(inputs, options, rules)
-    reported: list[Diagnostic] = rules([*inputs.diagnostics, *session.index.diagnostics], True)
+    session = _session(inputs, options, rules, keeping)
+    kept, reported = session.kept_of_refused(rules([*inputs.diagnostics, *session.index.diagnostics], True))
     found = list(reported)
-    compiled: list[OneJob] = []
+    compiled = [OneJob(job, Recorder(), [], f"TrainJob {job.namespace}/{job.name}") for job in kept]
     for job in session.jobs:
         recorder = Recorder()
         outcome, diagnostics = session.compile(job, recorder)
         found += diagnostics
-        if outcome is not None and recorder.stages:
-            compiled.append(OneJob(outcome, recorder, sort_diagnostics(diagnostics)))
+        if outcome is not None and outcome.manifests:
+            compiled.append(OneJob(outcome, recorder, sort_diagnostics(diagnostics), job.label))
         else:
             reported += diagnostics
+    found += () if keeping is None else keeping.problems
     if has_errors(found):
         raise CompileError(found)
     return compiled, sort_diagnostics(reported)
 
 
-def _session(inputs: Inputs, options: Options, rules: Rules) -> Session:
-    return Session(options, inputs.catalog, place, rules).with_input(inputs.documents, inputs.runtime_sources)
+def _session(inputs: Inputs, options: Options, rules: Rules, keeping: Keeping | None) -> Session:
+    hold = None if keeping is None else keeping.hold
+    session = Session(options, inputs.catalog, place, rules, hold=hold)
+    return session.with_input(inputs.documents, inputs.runtime_sources)
 
 
 def _chosen(jobs: Sequence[ValidDocument], wanted: str | None, read: Sequence[Diagnostic]) -> ValidDocument:
@@ -105,8 +147,8 @@ def _chosen(jobs: Sequence[ValidDocument], wanted: str | None, read: Sequence[Di
     if not found:
         assert wanted is not None
         hint = did_you_mean(wanted, [_names(job)["/" not in wanted] for job in jobs])
-        raise NoSuchJobError(f"there is no TrainJob {wanted} in the input; {hint or 'it has ' + _some(known)}")
-    raise NoSuchJobError(f"the input has several TrainJobs; choose one with PATH#NAME: {_some(known)}")
+        raise NoSuchJobError(f"there is no TrainJob {wanted} in the input; {hint or 'it has ' + first_of(known)}")
+    raise NoSuchJobError(f"the input has several TrainJobs; choose one with PATH#NAME: {first_of(known)}")
 
 
 def _names(job: ValidDocument) -> tuple[str, str]:
@@ -114,7 +156,3 @@ def _names(job: ValidDocument) -> tuple[str, str]:
     metadata = job.data["metadata"]
     name, namespace = metadata["name"], metadata.get("namespace", "")
     return (f"{namespace}/{name}", name) if namespace else (name, f"/{name}")
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

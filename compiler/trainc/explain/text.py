@@ -137,6 +137,7 @@ _ROLES: dict[str, Role] = {
     "admission": "default",
     "deviation": "deviation",
     "delivery": "plugin",
+    "kept": "default",
 }
 
 

@@ -60,7 +60,14 @@ FEATURES = (
         adds={"judge jobs": "judging.judge_jobs"},
     ),
     Feature("doctor", "doctor", "check whether a cluster has what the jobs need", "cluster"),
-    Feature("policies", adds={"judge": ".read_policies"}),
+    Feature(
+        "policies",
+        adds={
+            "judge": ".read_policies",
+            "test assert_allowed": "assertions.assert_allowed",
+            "test assert_denied": "assertions.assert_denied",
+        },
+    ),
     Feature(
         "sweeps",
         adds={"matrix": "command.read_matrix_option", "kind": "matrix.SWEEP"},

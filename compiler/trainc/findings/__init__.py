@@ -121,6 +121,10 @@ class CompileError(Exception):
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/plain": str(self), "text/html": self._repr_html_()}
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows of an error that nobody caught: the findings, and nothing of trainc's own code."""
+        return str(self).splitlines()
+
     def __reduce__(self) -> tuple[type[CompileError], tuple[list[Diagnostic]]]:
         return type(self), (self.diagnostics,)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from trainc.findings import Diagnostic
-from trainc.findings.text import escape_report, escape_xml
+from trainc.findings.text import counted, escape_report, escape_xml
 
 # Dark enough to be readable as a background for white text in light and dark themes.
 _COLOURS = {"error": "#c62828", "warning": "#9a5b00", "info": "#1565c0"}
@@ -26,7 +26,7 @@ def html_text(text: str) -> str:
 def count_severities(diagnostics: Sequence[Diagnostic]) -> str:
     """Return `2 errors, 1 warning`, or an empty string if there are no diagnostics."""
     counts = [(sum(d.severity == severity for d in diagnostics), severity) for severity in _COLOURS]
-    return ", ".join(f"{n:,} {noun}{'s' if n > 1 else ''}" for n, noun in counts if n)
+    return ", ".join(counted(n, noun) for n, noun in counts if n)
 
 
 def diagnostics_html(diagnostics: Sequence[Diagnostic], most: int = 50) -> str:

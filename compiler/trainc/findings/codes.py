@@ -27,8 +27,8 @@ class Code(NamedTuple):
 _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "settings": {
         "error": """
-            BrokenPlugin ImageNotReplaced InvalidConfiguration InvalidParameter NameHashTooEarly ReferenceNotFollowed
-            UnknownPlugin UsedAsValidator
+            BrokenPlugin ImageNotReplaced InvalidConfiguration InvalidParameter KeepsNothing NameHashTooEarly
+            ReferenceNotFollowed UnknownPlugin UsedAsValidator
         """,
         "warning": "IgnoreWithoutReason UnknownCode",
         "info": "OptionWithoutEffect ReleaseNotPinned UnusedIgnore",
@@ -136,8 +136,9 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "info": "DeadlineMoved LabelOverridden SealedSecretTrimmed SecretNeeded",
     },
     "output": {
-        "error": "FileInTheWay InterruptedBuild SourceSkipped",
-        "info": "FilesKept",
+        "error": "FileInTheWay ForeignFile InterruptedBuild KeepOrRebuild KeptNotProven NoBase SourceSkipped",
+        "warning": "KeptCannotRebuild",
+        "info": "AdoptedFile FilesKept KeptAsBuilt",
     },
     "migrate": {
         "error": "CannotMigrate InvalidTrainingJob",
@@ -149,8 +150,8 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             NeverFits NoNodeFits QueueInactive RefusedByKueue SnapshotIncomplete SnapshotTwice SnapshotUnreadable
             UnschedulableAfterAdmission
         """,
-        "warning": "NotInCluster",
-        "info": "AdmissionCheckUnknown",
+        "warning": "NotInCluster OldKueueAPI",
+        "info": "AdmissionCheckUnknown OtherKueueVersion",
     },
     "doctor": {
         "error": "ClusterUnreachable",

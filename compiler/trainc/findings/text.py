@@ -66,8 +66,8 @@ def listed(words: Iterable[str], conjunction: Literal["and", "or"]) -> str:
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
-def first_of(words: Sequence[str], most: int) -> str:
-    """Return all words up to `most` of them: `a, b, c and 4 more`."""
+def first_of(words: Sequence[str], most: int = 5) -> str:
+    """Return the words, up to `most` of them: `a, b, c and 4 more`."""
     more = f" and {len(words) - most:,} more" if len(words) > most else ""
     return ", ".join(words[:most]) + more
 

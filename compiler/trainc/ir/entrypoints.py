@@ -136,11 +136,16 @@ def container_path(job: TrainJob, info: Info, pod_set: str, container: str, *ste
 
 
 def variable_path(job: TrainJob, info: Info, pod_set: PodSet, container: str, name: str) -> tuple[Path, About]:
-    """Return the path of a container's variable, in the TrainJob's trainer, a patch or the runtime."""
+    """Return the path of a container's variable, in the TrainJob's trainer or initializer, a patch or the runtime."""
     if container == pod_set.main and pod_set.ancestor == names.TRAINER:
         for i, variable in enumerate(job.trainer.env):
             if variable["name"] == name:
                 return ("spec", "trainer", "env", i), "trainjob"
+    step = job.initializer(pod_set.ancestor or "")
+    if step is not None and container == pod_set.ancestor:
+        for i, variable in enumerate(step.env):
+            if variable["name"] == name:
+                return ("spec", "initializer", container.partition("-")[0], "env", i), "trainjob"
     return container_path(job, info, pod_set.name, container, "env", ("name", name))
 
 

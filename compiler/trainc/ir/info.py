@@ -207,7 +207,7 @@ class Info:
     numNodes of the TrainJob, or else of the mlPolicy, or None.
     `ml_policy` is None if the runtime has none, which differs from an empty one. `runtime_jobs` maps the jobs that the
     runtime had before patching to their containers. `plugins` are the active plugins from other distributions.
-    `kubernetes` is the minor version of the cluster.
+    `kubernetes` is the minor version of the cluster, and `kueue` the step of kube.kueue for its Kueue, if that is known.
     """
 
     release: Release
@@ -225,6 +225,7 @@ class Info:
     nodes: int | None = None
     plugins: tuple[str, ...] = ()
     kubernetes: str = DEFAULT_KUBERNETES
+    kueue: str = ""
 
     @property
     def gitops(self) -> bool:

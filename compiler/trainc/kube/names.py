@@ -14,6 +14,8 @@ JOBSET_API = "jobset.x-k8s.io/v1alpha2"
 
 RUNTIME_KINDS = ("TrainingRuntime", "ClusterTrainingRuntime")
 KINDS = ("TrainJob", *RUNTIME_KINDS)
+# Those of a job, in Trainer's API and in older dialects.
+JOB_KINDS = ("TrainJob", "TrainingJob")
 
 ANCESTOR_LABEL = f"{TRAINER_GROUP}/trainjob-ancestor-step"
 SUPPORT_LABEL = f"{TRAINER_GROUP}/support"

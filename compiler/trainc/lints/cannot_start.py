@@ -23,6 +23,7 @@ _PLAIN = str.maketrans(
 )
 _LONGEST_SHOWN = 80
 _TYPOGRAPHIC = pattern("[\u2018\u2019\u201a\u201c\u201d\u201e\u2032\u2033\u00ab\u00bb\u00a0\u200b\u2010-\u2015]")
+_LONG_OPTION = pattern(r"(?<!\S)[\u2012-\u2015](?=[A-Za-z]{2})")
 _ASSIGNMENT = pattern(r"[A-Za-z_]\w*=.*", 16)
 _OPERATORS = frozenset(("&&", "||", "|", ">", ">>", "2>&1", "&>"))
 # Programs that hand a script to another scheduler.
@@ -170,7 +171,8 @@ def _letters(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
             if not _means_punctuation(word, found.group()):
                 continue
             path, about = entry.place(index)
-            message = f"{found.group()!r} (U+{ord(found.group()):04X}) is a typographic character, which the shell treats as a letter"
+            reader = "the shell" if entry.shell else "the program"
+            message = f"{found.group()!r} (U+{ord(found.group()):04X}) is a typographic character, which {reader} treats as a letter"
             yield Finding(
                 "TypographicCharacter",
                 "warning",
@@ -183,7 +185,8 @@ def _letters(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
 
 def _in_ascii(word: str, character: str) -> str:
     """Return the hint for a word with a typographic character: the whole word in ASCII, if it is short."""
-    plain = word.translate(_PLAIN)
+    # Word processors make a dash of the two that begin an option.
+    plain = _LONG_OPTION.sub("--", word).translate(_PLAIN)
     if plain.isascii() and plain.isprintable() and len(plain) <= _LONGEST_SHOWN:
         return f"write {plain}"
     return f"replace it with {character.translate(_PLAIN)!r}" if character.translate(_PLAIN) else "remove it"

@@ -14,6 +14,8 @@ from trainc.ir.trainjob import TrainJob
 from trainc.plugins.registry import programs
 from trainc.startup.patterns import pattern
 
+# The delimiter of the scripts in which the Kubeflow SDK sends a function (kubeflow/sdk trainer/backends/kubernetes).
+_OF_SDK = "EOM"
 _CODE = pattern(r"\.(py|ipynb|pyx|cu|cpp|c|rs|jl|r|pl)$", 2)  # re.IGNORECASE
 _PYTHON = pattern(r"^\s*(?:import \w|from \w[\w.]* import |def \w+\(|class \w+|print\(|if __name__)", 8)  # re.MULTILINE
 _REWRITTEN = pattern(
@@ -56,4 +58,9 @@ def _holds_code(command: Command, heredoc: Heredoc) -> bool:
 
 def _words(changed: str, heredoc: Heredoc) -> tuple[str, str]:
     message = f"the shell expands this heredoc before the program sees it, and changes {changed!r}"
+    if heredoc.delimiter == _OF_SDK:
+        return (
+            message,
+            f"the Kubeflow SDK writes this script from your function: write {changed!r} in it in another way",
+        )
     return message, f"quote the delimiter: << '{heredoc.delimiter}'"

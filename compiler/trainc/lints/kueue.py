@@ -14,8 +14,9 @@ from trainc.ir.entrypoints import JOBS, About
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
+from trainc.kube.kueue import NEW_ANNOTATIONS
 from trainc.kube.names import is_dns1123_subdomain
-from trainc.lints.kueue_topology import PREFERRED, REQUIRED, TOPOLOGY, topology_requests
+from trainc.lints.kueue_topology import PLACING, PREFERRED, REQUIRED, SPREADING, topology_requests
 
 _DOMAIN = "kueue.x-k8s.io/"
 _PRIORITY = f"{_DOMAIN}priority-class"
@@ -29,7 +30,7 @@ _LABELS = frozenset(
 )
 _ANNOTATIONS = frozenset(
     (
-        *TOPOLOGY,
+        *PLACING,
         *(
             f"{_DOMAIN}{name}"
             for name in (
@@ -37,10 +38,12 @@ _ANNOTATIONS = frozenset(
                 *("safe-to-forcefully-delete", "workload-allowed-resource-flavors", "component-workload-index"),
                 *("retriable-in-group", "pod-group-total-count", "pod-group-fast-admission", "pod-group-serving"),
                 *("pod-index-offset", "pod-group-pod-index-label", "role-hash", "workload", "admission-gated-by"),
+                *("wait-for-pods-ready", "pod-group-max-not-ready-count"),
             )
         ),
     )
 )
+_SINCE_0_20 = frozenset((SPREADING, f"{_DOMAIN}wait-for-pods-ready", f"{_DOMAIN}pod-group-max-not-ready-count"))
 _MOST_POD_SETS = 18
 _TEMPLATE_METADATA: Path = ("spec", "template", "metadata")
 
@@ -55,9 +58,11 @@ def kueue(job: TrainJob, info: Info) -> Iterator[Finding]:
         for key, value in own.items():
             if _concerns_kueue(field, key):
                 yield from _key(field, key, str(value), ("metadata", field, key), "trainjob")
+                yield from _too_new(key, ("metadata", field, key), "trainjob", info)
         for key, value in runtimes.items():
             if own.get(key) != value and _concerns_kueue(field, key):
                 yield from _key(field, key, str(value), (*_TEMPLATE_METADATA, field, key), "runtime")
+                yield from _too_new(key, (*_TEMPLATE_METADATA, field, key), "runtime", info)
     yield from _nested(info)
     yield from topology_requests(info, queued)
     if queued:
@@ -72,14 +77,16 @@ def _metadata(info: Info, field: str) -> Mapping[str, str]:
 @lru_cache(maxsize=512)
 def _concerns_kueue(field: str, key: str) -> bool:
     """Return whether a label or annotation is Kueue's, or may be intended as one of Kueue's."""
-    return key in _LABELS or key in TOPOLOGY or (key not in _ANNOTATIONS and bool(_meant(key, field)))
+    if key in _LABELS or key in PLACING or key in _SINCE_0_20:
+        return True
+    return key not in _ANNOTATIONS and bool(_meant(key, field))
 
 
 def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
     """Yield findings about one label or annotation of the job that concerns Kueue."""
     if field == "labels" and key in _LABELS:
         yield from _value(key, value, path, about)
-    elif field == "annotations" and key in TOPOLOGY:
+    elif field == "annotations" and key in PLACING:
         message = f"Kueue reads {key} only in the pod template, and it is not copied there"
         yield Finding("MisplacedTopologyRequest", "warning", message, hint=_snippet(key, value), path=path, about=about)
     elif field == "annotations" and key in _LABELS and key not in _ANNOTATIONS:
@@ -96,6 +103,15 @@ def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator
         message = f"Kueue does not know the {field[:-1]} {key!r}"
         hint = f"did you mean {meant}?" if meant != "?" else f"use one of {', '.join(sorted(_LABELS)[:3])}, ..."
         yield Finding("MisspeltKueueName", "warning", message, hint=hint, path=path, about=about)
+
+
+def _too_new(key: str, path: Path, about: About, info: Info) -> Iterator[Finding]:
+    """Yield a finding for an annotation that the cluster's version of Kueue does not have yet."""
+    if key in _SINCE_0_20 and info.kueue and info.kueue not in NEW_ANNOTATIONS:
+        message = f"Kueue before 0.20 does not know the annotation {key!r}"
+        yield Finding(
+            "MisspeltKueueName", "warning", message, hint="upgrade Kueue, or remove it", path=path, about=about
+        )
 
 
 def _meant(key: str, field: str) -> str:
@@ -184,7 +200,7 @@ def _nested(info: Info) -> Iterator[Finding]:
         template = replicated["template"]
         own: Path = (*JOBS, index, "template", "metadata")
         for key, value in ((template.get("metadata") or {}).get("annotations") or {}).items():
-            if key in TOPOLOGY:
+            if key in PLACING:
                 message = f"Kueue reads {key} only in the pod template, and this is the Job template"
                 yield Finding(
                     "MisplacedTopologyRequest",
@@ -208,10 +224,11 @@ def _nested(info: Info) -> Iterator[Finding]:
                     )
             if path is not own:
                 for key in metadata.get("annotations") or {}:
+                    yield from _too_new(key, (*path, "annotations", key), "runtime", info)
                     if key not in _ANNOTATIONS and _meant(key, "annotations"):
                         from trainc.findings.text import misspelt
 
-                        near = misspelt(key, TOPOLOGY, 3)
+                        near = misspelt(key, PLACING, 3)
                         message = f"Kueue does not know the annotation {key!r}"
                         hint = (
                             f"did you mean {near}?" if near else f"use {REQUIRED} or {PREFERRED} to request a topology"

@@ -13,7 +13,9 @@ from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.kube import names
 from trainc.kube.documents import Json
+from trainc.kube.kueue import DEFAULT, FALSE_REFUSED, PARTIAL_SLICES, SLICED_GROUPS
 from trainc.kube.names import is_label_key
+from trainc.kube.quantity import parse_quantity
 from trainc.plugins.registry import enabled
 
 _DOMAIN = "kueue.x-k8s.io/"
@@ -24,7 +26,10 @@ REQUIRED, PREFERRED, _UNCONSTRAINED, _SLICE, _SLICE_SIZE, _LEVELS, _GROUP = TOPO
         *("slice-size", "slice-required-topology-constraints", "group-name"),
     )
 )
-_BOOLEANS = frozenset(("1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"))
+SPREADING = f"{_DOMAIN}podset-topology-spreading"
+PLACING = (*TOPOLOGY, SPREADING)
+_FALSE = ("0", "f", "F", "FALSE", "false", "False")
+_BOOLEANS = frozenset(("1", "t", "T", "TRUE", "true", "True", *_FALSE))
 
 
 def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
@@ -35,13 +40,16 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
         zip(info.template.get("replicatedJobs", ()), info.pod_sets, strict=True)
     ):
         metadata = ((replicated["template"].get("spec") or {}).get("template") or {}).get("metadata") or {}
-        requested = {key: str(value) for key, value in (metadata.get("annotations") or {}).items() if key in TOPOLOGY}
+        requested = {key: str(value) for key, value in (metadata.get("annotations") or {}).items() if key in PLACING}
         if not requested:
             continue
         path: Path = (*JOBS, index, "template", "spec", "template", "metadata", "annotations")
         pods = pod_set.count * pod_set.replicas
         for key, message, hint in _problems(requested, pods):
             yield Finding("InvalidTopologyRequest", severity, message, hint=hint, path=(*path, key), about="runtime")
+        for key, message, hint, certain in _problems_by_version(requested, pods, info.kueue):
+            found: Severity = severity if certain else "warning"
+            yield Finding("InvalidTopologyRequest", found, message, hint=hint, path=(*path, key), about="runtime")
         if _GROUP in requested:
             groups.setdefault(requested[_GROUP], []).append((pods, requested, (*path, _GROUP)))
         if not queued and not requested.keys() & _honored(info):
@@ -88,12 +96,59 @@ def _problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, st
     if _GROUP in requested:
         if requested[_GROUP].isdecimal():
             yield _GROUP, "the name of a group cannot be a number", "start it with a letter"
-        for key in (_SLICE, _SLICE_SIZE, _LEVELS):
-            if key in requested:
-                yield _GROUP, f"a group cannot be divided into slices, and {key} is set", "remove one of them"
-                break
         if REQUIRED not in requested and PREFERRED not in requested:
             yield _GROUP, "a group needs a required or a preferred topology", f"add {REQUIRED}"
+
+
+def _problems_by_version(requested: Mapping[str, str], pods: int, kueue: str) -> Iterator[tuple[str, str, str, bool]]:
+    """What only some versions of Kueue refuse or leave unscheduled; the last part says whether the job's version does."""
+    sliced = next((key for key in (_SLICE, _SLICE_SIZE, _LEVELS) if key in requested), "")
+    oldest = kueue or DEFAULT
+    if SPREADING in requested and (message := _spreading_problem(requested)):
+        hint = 'write {"rules": [{"topologyKey": "cloud.com/rack", "maxShareAllowingPlacement": "0.5"}]}'
+        yield SPREADING, f"Kueue refuses it where TASTopologySpreading is on: {message}", hint, False
+    if _GROUP in requested and sliced and oldest not in SLICED_GROUPS:
+        message = f"Kueue before 0.20 refuses a group that is divided into slices, and {sliced} is set"
+        yield _GROUP, message, _unless_newer("remove one of them", "0.20", kueue), bool(kueue)
+    if requested.get(_UNCONSTRAINED) in _FALSE and (not kueue or kueue in FALSE_REFUSED):
+        message = f"Kueue refuses the value {requested[_UNCONSTRAINED]!r} since 0.19.6; before, no topology has a level for it"
+        yield _UNCONSTRAINED, message, "remove the annotation", bool(kueue)
+    sizes = _sizes(requested)
+    if not sizes or sizes[0] < 1 or not pods % sizes[0] or sizes[0] > pods:
+        return
+    hint = f"use a multiple of {sizes[0]} pods"
+    if len(sizes) > 1 and (not kueue or kueue in PARTIAL_SLICES):
+        message = (
+            f"Kueue since 0.19.6 refuses several levels if the {pods} pods do not divide into slices of {sizes[0]}"
+        )
+        yield _LEVELS, message, hint, bool(kueue)
+    elif len(sizes) == 1 and oldest not in PARTIAL_SLICES:
+        message = (
+            f"Kueue before 0.19.6 places only whole slices: {pods % sizes[0]} of the {pods} pods are never scheduled"
+        )
+        yield sliced, message, _unless_newer(hint, "0.19.6", kueue), bool(kueue)
+
+
+def _unless_newer(hint: str, version: str, kueue: str) -> str:
+    return hint if kueue else f'{hint}, or, if the cluster has a newer Kueue, write kueue: "{version}" into trainc.yaml'
+
+
+def _sizes(requested: Mapping[str, str]) -> list[int]:
+    """The sizes of the slices from the outermost inwards; none if they cannot be read."""
+    if _LEVELS in requested:
+        return [size for _, size in _layers(requested[_LEVELS]) or ()]
+    size = requested.get(_SLICE_SIZE, "") if _SLICE in requested else ""
+    return [int(size)] if size.isascii() and size.isdecimal() else []
+
+
+def _layers(text: str) -> list[tuple[str, int]] | None:
+    """The levels and sizes of nested slices; None if they cannot be read."""
+    import json
+
+    try:
+        return [(str(level["topology"]), int(level["size"])) for level in json.loads(text)]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
 
 
 def _slice_problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
@@ -110,25 +165,45 @@ def _slice_problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[s
 
 
 def _level_problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
-    import json
-
     if _SLICE in requested or _SLICE_SIZE in requested:
         yield _LEVELS, f"it cannot be used together with {_SLICE} and {_SLICE_SIZE}", "keep one of the two forms"
-    try:
-        levels = json.loads(requested[_LEVELS])
-        sizes = [int(level["size"]) for level in levels]
-        labels = [str(level["topology"]) for level in levels]
-    except (ValueError, TypeError, KeyError):
+    levels = _layers(requested[_LEVELS])
+    if levels is None:
         yield (
             _LEVELS,
             "the value is not a JSON list of topology and size",
             'write [{"topology": "cloud.com/rack", "size": 4}]',
         )
         return
+    sizes, labels = [size for _, size in levels], [label for label, _ in levels]
     wrong = not 1 <= len(levels) <= 3 or len(set(labels)) < len(labels) or any(size < 1 for size in sizes)
     if wrong or any(outer % inner for outer, inner in pairwise(sizes)) or (sizes and sizes[0] > pods):
         message = f"the sizes {sizes} of levels {labels} do not divide {pods} pods or each other"
         yield _LEVELS, message, "list one to three levels, each with a size that divides the size before it"
+
+
+def _spreading_problem(requested: Mapping[str, str]) -> str:
+    """What is wrong with the rules for spreading jobs over domains; empty if nothing is."""
+    import json
+
+    if REQUIRED not in requested:
+        return f"it needs {REQUIRED}"
+    try:
+        written = json.loads(requested[SPREADING])
+        rules, selectors = written["rules"], written.get("workloadLabelSelectors") or ()
+        keys = [str(rule["topologyKey"]) for rule in rules]
+        shares = [parse_quantity(str(rule["maxShareAllowingPlacement"])).nanos for rule in rules]
+        modes = {rule.get("enforcementMode", "Required") for rule in rules}
+        operators = {selector["operator"] for selector in selectors}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return "the value is not a JSON object with rules, each with a topologyKey and a maxShareAllowingPlacement"
+    if not 1 <= len(keys) <= 2 or len(set(keys)) < len(keys) or not all(map(is_label_key, keys)):
+        return "it needs one or two rules, each with another topologyKey that is a label"
+    if not all(0 < share < 10**9 for share in shares):
+        return "maxShareAllowingPlacement must be above 0 and below 1"
+    if not modes <= {"Required", "Preferred"}:
+        return "enforcementMode must be Required or Preferred"
+    return "" if len(selectors) < 2 and operators <= {"In"} else "it can have one selector, with the operator In"
 
 
 def _group_problem(name: str, members: list[tuple[int, Json, Path]]) -> str:

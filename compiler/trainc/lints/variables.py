@@ -64,12 +64,9 @@ def plain_tokens(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Findi
 
 
 def tokens_of_initializers(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Yield the same warning for the TrainJob's initializers."""
+    """Yield the same warning for the URIs of the TrainJob's initializers."""
     for step, field in ((job.dataset, "dataset"), (job.model, "model")):
         path: Path = ("spec", "initializer", field)
-        for i, variable in enumerate(step.env if step else ()):
-            if _is_secret(variable):
-                yield _token(str(variable["name"]), (*path, "env", i), "trainjob")
         if step and step.storage_uri and _PASSWORD_IN_URL.search(step.storage_uri):
             yield _token("", (*path, "storageUri"), "trainjob")
 

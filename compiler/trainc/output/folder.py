@@ -19,7 +19,9 @@ from trainc.output.ownership import (
     can_be_owned,
     file_name,
     first_line,
+    is_applied,
     is_marked,
+    is_marked_file,
     legacy_list,
     listed_files,
     marked_files,
@@ -32,7 +34,19 @@ from trainc.startup.records import dataclass, replace
 _NOT_OURS = "already exists and was not written by trainc"
 _LINK = "is a symbolic link, or in a linked folder"
 
-__all__ = ["STATE_FOLDER", "Plan", "apply_plan", "file_name", "first_line", "plan", "skipped_sources"]
+__all__ = [
+    "STATE_FOLDER",
+    "Plan",
+    "apply_plan",
+    "bytes_at",
+    "file_name",
+    "first_line",
+    "foreign_files",
+    "jobs_of_jobset",
+    "plan",
+    "skipped_sources",
+    "text_at",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +130,53 @@ def _skipped(folder: str, gone: Mapping[str, str], sources: Sources | None) -> l
     return [] if sources is None else sources.skipped(outputs)
 
 
+def foreign_files(folder: str, *, ours: bool = False) -> dict[str, bytes]:
+    """Return the files at any depth of `folder` that a GitOps tool would apply and that trainc did not write.
+
+    With `ours`, return those that it wrote too. The content of a symlink is its target.
+    """
+    waiting, found = [""], {}
+    while waiting:
+        inside = waiting.pop()
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(os.path.join(folder, inside)) as entries:
+            for entry in entries:
+                path = os.path.join(inside, entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(path)
+                elif (is_applied(entry.name) or entry.is_dir()) and (ours or not _is_ours(entry, path)):
+                    found[path.replace(os.sep, "/")] = bytes_at(folder, path) or b""
+    return dict(sorted(found.items()))
+
+
+def jobs_of_jobset(folder: str, wanted: str) -> list[tuple[str, str]]:
+    """Return namespace and name of the TrainJobs whose rendered file has the JobSet `wanted`, as NAMESPACE/NAME or NAME.
+
+    A file that is kept as built has a JobSet with the hash of an earlier build, which compiling does not find.
+    """
+    from trainc.emit.name_hash import name_in_file
+
+    space, _, jobset = wanted.rpartition("/")
+    found = []
+    for path in marked_files(folder):
+        namespace, name = os.path.dirname(path), name_in_file(jobset, path)
+        if name != jobset and space in ("", namespace) and f"\n  name: {jobset}\n" in (text_at(folder, path) or ""):
+            found.append((namespace, name))
+    return found
+
+
+def _is_ours(entry: os.DirEntry[str], path: str) -> bool:
+    return can_be_owned(path.replace(os.sep, "/")) and not entry.is_symlink() and is_marked_file(entry.path)
+
+
+def bytes_at(folder: str, path: str) -> bytes | None:
+    """Return the content of a file, of a symlink its target, or None if there is no file that can be read."""
+    target = os.path.join(folder, path)
+    try:
+        return os.fsencode(os.readlink(target)) if os.path.islink(target) else read_file(target, MOST_BYTES)
+    except OSError:
+        return None
+
+
 def apply_plan(planned: Plan) -> Plan:
     """Write all planned changes or none, one process at a time, and return the plan that was carried out.
 
@@ -166,8 +227,8 @@ def _current(folder: str, path: str) -> tuple[str | None, str]:
         return "", _NOT_OURS
 
 
-def _text(folder: str, path: str) -> str | None:
-    """Return the text at a path, or None if it cannot be read."""
+def text_at(folder: str, path: str) -> str | None:
+    """Return the text of an output file, or None if there is none that can be read."""
     current, obstacle = _current(folder, path)
     return None if obstacle else current
 

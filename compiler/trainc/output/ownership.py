@@ -72,6 +72,15 @@ def can_be_owned(path: str) -> bool:
     return _FORM.fullmatch(path) is not None
 
 
+def is_applied(name: str) -> bool:
+    """Return whether a GitOps tool reads a file with this name.
+
+    Argo CD reads these four suffixes, and builds the folder with kustomize if there is a kustomization (argoproj/argo-cd
+    reposerver/repository/repository.go, util/app/discovery/discovery.go).
+    """
+    return name.endswith((".yaml", ".yml", ".json", ".jsonnet")) or name == "Kustomization"
+
+
 def stays_inside(folder: str, path: str) -> bool:
     """Return whether no part of `path` is a link, so that a file written there is inside `folder`."""
     parent = os.path.dirname(path)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from trainc.findings import Diagnostic, Source
 from trainc.options import Limits
 from trainc.reading.files import STDIN, Exclude, Walk, shown_path
-from trainc.reading.opening import is_below
+from trainc.reading.opening import is_below, repository_above
 
 _STDIN = "stdin"
 _NAMED = 10
@@ -24,8 +24,8 @@ _NAMED = 10
 class Sources:
     """The sources of one build.
 
-    `home` is the real path of the folder that first lines are relative to, or empty; a source outside it goes by its
-    file name alone. `paths` and `exclude` say what the build reads, and `read` are the files in which it found
+    `home` is the real path of the folder of trainc.yaml, or empty: first lines are relative to it, and a source outside
+    it goes by its file name alone. `paths` and `exclude` say what the build reads, and `read` are the files in which it found
     TrainJobs or runtimes.
     """
 
@@ -66,12 +66,18 @@ class Sources:
     def _existing(self, name: str) -> Iterator[str]:
         """Yield the files that a first line may mean by `name`."""
         if self._home and os.pardir not in name.split("/"):
-            file = os.path.join(self._home, *name.split("/"))
-            if os.path.isfile(file):
-                yield file
+            yield from filter(os.path.isfile, (os.path.join(self._home, *one.split("/")) for one in self._names(name)))
         elif not self._home and name != _STDIN:
-            walk = Walk(limits=Limits(allow_outside=True))
-            yield from (file for path in self._paths for file in walk.files(path) if os.path.basename(file) == name)
+            walk, last = Walk(limits=Limits(allow_outside=True)), name.rpartition("/")[2]
+            yield from (file for path in self._paths for file in walk.files(path) if os.path.basename(file) == last)
+
+    def _names(self, name: str) -> Iterator[str]:
+        """Yield `name`, and what it means in a file of trainc 0.1.0, which named sources from the repository's root."""
+        yield name
+        root = repository_above(self._home)
+        prefix = os.path.relpath(self._home, root).replace(os.sep, "/") + "/" if root else ""
+        if prefix and name.startswith(prefix):
+            yield name.removeprefix(prefix)
 
     def _skipped(self, file: str, outputs: Sequence[str]) -> Diagnostic:
         shown = shown_path(os.path.relpath(file))

@@ -10,7 +10,7 @@ from trainc.findings import Diagnostic, Finding, Path
 from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json
-from trainc.kube.names import RUNTIME_KINDS
+from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.options import Options
 from trainc.pipeline.valid_document import ValidDocument, check_document, valid_part
 from trainc.project.dialects import DialectContext, dialect_context, is_trainer_document
@@ -206,6 +206,7 @@ class InputIndex:
     - `shipped` are the catalog's runtimes that jobs refer to and that are not in the input.
     - `catalog_misses` has, for each runtime that is not in the catalog either, what the catalog has instead.
     - `refused` are the keys of invalid runtimes, so that they are not also reported as missing.
+    - `refused_jobs` are the TrainJobs among the refused documents.
     - `references` are the runtimeRefs of TrainJobs that were refused, so that a missing runtime is still reported.
     - `parts` are what is valid of such TrainJobs, each with the names on the paths of what was refused.
     """
@@ -217,6 +218,7 @@ class InputIndex:
     catalog_misses: Mapping[Key, NotFound] = field(default_factory=dict)
     shipped: Mapping[Key, ValidDocument] = field(default_factory=dict)
     refused: frozenset[Key] = frozenset()
+    refused_jobs: tuple[Document, ...] = ()
     references: tuple[tuple[Document, Mapping[str, Any]], ...] = ()
     dialect_context: DialectContext = field(default_factory=DialectContext)
     parts: tuple[tuple[ValidDocument, frozenset[str]], ...] = ()
@@ -239,6 +241,7 @@ def index_documents(
     runtimes: dict[Key, ValidDocument] = {}
     refused: set[Key] = set()
     references: list[tuple[Document, Mapping[str, Any]]] = []
+    refused_jobs: list[Document] = []
     parts: list[tuple[ValidDocument, frozenset[str]]] = []
     if context is None:
         context = dialect_context(document.data for source in (documents, *sources) for document in source)
@@ -253,6 +256,7 @@ def index_documents(
             if checked is None:
                 refused.add(_intended_key(document.data, options))
                 reference = check_reference(document.data, options.namespace) if depth == 0 else None
+                refused_jobs += [document] if depth == 0 and document.data.get("kind") in JOB_KINDS else []
                 if reference:
                     references.append((document, reference))
                     part = valid_part(document, release, options)
@@ -270,6 +274,7 @@ def index_documents(
         tuple(diagnostics),
         tuple(others),
         refused=frozenset(refused),
+        refused_jobs=tuple(refused_jobs),
         references=tuple(references),
         dialect_context=context,
         parts=tuple(parts),

@@ -15,6 +15,7 @@ from trainc.ir.release import Release
 from trainc.ir.trainjob import NO_TRAINER, InitializerStep, Trainer, TrainJob
 from trainc.kube import names
 from trainc.kube.documents import Json
+from trainc.kube.kueue import step_of
 from trainc.kube.quantity import POD_LEVEL, pod_requests
 from trainc.kube.releases import DEFAULT_KUBERNETES
 from trainc.kube.strategic_merge import PatchFailedError
@@ -152,6 +153,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         cluster_domain=options.cluster_domain,
         plugins=options.plugins,
         kubernetes=options.kubernetes or DEFAULT_KUBERNETES,
+        kueue=step_of(options.kueue) if options.kueue else "",
         template=template.spec,
         pod_sets=pod_sets,
         runtime_jobs=_containers_by_job(spec.get("template", {}).get("spec") or {}),

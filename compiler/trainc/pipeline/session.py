@@ -12,7 +12,7 @@ from trainc.findings import CompileError, Diagnostic, Finding, has_errors, sort_
 from trainc.findings.policy import Rules, keep_severities
 from trainc.findings.report import Report
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Json, Manifest
+from trainc.kube.documents import Json, Manifest, mapping
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
@@ -22,7 +22,7 @@ from trainc.pipeline.index import InputIndex, Shipped, find_runtime, index_docum
 from trainc.pipeline.lowering import Prepared
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.catalog import Catalog
-from trainc.reading.document import Document
+from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 Place: TypeAlias = Callable[[Result], list[Diagnostic]]
 # Checks the objects of one job, such as against policies, and returns findings, each with the label of its object.
 Judge: TypeAlias = Callable[[Sequence[Manifest]], Sequence[tuple[str, Finding]]]
+# Maps a namespace, a name and what the job compiles to (None if it does not) to the objects of a rendered file that is
+# kept as built; None if what the job compiles to counts.
+Hold: TypeAlias = Callable[[str, str, "Sequence[Manifest] | None"], "Sequence[Manifest] | None"]
 
 
 def place_at_home(result: Result) -> list[Diagnostic]:
@@ -58,7 +61,8 @@ class Session:
     which the pipeline must not import. `rules` applies the severities that the user has configured; errors without which
     a job cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster` are the objects
     of the cluster, as far as they are known; of two with the same name, that in the input counts. None means that the
-    caller judges only what it applies: refused pods are warnings then.
+    caller judges only what it applies: refused pods are warnings then. `hold` knows the jobs that are kept as built: their
+    objects are those in git, and a kept job that no longer compiles is a warning.
     """
 
     options: Options = Options()
@@ -67,6 +71,7 @@ class Session:
     rules: Rules = keep_severities
     judge: Judge | None = None
     cluster: Iterable[Json] | None = None
+    hold: Hold | None = None
     index: InputIndex = InputIndex()
     # The objects by which the API server admits pods, of the cluster and the input.
     around: ClusterObjects = field(default_factory=dict, compare=False, repr=False)
@@ -96,6 +101,7 @@ class Session:
             references=indexed.references,
             diagnostics=indexed.diagnostics,
             parts=indexed.parts,
+            refused_jobs=indexed.refused_jobs,
         )
         return self._with(index)
 
@@ -125,6 +131,8 @@ class Session:
         """Yield the diagnostics of refused jobs that do not depend on what was refused in them."""
         reported = {(diagnostic.code, diagnostic.source) for diagnostic in known}
         for job, guessed in self.index.parts:
+            if self._held(job, None) is not None:
+                continue
             ignored = _BY_SIZE if not _SIZES.isdisjoint(guessed) else ()
             for diagnostic in self.compile(job)[1]:
                 at_home = diagnostic.source is None or diagnostic.source.file == job.document.file
@@ -136,13 +144,16 @@ class Session:
         result = compile_job(job, self, trace)
         objects = result.objects
         if objects is not None:
-            self._judge(objects.manifests, result.report)
+            self._judge_pods(objects.manifests, result.report)
+        held = self._held(job, None if objects is None else objects.manifests)
+        if held is not None:
+            return self._as_built(result, held)
+        if objects is not None and self.judge is not None:
+            result.report.add("policies", _about_objects(self.judge(objects.manifests)))
         diagnostics = self.placed(result)
         if objects is None:
             return None, diagnostics
-        metadata = job.data["metadata"]
-        namespace, name, file = metadata.get("namespace", ""), metadata["name"], job.document.file
-        compiled = CompiledJob(namespace, name, objects.manifests, objects.secrets, file)
+        compiled = CompiledJob(*_key(job), objects.manifests, objects.secrets, job.document.file)
         if not has_errors(diagnostics):
             return compiled, diagnostics
         by_judge = {finding.code for finding in result.report.findings if finding.stage == "policies"}
@@ -150,13 +161,29 @@ class Session:
             self.denied.append(compiled)
         return None, diagnostics
 
-    def _judge(self, manifests: Sequence[Manifest], report: Report) -> None:
-        """Add what the cluster would refuse of a job's objects, apart from JobSet's admission."""
+    def _held(self, job: ValidDocument, manifests: Sequence[Manifest] | None) -> Sequence[Manifest] | None:
+        """Return the objects of a job that is kept as built, and None for other jobs."""
+        return None if self.hold is None else self.hold(*_key(job), manifests)
+
+    def _as_built(self, result: Result, held: Sequence[Manifest]) -> Outcome:
+        """Return a kept job with the objects in git. The judge is about these, everything else about the documents."""
+        from trainc.output.keeping import kept_despite
+
+        job = result.job
+        diagnostics = kept_despite(job.label, self.placed(result))
+        secrets = () if result.objects is None else result.objects.secrets
+        kept = CompiledJob(*_key(job), tuple(held), secrets, job.document.file)
+        judged = () if self.judge is None else _about_objects(self.judge(held))
+        diagnostics += self.rules(map(job.place_built, judged), False)
+        if has_errors(diagnostics):
+            self.denied.append(kept)
+            return None, diagnostics
+        return kept, diagnostics
+
+    def _judge_pods(self, manifests: Sequence[Manifest], report: Report) -> None:
+        """Add what the API server would refuse of the pods of a job."""
         is_error = self.cluster is not None and self.options.semantics == "gitops"
         report.add("pods", pod_refusals(manifests, self.around, "error" if is_error else "warning"))
-        if self.judge is not None:
-            judged = self.judge(manifests)
-            report.add("policies", [replace(finding, about=label) for label, finding in judged])
 
     def refuses(self, result: Result) -> bool:
         """Return whether a job has errors so far that remain errors under the user's rules."""
@@ -174,8 +201,12 @@ class Session:
         return diagnostics
 
     def compile_each(self) -> Iterator[Outcome]:
-        """Yield one outcome for the input as a whole, then one per TrainJob, sorted by (namespace, name)."""
-        yield None, [*self.rules(option_notes(self.options), True), *self.diagnostics()]
+        """Yield one outcome for the input as a whole, then one per TrainJob, sorted by (namespace, name).
+
+        Kept jobs whose TrainJob is not valid come last.
+        """
+        kept, found = self.kept_of_refused([*self.rules(option_notes(self.options), True), *self.diagnostics()])
+        yield None, found
         services: Services = {}
         for job in self.jobs:
             compiled, diagnostics = self.compile(job)
@@ -184,6 +215,22 @@ class Session:
                 between = map(job.place_built, lint_all_jobs(claims, services, self.options))
                 diagnostics += self.rules(between, False)
             yield compiled, diagnostics
+        yield from ((job, []) for job in kept)
+
+    def kept_of_refused(self, found: list[Diagnostic]) -> tuple[list[CompiledJob], list[Diagnostic]]:
+        """Return the jobs that are kept as built although their TrainJob is not valid, and what remains of `found`."""
+        kept: list[CompiledJob] = []
+        for document in self.index.refused_jobs if self.hold is not None else ():
+            from trainc.output.keeping import kept_despite
+
+            metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
+            key = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
+            held = None if self.hold is None else self.hold(*key, None)
+            if held is not None:
+                kept.append(CompiledJob(*key, tuple(held), file=document.file))
+                others = [d for d in found if d.object != label]
+                found = [*others, *kept_despite(label, [d for d in found if d.object == label])]
+        return kept, found
 
     def compile_all(self, found: Sequence[Diagnostic] = ()) -> Compilation:
         """Compile all TrainJobs.
@@ -199,6 +246,15 @@ class Session:
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
         return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
+
+
+def _key(job: ValidDocument) -> tuple[str, str]:
+    metadata = job.data["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def _about_objects(judged: Iterable[tuple[str, Finding]]) -> list[Finding]:
+    return [replace(finding, about=label) for label, finding in judged]
 
 
 def _without_hash(placed: list[Diagnostic], result: Result) -> list[Diagnostic]:

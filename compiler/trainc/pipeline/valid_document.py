@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from marshal import dumps, loads
 from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors
+from trainc.findings.text import listed
 from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json
@@ -86,7 +87,7 @@ def _own_metadata(document: Json) -> Iterator[Finding]:
     record = [field for field in _RECORD if metadata.get(field) is not None]
     if record:
         hint = "remove it: `kubectl get` adds it to objects of a cluster"
-        message = f"{_join_fields(record)}: ignored, because the API server sets it"
+        message = f"{listed(record, 'and')}: ignored, because the API server sets it"
         yield Finding(_CODE, "info", message, hint, ("metadata",))
     if document.get("status"):
         message = "status is ignored: the controller in the cluster sets it"
@@ -104,11 +105,6 @@ def _embedded(metadata: Json | None, path: Path, owner: str) -> Iterator[Finding
                 f"{field} in the metadata of a {owner} has no effect: all releases use only labels and annotations"
             )
             yield Finding(_CODE, "warning", message, f"remove {field}", (*path, field))
-
-
-def _join_fields(fields: Sequence[str]) -> str:
-    *first, last = fields
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ class Configuration:
     runtimes: tuple[str, ...] | None = None
     overlay: tuple[str, ...] | None = None
     output: str | None = None
+    rebuild: str = "all"
+    adopted: tuple[str, ...] = ()
     cluster: str | None = None
     policies: tuple[str, ...] = ()
     exclude: Exclude = Exclude()
@@ -90,6 +92,7 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) 
             values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
     values |= {key: os.path.join(folder, data[key]) for key in _FOLDERS if key in data}
     values["exclude"] = Exclude(folder, (*around.exclude.globs, *data.get("exclude", ())))
+    values["adopted"] = (*around.adopted, *data.get("adopted", ()))
     rules, problems = read_rules(data.get("rules", {}), folder, CODE)
     values["rules"] = (*around.rules, *rules)
     options, wrong = read_options(data, "trainc.yaml", CODE)

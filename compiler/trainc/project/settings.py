@@ -21,6 +21,11 @@ INPUT: Schema = {
     ),
     "policies": about("Folders with the cluster's ValidatingAdmissionPolicies and their bindings.", WORDS),
     "output": about("The folder for the manifests, one file per TrainJob.", WORD),
+    "rebuild": about(
+        "What a build compiles again: jobs whose TrainJob has changed, or all.",
+        {"type": "string", "enum": ["changed-jobs", "all"]},
+    ),
+    "adopted": about("Globs of rendered files that may be new although trainc did not compile them.", WORDS),
     "cluster": about("The folder with a snapshot of queues and nodes, for `trainc fits`.", WORD),
     "exclude": about("Globs, as in .gitignore, of files and folders that are not read.", WORDS),
     "rules": RULES,

@@ -134,6 +134,14 @@ class Dump:
             for container in objects(mapping(template.get("spec")).get("containers")):
                 yield str(container.get("image") or "")
 
+    def version(self, image: str) -> str:
+        """The tag of the first image whose path ends in `image`; empty if there is none, or it has no tag."""
+        for each in self.images():
+            path, _, tag = each.partition("@")[0].rpartition(":")
+            if f"/{path}".endswith(f"/{image}") and "/" not in tag:
+                return tag
+        return ""
+
     def _add(self, each: Json) -> str:
         """Add an object and return its kind; empty if it does not count."""
         kind, key = each.get("kind"), _key(each)

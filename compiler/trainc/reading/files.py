@@ -78,9 +78,10 @@ def is_unrelated(data: bytes, *, template: bool = False) -> bool:
 
 def unrelated_files(count: int, paths: Sequence[str]) -> Diagnostic:
     """Create the info that reports the number of skipped files."""
-    files = f"{count:,} file{'' if count == 1 else 's'}"
+    from trainc.findings.text import counted
+
     who = "it mentions" if count == 1 else "they mention"
-    message = f"skipped {files} in {', '.join(paths)}: {who} none of the API groups that trainc reads"
+    message = f"skipped {counted(count, 'file')} in {', '.join(paths)}: {who} none of the API groups that trainc reads"
     return Diagnostic("SkippedDocument", "info", message)
 
 

@@ -136,9 +136,23 @@ def commit_of(repository: Repository, revision: str) -> str:
             .strip()
         )
     except CompileError:
-        is_shallow = run_git(repository.top, ["rev-parse", "--is-shallow-repository"]).strip() == b"true"
-        hint = _SHALLOW_HINT if is_shallow else REVISION_HINT
+        hint = SHALLOW_HINT if is_shallow(repository) else REVISION_HINT
         raise refused(f"there is no revision {revision!r}", hint) from None
+
+
+def merge_base(repository: Repository, revision: str) -> str:
+    """Return the commit at which HEAD left `revision`. Raises CompileError if there is none, or `revision` is unknown."""
+    commit = commit_of(repository, revision)
+    try:
+        return run_git(repository.top, ["merge-base", commit, "HEAD"]).decode().strip()
+    except CompileError:
+        hint = SHALLOW_HINT if is_shallow(repository) else REVISION_HINT
+        raise refused(f"HEAD and {revision!r} have no common commit", hint) from None
+
+
+def is_shallow(repository: Repository) -> bool:
+    """Return whether the clone lacks older commits."""
+    return run_git(repository.top, ["rev-parse", "--is-shallow-repository"]).strip() == b"true"
 
 
 def branches_and_tags(folder: str) -> list[str]:
@@ -317,7 +331,7 @@ def _unreadable(path: str, reason: str) -> CompileError:
 
 
 _OUTSIDE_HINT = "run it inside the repository, or name two files or folders, as in `trainc diff old/ new/`"
-_SHALLOW_HINT = (
+SHALLOW_HINT = (
     "this clone is shallow and has only its newest commits: in GitHub Actions set `fetch-depth: 0` for actions/checkout, "
     "elsewhere run `git fetch --unshallow`"
 )

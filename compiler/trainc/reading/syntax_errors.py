@@ -7,6 +7,7 @@ import re
 from yaml.error import MarkedYAMLError, YAMLError
 
 from trainc.findings import TEMPLATE_HINT, Diagnostic
+from trainc.findings.text import counted
 from trainc.reading.document import Chunk
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
@@ -76,7 +77,7 @@ def _between(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
 
 
 def _spaces(count: int) -> str:
-    return f"by {count} space{'' if count == 1 else 's'}" if count else "not at all,"
+    return f"by {counted(count, 'space')}" if count else "not at all,"
 
 
 def _too_deep(line: re.Match[str], above: str) -> MisplacedKey | None:
@@ -242,6 +243,11 @@ def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
     if conflict := _CONFLICT.search(chunk.text):
         hint = "keep one of the two versions, and remove the lines with <<<<<<<, ======= and >>>>>>>"
         return chunk.error("YAMLSyntax", conflict.start(), "this is an unresolved merge conflict", hint)
+    return _as_read(error, chunk)
+
+
+def _as_read(error: YAMLError, chunk: Chunk) -> Diagnostic:
+    """Say what the parser's message means, and where the cause is: often not where it noticed."""
     problem = error.problem or "" if isinstance(error, MarkedYAMLError) else ""
     reading = next((r for r in _READINGS if re.search(r.problem, problem)), _UNKNOWN)
     index = _index(error, reading.opening, chunk.text)
@@ -270,6 +276,10 @@ def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
         reading = replace(reading, hint=f"write `{text}`, or indent the line under its key")
     elif reading is _MISPLACED and before.strip():
         reading = _TRAILING
+        if after[:1] in ("}", "]"):
+            reading = replace(
+                _TRAILING, hint=f"remove this {after[0]}, which closes nothing; or put the value in quotes"
+            )
     elif not chunk.text[index:].strip() and "node content" in problem:
         reading = _ENDING
     hint = TEMPLATE_HINT if _TEMPLATE.search(before + after) else reading.hint

@@ -408,6 +408,7 @@ def _other_word(owner: str, name: str, siblings: dict[str, Any]) -> str:
         return suggest_variable(siblings)
     if owner == "core.ResourceRequirements":
         amount = siblings.get(name)
+        name = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "tpu": "google.com/tpu"}.get(name.lower(), name)
         return f"put it under limits: limits: {{{name}: {amount}}}" if _is_amount(amount) else ""
     return _SYNONYMS.get((owner, name.replace("_", "").replace("-", "").lower()), "")
 

@@ -103,7 +103,7 @@ def test_the_first_three_variables_are_named_with_their_object() -> None:
     document = trainjob({"command": ["echo", "${A} ${B} ${C} ${D}"]})
     del document["metadata"]["namespace"]
     (four,) = [d for d in compiled(document, runtime(), delivery="flux").diagnostics if d.code == "FluxSubstitution"]
-    assert "${A}, ${B}, ${C} and others, so" in four.message
+    assert "${A}, ${B}, ${C} and 1 more, so" in four.message
     assert (three.object, four.object) == ("JobSet team-a/llm", "JobSet llm")
 
 

@@ -163,3 +163,75 @@ def test_jobsets_whose_names_the_api_server_generates_are_judged_one_by_one(tmp_
         ["team-a/llm-*", "(2)", "never"],
     ]
     assert f"{job}:19:" in result.stderr
+
+
+@pytest.mark.parametrize("where", ["flag", "trainc.yaml", "overlay", "check"])
+def test_the_version_of_kueue_may_come_from_anywhere(where: str, repository: Path) -> None:
+    """A rack of two nodes with 8 GPUs each: before 0.20, Kueue admits a pod of 16."""
+    kueue = 'kueue: "0.20"\n' if where in {"trainc.yaml", "check"} else ""
+    settings = f'sources: [jobs.yaml]\nrelease: "2.3"\ncluster: cluster.yaml\n{kueue}'
+    (repository / "trainc.yaml").write_text(settings, encoding="utf-8")
+    (repository / "jobs.yaml").write_text(WIDE_JOB, encoding="utf-8")
+    (repository / "cluster.yaml").write_text(WIDE_RACK, encoding="utf-8")
+    words: list[str] = []
+    if where == "flag":
+        words = ["--kueue", "0.20"]
+    elif where == "overlay":
+        (repository / "over").mkdir()
+        text = 'apiVersion: trainc/v1alpha1\nkind: Overlay\nkueue: "v0.20.1"\n'
+        (repository / "over" / "overlay.yaml").write_text(text, encoding="utf-8")
+        words = ["--overlay", "over"]
+    result = run("check" if where == "check" else "fits", *words)
+    assert (result.status, result.stderr.count("error[NeverFits]")) == (1, 1), result.stderr
+    older = run("fits", "--kueue", "0.19.4")
+    assert older.stderr.count("error[UnschedulableAfterAdmission]") == 1, older.stderr
+
+
+def test_a_version_that_trainc_does_not_know_is_refused(repository: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("fits", "--kueue", "0.17").status == 2
+    message = "unknown Kueue version '0.17'; choose one of 0.19, 0.20, or a patch such as 0.19.6"
+    assert message in capfd.readouterr().err
+    (repository / "trainc.yaml").write_text("sources: [jobs]\nkueue: 0.20\n", encoding="utf-8")
+    assert "error[InvalidConfiguration]" in run("fits").stderr
+
+
+WIDE_JOB = """
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llm, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: a}}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    image: registry.example.com/train:1
+    command: [torchrun, train.py]
+    resourcesPerNode: {limits: {nvidia.com/gpu: 16}}
+"""
+WIDE_RACK = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: a}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 32}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: a, namespace: team-a}
+spec: {clusterQueue: a}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: h100}
+spec: {topologyName: racks}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Topology
+metadata: {name: racks}
+spec: {levels: [{nodeLabel: rack}]}
+---
+apiVersion: trainc/v1alpha1
+kind: Cluster
+nodes: [{name: h100, count: 2, labels: {rack: r0}, allocatable: {nvidia.com/gpu: 8}}]
+"""

@@ -128,7 +128,7 @@ def test_a_job_without_a_queue_is_compared_with_the_quota_too() -> None:
     )
 
 
-def with_initializer(**resources: Json) -> Json:
+def with_initializer(**resources: Any) -> Json:
     whole = job(**resources)
     first, second = (deepcopy(whole["spec"]["replicatedJobs"][0]) for _ in range(2))
     first["name"] = "dataset-initializer"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -160,6 +161,18 @@ def test_cards_do_not_overlap_and_stay_on_the_page() -> None:
                 abs(card.x - other.x) >= WIDTH or card.y >= other.y + other.height or other.y >= card.y + card.height
             )
             assert card is other or apart
+
+
+def test_a_line_to_a_card_further_below_goes_around_those_between() -> None:
+    first, second = (job(name, None) for name in ("a", "b"))
+    last = job("c", None, dependsOn=[{"name": name, "status": "Complete"} for name in ("a", "b")])
+    svg = graph_svg(graph(trainjob(), runtime(first, second, last)), stacked=True)
+    cards = place(graph(trainjob(), runtime(first, second, last)), stacked=True).cards
+    lines = [path for path in re.findall(r'd="([^"]+)"', svg) if path.startswith("M")]
+    around = [path for path in lines if path.count("L") == 3]
+    assert len(around) == 1
+    xs = [float(number) for number in re.findall(r"[ML] ?(-?[\d.]+)", around[0])]
+    assert 0 < min(xs) < cards[0].x
 
 
 def test_the_same_job_gives_the_same_picture() -> None:

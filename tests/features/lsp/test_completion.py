@@ -28,7 +28,8 @@ def offered(editor: Editor, name: str, text: str) -> dict[str, Any]:
         (JOB.replace("    name: pretrain", "    name: |"), {"pretrain", "torch-distributed"}, {"llm"}),
         (JOB.replace("    name: pretrain", "    {name: x, k|"), {"kind", "apiGroup"}, {"name"}),
         (JOB.replace("    name: pretrain", "    kind: |"), {"TrainingRuntime", "ClusterTrainingRuntime"}, {"TrainJob"}),
-        (JOB.replace("queue-name: research", "queue-name: |"), {"research"}, {"llm"}),
+        (JOB.replace("queue-name: research", "queue-name: |"), {"research"}, {"llm", "None", ""}),
+        (JOB.replace("numNodes: 4", "env:\n    - name: |"), {"NCCL_DEBUG", "HF_HOME", "OMP_NUM_THREADS"}, {"None"}),
         (JOB.replace("nvidia.com/gpu: 8", "|"), {"nvidia.com/gpu", "memory"}, {"numNodes"}),
         (JOB.replace("numNodes: 4", "env:\n    - name: a\n      |"), {"value", "valueFrom"}, {"name"}),
         (JOB.replace("spec:\n", "spec:\n  suspend: |\n"), {"true", "false"}, set()),
@@ -60,6 +61,9 @@ def test_what_fits_is_offered(text: str, some: set[str], none: set[str], editor:
     [
         ("trainc.yaml", SETTINGS + "|", {"rules", "cluster", "environments", "delivery"}),
         ("trainc.yaml", SETTINGS + "delivery: |", {"argocd", "flux", "kubectl"}),
+        ("trainc.yaml", SETTINGS + "kubernetes: |", {"1.36", "1.37"}),
+        ("trainc.yaml", SETTINGS + "rules:\n  UnknownField: |", {"error", "ignore"}),
+        ("sweep.yaml", "apiVersion: trainc/v1alpha1\nkind: Sweep\n|", {"base", "parameters", "budget"}),
         ("trainc.yaml", SETTINGS + "environments:\n  prod:\n    |", {"overlay", "output"}),
         (
             "overlays/large/overlay.yaml",

@@ -89,6 +89,29 @@ def test_a_fix_changes_what_it_says(
     assert applied(text, fix.edits) == text.replace(written, expected)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "fixed"),
+    [
+        ("trainc.yaml", "relase: '2.3'\n", "release: '2.3'\n"),
+        ("trainc.yaml", "release: 2.3\n", 'release: "2.3"\n'),
+        ("trainc.yaml", "release: '2.3'\nnameHash: 'true'\nsemantics: git\n", "semantics: gitops\n"),
+        ("prod/overlay.yaml", "apiVersion: trainc/v1alpha1\nkind: Overlay\npatchs: []\n", "patches: []\n"),
+    ],
+)
+def test_mistakes_in_settings_and_overlays_have_fixes_too(
+    name: str, text: str, fixed: str, workspace_at: Opens, tmp_path: Path
+) -> None:
+    (tmp_path / "prod").mkdir()
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    workspace, file = workspace_at(tmp_path), str(tmp_path / name)
+
+    def look(other: str) -> list[Diagnostic]:
+        return list(workspace.look_at(file, {file: other}).diagnostics)
+
+    offers = fixes(workspace.look_at(file, {file: text}), EVERYWHERE, look)
+    assert any(applied(text, fix.edits).endswith(fixed) for fix in offers), offers
+
+
 def test_a_comment_ignores_a_warning_and_is_not_offered_for_what_cannot_be_ignored(
     workspace_at: Opens, tmp_path: Path
 ) -> None:

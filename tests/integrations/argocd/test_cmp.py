@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,8 @@ import pytest
 import yaml
 from builders import runtime, trainjob
 from commands import run
+
+from trainc.findings.codes import page
 
 USER = 999
 OVERLAY = {"apiVersion": "trainc/v1alpha1", "kind": "Overlay", "metadata": {"name": "prod"}}
@@ -125,6 +128,28 @@ def test_parameters_of_the_application_win_over_trainc_yaml(source: Path, as_arg
     found = jobset(generate(source, as_argocd, settings))
     assert found["metadata"]["name"] == "llm-eu"
     assert "successPolicy" not in found["spec"]
+
+
+def test_jobs_cannot_be_kept_as_built_where_every_refresh_compiles_all_of_them(
+    source: Path, as_argocd: Sequence[str]
+) -> None:
+    wrong, right = re.findall(r"```yaml\n(.*?)```", page("KeepsNothing") or "", re.DOTALL)
+    (source / "jobs").mkdir()
+    (source / "job.json").rename(source / "jobs" / "job.json")
+    (source / "runtime.json").rename(source / "jobs" / "runtime.json")
+    (source / "trainc.yaml").write_text(wrong, encoding="utf-8")
+    done = generate(source, as_argocd)
+    assert (done.returncode, done.stdout, "error[KeepsNothing]" in done.stderr) == (1, "", True)
+    (source / "trainc.yaml").chmod(0o644)
+    (source / "trainc.yaml").write_text(right, encoding="utf-8")
+    assert jobset(generate(source, as_argocd))["metadata"]["name"] == "llm"
+
+
+def test_the_environment_of_the_application_says_whether_jobs_are_kept(source: Path, as_argocd: Sequence[str]) -> None:
+    environments = {"dev": {"rebuild": "all"}, "prod": {}}
+    write(source, "trainc.yaml", {"release": "2.3", "rebuild": "changed-jobs", "environments": environments})
+    for name, status in (("dev", 0), ("prod", 1)):
+        assert generate(source, as_argocd, parameters({"name": "environment", "array": [name]})).returncode == status
 
 
 @pytest.mark.parametrize(

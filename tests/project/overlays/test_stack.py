@@ -149,7 +149,7 @@ def test_what_met_nothing_is_named_with_what_is_there() -> None:
     ]
     assert all(is_text(d.message) and is_text(d.hint) for d in found)
     assert "llm" in found[0].hint
-    assert found[1].hint == "documents here: TrainJob llm, TrainJob b, TrainJob c, TrainJob d, TrainJob e and others"
+    assert found[1].hint == "documents here: TrainJob llm, TrainJob b, TrainJob c, TrainJob d, TrainJob e and 2 more"
     assert "'tran'" in found[2].message
     assert "train" in found[2].hint.removeprefix("tran")
     assert found[3].hint == "images here: train"

@@ -63,7 +63,18 @@ def _generate(arguments: Arguments, streams: Streams) -> Status:
     reporting = {"quiet": arguments.quiet, "verbose": arguments.verbose}
     for name, value in (reporting | read.arguments).items():
         setattr(settled, name, value)
+    _refuse_to_keep(settled)
     return build(settled, streams)
+
+
+def _refuse_to_keep(settled: Arguments) -> None:
+    """Raise CompileError if jobs are to be kept as built: nothing is kept where every refresh compiles all jobs."""
+    configuration = read_configuration(settled.paths, None)
+    chosen = [configuration.environments.get(name, configuration) for name in settled.env or ()] or [configuration]
+    if any(each.rebuild == "changed-jobs" for each in chosen):
+        message = "trainc.yaml sets `rebuild: changed-jobs`, but as a plugin trainc compiles all jobs at each refresh"
+        hint = "let Argo CD apply the output folder as it is in git, without the plugin, or set `rebuild: all`"
+        raise CompileError([Diagnostic("KeepsNothing", "error", message, hint, configuration.file or "")])
 
 
 def _announce(streams: Streams) -> Status:

@@ -19,7 +19,7 @@ Examples:
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 
 from trainc.cli.command import (
@@ -48,7 +48,7 @@ from trainc.features.diff.sides import (
     sides_of,
 )
 from trainc.findings import CompileError, Diagnostic
-from trainc.findings.text import escape_report
+from trainc.findings.text import escape_report, first_of
 from trainc.kube.documents import Manifest
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
@@ -187,8 +187,24 @@ def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> D
         [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
         release,
     )
-    notes = [*_dropped_fields(before, after), *_admission(before, after)]
+    notes = [*_kept(before, after, arguments), *_dropped_fields(before, after), *_admission(before, after)]
     return replace(found, notes=(*notes, *found.notes)) if notes else found
+
+
+def _kept(before: ReadSide, after: ReadSide, arguments: Arguments) -> Iterator[str]:
+    """What does not change because jobs are kept as built, and what changes all the same."""
+    if not after.keeps:
+        return
+    if arguments.releases or arguments.runtime:
+        yield "Jobs are kept as built: `trainc build` leaves them as they are, and `trainc build --rebuild all` does this."
+    elif after.found.kept is not None:
+        from trainc.cli.kept import causes_of
+
+        yield from (f"{cause.sentence}." for cause in causes_of(*after.found.kept))
+    moved = None not in (before.output, after.output) and before.output != after.output
+    if moved and before.found.compiled and after.found.compiled:
+        move = f"The output moves from {before.output} to {after.output}, where every job is compiled again"
+        yield f"{move}; `trainc build --keep all` carries the files over."
 
 
 def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:
@@ -198,14 +214,10 @@ def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:
         if d.code == "DeprecatedField":
             used.setdefault(pattern(r"\[\d+\]").sub("[]", d.path), []).append(d.object)
     return [
-        f"Trainer {after.options.release} has no {path}, which {_some(list(dict.fromkeys(objects)))} "
+        f"Trainer {after.options.release} has no {path}, which {first_of(list(dict.fromkeys(objects)), 3)} "
         f"{'uses' if len(objects) == 1 else 'use'}; trainc still accepts it, and `trainc migrate` replaces it."
         for path, objects in used.items()
     ]
-
-
-def _some(names: list[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _admission(before: ReadSide, after: ReadSide) -> list[str]:

@@ -39,6 +39,7 @@ from trainc.features.diff.model import (
 )
 from trainc.features.diff.verdicts import ClusterRules, Verdict, verdict_on
 from trainc.findings import Path
+from trainc.findings.text import counted, first_of
 from trainc.kube.documents import Manifest, format_field
 from trainc.startup.records import replace
 
@@ -76,19 +77,19 @@ def overall_notes(
     same = [g for g, job in zip(groups, jobs, strict=True) if g.jobset and g.jobset.after and not job.objects]
     if same and ARGOCD_REPLACE in deliveries:
         notes.append(
-            f"{ARGOCD_REPLACE.label} also re-creates {_jobs(len(same))} without changes in the same sync, unless the "
+            f"{ARGOCD_REPLACE.label} also re-creates {counted(len(same), 'job')} without changes in the same sync, unless the "
             "Application sets ApplyOutOfSyncOnly=true or contains only the changed job."
         )
     held = [g.name for g in same if _lasting(g)]
     if held and ARGOCD_REPLACE in deliveries:
         notes.append(
-            f"Of these, {_some(held)} cannot come back: claims with whenDeleted: Retain stay, and JobSet refuses a new "
+            f"Of these, {first_of(held)} cannot come back: claims with whenDeleted: Retain stay, and JobSet refuses a new "
             "job of that name while they are there."
         )
     bare = [g.name for g in same if g.jobset and g.jobset.after and rules.leaves_out_defaults(g.jobset.after)]
     if bare and any(method.apply == "client" for method in deliveries):
         notes.append(
-            f"{_jobs(len(bare))} without changes ({_some(bare)}) leave out fields that JobSet's webhook fills in on "
+            f"{counted(len(bare), 'job')} without changes ({first_of(bare)}) leave out fields that JobSet's webhook fills in on "
             "creation, so a client-side apply would remove them and be refused. Write the defaults into the manifests."
         )
     return tuple(notes)
@@ -138,7 +139,7 @@ def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -
             )
     volumes = _ephemeral_volumes(old)
     if volumes:
-        yield f"Data is lost with the old pods: that of the ephemeral {'volume' if len(volumes) == 1 else 'volumes'} {_some(volumes)}."
+        yield f"Data is lost with the old pods: that of the ephemeral {'volume' if len(volumes) == 1 else 'volumes'} {first_of(volumes)}."
 
 
 def _is_renamed(group: JobPairs) -> bool:
@@ -146,7 +147,7 @@ def _is_renamed(group: JobPairs) -> bool:
 
 
 def _claims(names: Sequence[str]) -> str:
-    return f"claim {names[0]}" if len(names) == 1 else f"claims {_some(names)}"
+    return f"claim {names[0]}" if len(names) == 1 else f"claims {first_of(names)}"
 
 
 def _ephemeral_volumes(jobset: Manifest) -> list[str]:
@@ -215,7 +216,7 @@ def _mounted_files(job: JobDiff) -> Iterator[str]:
     changed = sorted({diff.key.name for diff, change in _changes(job, "ConfigMap") if change.path[0] != "metadata"})
     if changed:
         yield (
-            f"Running pods see the new contents of {_some(changed)} within about a minute if it is mounted as a folder, "
+            f"Running pods see the new contents of {first_of(changed)} within about a minute if it is mounted as a folder, "
             "otherwise after a restart. A process that has already read the file does not read it again."
         )
 
@@ -257,15 +258,6 @@ def _changes(job: JobDiff, kind: str) -> Iterator[tuple[ObjectDiff, Change]]:
 
 def _object(job: JobDiff, kind: str) -> ObjectDiff | None:
     return next((diff for diff in job.objects if diff.key.kind == kind), None)
-
-
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count} jobs"
-
-
-def _some(names: Sequence[str], most: int = 5) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 _QUIET: tuple[Outcome, ...] = ("nothing", "in-place")

@@ -20,7 +20,7 @@ from trainc.features.diff.values import (
     one_liners,
 )
 from trainc.features.graph.formats import Arrow, Box, flowchart
-from trainc.findings.text import escape_line
+from trainc.findings.text import counted, escape_line
 from trainc.kube.documents import format_field
 
 # GitHub limits a comment to 65,536 characters.
@@ -35,16 +35,14 @@ def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
     title = f"{_code(diff.before)} → {_code(diff.after)}"
     if not diff.jobs:
         return "".join(
-            [f"{title}: no changes in {_jobs(diff.unchanged)}.\n", *(f"\n> {_cell(n)}\n" for n in diff.notes)]
+            [f"{title}: no changes in {counted(diff.unchanged, 'job')}.\n", *(f"\n> {_cell(n)}\n" for n in diff.notes)]
         )
     text = "\n".join((f"### {title}", "", *_headline(diff), *_table(diff), "", *_reading(diff), ""))
     for number, job in enumerate(diff.jobs):
         details = "\n".join(("", *_details(job, diff), ""))
         if len(text) + len(details) > most:
             left = len(diff.jobs) - number
-            return (
-                f"{text}\nThe details of {_jobs(left)} more do not fit into a comment; run `trainc diff` to see them.\n"
-            )
+            return f"{text}\nThe details of {counted(left, 'job')} more do not fit into a comment; run `trainc diff` to see them.\n"
         text += details
     return text
 
@@ -163,10 +161,6 @@ def _code(text: str) -> str:
 
 def _cell(text: str) -> str:
     return escape_line(text).replace("|", "\\|").replace("<", "&lt;")
-
-
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count} jobs"
 
 
 # The steps of a job before and after, as one Mermaid diagram.

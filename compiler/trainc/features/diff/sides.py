@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from trainc.cli.command import Arguments, Streams, UsageError
+from trainc.cli.compiling import kept_in
+from trainc.cli.revisions import copy_of_revision, here
 from trainc.cli.settings import Settings, environments_of, limits_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.emit.name_hash import name_in_file
@@ -20,13 +21,14 @@ from trainc.findings.policy import Rules, keep_severities
 from trainc.kube.names import JOBSET_API, RUNTIME_KINDS
 from trainc.kube.releases import NEWEST_RELEASE, RELEASES, normalize_release
 from trainc.options import Limits, Options
+from trainc.output.keeping import Keeping
 from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Session
 from trainc.project.configuration import FILE_NAME, read_configuration
 from trainc.project.dialects import claimed_by, is_trainer_document
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, is_overlay_folder, read_paths
-from trainc.reading.git import Repository, commit_of, repository_of, write_revision
+from trainc.reading.git import Repository, commit_of
 from trainc.reading.opening import is_inside
 from trainc.schema import check
 from trainc.startup.records import dataclass, field, replace
@@ -55,21 +57,30 @@ _COMPARED_KINDS = (
 class ManifestSet:
     """Manifests with their warnings. `compiled` says whether they were compiled from sources.
 
-    `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name.
+    `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name. `kept` knows the jobs
+    that are kept as built, and the session that compiled them.
     """
 
     manifests: list[dict[str, Any]]
     diagnostics: list[Diagnostic]
     compiled: bool
     names: Names = field(default_factory=dict)
+    kept: tuple[Session, Keeping] | None = None
 
 
-def manifest_set(inputs: Inputs, options: Options, rules: Rules = keep_severities) -> ManifestSet:
+def manifest_set(
+    inputs: Inputs, options: Options, rules: Rules = keep_severities, keeping: Keeping | None = None
+) -> ManifestSet:
     """The manifests that `inputs` lead to, empty if they contain no job. Raises CompileError if anything is wrong."""
     if holds_jobs(inputs):
-        session = Session(options, inputs.catalog, place, rules)
-        compiled = session.with_input(inputs.documents, inputs.runtime_sources).compile_all(inputs.diagnostics)
-        found = ManifestSet(compiled.manifests, compiled.diagnostics, True, names_of(compiled.jobs))
+        hold = None if keeping is None else keeping.hold
+        session = Session(options, inputs.catalog, place, rules, hold=hold)
+        session = session.with_input(inputs.documents, inputs.runtime_sources)
+        compiled = session.compile_all(inputs.diagnostics)
+        if keeping is not None and has_errors(keeping.problems):
+            raise CompileError(keeping.problems)
+        kept = None if keeping is None else (session, keeping)
+        found = ManifestSet(compiled.manifests, compiled.diagnostics, True, names_of(compiled.jobs), kept)
     else:
         found = _read_rendered(inputs, options.release or NEWEST_RELEASE)
     if has_errors(found.diagnostics):
@@ -206,7 +217,8 @@ class ReadSide:
     """A side after reading: its manifests, how they were compiled and are delivered, and the location of output.
 
     `output_below` is the output folder if it is below the named path and no sources are.
-    `cluster` has the objects of the snapshot that trainc.yaml names; None if it names none.
+    `cluster` has the objects of the snapshot that trainc.yaml names; None if it names none. `keeps` says whether jobs are
+    kept as built.
     """
 
     label: str
@@ -215,6 +227,7 @@ class ReadSide:
     output: str | None
     output_below: str | None = None
     cluster: list[dict[str, Any]] | None = None
+    keeps: bool = False
 
 
 def sides_of(arguments: Arguments) -> tuple[Side, Side]:
@@ -276,7 +289,7 @@ def look_up(*sides: Side) -> None:
     """Raise CompileError early if a revision cannot be read, before any folders are walked."""
     for side in sides:
         if side.revision is not None:
-            commit_of(_here(), side.revision)
+            commit_of(here(), side.revision)
 
 
 def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
@@ -312,7 +325,7 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
 
 
 def _in_working_tree(path: str) -> str:
-    repository = _here()
+    repository = here()
     return os.path.relpath(os.path.join(repository.top, _from_top(path, repository)))
 
 
@@ -323,32 +336,17 @@ def _from_top(path: str | None, repository: Repository) -> str:
     return os.path.normpath(path or ".")
 
 
-def _here() -> Repository:
-    return repository_of(".")
-
-
 @contextmanager
 def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[tuple[Arguments, str]]:
     """The current folder as of a revision: the arguments adapted to it, and its path relative to the root."""
-    repository = _here()
-    with tempfile.TemporaryDirectory(prefix="trainc-diff-") as folder:
-        tree = os.path.join(os.path.realpath(folder), "tree")
-        here = os.path.join(tree, repository.prefix)
-        os.makedirs(here)
-        # Marks the root of the repository, as in the working tree.
-        os.mkdir(os.path.join(tree, ".git"))
-        limits = limits_of(arguments)
-        only = [] if path is None else _requested_paths(_from_top(path, repository))
-        links = write_revision(repository, revision, tree, limits, only)
-        moved = Arguments(**vars(arguments))
+    repository = here()
+    only = [] if path is None else _requested_paths(_from_top(path, repository))
+    with copy_of_revision(revision, arguments, only) as copy:
+        moved = copy.arguments
         moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
-        moved.config = arguments.config and _moved(arguments.config, repository)
-        for name in ("runtimes", "overlay"):
-            setattr(moved, name, [_moved(p, repository) for p in getattr(arguments, name) or ()] or None)
-        with chdir(here):
-            if only and (links or _refers_to_more(moved, limits)):
-                write_revision(repository, revision, tree, limits)
-            yield moved, repository.prefix
+        if only and (copy.links or _refers_to_more(moved, limits_of(moved))):
+            copy.complete()
+        yield moved, repository.prefix
 
 
 def _requested_paths(path: str) -> list[str]:
@@ -370,14 +368,6 @@ def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
     except CompileError:
         return True  # Reported later.
     return bool(configuration.overlay or configuration.runtimes)
-
-
-def _moved(path: str, repository: Repository) -> str:
-    """The path of a file in the copy of the current folder; a path outside the repository is unchanged."""
-    inside = os.path.relpath(os.path.realpath(path), os.path.realpath(repository.top))
-    if inside.startswith(os.pardir):
-        return os.path.abspath(path)
-    return os.path.relpath(inside, repository.prefix or ".")
 
 
 def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
@@ -411,8 +401,12 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     snapshot = None
     if cluster is not None and os.path.exists(cluster):
         snapshot = [document.data for document in read_paths([cluster], settings.options.limits, everything=True)[0]]
-    found = manifest_set(inputs, settings.options, settings.policy())
-    return ReadSide(side.label, found, settings.options, output, below, snapshot)
+    # What another release or runtime changes is a question about compiling.
+    asks_compiler = bool(arguments.releases or arguments.runtime)
+    keeping = None if asks_compiler else kept_in(settings.output, settings, inputs.documents)
+    found = manifest_set(inputs, settings.options, settings.policy(), keeping)
+    keeps = settings.configuration.rebuild == "changed-jobs"
+    return ReadSide(side.label, found, settings.options, output, below, snapshot, keeps)
 
 
 def _only_output(output: str | None, settings: Settings) -> str | None:

@@ -22,6 +22,7 @@ from trainc.features.diff.values import (
 )
 from trainc.features.diff.verdicts import Verdict
 from trainc.findings import Finding, format_path
+from trainc.findings.text import counted
 from trainc.kube.documents import FieldPath, format_field
 from trainc.kube.quantity import format_resources
 
@@ -51,7 +52,7 @@ def diff_text(diff: Diff, paint: Paint) -> str:
     lines = [f"{paint('removed', diff.before)} → {paint('added', diff.after)}"]
     if not diff.jobs:
         notes = [line for note in diff.notes for line in _note(note, "", paint)]
-        return "".join(f"{line}\n" for line in (f"{lines[0]}: no changes in {_jobs(diff.unchanged)}", *notes))
+        return "".join(f"{line}\n" for line in (f"{lines[0]}: no changes in {counted(diff.unchanged, 'job')}", *notes))
     lines += [paint("title", line) for line in (headline(diff),) if line]
     lines.append(paint("quiet", _judged(diff)))
     for job in diff.jobs:
@@ -130,7 +131,7 @@ def _figures(totals: Versions, paint: Paint) -> str:
 def _summary(diff: Diff, paint: Paint) -> Iterator[str]:
     yield f"{paint('title', 'all jobs')}  {_figures(diff.totals, paint)}"
     differing = sum(job.status != "unchanged" for job in diff.jobs)
-    yield f"{_jobs(differing)} of {len(diff.jobs) + diff.unchanged} with changes"
+    yield f"{counted(differing, 'job')} of {len(diff.jobs) + diff.unchanged} with changes"
     for note in diff.notes:
         yield from _note(note, "", paint)
 
@@ -143,10 +144,6 @@ def _note(note: str, indent: str, paint: Paint) -> Iterator[str]:
 
 def _tone(outcome: Outcome) -> Part:
     return _TONE.get(outcome, "harmful")
-
-
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count} jobs"
 
 
 # Render a `Diff` as a JSON document. docs/diff.md describes the format, to which fields are only ever added.

@@ -88,7 +88,7 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
     from trainc.features.doctor.comparison import Wanted
     from trainc.kube.releases import JOBSETS, NEWEST_RELEASE, RELEASES
 
-    compiling = start(settings, stdin)
+    compiling = start(settings, stdin, output=settings.output)
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
     release = settings.options.release or NEWEST_RELEASE
     pins = read_port()["releases"][release]

@@ -11,7 +11,7 @@ from trainc.features.fits.assigner import State
 from trainc.features.fits.assignment import TOPOLOGY, Assigned, Assignment
 from trainc.features.fits.cluster import Cluster, ClusterQueue, Flavor
 from trainc.features.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
-from trainc.features.fits.nodes import Inventory, Shortfall
+from trainc.features.fits.nodes import TOO_FEW_NODES, Inventory, Shortfall
 from trainc.features.fits.references import Created, missing_objects
 from trainc.features.fits.scheduling import (
     ADMITTED,
@@ -25,12 +25,13 @@ from trainc.features.fits.scheduling import (
     idle_state,
     would_be_admitted,
 )
-from trainc.features.fits.shortfall import shortfall
+from trainc.features.fits.shortfall import PARTIAL_SLICE, shortfall, unplaced_pods
 from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.webhooks import refusals
 from trainc.features.fits.workload import Workload, job_name, place, queue_of, workload_of
 from trainc.findings import Diagnostic
 from trainc.kube.documents import Json, mapping
+from trainc.kube.kueue import checked_kueue
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.reading.cluster import Dump
 from trainc.schema.shapes import ROOTS, Struct
@@ -83,26 +84,32 @@ class Fits:
     diagnostics: list[Diagnostic]
 
 
-def fits(jobsets: Sequence[Json], cluster: Sequence[Json]) -> Fits:
+def fits(jobsets: Sequence[Json], cluster: Sequence[Json], kueue: str | None = None) -> Fits:
     """Predict how Kueue treats `jobsets` in the cluster that the objects in `cluster` describe.
 
     `cluster` contains the output of `kubectl get -o yaml`, as Lists or single objects; other kinds are ignored. An
-    invalid or incomplete snapshot raises no CompileError but is reported in the `diagnostics` of the result.
+    invalid or incomplete snapshot raises no CompileError but is reported in the `diagnostics` of the result. `kueue` is
+    the version of Kueue, such as "0.20"; without it, that of its image in a Deployment of the snapshot counts, or else
+    0.19. Raises ValueError if it is not supported.
     """
-    return fits_named([(_name(jobset), jobset) for jobset in jobsets], Dump.of_objects(cluster))
+    version = checked_kueue(kueue) if kueue else None
+    return fits_named([(_name(jobset), jobset) for jobset in jobsets], Dump.of_objects(cluster), kueue=version)
 
 
-def fits_named(jobsets: Sequence[tuple[str, Json]], dump: Dump, created: Created = ()) -> Fits:
+def fits_named(
+    jobsets: Sequence[tuple[str, Json]], dump: Dump, created: Created = (), kueue: str | None = None
+) -> Fits:
     """Like `fits`, for JobSets under the names that their answers are to have: those of the TrainJobs.
 
     `created` are the objects that are created along with the JobSets, so that the cluster need not have them.
     """
-    cluster, problems = read_cluster(dump)
+    cluster, problems = read_cluster(dump, kueue)
     state = idle_state(cluster)
     jobs = [_readable_job(name, jobset, cluster, created) for name, jobset in jobsets]
     judge = _Judge(state)
     alone = [judge.judge(job) for job in jobs]
-    return Fits(alone, _together(jobs, alone, state), [*problems, *findings.about_snapshot(cluster, alone)])
+    about = [*findings.about_kueue(dump, kueue), *findings.about_snapshot(cluster, alone)]
+    return Fits(alone, _together(jobs, alone, state), [*problems, *about])
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,7 @@ def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -
 
 def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:
     namespace, queue = place(jobset)[0], queue_of(jobset, cluster)
-    refused = refusals(jobset, queue)
+    refused = refusals(jobset, queue, cluster.kueue)
     if refused:
         return _Job(job, verdict="refused", cause=refused[0][0], diagnostics=tuple(findings.refused_job(job, refused)))
     workload = workload_of(jobset, queue, cluster)
@@ -202,6 +209,9 @@ class _Judge:
         self.state = state
         self.cluster = state.cluster
         self.inventory = Inventory(state.cluster.nodes, state.cluster.down_nodes)
+        # Where Kueue adds up the nodes of a domain: the state in which it would not.
+        wide = any(not tree.by_node for tree in state.trees.values())
+        self.by_node = idle_state(state.cluster, nodes_count=True) if wide else state
         self._seen: dict[tuple[str, str, str], _Outcome] = {}
 
     def judge(self, job: _Job) -> Fit:
@@ -238,15 +248,31 @@ class _Judge:
             return _Outcome("unknown", unknown=unknown)
         if "Node" in self.cluster.unknown or queue.runs_elsewhere(self.cluster):
             return _Outcome("fits", None, entry.assignment)
-        lacking = self.inventory.shortfall(
-            workload,
-            {one.pod_set.name: self._flavors(one) for one in entry.assignment.pod_sets},
-            lambda changed: would_be_admitted(changed, queue, self.state),
-        )
+        lacking = self._lacking(workload, queue, entry.assignment)
         if lacking is None:
             return _Outcome("fits", None, entry.assignment, runs=True)
-        certain = lacking[1].certain and not queue.provisioner(self.cluster)
-        return _Outcome("fits", lacking[0], entry.assignment, runs=False if certain else None, why=lacking[1])
+        cause, why = lacking
+        waits = cause in findings.NODES_MAY_COME and bool(queue.provisioner(self.cluster))
+        return _Outcome("fits", cause, entry.assignment, runs=False if why.certain and not waits else None, why=why)
+
+    def _lacking(self, workload: Workload, queue: ClusterQueue, found: Assignment) -> tuple[str, Shortfall] | None:
+        """Why the pods of an admitted job never all run, as (cause, reason); None if they can."""
+        for one in found.pod_sets:
+            if one.placement is not None and (placed := sum(count for _, count in one.placement)) < one.pod_set.count:
+                return PARTIAL_SLICE, unplaced_pods(one.pod_set, placed)
+        if lacking := self.inventory.shortfall(
+            workload,
+            {one.pod_set.name: self._flavors(one) for one in found.pod_sets},
+            lambda changed: would_be_admitted(changed, queue, self.state),
+        ):
+            return lacking
+        if all(one.placement is None or self.state.trees[one.tree].by_node for one in found.pod_sets):
+            return None
+        entry = admitted(workload, queue, self.by_node)
+        if entry.cause != TOPOLOGY:
+            return None
+        why = shortfall(entry, queue, self.by_node, self.inventory)
+        return TOO_FEW_NODES, replace(why, certain=not self.cluster.down_nodes)
 
     def _flavors(self, one: Assigned) -> list[Flavor]:
         return [self.cluster.flavors[name] for name in sorted({choice.flavor for choice in one.flavors.values()})]

@@ -27,7 +27,8 @@ from trainc.features.fits.assignment import (
     more_severe,
 )
 from trainc.features.fits.cluster import Cluster, ClusterQueue, FlavorResource, Group
-from trainc.features.fits.placement import NoPlace, Placements, Request, find_place, has_levels
+from trainc.features.fits.counting import Request
+from trainc.features.fits.placement import NoPlace, Placements, find_place, has_levels
 from trainc.features.fits.quota import QuotaNode, Used, available, borrow_level
 from trainc.features.fits.requests import PODS, Amounts
 from trainc.features.fits.selectors import barring_taint, flavor_matches
@@ -302,7 +303,8 @@ class Assigner:
                 one.error = SEVERAL if flavors else NO_TOPOLOGY
                 continue
             one.tree = flavors.pop()
-            by_flavor.setdefault(one.tree, []).append(one.pod_set)
+            if not self.queue.places_later(one.tree, self.view.state.cluster):
+                by_flavor.setdefault(one.tree, []).append(one.pod_set)
         return [(name, request) for name in sorted(by_flavor) for request in _paired(by_flavor[name])]
 
     def _search(self, workload: Workload, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
@@ -330,8 +332,11 @@ class Assigner:
             if isinstance(result, NoPlace):
                 return request.workers.name, result
             for one in (request.workers, *((request.leader,) if request.leader else ())):
-                occupy(assumed, result[one.name], one.one)
-            places |= result
+                on_leaves = result[one.name]
+                places[one.name] = tree.published(on_leaves)
+                occupy(assumed, places[one.name], one.one)
+                if tree.hidden:
+                    occupy(assumed, on_leaves, one.one)
         return places
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from trainc.features.fits.requests import Amounts, Limits, Written
+from trainc.kube import kueue
 from trainc.kube.documents import Json
 from trainc.reading.cluster import Dump, Key
 from trainc.startup.records import dataclass, field
@@ -62,7 +63,8 @@ class ClusterQueue:
     """A ClusterQueue. `namespaces` selects the namespaces that may use it; None matches none.
 
     `strict` means StrictFIFO; `tries_next`, that the next flavor is tried before borrowing; `preempts_borrowing` and
-    `reclaims_any` come from its preemption policy; `checks` are its admission checks.
+    `reclaims_any` come from its preemption policy; `checks` maps its admission checks to the flavors that they are about,
+    none for all.
     """
 
     name: str
@@ -75,7 +77,7 @@ class ClusterQueue:
     tries_next: bool
     preempts_borrowing: bool
     reclaims_any: bool
-    checks: tuple[str, ...]
+    checks: Mapping[str, frozenset[str]]
 
     def group(self, resource: str) -> Group | None:
         """The resource group that covers `resource`."""
@@ -88,6 +90,11 @@ class ClusterQueue:
                 known = "" if check in cluster.checks else ", if it provisions nodes,"
                 return f"admission check {check}{known}"
         return cluster.scaler
+
+    def places_later(self, flavor: str, cluster: Cluster) -> bool:
+        """Whether Kueue chooses domains of a flavor only after admission checks: in another cluster, or on new nodes."""
+        checks = [check for check, flavors in self.checks.items() if flavor in flavors or not flavors]
+        return self.runs_elsewhere(cluster) or any(cluster.checks.get(check) == PROVISIONING for check in checks)
 
     def runs_elsewhere(self, cluster: Cluster) -> bool:
         """Whether its jobs run in other clusters, through MultiKueue."""
@@ -137,7 +144,7 @@ class Cluster:
 
     `nodes` are those that Kueue and kube-scheduler use now, `down_nodes` those that are not Ready or are cordoned.
     `local_queues` is keyed by (namespace, name). `checks` maps admission checks to their controllers. `scaler` is what
-    adds nodes, if the snapshot shows it. Of the kinds in `unknown`, the snapshot has nothing, so their objects may exist.
+    adds nodes, if the snapshot shows it. `kueue` is the step of kube.kueue whose rules apply. Of the kinds in `unknown`, the snapshot has nothing, so their objects may exist.
     `dump` has all objects, also those that do not matter to scheduling.
     """
 
@@ -153,6 +160,7 @@ class Cluster:
     overheads: Mapping[str, Written] = field(default_factory=dict)
     checks: Mapping[str, str] = field(default_factory=dict)
     scaler: str = ""
+    kueue: str = kueue.DEFAULT
     unknown: frozenset[str] = frozenset()
     dump: Dump = field(default_factory=lambda: Dump(()))
 

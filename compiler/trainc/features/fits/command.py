@@ -80,7 +80,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None, list[Diagnostic]]:
     """The answers for one environment, None if there are none, and the diagnostics."""
-    compiling = start(settings, stdin)
+    compiling = start(settings, stdin, output=settings.output)
     jobs = list(compiling.jobs())
     if has_errors(compiling.diagnostics):
         return None, compiling.diagnostics

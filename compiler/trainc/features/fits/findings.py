@@ -10,16 +10,21 @@ from trainc.features.fits.cluster import Cluster, ClusterQueue
 from trainc.features.fits.namespace_quotas import OverQuota
 from trainc.features.fits.nodes import NO_NODE, TOO_FEW_NODES, Shortfall
 from trainc.features.fits.references import Missing
+from trainc.features.fits.shortfall import PARTIAL_SLICE
 from trainc.features.fits.snapshot import READ_KINDS, export_command
 from trainc.features.fits.webhooks import Refusal
 from trainc.features.fits.workload import QUEUE, Workload
 from trainc.findings import Diagnostic, Finding, Path, Severity, format_path
 from trainc.findings.text import did_you_mean
+from trainc.kube import kueue
+from trainc.reading.cluster import KINDS, KUEUE_GROUP, Dump, label_of
 from trainc.startup.records import replace
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fit
 
+# Causes that go away when nodes are added.
+NODES_MAY_COME = (NO_NODE, TOO_FEW_NODES, TOPOLOGY)
 _QUEUE_PATH: Path = ("metadata", "labels", QUEUE)
 
 
@@ -73,11 +78,11 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
     index = next((one.index for one in workload.pod_sets if one.name == why.pod_set), None)
     path: Path = _QUEUE_PATH if index is None else ("spec", "replicatedJobs", index)
     code, message = "NeverFits" if queue else "NoNodeFits", why.message
-    if queue and cause in (NO_NODE, TOO_FEW_NODES):
+    if queue and cause in (NO_NODE, TOO_FEW_NODES, PARTIAL_SLICE):
         code = "UnschedulableAfterAdmission"
         message = f"ClusterQueue {queue.name} admits the job, which then keeps its quota and never runs: {message}"
     severity: Severity = "error"
-    if cause in (NO_NODE, TOO_FEW_NODES, TOPOLOGY) and (scaler or not why.certain):
+    if cause in NODES_MAY_COME and (scaler or not why.certain):
         severity = "warning"
         message += f"; {scaler or 'a node that is not Ready or is cordoned'} may provide one that does"
     return replace(_about(job, code, message, why.hint, path), severity=severity)
@@ -138,3 +143,27 @@ def about_snapshot(cluster: Cluster, alone: Sequence[Fit]) -> Iterator[Diagnosti
         if queue.checks:
             message = f"its admission checks ({', '.join(queue.checks)}) are not evaluated; they run once it has reserved quota"
             yield Diagnostic("AdmissionCheckUnknown", "info", message, "", f"ClusterQueue {queue.name}")
+
+
+def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
+    """Whether the cluster has another version of Kueue than the answers are for, or objects that it does not serve."""
+    found = dump.version(kueue.IMAGE)
+    version = kueue.version_of(requested, found)
+    if found and kueue.step_of(version) != kueue.step_of(found):
+        message = f"the answers are for Kueue {version}, and the cluster has {found}"
+        hint = f"set kueue: {kueue.minor_of(found)!r}, or no version at all"
+        yield Diagnostic("OtherKueueVersion", "info", message, hint, "Deployment")
+    elif found and kueue.minor_of(found) not in kueue.MINORS:
+        nearest = kueue.minor_of(kueue.step_of(found))
+        message = f"the cluster has Kueue {found}, and trainc knows {' and '.join(kueue.MINORS)}: the answers are for {nearest}"
+        yield Diagnostic("OtherKueueVersion", "info", message, f"set kueue: {nearest!r} to hide this", "Deployment")
+    old = [one for kind, (group, _) in KINDS.items() if group == KUEUE_GROUP for one in dump.every(kind)]
+    old = [one for one in old if one.get("apiVersion") == f"{KUEUE_GROUP}/v1beta1"]
+    if old:
+        served = kueue.step_of(version) in kueue.V1BETA1
+        severity: Severity = "info" if served else "warning"
+        what = "is" if len(old) == 1 else f"and {len(old) - 1} more are"
+        until = "is no longer served from 0.20 on" if served else f"{kueue.minor_of(version)} does not serve"
+        message = f"it {what} of kueue.x-k8s.io/v1beta1, which {'' if served else 'Kueue '}{until}"
+        hint = "write v1beta2, where cohort is cohortName, and whenCanBorrow and whenCanPreempt are MayStopSearch or TryNextFlavor"
+        yield Diagnostic("OldKueueAPI", severity, message, hint, label_of(old[0]), "apiVersion")

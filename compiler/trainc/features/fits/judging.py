@@ -71,7 +71,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
         homes.setdefault(job, document)
     applied = [document.data for document in (*documents, *around)]
     created = created_by((*applied, *(made for one in compiled for made in one.manifests)), options.namespace or "")
-    found = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created)
+    found = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created, options.kueue)
     problems += place_in_snapshot(found.diagnostics, snapshot)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)

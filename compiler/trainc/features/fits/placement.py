@@ -1,40 +1,30 @@
 """Choose the domains for the pods of a pod set, as Kueue's topology-aware scheduling does.
 
-First, the number of pods (and slices of pods) that each domain can hold is counted from the nodes up. Then a level and
-domains on that level are chosen, and the choice is refined level by level downwards.
-Source: kubernetes-sigs/kueue pkg/cache/scheduler/tas_flavor_snapshot.go (findTopologyAssignment, fillInCounts,
-findLevelWithFitDomains, updateCountsToMinimumGeneric).
+First, the number of pods (and slices of pods) that each domain can hold is counted. Then a level and domains on that level
+are chosen, and the choice is refined level by level downwards.
+Source: kubernetes-sigs/kueue pkg/cache/scheduler/{tas_flavor_snapshot,tas_partial_slices}.go (findTopologyAssignment,
+findLevelWithFitDomains, updateCountsToMinimumGeneric, closingDomainWithTail).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from trainc.features.fits.requests import PODS, Amounts, times_in
+from trainc.features.fits.counting import NO_ROOM, Counts, Request, Wanted
 from trainc.features.fits.selectors import is_readable
-from trainc.features.fits.topology import Domain, Placement, Tree, Values, remaining
-from trainc.features.fits.workload import PodSet, TopologyRequest
-from trainc.startup.records import dataclass, field
-
-# The usage of each lowest-level domain, as several mappings to be added up.
-Taken: TypeAlias = Sequence[Mapping[Values, Amounts]]
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """Pods to place together: a pod set and, as the leader, the single pod of the other pod set in its group."""
-
-    workers: PodSet
-    leader: PodSet | None
-    implied: bool
+from trainc.features.fits.topology import Domain, Placement, Taken, Tree
+from trainc.features.fits.workload import TopologyRequest
+from trainc.kube.kueue import LEADER_FEASIBLE, PARTIAL_SLICES
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class NoPlace:
     """No place was found: of the `count` requested, the roomiest domain of `level` holds `most`.
 
-    Both count slices of `size` pods. `reason` describes another problem, such as a level missing from the topology.
+    Both count slices of `size` pods; one more has only `tail` pods. `reason` describes another problem, such as a level
+    missing from the topology.
     """
 
     reason: str = ""
@@ -42,97 +32,11 @@ class NoPlace:
     most: int = 0
     count: int = 0
     size: int = 1
+    tail: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The request in terms of tree levels. `inner` is the slice size for each level below the outer slices."""
-
-    count: int
-    leaders: int
-    level: int
-    slice_level: int
-    size: int
-    required: bool
-    free: bool
-    inner: Mapping[int, int] = field(default_factory=dict)
-
-
-class Search:
-    """The counts of one search, by domain index: pods and slices that fit, with and without the leader."""
-
-    def __init__(self, tree: Tree, wanted: Wanted) -> None:
-        self.tree = tree
-        self.wanted = wanted
-        self.pods = [0] * tree.size
-        self.slices = [0] * tree.size
-        # Without a leader, both counts are the same.
-        self.pods_led = [0] * tree.size if wanted.leaders else self.pods
-        self.slices_led = [0] * tree.size if wanted.leaders else self.slices
-        self.leaders = [0] * tree.size
-
-    # Counting, from the nodes up.
-
-    def count(self, request: Request, taken: Taken) -> None:
-        """Count the pods and slices that each domain can hold."""
-        worker = (*request.workers.one.items(), (PODS, 1))
-        leader = dict((*request.leader.one.items(), (PODS, 1))) if request.leader else None
-        untouched: dict[int, int] = {}
-        for leaf in self.tree.matching(request.workers.pod):
-            room = remaining(leaf, taken) if taken else leaf.capacity
-            i = leaf.domain.index
-            if room is leaf.capacity:
-                if leaf.kind not in untouched:
-                    untouched[leaf.kind] = times_in(worker, room)
-                self.pods[i] = untouched[leaf.kind]
-            else:
-                self.pods[i] = times_in(worker, room)
-            if leader is not None:
-                self._count_led(i, room, worker, leader)
-        for level in range(len(self.tree.levels) - 1, -1, -1):
-            self._add_up(level)
-
-    def _count_led(
-        self, i: int, room: Mapping[str, int], worker: Sequence[tuple[str, int]], leader: Mapping[str, int]
-    ) -> None:
-        self.pods_led[i] = self.pods[i]
-        if times_in(leader.items(), room):
-            self.leaders[i] = 1
-            self.pods_led[i] = times_in(worker, {name: n - leader.get(name, 0) for name, n in room.items()})
-
-    def _add_up(self, level: int) -> None:
-        wanted = self.wanted
-        size, sliced, inner = wanted.size, level == wanted.slice_level, wanted.inner.get(level + 1, 1)
-        pods, slices = self.pods, self.slices
-        for domain in self.tree.by_level[level]:
-            i = domain.index
-            if domain.children and not wanted.leaders:
-                pods[i] = sum([pods[child.index] // inner * inner for child in domain.children])
-                slices[i] = sum([slices[child.index] for child in domain.children])
-            elif domain.children:
-                self._add_children(domain, inner)
-            if sliced:
-                self.slices_led[i] = self.pods_led[i] // size
-                slices[i] = pods[i] // size
-
-    def _add_children(self, domain: Domain, inner: int) -> None:
-        """Add up child domains, one of which has to hold the leader: the one where it reduces the count least."""
-        pods = slices = leaders = 0
-        pod_cost = slice_cost = -1
-        for child in domain.children:
-            i = child.index
-            held, led = self.pods[i] // inner * inner, self.pods_led[i] // inner * inner
-            pods += held
-            slices += self.slices[i]
-            if self.leaders[i]:
-                cost = self.slices[i] - self.slices_led[i]
-                pod_cost = held - led if pod_cost < 0 else min(pod_cost, held - led)
-                slice_cost = cost if slice_cost < 0 else min(slice_cost, cost)
-                leaders = 1
-        i = domain.index
-        self.pods[i], self.slices[i], self.leaders[i] = pods, slices, leaders
-        self.pods_led[i] = pods - pod_cost if leaders else 0
-        self.slices_led[i] = slices - slice_cost if leaders else 0
+class Search(Counts):
+    """The search for the domains of one request, with the counts that it goes by."""
 
     # Choosing the level and its domains.
 
@@ -141,55 +45,65 @@ class Search:
         domains, wanted = self.tree.by_level[level], self.wanted
         if not domains:
             return NoPlace("no Ready node has the labels of this flavor and of every level of its topology")
-        slices = wanted.count // wanted.size
         by_led = sorted(domains, key=self._led_rank)
         if wanted.free:
-            single = next((d for d in by_led if self._holds(d, slices)), None)
-            if single:
-                return level, [single]
-        top = by_led[0]
-        if self.slices_led[top.index] >= slices and self.leaders[top.index] >= wanted.leaders:
-            best = top if wanted.free else self._tightest(by_led, slices, wanted.leaders, self._slice_counts)
-            return level, [best]
-        most = max(self.slices[d.index] for d in domains)
+            single = next((d for d in by_led if self._holds_all(d)), None)
+        elif wanted.tail:
+            single = self._tightest_with_tail(by_led, wanted.slices, wanted.leaders)
+        else:
+            single = self._tightest(by_led, wanted.slices, wanted.leaders, self._slice_counts)
+        if single and self._holds_all(single):
+            return level, [single]
         if wanted.required:
-            return NoPlace("", self.tree.levels[level], most, slices, wanted.size)
+            most = max(self.slices[d.index] for d in domains)
+            return NoPlace("", self.tree.levels[level], most, wanted.slices, wanted.size, wanted.tail)
         if level and not wanted.free:
             return self.choose(level - 1)
-        return self._several(level, by_led, slices)
+        return self._several(level, by_led)
 
-    def _holds(self, domain: Domain, slices: int) -> bool:
-        if not self.wanted.leaders:
-            return self.slices[domain.index] >= slices
-        return self.leaders[domain.index] >= self.wanted.leaders and self.slices_led[domain.index] >= slices
+    def _holds_all(self, domain: Domain) -> bool:
+        i = domain.index
+        return self.leaders[i] >= self.wanted.leaders and self.with_tail_led[i] >= self.wanted.slices
 
-    def _several(self, level: int, domains: list[Domain], slices: int) -> tuple[int, list[Domain]] | NoPlace:
+    def _several(self, level: int, domains: list[Domain]) -> tuple[int, list[Domain]] | NoPlace:
         """As many domains of a level as needed."""
-        domains = self._leader_first(domains, slices, self._slice_counts)
+        wanted = self.wanted
+        domains = self._leader_first(domains, wanted.slices, self._slice_counts, tail=wanted.tail)
         found: list[Domain] = []
-        rest, leaders, at = slices, self.wanted.leaders, 0
+        tail_fits = not wanted.tail
+        rest, leaders, at = wanted.slices, wanted.leaders, 0
         while leaders > 0 and at < len(domains) and self.leaders[domains[at].index] > 0:
             domain = domains[at]
             if not self.wanted.free and self.slices_led[domain.index] >= rest:
                 domain = self._tightest(domains[at:], rest, leaders, self._slice_counts)
             found.append(domain)
-            leaders -= self.leaders[domain.index]
-            rest -= self.slices_led[domain.index]
+            i = domain.index
+            tail_fits |= min(self.slices_led[i], rest) <= self.with_tail_led[i]
+            leaders -= self.leaders[i]
+            rest -= self.slices_led[i]
             at += 1
         total = sum(self.slices[d.index] for d in domains)
-        lacking = NoPlace("", "", total, slices, self.wanted.size)
+        lacking = NoPlace("", "", total, wanted.slices, wanted.size, wanted.tail)
         if leaders > 0:
             return lacking
         others = sorted(domains[at:], key=self._rank)
-        for i, domain in enumerate(others):
+        for at, domain in enumerate(others):
             if rest <= 0:
                 break
             chosen = domain
-            if not self.wanted.free and self.slices[domain.index] >= rest:
-                chosen = self._tightest(others[i:], rest, 0, self._slice_counts)
+            if not wanted.free and self.slices[domain.index] >= rest:
+                chosen = self._tightest(others[at:], rest, 0, self._slice_counts)
             found.append(chosen)
-            rest -= self.slices[chosen.index]
-        return lacking if rest > 0 else (level, found)
+            i = chosen.index
+            tail_fits |= min(self.slices[i], rest) <= self.with_tail[i]
+            rest -= self.slices[i]
+        if rest <= 0 and not tail_fits and (extra := self._domain_for_tail(others, found)):
+            return level, [*found, extra]
+        return (level, found) if rest <= 0 and tail_fits else lacking
+
+    def _domain_for_tail(self, domains: Sequence[Domain], used: Sequence[Domain]) -> Domain | None:
+        """The first unused domain that can hold the tail."""
+        return next((d for d in domains if d not in used and self.with_tail[d.index] != NO_ROOM), None)
 
     def _slice_counts(self, leaders: int) -> list[int]:
         return self.slices_led if leaders else self.slices
@@ -214,16 +128,26 @@ class Search:
         fitting = [d for d in domains if self.leaders[d.index] >= leaders and held[d.index] >= needed]
         return min(fitting, key=lambda d: held[d.index]) if fitting else domains[0]
 
-    def _leader_first(self, domains: list[Domain], needed: int, counts: Callable[[int], list[int]]) -> list[Domain]:
-        """The domains with one moved to the front: the first that can hold the leader at no cost to the count."""
+    def _tightest_with_tail(self, domains: Sequence[Domain], needed: int, leaders: int) -> Domain:
+        """Like `_tightest`, for whole slices together with the tail; of several, the one that holds the fewest without it."""
+        held, both = self._slice_counts(leaders), self.with_tail_led if leaders else self.with_tail
+        fitting = [d for d in domains if self.leaders[d.index] >= leaders and both[d.index] >= needed]
+        return min(fitting, key=lambda d: (both[d.index], held[d.index])) if fitting else domains[0]
+
+    def _leader_first(
+        self, domains: list[Domain], needed: int, counts: Callable[[int], list[int]], *, tail: int
+    ) -> list[Domain]:
+        """The domains with one moved to the front: the first that can hold the leader and leaves enough for the rest."""
         leaders = self.wanted.leaders
         if not leaders or len(domains) < 2:
             return domains
         held, led = counts(0), counts(1)
-        total = sum(held[d.index] for d in domains)
+        spare = sum(held[d.index] for d in domains) - needed
+        tails = self.cheapest_tails(domains) if tail else []
         for at, domain in enumerate(domains):
             i = domain.index
-            if self.leaders[i] >= leaders and total - (held[i] - led[i]) >= needed:
+            cost = self.led_cost(domains, at, tails) if tail else held[i] - led[i]
+            if self.leaders[i] >= leaders and 0 <= cost <= spare:
                 return [domain, *domains[:at], *domains[at + 1 :]]
         return domains
 
@@ -231,11 +155,11 @@ class Search:
 
     def refine(self, level: int, domains: list[Domain]) -> list[Domain]:
         """The lowest-level domains that hold the pods, with `pods` and `leaders` set."""
-        wanted, lowest = self.wanted, len(self.tree.levels) - 1
-        domains = self._fill(domains, wanted.count, wanted.leaders, wanted.size, sliced=True)
+        wanted, lowest = self.wanted, len(self.tree.by_level) - 1
+        domains = self._fill(domains, wanted.count, wanted.leaders, wanted.size, wanted.tail, sliced=True)
         while level < min(lowest, wanted.slice_level):
             below = sorted((child for domain in domains for child in domain.children), key=self._rank)
-            domains = self._fill(below, wanted.count, wanted.leaders, wanted.size, sliced=True)
+            domains = self._fill(below, wanted.count, wanted.leaders, wanted.size, wanted.tail, sliced=True)
             level += 1
         while level < lowest:
             size = wanted.inner.get(level + 1, 1)
@@ -249,36 +173,71 @@ class Search:
             for child in below:
                 self.slices[child.index] = self.pods[child.index] // size
                 self.slices_led[child.index] = self.pods_led[child.index] // size
-        return self._fill(below, self.pods[domain.index], self.leaders[domain.index], size, sliced=size > 1)
+        return self._fill(below, self.pods[domain.index], self.leaders[domain.index], size, 0, sliced=size > 1)
 
-    def _fill(self, domains: list[Domain], count: int, leaders: int, size: int, *, sliced: bool) -> list[Domain]:
+    def _fill(  # noqa: PLR0913 - a request in numbers
+        self, domains: list[Domain], count: int, leaders: int, size: int, tail: int, *, sliced: bool
+    ) -> list[Domain]:
         """The first domains that hold `count` pods and the leader, with the pods that go to each."""
         counts = self._slice_counts if sliced else self._pod_counts
         size = size if sliced else 1
         rest = count // size
-        domains = self._ordered_for(domains, rest, leaders, counts)
+        if leaders:
+            domains = self._leader_first(domains, rest, counts, tail=tail)
         found: list[Domain] = []
+        tail_fits = not tail
         for at, domain in enumerate(domains):
+            if not tail_fits and (last := self._last_with_tail(domains[at:], rest, leaders)):
+                self._give(last.index, rest, leaders, size, tail, sliced=True)
+                return [*found, last]
             held = counts(leaders)
             enough = held[domain.index] >= rest and self.leaders[domain.index] >= leaders
             if enough and not self.wanted.free:
                 domain = self._tightest(domains[at:], rest, leaders, counts)  # noqa: PLW2901 - the last is chosen freely
             i = domain.index
             found.append(domain)
-            placed = min(held[i], rest)
-            leading = min(self.leaders[i], leaders)
-            self.pods[i], self.leaders[i] = placed * size, leading
-            if sliced:
-                self.slices[i] = placed
+            placed, leading = min(held[i], rest), min(self.leaders[i], leaders)
+            self._give(i, placed, leading, size, 0, sliced=sliced)
+            tail_fits = tail_fits or self._takes_tail(i)
             rest, leaders = rest - placed, leaders - leading
             if enough:
-                return found
+                return self._with_tail(found, domains, tail) if tail else found
         return []
 
-    def _ordered_for(
-        self, domains: list[Domain], needed: int, leaders: int, counts: Callable[[int], list[int]]
-    ) -> list[Domain]:
-        return self._leader_first(domains, needed, counts) if leaders else domains
+    def _give(  # noqa: PLR0913 - a share in numbers
+        self, i: int, placed: int, leaders: int, size: int, tail: int, *, sliced: bool
+    ) -> None:
+        self.pods[i], self.leaders[i] = placed * size + tail, leaders
+        if sliced:
+            self.slices[i] = placed
+
+    def _last_with_tail(self, domains: Sequence[Domain], rest: int, leaders: int) -> Domain | None:
+        """The domain that takes all the rest and the tail, if it is no roomier than the rest without the tail needs."""
+        held, both = self._slice_counts(leaders), self.with_tail_led if leaders else self.with_tail
+        last = tightest = domains[0]
+        if held[last.index] < rest or self.leaders[last.index] < leaders:
+            return None
+        if not self.wanted.free:
+            last = self._tightest_with_tail(domains, rest, leaders)
+            tightest = self._tightest(domains, rest, leaders, self._slice_counts)
+        fits = both[last.index] >= rest and self.leaders[last.index] >= leaders
+        return last if fits and held[last.index] <= held[tightest.index] else None
+
+    def _takes_tail(self, i: int) -> bool:
+        """Whether a domain can hold the tail in addition to the slices that it was given."""
+        return self.slices[i] <= (self.with_tail_led if self.leaders[i] else self.with_tail)[i]
+
+    def _with_tail(self, found: list[Domain], domains: Sequence[Domain], tail: int) -> list[Domain]:
+        """The domains with the tail in one of them, or else in one more; none if it fits nowhere."""
+        for domain in found:
+            if self._takes_tail(domain.index):
+                self.pods[domain.index] += tail
+                return found
+        extra = self._domain_for_tail(domains, found)
+        if extra is None:
+            return []
+        self._give(extra.index, 0, 0, 1, tail, sliced=True)
+        return [*found, extra]
 
     def placement(self, domains: Sequence[Domain], counts: Sequence[int]) -> Placement:
         """The pods per lowest-level domain, ordered by the domains' values."""
@@ -295,7 +254,10 @@ def find_place(tree: Tree, request: Request, taken: Taken) -> Placements | NoPla
     wanted = _wanted(tree, request.workers.topology, request)
     if isinstance(wanted, NoPlace):
         return wanted
-    if not is_readable(request.workers.pod, selector=tree.by_hostname):
+    checked = [request.workers.pod]
+    if request.leader and tree.kueue in LEADER_FEASIBLE:
+        checked.append(request.leader.pod)
+    if not all(is_readable(pod, selector=tree.by_node) for pod in checked):
         return NoPlace("its node selector or affinity is not valid")
     search = Search(tree, wanted)
     search.count(request, taken)
@@ -303,6 +265,8 @@ def find_place(tree: Tree, request: Request, taken: Taken) -> Placements | NoPla
     if isinstance(chosen, NoPlace):
         return chosen
     found = search.refine(*chosen)
+    if wanted.tail and sum(search.pods[d.index] for d in found) != wanted.count:
+        return NoPlace(f"its last slice of {wanted.tail} pods does not fit into one domain")
     if request.leader is None:
         return {request.workers.name: search.placement(found, search.pods)}
     return {
@@ -343,8 +307,9 @@ def _wanted(tree: Tree, requested: TopologyRequest, request: Request) -> Wanted 
         return inner
     sliced_only = bool(requested.slices) and requested.required is None and requested.preferred is None
     free = bool(requested.unconstrained) or request.implied or sliced_only
-    leaders = 1 if request.leader else 0
-    return Wanted(request.workers.count, leaders, level, slice_level, size, requested.required is not None, free, inner)
+    leaders, count, required = 1 if request.leader else 0, request.workers.count, requested.required is not None
+    tail = count % size if tree.kueue in PARTIAL_SLICES and len(requested.slices) == 1 else 0
+    return Wanted(count, leaders, level, slice_level, size, tail, required, free, inner)
 
 
 def _inner_sizes(tree: Tree, requested: TopologyRequest, level: int) -> dict[int, int] | NoPlace:

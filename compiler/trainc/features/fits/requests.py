@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.kube.documents import Json
-from trainc.kube.quantity import Quantity, parse_quantity, pod_requests
+from trainc.kube.quantity import Quantity, max_resources, parse_quantity, pod_requests
 from trainc.startup.records import dataclass, field
 
 Amounts: TypeAlias = dict[str, int]
@@ -142,9 +142,15 @@ def _filled(holder: Json, limits: Limits, limits_first: bool) -> dict[str, Any]:
     return {**holder, "resources": {"limits": most, "requests": requested}}
 
 
-def pod_amounts(pod: Json) -> Amounts:
-    """The requests of one pod; never negative."""
-    return {name: max(0, amount(name, requested)) for name, requested in pod_requests(pod).items()}
+def pod_amounts(pod: Json, *, containers_count: bool = False) -> Amounts:
+    """The requests of one pod; never negative.
+
+    With `containers_count`, a request of the pod as a whole that is lower than those of its containers is ignored.
+    """
+    requested = pod_requests(pod)
+    if containers_count and pod.get("resources"):
+        requested = max_resources(requested, pod_requests(pod, pod_level=()))
+    return {name: max(0, amount(name, quantity)) for name, quantity in requested.items()}
 
 
 def over_limit(pod: Json) -> Iterator[tuple[Place, list[str]]]:

@@ -26,9 +26,9 @@ NO_LONGER, BEHIND, ADMITTED = "no-longer-fits", "behind", "admitted"
 _MOST_IDLE_CYCLES = 14
 
 
-def idle_state(cluster: Cluster) -> State:
-    """The state of a cluster with nothing running."""
-    return State(cluster, quota_tree(cluster), topology_trees(cluster), {}, Occupancy())
+def idle_state(cluster: Cluster, *, nodes_count: bool = False) -> State:
+    """The state of a cluster with nothing running; with `nodes_count`, each node counts even if Kueue ignores it."""
+    return State(cluster, quota_tree(cluster), topology_trees(cluster, nodes_count=nodes_count), {}, Occupancy())
 
 
 @dataclass(slots=True)

@@ -34,6 +34,19 @@ from trainc.features.fits.workload import PodSet, Workload, with_tolerations, wi
 from trainc.kube import names
 from trainc.startup.records import dataclass
 
+PARTIAL_SLICE = "partial-slice"
+
+
+def unplaced_pods(one: PodSet, placed: int) -> Shortfall:
+    """Why pods are left when Kueue places whole slices only: they keep their scheduling gate."""
+    size = one.topology.slices[0][1]
+    message = (
+        f"Kueue before 0.19.6 places only whole slices of {size} pods, so {one.count - placed} of the "
+        f"{counted_pods(one.count)} of {one.name} are never scheduled"
+    )
+    fewer = f"write numNodes: {placed}" if one.step == names.TRAINER else f"reduce {one.name} to {counted_pods(placed)}"
+    return Shortfall(message, f"{fewer}, or another slice size", one.name)
+
 
 def shortfall(entry: Entry, queue: ClusterQueue, state: State, inventory: Inventory) -> Shortfall:
     """What prevents a job from being admitted to its queue."""
@@ -229,6 +242,8 @@ class _Looker:
         pods = requests_text(lacking.size, pod_set.one)
         slices = lacking.size > 1
         what = f"{lacking.count} slices of {pods}" if slices else requests_text(lacking.count, pod_set.one)
+        if lacking.tail:
+            what += f" and one of {lacking.tail}"
         if lacking.level:
             return f"no {level_word(lacking.level)} has room for {what}; the largest has room for {lacking.most}"
         return f"the nodes of flavor {one.tree} do not have room for {what}; together they have room for {lacking.most}"

@@ -19,6 +19,7 @@ from trainc.features.fits.cluster import (
 )
 from trainc.features.fits.requests import amount, amounts, merged_limits
 from trainc.findings import Diagnostic
+from trainc.kube import kueue
 from trainc.kube.documents import Json
 from trainc.kube.quantity import parse_quantity
 from trainc.kube.releases import NEWEST_RELEASE
@@ -165,11 +166,13 @@ def cluster_queue_of(name: str, document: Json) -> ClusterQueue:
     )
 
 
-def _checks(spec: Json) -> tuple[str, ...]:
-    listed = [str(check) for check in _list(spec.get("admissionChecks"), "spec.admissionChecks")]
+def _checks(spec: Json) -> dict[str, frozenset[str]]:
+    found = {str(check): frozenset[str]() for check in _list(spec.get("admissionChecks"), "spec.admissionChecks")}
     strategy = _map(spec.get("admissionChecksStrategy"), "spec.admissionChecksStrategy")
-    rules = _maps(strategy.get("admissionChecks"), "spec.admissionChecksStrategy.admissionChecks")
-    return (*listed, *(str(rule.get("name")) for rule in rules))
+    path = "spec.admissionChecksStrategy.admissionChecks"
+    for i, rule in enumerate(_maps(strategy.get("admissionChecks"), path)):
+        found[str(rule.get("name"))] = frozenset(map(str, _list(rule.get("onFlavors"), f"{path}[{i}].onFlavors")))
+    return found
 
 
 def _groups(spec: Json) -> Iterator[tuple[Json, str]]:
@@ -253,10 +256,11 @@ EXPORT = {
 }
 
 
-def read_cluster(dump: Dump) -> tuple[Cluster, list[Diagnostic]]:
+def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[Diagnostic]]:
     """Return the cluster that a dump describes, and the problems found.
 
-    An object that cannot be read is reported as an error and left out.
+    An object that cannot be read is reported as an error and left out. `version` is that of Kueue, if the dump is not
+    to decide.
     """
     problems = [*dump.problems]
     problems += [_unreadable(one, "metadata.name", "it has no name") for one in dump.nameless if _is_read(one)]
@@ -298,6 +302,7 @@ def read_cluster(dump: Dump) -> tuple[Cluster, list[Diagnostic]]:
             "AdmissionCheck", lambda _, document: _text(_spec(document).get("controllerName"), "spec.controllerName")
         ),
         _scaler(dump, nodes),
+        kueue.step_of(kueue.version_of(version, dump.version(kueue.IMAGE))),
         unknown,
         dump,
     )

@@ -12,15 +12,18 @@ from trainc.features.fits.cluster import HOSTNAME, Cluster, Flavor, Node
 from trainc.features.fits.requests import PODS, Amounts, times_in
 from trainc.features.fits.selectors import barring_taint, node_matches
 from trainc.kube.documents import Json
+from trainc.kube.kueue import DEFAULT, NODES_COUNT
 from trainc.kube.selectors import MalformedSelector
 
 Values: TypeAlias = tuple[str, ...]
-# Pods per lowest-level domain, keyed by its values, or by the hostname alone if that is the lowest level.
+# Pods per domain, keyed by the domain's values, or by the hostname alone if that is the lowest level.
 Placement: TypeAlias = tuple[tuple[Values, int], ...]
+# The usage of domains, as several mappings to be added up.
+Taken: TypeAlias = Sequence[Mapping[Values, Amounts]]
 
 
 class Domain:
-    """A domain, identified by a path of label values. `leaf` is its index among the lowest-level ones, or -1."""
+    """A domain, identified by a path of label values. `leaf` is its index among the leaves, or -1."""
 
     __slots__ = ("children", "index", "leaf", "parent", "values")
 
@@ -33,7 +36,7 @@ class Domain:
 
 
 class Leaf:
-    """A lowest-level domain: the total allocatable resources of its nodes; `node` is set if there is exactly one.
+    """A domain without others below it: the total allocatable resources of its nodes; `node` is set if it is a node.
 
     Leaves of the same `kind` have the same capacity.
     """
@@ -49,13 +52,23 @@ class Leaf:
 
 
 class Tree:
-    """The domains of a flavor's nodes. `levels` are label keys from the top; `by_level` has the domains of each."""
+    """The domains of a flavor's nodes. `levels` are label keys from the top; `by_level` has the domains of each.
 
-    def __init__(self, flavor: Flavor, levels: Sequence[str], nodes: Sequence[Node]) -> None:
+    If the lowest level is wider than a node and `nodes_count`, there is one more below it, which requests cannot name:
+    that of the nodes (`hidden`). Pods are then counted by node, but placements name a domain of the lowest `levels`, and
+    its usage is not known by node. `rooms` has the capacity of those domains.
+    """
+
+    def __init__(
+        self, flavor: Flavor, levels: Sequence[str], nodes: Sequence[Node], kueue: str = DEFAULT, *, nodes_count: bool
+    ) -> None:
         self.flavor = flavor
         self.levels = tuple(levels)
+        self.kueue = kueue
         self.by_hostname = self.levels[-1] == HOSTNAME
-        self.by_level: list[list[Domain]] = [[] for _ in levels]
+        self.hidden = nodes_count and not self.by_hostname
+        self.by_level: list[list[Domain]] = [[] for _ in range(len(levels) + self.hidden)]
+        self.rooms: dict[Values, Amounts] = {}
         self.leaves: list[Leaf] = []
         self._leaf_of: dict[Values, Leaf] = {}
         self._domain_of: dict[Values, Domain] = {}
@@ -75,9 +88,25 @@ class Tree:
         """The number of domains on all levels."""
         return len(self._domain_of)
 
-    def leaf(self, key: Values) -> Leaf | None:
-        """The lowest-level domain with that key."""
-        return self._leaf_of.get(key)
+    @property
+    def by_node(self) -> bool:
+        """Whether each leaf is a node, so that its taints and labels count."""
+        return self.by_hostname or self.hidden
+
+    def leaves_in(self, key: Values) -> list[Leaf]:
+        """The leaves of the domain that a placement names; none if there is no such domain."""
+        if self.hidden:
+            return [self.leaves[child.leaf] for child in self._domain_of[key].children] if key in self.rooms else []
+        return [self._leaf_of[key]] if key in self._leaf_of else []
+
+    def published(self, placement: Placement) -> Placement:
+        """A placement on leaves by the domains that Kueue names."""
+        if not self.hidden:
+            return placement
+        counts: dict[Values, int] = {}
+        for key, count in placement:
+            counts[key[:-1]] = counts.get(key[:-1], 0) + count
+        return tuple(counts.items())
 
     def level(self, key: str) -> int:
         """The index of a level; -1 if this topology lacks it."""
@@ -90,15 +119,17 @@ class Tree:
         if any(level not in labels for level in self.levels):
             return
         values = tuple(labels[level] for level in self.levels)
+        if self.hidden:
+            _add_amounts(self.rooms.setdefault(values, {}), node.allocatable)
+            values = (*values, node.name)
         key = values[-1:] if self.by_hostname else values
         leaf = self._leaf_of.get(key)
         if leaf is None:
             domain = self._joined(values)
-            leaf = self._leaf_of[key] = Leaf(domain, key, node if self.by_hostname else None)
+            leaf = self._leaf_of[key] = Leaf(domain, key, node if self.by_node else None)
             domain.leaf = len(self.leaves)
             self.leaves.append(leaf)
-        for name, amount in node.allocatable.items():
-            leaf.capacity[name] = leaf.capacity.get(name, 0) + amount
+        _add_amounts(leaf.capacity, node.allocatable)
 
     def _joined(self, values: Values) -> Domain:
         domain = self._domain_of.get(values)
@@ -111,8 +142,8 @@ class Tree:
         return domain
 
     def matching(self, pod: Json) -> list[Leaf]:
-        """The lowest-level domains that a pod may use; all of them unless they are single nodes."""
-        if not self.by_hostname:
+        """The leaves that a pod may use; all of them unless they are nodes."""
+        if not self.by_node:
             return self.leaves
         tolerations = (*(pod.get("tolerations") or ()), *self.flavor.tolerations)
         affinity = (pod.get("affinity") or {}).get("nodeAffinity")
@@ -131,10 +162,16 @@ def _takes(node: Node, pod: Json, tolerations: Sequence[Json]) -> bool:
         return False
 
 
-def topology_trees(cluster: Cluster) -> dict[str, Tree]:
-    """The trees of all flavors that have a Topology, by flavor."""
+def _add_amounts(total: Amounts, more: Amounts) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def topology_trees(cluster: Cluster, *, nodes_count: bool = False) -> dict[str, Tree]:
+    """The trees of all flavors that have a Topology, by flavor; with `nodes_count`, whether or not Kueue counts nodes."""
+    nodes_count |= cluster.kueue in NODES_COUNT
     return {
-        name: Tree(flavor, cluster.topologies[flavor.topology], cluster.nodes)
+        name: Tree(flavor, cluster.topologies[flavor.topology], cluster.nodes, cluster.kueue, nodes_count=nodes_count)
         for name, flavor in cluster.flavors.items()
         if flavor.topology is not None and flavor.topology in cluster.topologies and not flavor.vague
     }
@@ -157,8 +194,8 @@ class Occupancy:
         other.apart = {flavor: dict(taken) for flavor, taken in self.apart.items()}
         return other
 
-    def taken(self, tree: Tree) -> Sequence[Mapping[Values, Amounts]]:
-        """The usage of a flavor's lowest-level domains, as several mappings to be added up."""
+    def taken(self, tree: Tree) -> Taken:
+        """The usage of the domains that placements in a flavor name."""
         own = self.apart.get(tree.flavor.name)
         parts = (self.on_hosts,) if tree.by_hostname and self.on_hosts else ()
         return (*parts, own) if own else parts
@@ -179,21 +216,23 @@ def occupy(room: dict[Values, Amounts], placement: Placement, one: Amounts) -> N
         room[key] = taken
 
 
-def remaining(leaf: Leaf, taken: Sequence[Mapping[Values, Mapping[str, int]]]) -> Mapping[str, int]:
-    """The free capacity of a lowest-level domain; `capacity` itself if nothing is in use."""
+def remaining(capacity: Amounts, key: Values, taken: Taken) -> Mapping[str, int]:
+    """What is free of the capacity of the domain `key`; `capacity` itself if nothing is in use."""
     rest: Amounts | None = None
     for part in taken:
-        if leaf.key in part:
-            rest = dict(leaf.capacity) if rest is None else rest
-            for name, amount in part[leaf.key].items():
+        if key in part:
+            rest = dict(capacity) if rest is None else rest
+            for name, amount in part[key].items():
                 rest[name] = rest.get(name, 0) - amount
-    return leaf.capacity if rest is None else rest
+    return capacity if rest is None else rest
 
 
-def still_fits(tree: Tree, placement: Placement, one: Amounts, taken: Sequence[Mapping[Values, Amounts]]) -> bool:
+def still_fits(tree: Tree, placement: Placement, one: Amounts, taken: Taken) -> bool:
     """Whether each domain of a placement has room for its pods. Pods without requests never fit, as in Kueue."""
     for key, count in placement:
-        leaf = tree.leaf(key)
-        if leaf is None or times_in(one.items(), remaining(leaf, taken)) < count:
+        room = sum(times_in(one.items(), remaining(leaf.capacity, leaf.key, taken)) for leaf in tree.leaves_in(key))
+        if tree.hidden and room >= count:
+            room = times_in(one.items(), remaining(tree.rooms[key], key, taken))
+        if room < count:
             return False
     return True

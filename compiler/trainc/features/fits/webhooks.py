@@ -22,6 +22,7 @@ from trainc.features.fits.workload import (
     UNCONSTRAINED,
 )
 from trainc.kube.documents import Json
+from trainc.kube.kueue import DEFAULT, FALSE_REFUSED, PARTIAL_SLICES, SLICED_GROUPS
 from trainc.kube.names import is_label_key, is_label_value, is_subdomain, length
 from trainc.kube.quantity import parse_quantity
 from trainc.startup.patterns import pattern
@@ -42,20 +43,17 @@ _UNSIGNED = pattern(r"[0-9]+")
 _ANNOTATIONS_SIZE = 256 * 1024
 
 
-def refusals(jobset: Json, queue: str) -> list[Refusal]:
+def refusals(jobset: Json, queue: str, kueue: str = DEFAULT) -> list[Refusal]:
     """Every reason for refusing a JobSet, as (cause, path in the JobSet, message).
 
     The cause is "jobset-webhook", "workload-schema" or "workload-webhook"; each stage is reported only if the previous
-    ones pass. Only a JobSet with a `queue` becomes a Workload.
+    ones pass. Only a JobSet with a `queue` becomes a Workload. `kueue` is a step of kube.kueue.
     """
-    stages = (
-        ("jobset-webhook", _jobset_webhook),
-        ("workload-schema", _workload_schema),
-        ("workload-webhook", _workload_webhook),
-    )
-    for cause, rules in stages if queue else stages[:1]:
-        found = [(cause, place, message) for place, message in rules(jobset) if not _defaulted(place, jobset, queue)]
-        if found:
+    first = _jobset_webhook(jobset, kueue)
+    if found := [("jobset-webhook", *one) for one in first if not _defaulted(one[0], jobset, queue)]:
+        return found
+    for cause, rules in (("workload-schema", _workload_schema), ("workload-webhook", _workload_webhook)):
+        if queue and (found := [(cause, *one) for one in rules(jobset)]):
             return found
     return []
 
@@ -66,12 +64,12 @@ def _defaulted(place: Place, jobset: Json, queue: str) -> bool:
     return bool(queue) and place == ("metadata", "labels", workload.QUEUE) and not labels.get(workload.QUEUE)
 
 
-def _jobset_webhook(jobset: Json) -> Iterator[tuple[Place, str]]:
+def _jobset_webhook(jobset: Json, kueue: str) -> Iterator[tuple[Place, str]]:
     metadata = jobset.get("metadata") or {}
     yield from _metadata(metadata.get("labels") or {}, metadata.get("annotations") or {})
     jobs = workload.replicated_jobs(jobset)
     for i, job in enumerate(jobs):
-        for key, message in _topology(workload.pod_annotations(job), workload.pod_count(job)):
+        for key, message in _topology(workload.pod_annotations(job), workload.pod_count(job), kueue):
             yield (*_pods(i), "metadata", "annotations", *((key,) if key else ())), message
     yield from _groups(jobs)
 
@@ -120,7 +118,7 @@ def _gates(value: str) -> Iterator[tuple[Place, str]]:
         yield ("metadata", "annotations", _GATED), "the list contains a gate twice"
 
 
-def _topology(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
+def _topology(written: Annotations, count: int, kueue: str) -> Iterator[tuple[str, str]]:
     """Problems with the topology annotations of a pod template with `count` pods, as (annotation, message)."""
     if sum(key in written for key in (REQUIRED, PREFERRED, UNCONSTRAINED)) > 1:
         yield "", "only one of required, preferred and unconstrained topology can be set"
@@ -129,18 +127,20 @@ def _topology(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
             yield key, f"{written[key]!r} is not a valid label of a topology level"
     if UNCONSTRAINED in written and written[UNCONSTRAINED] not in workload.BOOLEANS:
         yield UNCONSTRAINED, f"{written[UNCONSTRAINED]!r} is not a boolean, such as true"
+    if kueue in FALSE_REFUSED and not workload.BOOLEANS.get(written.get(UNCONSTRAINED, "true"), True):
+        yield UNCONSTRAINED, f"it cannot be {written[UNCONSTRAINED]!r}: leave it out instead"
     if GROUP in written:
-        yield from _group_alone(written)
+        yield from _group_alone(written, kueue)
     yield from _slices(written, count)
     if SLICE_LAYERS in written:
-        yield from _layers(written, count)
+        yield from _layers(written, count, kueue)
 
 
-def _group_alone(written: Annotations) -> Iterator[tuple[str, str]]:
+def _group_alone(written: Annotations, kueue: str) -> Iterator[tuple[str, str]]:
     if _UNSIGNED.fullmatch(written[GROUP]) and int(written[GROUP]) < 2**64:
         yield GROUP, "the name of a group cannot be a number"
     for key in (SLICE_SIZE, SLICE_LEVEL, SLICE_LAYERS):
-        if key in written:
+        if key in written and kueue not in SLICED_GROUPS:
             yield GROUP, f"a group cannot have slices ({key})"
     if REQUIRED not in written and PREFERRED not in written:
         yield GROUP, f"a group needs {REQUIRED} or {PREFERRED}"
@@ -161,7 +161,7 @@ def _slices(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
         yield SLICE_LEVEL, f"it needs {SLICE_SIZE}"
 
 
-def _layers(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
+def _layers(written: Annotations, count: int, kueue: str) -> Iterator[tuple[str, str]]:
     for key in (SLICE_LEVEL, SLICE_SIZE):
         if key in written:
             yield SLICE_LAYERS, f"it cannot be combined with {key}"
@@ -177,6 +177,8 @@ def _layers(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
         yield SLICE_LAYERS, message
     if layers[0][1] > count:
         yield SLICE_LAYERS, f"a slice of {layers[0][1]} pods is larger than the whole pod set of {count}"
+    elif kueue in PARTIAL_SLICES and len(layers) > 1 and layers[0][1] > 0 and count % layers[0][1]:
+        yield SLICE_LAYERS, f"with several layers, the {count} pods must divide into slices of {layers[0][1]}"
 
 
 def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[str]:

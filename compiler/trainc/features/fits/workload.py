@@ -14,6 +14,7 @@ from trainc.features.fits.cluster import Cluster
 from trainc.features.fits.requests import Amounts, charged_pod, pod_amounts
 from trainc.kube import names
 from trainc.kube.documents import Json
+from trainc.kube.kueue import CONTAINERS_COUNT, LIMITS_FIRST
 from trainc.kube.quantity import canonical
 from trainc.startup.records import dataclass, replace
 
@@ -193,8 +194,8 @@ def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
 def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster, awaited: Collection[str]) -> PodSet:
     written = pod_template(replicated_job).get("spec") or {}
     limits = cluster.limits.get(namespace, {})
-    pod = charged_pod(written, limits, cluster.overheads, limits_first=False)
-    count, one = pod_count(replicated_job), pod_amounts(pod)
+    pod = charged_pod(written, limits, cluster.overheads, limits_first=cluster.kueue in LIMITS_FIRST)
+    count, one = pod_count(replicated_job), pod_amounts(pod, containers_count=cluster.kueue in CONTAINERS_COUNT)
     stored = charged_pod(written, limits, cluster.overheads, limits_first=True) if limits else pod
     labels = ((replicated_job.get("template") or {}).get("metadata") or {}).get("labels") or {}
     return PodSet(

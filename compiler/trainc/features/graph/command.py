@@ -2,10 +2,12 @@
 
 text is a tree for the terminal, mermaid a flowchart for Markdown, dot is for
 Graphviz. svg follows the reader's light or dark theme and needs the extra
-`trainc[graph]`.
+`trainc[graph]`. --ranks adds a table of the ranks: which pod and device each
+one is on, and the groups of tensor, pipeline and data parallelism.
 
 Examples:
   trainc graph jobs/llm.yaml
+  trainc graph jobs/llm.yaml --ranks
   trainc graph jobs/#team-a/llm --format svg > llm.svg
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Sequence
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import add_job, compiled_job
@@ -20,6 +23,7 @@ from trainc.cli.reporting import Paint, Part
 from trainc.features.graph.formats import Role
 from trainc.features.graph.model import Graph, read_graph
 from trainc.findings.text import escape_report
+from trainc.kube.documents import Manifest
 from trainc.plugins.registry import enabled
 
 FORMATS = ("text", "mermaid", "dot", "svg", "json")
@@ -37,17 +41,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add job and format options."""
     add_job(parser)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    parser.add_argument("--ranks", action="store_true", help="add the ranks and their groups (text and json)")
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the picture."""
-    found = compiled_job(arguments, streams)
+    if arguments.ranks and arguments.format not in ("text", "json"):
+        streams.err.write(f"trainc graph: --ranks works with --format text and json, not {arguments.format}\n")
+        return Status.USAGE
+    found = compiled_job(arguments, streams, in_git=True)
     if found is None:
         return Status.DIAGNOSED
     one, settings = found
     graph = read_graph(one.compiled.manifests, enabled(settings.options.plugins))
     try:
-        drawn = _format(graph, arguments, streams)
+        drawn = _format(graph, one.compiled.manifests, arguments, streams)
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise
@@ -57,7 +65,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return Status.DONE
 
 
-def _format(graph: Graph, arguments: Arguments, streams: Streams) -> str:
+def _format(graph: Graph, manifests: Sequence[Manifest], arguments: Arguments, streams: Streams) -> str:
     match arguments.format:
         case "mermaid":
             from trainc.features.graph.formats import graph_mermaid
@@ -74,9 +82,19 @@ def _format(graph: Graph, arguments: Arguments, streams: Streams) -> str:
         case "json":
             from trainc.features.graph.formats import graph_json
 
-            return json.dumps(graph_json(graph), indent=2, ensure_ascii=False) + "\n"
+            document = graph_json(graph)
+            if arguments.ranks:
+                from trainc.features.graph.ranks import ranks_json, read_ranks
+
+                document["ranks"] = ranks_json(read_ranks(manifests))
+            return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
         case _:
-            return _text(graph, Paint(arguments.color, streams.out))
+            drawn = _text(graph, Paint(arguments.color, streams.out))
+            if not arguments.ranks:
+                return drawn
+            from trainc.features.graph.ranks import ranks_text, read_ranks
+
+            return f"{drawn}\n{ranks_text(read_ranks(manifests))}"
 
 
 def _text(graph: Graph, paint: Paint) -> str:

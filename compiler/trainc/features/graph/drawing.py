@@ -282,7 +282,8 @@ def _edges(drawing: Drawing) -> Iterator[svg.Element]:
             if source is None:
                 continue
             if source.x >= card.x:
-                yield from _down(source, card, dependency.status)
+                between = any(source.y < other.y < card.y and other.x == card.x for other in drawing.cards)
+                yield from (_around if between else _down)(source, card, dependency.status)
                 continue
             start, end = source.x + WIDTH, card.x
             bend = (end - start) // 2
@@ -306,6 +307,16 @@ def _down(source: Card, card: Card, status: str) -> Iterator[svg.Element]:
     if source.x == card.x and start < end:
         yield svg.Path(d=[svg.MoveTo(x, start), svg.LineTo(x, end - 1)], class_=["edge"], marker_end="url(#head)")
         yield from _pill(x, end - 36, status)
+
+
+def _around(source: Card, card: Card, status: str) -> Iterator[svg.Element]:
+    """A line to a card further below, beside the cards between them."""
+    import svg
+
+    x = card.x - MARGIN // 2
+    corners = [svg.MoveTo(source.x, source.middle), svg.LineTo(x, source.middle), svg.LineTo(x, card.middle)]
+    yield svg.Path(d=[*corners, svg.LineTo(card.x - 1, card.middle)], class_=["edge"], marker_end="url(#head)")
+    yield from _pill(card.x + 36, card.y - 36, status)
 
 
 def _pill(x: int, y: int, status: str) -> Iterator[svg.Element]:

@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, NamedTuple
 
+from trainc.findings.text import counted
 from trainc.ir.commands.launcher import Launch
 from trainc.ir.commands.programs import base
 from trainc.ir.commands.started import CommandLine, read_command
@@ -140,11 +141,6 @@ class Graph:
 _TIMES = " \N{MULTIPLICATION SIGN} "
 
 
-def counted(count: int, noun: str) -> str:
-    """`1 pod`, `2,000 pods`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def total(graph: Graph) -> str:
     """The pods and devices of the whole job."""
     return ", ".join((counted(graph.pods, "pod"), *_devices(graph.accelerators)))
@@ -226,23 +222,39 @@ _FRAMEWORKS = {
 }
 
 
-def process_text(pod: Json, pods: int, devices: int) -> str:
-    """`torchrun, 8 processes per pod, 32 ranks`; empty if the step uses no known framework."""
+class Launched(NamedTuple):
+    """What a container of a known framework runs, with its variables."""
+
+    line: CommandLine
+    policy: str
+    env: Mapping[str, str | None]
+
+    @property
+    def launch(self) -> Launch | None:
+        """The last launcher, which starts the training."""
+        return self.line.launches[-1] if self.line.launches else None
+
+
+def launched_in(pod: Json) -> Launched | None:
+    """Return what the first container with variables of a framework runs, or None."""
     for container in pod.get("containers", ()):
         env = {str(v["name"]): v.get("value") for v in container.get("env", ())}
         policy = next((policy for variable, policy in _FRAMEWORKS.items() if variable in env), None)
         words = tuple(map(str, (*container.get("command", ()), *container.get("args", ()))))
         if policy is not None and words:
-            return _text(read_command(words, programs(policy)), policy, env, pods, devices)
-    return ""
+            return Launched(read_command(words, programs(policy)), policy, env)
+    return None
 
 
-def _text(line: CommandLine, policy: str, env: Mapping[str, str | None], pods: int, devices: int) -> str:
-    launch = line.launches[-1] if line.launches else None
-    program = launch.launcher.name if launch is not None else _program(line)
-    each, ranks = _counts(launch, policy, env, pods, devices)
+def process_text(pod: Json, pods: int, devices: int) -> str:
+    """`torchrun, 8 processes per pod, 32 ranks`; empty if the step uses no known framework."""
+    found = launched_in(pod)
+    if found is None:
+        return ""
+    program = found.launch.launcher.name if found.launch is not None else _program(found.line)
+    each, ranks = process_counts(found, pods, devices)
     counts = [f"{each:,} process{'' if each == 1 else 'es'} per pod"] if each else []
-    counts += [f"{ranks:,} rank{'' if ranks == 1 else 's'}"] if ranks else []
+    counts += [counted(ranks, "rank")] if ranks else []
     return ", ".join([program, *counts])
 
 
@@ -251,10 +263,9 @@ def _program(line: CommandLine) -> str:
     return base(found[-1].words[found[-1].program.index]) if found else "the image's own command"
 
 
-def _counts(
-    launch: Launch | None, policy: str, env: Mapping[str, str | None], pods: int, devices: int
-) -> tuple[int, int]:
+def process_counts(found: Launched, pods: int, devices: int) -> tuple[int, int]:
     """Processes per pod and per step; 0 if unspecified."""
+    launch, policy, env = found.launch, found.policy, found.env
     if policy == "xgboost":
         return 0, int(env.get("DMLC_NUM_WORKER") or 0)
     if policy == "mpi":
@@ -403,7 +414,7 @@ def _by_file(config_map: Json, file: RendezvousFile, first_host: str) -> Iterato
     name, text = config_map["metadata"]["name"], config_map["data"].get(file.key)
     if text is not None and not file.port:
         hosts = text.count("\n")
-        yield Rendezvous(f"{hosts:,} host{'' if hosts == 1 else 's'}", f"{file.called or file.key} in {name}")
+        yield Rendezvous(counted(hosts, "host"), f"{file.called or file.key} in {name}")
     port = re.search(file.port, text or "") if file.port else None
     if port is not None and first_host:
         yield Rendezvous(f"{first_host}:{port[1]}", f"{file.called or file.key} in {name}")

@@ -165,28 +165,40 @@ def _pods(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Json]:
 def _containers(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
     field = next(step for step in reversed(path) if step in ("containers", "initContainers"))
     for pod in _pods(snapshot, document, path):
-        yield from (str(container.get("name")) for container in objects(pod.get(str(field))))
+        yield from _texts(container.get("name") for container in objects(pod.get(str(field))))
 
 
 def _volumes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
     """Those of the runtime's pods, and those that the same patch adds."""
     end = next(i for i in range(len(path) - 1, -1, -1) if path[i] in ("containers", "initContainers"))
     for pod in (mapping(value_at_index(document, path[:end])), *_pods(snapshot, document, path)):
-        yield from (str(volume.get("name")) for volume in objects(pod.get("volumes")))
+        yield from _texts(volume.get("name") for volume in objects(pod.get("volumes")))
+
+
+def _texts(found: Iterable[object]) -> Iterator[str]:
+    """Leave out names that are not written yet."""
+    return (name for name in found if isinstance(name, str) and name)
 
 
 def _queues(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
     """Those of the cluster that trainc.yaml names, and those that other documents use."""
     yield from snapshot.queues
     labels = (value_at_index(one.data, ("metadata", "labels")) for one in snapshot.workspace)
-    yield from sorted({str(found[_QUEUE]) for found in labels if isinstance(found, Mapping) and _QUEUE in found})
+    yield from sorted(set(_texts(found.get(_QUEUE) for found in labels if isinstance(found, Mapping))))
+
+
+def _variables(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+    """Those of NCCL, PyTorch, OpenMP and Hugging Face."""
+    from trainc.kube.tuning_variables import known_variables
+
+    yield from sorted(known_variables())
 
 
 def _named_in(kinds: Sequence[str]) -> _Names:
     def names(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
         for one in snapshot.workspace:
             if one.data.get("kind") in kinds:
-                yield str(value_at_index(one.data, ("metadata", "name")))
+                yield from _texts((value_at_index(one.data, ("metadata", "name")),))
 
     return names
 
@@ -209,6 +221,7 @@ _NAMES: tuple[tuple[Path, str, _Names], ...] = (
     (("targetReplicatedJobs", "*"), "replicated job", _jobs),
     (("coordinator", "replicatedJob"), "replicated job", _jobs),
     (("volumeMounts", "*", "name"), "volume", _volumes),
+    (("env", "*", "name"), "environment variable", _variables),
     (("containers", "*", "name"), "container", _containers),
     (("initContainers", "*", "name"), "container", _containers),
     (("target", "name"), "document", _named_in(_KINDS)),

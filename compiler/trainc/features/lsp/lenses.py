@@ -15,6 +15,7 @@ from trainc.features.fits.workload import job_name
 from trainc.features.graph.model import read_graph, summary
 from trainc.features.lsp.names import RUNTIME, mentions, references
 from trainc.features.lsp.snapshot import Built, Position, Range, Snapshot
+from trainc.findings.text import counted
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.reading.document import Document
@@ -94,4 +95,4 @@ def _users(snapshot: Snapshot, document: Document) -> Iterator[str]:
     for mention in mentions(document):
         if mention.defines and mention.symbol[0] == RUNTIME:
             count = len(references(snapshot, mention))
-            yield f"{count:,} TrainJob{'' if count == 1 else 's'}" + (" uses it" if count == 1 else " use it")
+            yield counted(count, "TrainJob") + (" uses it" if count == 1 else " use it")

@@ -117,7 +117,8 @@ def values_of(schema: Schema) -> Sequence[str]:
         return ("true", "false")
     if "const" in schema:
         return (str(schema["const"]),)
-    return [str(value) for value in schema.get("enum", ())] or [v for one in _choices(schema) for v in values_of(one)]
+    known = schema.get("enum") or schema.get("examples") or ()
+    return [str(value) for value in known] or [v for one in _choices(schema) for v in values_of(one)]
 
 
 def kind_of(schema: Schema) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 
 from trainc.admission.admit import check_rendered
 from trainc.cli.command import Arguments, UsageError
-from trainc.cli.compiling import judge_of, skipped_documents
+from trainc.cli.compiling import judge_of, kept_in, skipped_documents
+from trainc.cli.schema import OWN_KINDS
 from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.explain import place
@@ -34,8 +35,6 @@ from trainc.project.configuration import FILE_NAME
 from trainc.project.dialects import is_trainer_document
 from trainc.project.environments import merge_diagnostics
 from trainc.project.overlays.load import Stack, load_overlays, values_of
-from trainc.project.overlays.overlay import OVERLAY
-from trainc.project.settings import TRAINC_YAML
 from trainc.reading import opening
 from trainc.reading.catalog import find
 from trainc.reading.cluster import Dump
@@ -209,7 +208,8 @@ class Opened:
         if stack is not None:
             others = [document for document in stack.documents if document.file == file and _is_job(document)]
             jobs = [*stack.more(jobs).documents, *others]
-        session = replace(shared.with_jobs(jobs), rules=rules)
+        keeping = kept_in(self.settings.output, self.settings, jobs)
+        session = replace(shared.with_jobs(jobs), rules=rules, hold=None if keeping is None else keeping.hold)
         found = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
         found += session.diagnostics()
         compiled, more = compile_among(session, self._neighbours)
@@ -527,4 +527,4 @@ def _is_settings(name: str) -> bool:
 def _schema(kind: str, release: str) -> Schema | None:
     if kind in ROOTS:
         return json_schema(kind, release)
-    return next((own.json_schema() for own in (OVERLAY, TRAINC_YAML) if own.name == kind), None)
+    return OWN_KINDS[kind].json_schema() if kind in OWN_KINDS else None

@@ -24,12 +24,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from trainc.cli.command import FILE, Arguments, Status, Streams, UsageError, add_limits, add_reporting, set_completion
-from trainc.cli.reporting import Files, Paint, counted_noun, obeys_escapes, text_report
+from trainc.cli.reporting import Files, Paint, obeys_escapes, text_report
 from trainc.cli.settings import limits_of
 from trainc.features.migrate.files import MigratedFile, migrate_documents
 from trainc.features.migrate.migrate import Plan
 from trainc.findings import Diagnostic, Severity, has_errors, sort_diagnostics
-from trainc.findings.text import escape_line, escape_report
+from trainc.findings.text import counted, escape_line, escape_report
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Limits
 from trainc.reading.document import Document
@@ -95,8 +95,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not arguments.quiet and not arguments.report:
         verb = "would change" if arguments.diff or arguments.check else "changed"
         streams.err.write("".join(f"note: {note}\n" for note in plan.notes()))
-        nothing = f"nothing to migrate in {counted_noun(len(read), 'file')}"
-        streams.err.write(f"{counted_noun(changed, 'file')} {verb}\n" if changed else f"{nothing}\n")
+        nothing = f"nothing to migrate in {counted(len(read), 'file')}"
+        streams.err.write(f"{counted(changed, 'file')} {verb}\n" if changed else f"{nothing}\n")
     return Status.DIAGNOSED if stuck or has_errors(diagnostics) else Status.DONE
 
 

@@ -17,7 +17,7 @@ from trainc.kube.quantity import canonical
 GROUP = "kueue.x-k8s.io"
 _NEW = f"{GROUP}/v1beta2"
 _OLD = (f"{GROUP}/v1beta1", f"{GROUP}/v1alpha1")
-_QUOTAS = ("nominalQuota", "borrowingLimit", "lendingLimit")
+_AMOUNTS = ("nominalQuota", "borrowingLimit", "lendingLimit", "weight")
 _POLICIES = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
 
 
@@ -33,62 +33,33 @@ def migrate_queue(document: Json) -> tuple[Json, list[Finding]]:
     spec = document.get("spec")
     findings: list[Finding] = []
     if isinstance(spec, Mapping):
-        changed["spec"] = _KINDS[document["kind"]](dict(spec), findings)
+        stored = {field: _stored(value, field) for field, value in spec.items()}
+        changed["spec"] = _KINDS[document["kind"]](stored, findings)
     return changed, findings
 
 
-def _unchanged(spec: dict[str, Any], _: list[Finding]) -> dict[str, Any]:
-    return spec
-
-
-def _cluster_queue(spec: dict[str, Any], findings: list[Finding]) -> dict[str, Any]:
-    spec = _renamed(_with_quotas(spec, findings), cohort="cohortName", admissionChecks="admissionChecksStrategy")
-    checks, fungibility = spec.get("admissionChecksStrategy"), spec.get("flavorFungibility")
-    if isinstance(checks, list):
-        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": check} for check in checks]}
-    if isinstance(fungibility, Mapping):
-        words = {
-            field: _POLICIES.get(word, word) if isinstance(word, str) else word for field, word in fungibility.items()
-        }
-        spec["flavorFungibility"] = words
-    return spec
-
-
-def _cohort(spec: dict[str, Any], findings: list[Finding]) -> dict[str, Any]:
-    return _renamed(_with_quotas(spec, findings), parent="parentName")
-
-
-def _with_quotas(spec: dict[str, Any], _: list[Finding]) -> dict[str, Any]:
-    """A spec whose quotas and weight are written as Kueue stores them."""
-    if isinstance(spec.get("fairSharing"), Mapping):
-        spec["fairSharing"] = _amounts(spec["fairSharing"], "weight")
-    if isinstance(spec.get("resourceGroups"), list):
-        spec["resourceGroups"] = [
-            _each(group, "flavors", lambda flavor: _each(flavor, "resources", lambda each: _amounts(each, *_QUOTAS)))
-            for group in spec["resourceGroups"]
-        ]
-    return spec
-
-
-def _each(value: Any, field: str, change: Callable[[Any], Any]) -> Any:
-    if not isinstance(value, Mapping) or not isinstance(value.get(field), list):
-        return value
-    return {**value, field: [change(item) for item in value[field]]}
-
-
-def _amounts(value: Any, *fields: str) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    return {field: _amount(inner) if field in fields else inner for field, inner in value.items()}
-
-
-def _amount(value: Any) -> Any:
-    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+def _stored(value: Any, field: str) -> Any:
+    """A value with all quotas and weights in it as Kueue stores them; `field` is where it stands."""
+    if isinstance(value, Mapping):
+        return {name: _stored(inner, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_stored(item, "") for item in value]
+    if field not in _AMOUNTS or not isinstance(value, (str, int, float)) or isinstance(value, bool):
         return value
     try:
         return canonical(str(value))
     except ValueError:
         return value
+
+
+def _cluster_queue(spec: dict[str, Any], _: list[Finding]) -> dict[str, Any]:
+    spec = _renamed(spec, cohort="cohortName", admissionChecks="admissionChecksStrategy")
+    checks, fungibility = spec.get("admissionChecksStrategy"), spec.get("flavorFungibility")
+    if isinstance(checks, list):
+        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": check} for check in checks]}
+    if isinstance(fungibility, Mapping):
+        spec["flavorFungibility"] = {field: _POLICIES.get(str(word), word) for field, word in fungibility.items()}
+    return spec
 
 
 def _renamed(spec: dict[str, Any], **names: str) -> dict[str, Any]:
@@ -110,15 +81,15 @@ def _multikueue_cluster(spec: dict[str, Any], _: list[Finding]) -> dict[str, Any
     return {**{field: value for field, value in spec.items() if field not in sources}, "clusterSource": sources}
 
 
+def _unchanged(spec: dict[str, Any], _: list[Finding]) -> dict[str, Any]:
+    return spec
+
+
 _KINDS: Mapping[str, Callable[[dict[str, Any], list[Finding]], dict[str, Any]]] = {
+    **dict.fromkeys(("LocalQueue", "MultiKueueConfig", "ProvisioningRequestConfig", "ResourceFlavor"), _unchanged),
+    **dict.fromkeys(("Topology", "WorkloadPriorityClass"), _unchanged),
     "AdmissionCheck": _admission_check,
     "ClusterQueue": _cluster_queue,
-    "Cohort": _cohort,
-    "LocalQueue": _with_quotas,
+    "Cohort": lambda spec, _: _renamed(spec, parent="parentName"),
     "MultiKueueCluster": _multikueue_cluster,
-    "MultiKueueConfig": _unchanged,
-    "ProvisioningRequestConfig": _unchanged,
-    "ResourceFlavor": _unchanged,
-    "Topology": _unchanged,
-    "WorkloadPriorityClass": _unchanged,
 }

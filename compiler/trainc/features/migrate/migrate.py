@@ -9,12 +9,13 @@ from typing import Any
 from trainc.features.migrate import kueue
 from trainc.features.migrate.newest import around_of, migrate_document
 from trainc.features.migrate.v1 import enclosing
-from trainc.features.migrate.v1.conversion import Converted, Into, convert
+from trainc.features.migrate.v1.conversion import Choices, Converted, Into, convert
 from trainc.features.migrate.v1.job import changes, kind_of, stuck
 from trainc.features.migrate.v1.labels import findings_about
 from trainc.features.migrate.v1.variables import Variables
 from trainc.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
 from trainc.kube.documents import Json
+from trainc.kube.names import SUBDOMAIN_LIMIT
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.project.dialects import is_legacy
@@ -64,12 +65,12 @@ class Plan:
         rename: bool = False,
     ) -> None:
         known = list(documents)
-        self._release, self._into, self._variables, self._rename = release, into, variables, rename
+        self._choices, self._rename = Choices(release, into, variables), rename
         self._around = around_of(known)
         self._has_queues = any(map(kueue.is_old, known))
         self._names = {_key(d) for d in known if d.get("kind") == "TrainingRuntime"}
         self._job_names = {_key(document) for document in known}
-        self._runtimes: dict[str, dict[str, Any]] = {}
+        self._runtimes: dict[str, str] = {}
         self._numbers: dict[tuple[str, str], int] = {}
         self._outcomes: dict[str, Outcome] = {}
         for document in known:
@@ -94,10 +95,8 @@ class Plan:
         containers = {result.layout.job.kind.container for result in moved if result.layout is not None} - {""}
         notes = []
         if containers:
-            old = " or ".join(sorted(containers))
-            notes.append(
-                f"the main container is now called node (in v1, {old}): update `kubectl logs -c {min(containers)}` and dashboards"
-            )
+            old, first = " or ".join(sorted(containers)), f"`kubectl logs -c {min(containers)}`"
+            notes.append(f"the main container is now called node (in v1, {old}): update {first} and dashboards")
         if self._has_queues:
             notes.append("Kueue serves v1beta2 since 0.15: update an older Kueue before you apply its objects")
         if any(result.counts for result in moved):
@@ -105,7 +104,7 @@ class Plan:
         return notes
 
     def _of_v1(self, document: Json) -> Outcome:
-        converted = self._shared(self._converted(document, self._into))
+        converted = self._shared(self._converted(document, self._choices))
         job = MovedJob(str(document["kind"]), (), converted)
         return Outcome(converted.documents or (document,), converted.findings, (job,))
 
@@ -118,42 +117,42 @@ class Plan:
             if alone is None:
                 findings.append(enclosing.cannot(document, job))
                 continue
-            result = self._converted(alone, "runtime", is_named=enclosing.is_wrapper(document))
+            choices = self._choices._replace(into="runtime")
+            result = self._converted(alone, choices, is_named=enclosing.is_wrapper(document))
             if enclosing.is_experiment(document):
                 result = self._shared(enclosing.named_runtime(document, result))
             converted.append(result)
             findings += (replace(found, path=(*job.path, *found.path)) for found in result.findings)
-        documents: tuple[Json, ...] = (document,)
-        if not has_errors(findings):
-            documents, found = enclosing.replaced(document, inside, converted)
-            findings += (*found, *(finding for made in documents for finding in findings_about(made)))
-            jobs = [MovedJob(job.kind, job.path, result) for job, result in zip(inside, converted, strict=True)]
-        else:
-            jobs = [MovedJob(job.kind, job.path) for job in inside]
+        if has_errors(findings):
+            return Outcome((document,), tuple(findings), tuple(MovedJob(job.kind, job.path) for job in inside))
+        documents, found = enclosing.replaced(document, inside, converted)
+        findings += (*found, *(finding for made in documents for finding in findings_about(made)))
+        jobs = (MovedJob(job.kind, job.path, result) for job, result in zip(inside, converted, strict=True))
         return Outcome(documents, tuple(findings), tuple(jobs))
 
-    def _converted(self, document: Json, into: Into, *, is_named: bool = True) -> Converted:
+    def _converted(self, document: Json, choices: Choices, *, is_named: bool = True) -> Converted:
         kind = kind_of(document)
         if kind is None:
             return Converted((), (_unsupported(document),))
-        result = convert(kind, document, self._release, into, self._variables, is_named=is_named)
+        result = convert(kind, document, choices, is_named=is_named)
         if not (result.shorter and self._rename and is_named):
             return result
-        name, metadata = self._unused(document, result.shorter), document["metadata"]
+        (namespace, old), metadata = _key(document), document["metadata"]
+        name = self._unused((namespace, result.shorter), self._job_names, len(result.shorter))
         renamed = {**document, "metadata": {**metadata, "name": name}}
-        result = convert(kind, renamed, self._release, into, self._variables)
-        message = f"the job {metadata['name']} is now called {name}: the names of its pods would be too long"
+        result = convert(kind, renamed, choices)
+        message = f"the job {old} is now called {name}: the names of its pods would be too long"
         hint = "update what refers to the job by its name, such as scripts and dashboards"
         return replace(result, findings=(*result.findings, changes(("metadata", "name"), message, hint)))
 
-    def _unused(self, document: Json, name: str) -> str:
-        """A name that no other document of the namespace has: `name`, or with a number at its end."""
-        namespace, _ = _key(document)
-        unused, number = name, 1
-        while (namespace, unused) in self._job_names:
-            number += 1
-            unused = f"{name[: len(name) - len(str(number)) - 1].rstrip('-')}-{number}"
-        self._job_names.add((namespace, unused))
+    def _unused(self, key: tuple[str, str], taken: set[tuple[str, str]], most: int = SUBDOMAIN_LIMIT) -> str:
+        """A name that nothing has in this namespace: that of `key`, or with a number at its end."""
+        namespace, name = key
+        unused = name
+        while (namespace, unused) in taken:
+            number = self._numbers[key] = self._numbers.get(key, 1) + 1
+            unused = f"{name[: most - len(str(number)) - 1].rstrip('-')}-{number}"
+        taken.add((namespace, unused))
         return unused
 
     def _shared(self, converted: Converted) -> Converted:
@@ -161,20 +160,14 @@ class Plan:
         if len(converted.documents) < 2 or converted.documents[1].get("kind") != "TrainingRuntime":
             return converted
         job, runtime, *others = converted.documents
-        twin = self._runtimes.get(_content(runtime))
-        if twin is None:
-            runtime = self._runtimes[_content(runtime)] = self._named(runtime)
-        name = (twin or runtime)["metadata"]["name"]
+        content = _identity([runtime["metadata"].get("namespace") or "", runtime["spec"]])
+        is_new = content not in self._runtimes
+        if is_new:
+            self._runtimes[content] = self._unused(_key(runtime), self._names)
+        name = self._runtimes[content]
+        runtime = {**runtime, "metadata": {**runtime["metadata"], "name": name}}
         job = {**job, "spec": {**job["spec"], "runtimeRef": {**job["spec"]["runtimeRef"], "name": name}}}
-        return replace(converted, documents=(job, *(() if twin else (runtime,)), *others))
-
-    def _named(self, runtime: dict[str, Any]) -> dict[str, Any]:
-        metadata, wanted = dict(runtime["metadata"]), _key(runtime)
-        while _key({"metadata": metadata}) in self._names:
-            number = self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
-            metadata["name"] = f"{runtime['metadata']['name']}-{number}"
-        self._names.add(_key({"metadata": metadata}))
-        return {**runtime, "metadata": metadata}
+        return replace(converted, documents=(job, *((runtime,) if is_new else ()), *others))
 
 
 def _identity(document: Any) -> str:
@@ -187,30 +180,32 @@ def _key(document: Json) -> tuple[str, str]:
     return str(metadata.get("namespace") or ""), str(metadata.get("name"))
 
 
-def _content(runtime: Json) -> str:
-    return _identity([runtime["metadata"].get("namespace") or "", runtime["spec"]])
+_NOT_SUPPORTED = {
+    "MPIJob": (
+        "starts its workers with kubectl exec; Trainer uses SSH, so the image needs an SSH server",
+        "add sshd to the image, convert the job to kubeflow.org/v2beta1, then migrate it",
+    ),
+    "MXJob": (
+        "has no successor: MXNet has retired, and Trainer has no runtime for it",
+        "port the program to another framework, or run its pods as a JobSet with the DMLC_ variables that it reads",
+    ),
+    "xgboostjob.kubeflow.org": (
+        "belongs to the operator before Training Operator v1",
+        "set apiVersion: kubeflow.org/v1, call the main container xgboost, then migrate it",
+    ),
+    "batch.paddlepaddle.org": (
+        "belongs to PaddleCloud's operator, which has other roles and variables",
+        "write it for kubeflow.org/v1 with paddleReplicaSpecs and a container called paddle, then migrate it",
+    ),
+}
 
 
 def _unsupported(document: Json) -> Finding:
     """Why this version of the API is not migrated."""
-    kind, version = document.get("kind"), document.get("apiVersion")
-    message = f"{kind} of {version} is older than the last API of Training Operator v1"
-    hint = "convert it to apiVersion: kubeflow.org/v1, then migrate it"
-    if kind == "MPIJob":
-        message = f"an MPIJob of {version} starts its workers with kubectl exec; Trainer uses SSH, so the image needs an SSH server"
-        hint = "add sshd to the image, convert the job to kubeflow.org/v2beta1, then migrate it"
-    elif kind == "MXJob":
-        message = "MXNet has retired, Training Operator 1.9 has no MXJob, and Trainer has no runtime for it"
-        hint = (
-            "port the program to another framework, or run its pods as a JobSet with the DMLC_ variables that it reads"
-        )
-    elif str(version).startswith("xgboostjob."):
-        message = f"{kind} of {version} belongs to the operator before Training Operator v1"
-        hint = "set apiVersion: kubeflow.org/v1, call the main container xgboost, then migrate it"
-    elif str(version).startswith("batch.paddlepaddle."):
-        message = f"{kind} of {version} belongs to PaddleCloud's operator, which has other roles and variables"
-        hint = "write it for kubeflow.org/v1 with paddleReplicaSpecs and a container called paddle, then migrate it"
-    return stuck(("apiVersion",), message, hint)
+    kind, version = str(document.get("kind")), str(document.get("apiVersion"))
+    older = "is older than the last API of Training Operator v1", "set apiVersion: kubeflow.org/v1, then migrate it"
+    why, hint = _NOT_SUPPORTED.get(kind) or _NOT_SUPPORTED.get(version.partition("/")[0], older)
+    return stuck(("apiVersion",), f"{kind} of {version} {why}", hint)
 
 
 @dataclass(frozen=True, slots=True)

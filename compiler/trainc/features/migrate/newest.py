@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from trainc.findings import Finding, Path
 from trainc.kube import names
-from trainc.kube.documents import Json, value_at, with_value
+from trainc.kube.documents import Json, value_at, with_value, without_path
 from trainc.kube.names import KINDS
 from trainc.kube.releases import RELEASES
 from trainc.pipeline.patches import Role, infer_roles
@@ -24,7 +24,8 @@ _OF_WRONG_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 # The kind and name of a runtime.
 _Runtime: TypeAlias = tuple[str, str]
 
-_TORCH_PROCESSES: Path = ("spec", "mlPolicy", "torch", "numProcPerNode")
+_TORCH: Path = ("spec", "mlPolicy", "torch")
+_TORCH_PROCESSES: Path = (*_TORCH, "numProcPerNode")
 MANAGER_DOMAIN = f"migrated.{names.TRAINER_GROUP}"
 
 
@@ -53,11 +54,9 @@ def around_of(documents: Iterable[Json]) -> Around:
     """Collect from these documents what the migration of any of them may need."""
     known = list(documents)
     context = dialect_context(known)
-    counting = {
-        _runtime_of(document) for document in known if value_at(document, _TORCH_PROCESSES) not in (None, "auto")
-    }
-    migrated = ((document, migrate_document(document, Around(context))) for document in known)
-    renamed = {_runtime_of(document): result.renamed for document, result in migrated if result.renamed}
+    counting = {_runtime_of(each) for each in known if value_at(each, _TORCH_PROCESSES) not in (None, "auto")}
+    migrated = ((each, migrate_document(each, Around(context))) for each in known if dialect_of(each) is not None)
+    renamed = {_runtime_of(each): result.renamed for each, result in migrated if result.renamed}
     return Around(context, frozenset(counting), renamed)
 
 
@@ -87,24 +86,15 @@ def migrate_document(document: Json, around: Around = Around()) -> Migrated:
     try:
         return _migrate(document, around)
     except _OF_WRONG_SHAPES:
-        wrong = _shape_findings(document)
-        if not wrong:
-            raise
-        return Migrated(document, tuple(wrong))
-
-
-def _shape_findings(document: Json) -> list[Finding]:
-    """Validate a document against the best-matching release; a document of a dialect cannot be migrated."""
-    kind = document.get("kind")
-    if dialect_of(document) is None and kind in KINDS:
-        found = [[f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES]
-        return min(found, key=len)
-    hint = "run `trainc check` on it and fix the errors first"
-    return [
-        Finding(
-            "CannotMigrate", "error", "the document has fields that are missing or of the wrong type", hint, ("spec",)
-        )
-    ]
+        kind = document.get("kind")
+        if dialect_of(document) is None and kind in KINDS:
+            found = ([f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES)
+            wrong = min(found, key=len)
+            if not wrong:
+                raise
+            return Migrated(document, tuple(wrong))
+        message, hint = "a field is missing or of the wrong type", "run `trainc check` on it and fix the errors first"
+        return Migrated(document, (Finding("CannotMigrate", "error", message, hint, ("spec",)),))
 
 
 def _migrate(document: Json, around: Around) -> Migrated:
@@ -121,7 +111,7 @@ def _migrate(document: Json, around: Around) -> Migrated:
         kind = dialect.kinds[document["kind"]]
         conversion = dialect.convert(document, kind, around.context)
         problems = [f for f in conversion.findings if f.severity == "error"]
-        refused = list(refusals(document, conversion))
+        refused = [*_unsupported_values(document), *_unfilled_volumes(conversion)]
         if problems or refused:
             return Migrated(document, (*problems, *refused))
         data = conversion.data
@@ -144,27 +134,21 @@ def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
     for field in ("labels", "annotations", "podSpecOverrides", "podTemplateOverrides"):
         spec.pop(field, None)
     if patches:
+        existing = spec.get("runtimePatches") or ()
+        managers = (str(patch.get("manager", "")).partition("/") for patch in existing)
+        used = (int(number) for domain, _, number in managers if domain == MANAGER_DOMAIN and number.isdecimal())
         numbered = [
             {"manager": f"{MANAGER_DOMAIN}/{number}", "trainingRuntimeSpec": {"template": patch}}
-            for number, patch in enumerate(patches, start=_first_free(spec))
+            for number, patch in enumerate(patches, start=max(used, default=0) + 1)
         ]
         # Spec labels and overrides were applied before patches, so existing patches stay last.
-        spec["runtimePatches"] = [*numbered, *(spec.get("runtimePatches") or ())]
+        spec["runtimePatches"] = [*numbered, *existing]
     findings: list[Finding] = []
     trainer = spec.get("trainer")
     if isinstance(trainer, Mapping) and isinstance(trainer.get("numProcPerNode"), str):
         counted = _referred_to(document) in around.counting
         spec["trainer"], findings = _with_process_number(trainer, counted)
     return {**document, "spec": spec}, findings
-
-
-def _first_free(spec: Json) -> int:
-    used = [
-        int(number)
-        for domain, _, number in (str(p.get("manager", "")).partition("/") for p in spec.get("runtimePatches") or ())
-        if domain == MANAGER_DOMAIN and number.isdecimal()
-    ]
-    return max(used, default=0) + 1
 
 
 def _patches_of(spec: Json, renamed: Mapping[str, NewNames]) -> Iterator[Json]:
@@ -196,63 +180,48 @@ def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Findi
     hint = "write the number of processes, or drop the field to take it from the node's resources"
     if counted:
         hint = "write the number of processes, or drop the runtime's own numProcPerNode first"
-    return trainer, [refuse(("spec", "trainer", "numProcPerNode"), message, hint)]
+    return trainer, [_refuse(("spec", "trainer", "numProcPerNode"), message, hint)]
 
 
 def _runtime(document: Json) -> tuple[Json, list[Finding]]:
-    spec = document.get("spec")
-    policy = spec.get("mlPolicy") if isinstance(spec, Mapping) else None
-    torch = policy.get("torch") if isinstance(policy, Mapping) else None
-    if not isinstance(spec, Mapping) or not isinstance(policy, Mapping) or not isinstance(torch, Mapping):
+    torch = value_at(document, _TORCH)
+    if not isinstance(torch, Mapping):
         return document, []
     findings: list[Finding] = []
-    kept = dict(torch)
-    if kept.get("numProcPerNode") == "auto":
-        del kept["numProcPerNode"]
-    elif "numProcPerNode" in kept:
+    if torch.get("numProcPerNode") == "auto":
+        document = without_path(document, _TORCH_PROCESSES)
+    elif "numProcPerNode" in torch:
         hint = "set spec.trainer.numProcPerNode in the TrainJobs of this runtime"
         message = "since Trainer 2.2, a runtime has no number of processes for torch"
-        findings.append(refuse(("spec", "mlPolicy", "torch", "numProcPerNode"), message, hint))
-    if "elasticPolicy" in kept:
+        findings.append(_refuse(_TORCH_PROCESSES, message, hint))
+    if "elasticPolicy" in torch:
         hint = "keep it for trainc's gitops semantics, which honor it, or set the size of the job with numNodes"
         message = "Trainer has had no elastic policy since 2.2"
-        findings.append(refuse(("spec", "mlPolicy", "torch", "elasticPolicy"), message, hint))
-    return {**document, "spec": {**spec, "mlPolicy": {**policy, "torch": kept}}}, findings
+        findings.append(_refuse((*_TORCH, "elasticPolicy"), message, hint))
+    return document, findings
 
 
-# Findings about what the newest API cannot express of an older dialect, located in the original document.
-
-
-_STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
-
-
-def refusals(document: Json, conversion: Conversion) -> Iterator[Finding]:
-    """Why `document` must stay in its dialect: what Trainer's own API would refuse after conversion."""
-    yield from _unsupported_values(document)
-    yield from _unfilled_volumes(conversion)
-
-
-def refuse(path: Path, message: str, hint: str) -> Finding:
+def _refuse(path: Path, message: str, hint: str) -> Finding:
     """A finding about a field that stays as written, with advice."""
     return Finding("CannotMigrate", "warning", message, hint=hint, path=path)
 
 
+# What the newest API would refuse of an older dialect, which therefore stays; located in the original document.
+
+
 def _unsupported_values(document: Json) -> Iterator[Finding]:
-    """Values that Trainer's own API would refuse, so that the document must stay in its dialect."""
     spec = document.get("spec") or {}
     policy, gang = spec.get("mlPolicy") or {}, spec.get("podGroupPolicy") or {}
     implementation = (policy.get("mpi") or {}).get("mpiImplementation")
     if implementation not in (None, "", "OpenMPI"):
         message = f"Trainer runs OpenMPI only, not {implementation}"
         hint = "keep the document as it is: trainc compiles it under gitops"
-        yield refuse(("spec", "mlPolicy", "mpi", "mpiImplementation"), message, hint)
+        yield _refuse(("spec", "mlPolicy", "mpi", "mpiImplementation"), message, hint)
     for field in ("minMember", "queue", "priorityClassName"):
         if field in (gang.get("volcano") or {}):
-            hint = (
-                "set the queue with the annotation scheduling.volcano.sh/queue-name, and priorityClassName in the pods"
-            )
             message = f"Trainer's volcano policy has no {field}"
-            yield refuse(("spec", "podGroupPolicy", "volcano", field), message, hint)
+            hint = "annotate the queue as scheduling.volcano.sh/queue-name, and set priorityClassName in the pods"
+            yield _refuse(("spec", "podGroupPolicy", "volcano", field), message, hint)
 
 
 def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
@@ -262,14 +231,14 @@ def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
         containers = value_at(job, ("template", "spec", "template", "spec", "containers"))
         for at, container in enumerate(containers if isinstance(containers, list) else ()):
             step = container.get("name") if isinstance(container, Mapping) else None
-            if step not in _STEPS or value_at(job, ("name",)) != step:
+            if step not in (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER) or value_at(job, ("name",)) != step:
                 continue
             mounts = container.get("volumeMounts") or ()
             if not any(isinstance(mount, Mapping) and mount.get("name") == "initializer" for mount in mounts):
                 message = f"Trainer's {step} writes to a volume called initializer, which this container does not mount"
                 hint = "rename its volume and the mounts of it to initializer, then migrate again"
                 path = (*JOBS, index, "template", "spec", "template", "spec", "containers", at)
-                yield refuse(original_path(path, conversion.moves), message, hint)
+                yield _refuse(original_path(path, conversion.moves), message, hint)
 
 
 # The names that Trainer's controller expects: the jobs `node` and `launcher`, with a container `node`.
@@ -290,7 +259,7 @@ def _with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json,
     inferred, doubts = infer_roles(template["spec"], spec.get("mlPolicy"), naming)
     if any(doubt.severity == "error" for doubt in doubts):
         return runtime, [doubt for doubt in doubts if doubt.severity == "error"], {}
-    renamed = {job: NewNames(_job_name(role), role.main) for job, role in inferred.roles.items()}
+    renamed = {job: NewNames(role.role or names.NODE, role.main) for job, role in inferred.roles.items()}
     new_names = {old: new.job for old, new in renamed.items()}
     jobs = [_renamed(job, inferred.roles.get(job["name"]), new_names) for job in inferred.spec["replicatedJobs"]]
     job_set = _with_references({**inferred.spec, "replicatedJobs": jobs}, new_names)
@@ -310,52 +279,39 @@ def _with_renamed_target(target: Json, renamed: Mapping[str, NewNames]) -> Json:
     return {**target, "name": new.job}
 
 
-def _job_name(role: Role) -> str:
-    return role.role or names.NODE
-
-
 def _renamed(job: Json, role: Role | None, new_names: Mapping[str, str]) -> Json:
     depends_on = [{**d, "name": new_names.get(d["name"], d["name"])} for d in job.get("dependsOn", ())]
     job = {**job, "dependsOn": depends_on} if depends_on else job
     if role is None:
         return job
-    template, job_spec = job["template"], job["template"]["spec"]
-    pod = job_spec["template"]["spec"]
-    containers = [{**c, "name": names.NODE} if c["name"] == role.main else c for c in pod["containers"]]
-    pod_template = {**job_spec["template"], "spec": {**pod, "containers": containers}}
-    return {
-        **job,
-        "name": new_names[job["name"]],
-        "template": {**template, "spec": {**job_spec, "template": pod_template}},
-    }
+    containers = [{**c, "name": names.NODE} if c["name"] == role.main else c for c in value_at(job, _CONTAINERS)]
+    return with_value({**job, "name": new_names[job["name"]]}, _CONTAINERS, containers)
 
 
 def _with_references(job_set: Json, new_names: Mapping[str, str]) -> Json:
     """The JobSetSpec with the references of its policies to renamed jobs updated."""
+
+    def retargeted(policy: Json) -> Json:
+        targets = policy.get("targetReplicatedJobs")
+        return {**policy, "targetReplicatedJobs": [new_names.get(t, t) for t in targets]} if targets else policy
+
     changed = dict(job_set)
     if "successPolicy" in changed:
-        changed["successPolicy"] = _retargeted(changed["successPolicy"], new_names)
+        changed["successPolicy"] = retargeted(changed["successPolicy"])
     failure = changed.get("failurePolicy") or {}
     if "rules" in failure:
-        changed["failurePolicy"] = {**failure, "rules": [_retargeted(rule, new_names) for rule in failure["rules"]]}
+        changed["failurePolicy"] = {**failure, "rules": [retargeted(rule) for rule in failure["rules"]]}
     return changed
 
 
-def _retargeted(policy: Json, new_names: Mapping[str, str]) -> Json:
-    targets = policy.get("targetReplicatedJobs")
-    return {**policy, "targetReplicatedJobs": [new_names.get(t, t) for t in targets]} if targets else policy
-
-
 def _name_findings(renamed: Mapping[str, NewNames]) -> Iterator[Finding]:
-    path = ("spec", "template", "spec", "replicatedJobs")
+    path, why = ("spec", "template", "spec", "replicatedJobs"), "the name that Trainer's controller expects"
     for old, new in renamed.items():
         if old != new.job:
-            message = f"job {old!r} becomes {new.job!r}, the name that Trainer's controller expects; pod names and addresses change with it"
+            message = f"job {old!r} becomes {new.job!r}, {why}; pod names and addresses change with it"
             hint = "update what refers to the pods by name, such as dashboards and log queries"
             yield Finding("JobRenamed", "info", message, hint, path)
         if new.main != names.NODE:
-            message = (
-                f"the container {new.main!r} of job {old!r} becomes 'node', the name that Trainer's controller expects"
-            )
             hint = "update what names the container, such as `kubectl logs -c` and dashboards"
+            message = f"the container {new.main!r} of job {old!r} becomes 'node', {why}"
             yield Finding("JobRenamed", "info", message, hint, path)

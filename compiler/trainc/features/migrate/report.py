@@ -63,38 +63,33 @@ def format_report(rows: Sequence[Row], notes: Sequence[str], *, all_read: bool) 
     jobs = [row for row in rows if row.is_job]
     if not rows:
         return f"No Training Operator v1 jobs found{'' if all_read else ' in the files that could be read'}.\n"
-    lines = [*_table(jobs), "", _sum(jobs)] if jobs else []
-    for title, severities in (
-        ("Cannot be migrated", ("error",)),
-        ("Needs a decision", ("warning",)),
-        ("Changes that need no action", ("info",)),
-    ):
-        lines += _section(title, rows, severities)
+    lines = [*_table(jobs), ""] if jobs else []
+    if jobs:
+        stuck = sum(row.is_stuck for row in jobs)
+        open_ = sum(bool(row.count("warning")) for row in jobs if not row.is_stuck)
+        counts = f"{len(jobs) - stuck - open_} ready, {open_} with open questions, {stuck} that cannot be migrated"
+        lines.append(f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}: {counts}")
+    lines += _section("Cannot be migrated", rows, "error")
+    lines += _section("Needs a decision", rows, "warning")
+    lines += _section("Changes that need no action", rows, "info")
     lines += ["", *(f"note: {note}" for note in notes)] if notes else []
     return "\n".join(lines) + "\n"
 
 
-def _sum(jobs: Sequence[Row]) -> str:
-    stuck = sum(row.is_stuck for row in jobs)
-    decisions = sum(bool(row.count("warning")) for row in jobs if not row.is_stuck)
-    rest = len(jobs) - stuck - decisions
-    return f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}: {rest} ready, {decisions} with open questions, {stuck} that cannot be migrated"
-
-
 def _table(jobs: Sequence[Row]) -> Iterator[str]:
-    cells = [_COLUMNS, *map(_cells, jobs)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(_COLUMNS))]
-    for row in cells:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    cells = [_COLUMNS]
+    for row in jobs:
+        becomes = ", ".join(row.becomes) or "-"
+        cells.append(
+            (row.label, row.place, becomes, row.pods, str(row.count("info")), str(row.count("warning", "error")))
+        )
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    becomes = ", ".join(row.becomes) or "-"
-    return (row.label, row.place, becomes, row.pods, str(row.count("info")), str(row.count("warning", "error")))
-
-
-def _section(title: str, rows: Iterable[Row], severities: Sequence[str]) -> Iterator[str]:
-    found = [(row, d) for row in rows for d in row.diagnostics if d.severity in severities]
+def _section(title: str, rows: Iterable[Row], severity: str) -> Iterator[str]:
+    found = [(row, d) for row in rows for d in row.diagnostics if d.severity == severity]
     if not found:
         return
     yield from ("", title)

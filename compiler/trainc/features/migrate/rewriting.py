@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from yaml.error import YAMLError
 
@@ -21,7 +21,9 @@ from trainc.kube.documents import Json
 from trainc.reading.yaml_reader import read_value
 from trainc.startup.patterns import pattern
 
+_Fresh: TypeAlias = Callable[[Any, str], str]
 _SPACE = pattern(r"\s*")
+_COMMENT = pattern(r"[ \t]*#[^\n]*")
 # The first entry of an object: what it is indented by, and what follows its colon.
 _FIRST_ENTRY = pattern(r'\{\s*?(?:\n(?P<indent>[ \t]+))?"(?:[^"\\]|\\.)*"\s*:(?P<space>\s?)')
 # Fields that a TrainJob calls something else.
@@ -57,13 +59,9 @@ def _reads_as(text: str, documents: Sequence[Json]) -> bool:
 
 def is_same(one: Any, other: Any) -> bool:
     """Return whether two values are equal in YAML, where `true` is not 1."""
-    if one.__class__ is str and other.__class__ is str:
+    if one != other or one.__class__ is str:
         return bool(one == other)
-    return bool(one == other) and (repr(one) == repr(other) or _sorted(one) == _sorted(other))
-
-
-def _sorted(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
+    return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
 
 
 class _Slot(NamedTuple):
@@ -222,19 +220,16 @@ def _flow(value: Any, indent: str) -> str:
 def _mark_staying(node: Node, value: Any) -> None:
     """Mark the entries of a node that `value` has in the same place, so that they are not moved elsewhere."""
     if isinstance(value, dict) and node.kind == "mapping":
-        for entry in node.entries:
-            if entry.step not in value:
-                continue
+        for entry in (entry for entry in node.entries if entry.step in value):
+            entry.is_used = True
             if is_same(entry.value, value[entry.step]):
                 entry.use()
             else:
-                entry.is_used = True
                 _mark_staying(entry.node, value[entry.step])
     elif isinstance(value, list) and node.kind == "sequence":
         kept = {repr(item) for item in value}
-        for entry in node.entries:
-            if repr(entry.value) in kept:
-                entry.use()
+        for entry in (entry for entry in node.entries if repr(entry.value) in kept):
+            entry.use()
 
 
 def _continued_keys(own: Mapping[str | int, Entry], value: Json) -> Iterator[tuple[str, Entry | None]]:
@@ -277,16 +272,13 @@ def _continued_items(entries: Sequence[Entry], value: Sequence[Any]) -> dict[int
         if index in found or not isinstance(item, dict):
             continue
         entry: Entry | None = named.get(_identity(item))
-        if entry is None and index < len(entries) and _has_keys_of(entries[index].value, item):
-            entry = entries[index]
+        if entry is None and index < len(entries):
+            here = entries[index].value
+            entry = entries[index] if isinstance(here, dict) and set(here) == set(item) else None
         if entry is not None and id(entry) not in taken:
             taken.add(id(entry))
             found[index] = entry
     return found
-
-
-def _has_keys_of(old: Any, item: Json) -> bool:
-    return isinstance(old, dict) and set(old) == set(item)
 
 
 def _identity(item: Json) -> tuple[str, str]:
@@ -296,9 +288,8 @@ def _identity(item: Json) -> tuple[str, str]:
 
 def _reattach(source: SourceText, documents: Sequence[list[str]]) -> None:
     """Add the comments of entries that are gone above the next entry that is not."""
-    written = {
-        (_name(entry), comment) for entry in _all(source.root) if entry.is_used for comment in _own(source, entry)
-    }
+    used = (entry for entry in source.entries if entry.is_used)
+    written = {(_name(entry), comment) for entry in used for comment in _own(source, entry)}
     above: dict[tuple[int, int, int], list[str]] = {}
 
     def lost(entries: Iterable[Entry]) -> list[str]:
@@ -321,12 +312,6 @@ def _reattach(source: SourceText, documents: Sequence[list[str]]) -> None:
     documents[-1].extend(left)
 
 
-def _all(node: Node) -> Iterator[Entry]:
-    for entry in node.entries:
-        yield entry
-        yield from _all(entry.node)
-
-
 def _name(entry: Entry) -> tuple[str, str]:
     return entry.path[-1] if entry.path else "", repr(entry.value)
 
@@ -341,64 +326,52 @@ def _own(source: SourceText, entry: Entry) -> list[str]:
 # Collections in brackets, and JSON, which consists of them.
 
 
-def recomposed(source: SourceText, node: Node, value: Any, fresh: Callable[[Any, str], str]) -> str:
+def recomposed(source: SourceText, node: Node, value: Any, fresh: _Fresh) -> str:
     """Return a collection in brackets with another value of its kind: what it keeps, and its spacing, as written.
 
     `fresh` writes a new value, whose further lines are indented by its second argument.
     """
-    text, entries = source.text, node.entries
-    opening = _uncommented(text[node.start + 1 : entries[0].start])
-    closing = _uncommented(text[entries[-1].node.end : node.end - 1])
-    colon = _uncommented(text[entries[0].head : entries[0].node.start]) or ": "
+    entries = node.entries
+
+    def gap(start: int, end: int) -> str:
+        return _COMMENT.sub("", source.text[start:end])
+
+    opening = gap(node.start + 1, entries[0].start)
     between = f",{opening}" if "\n" in opening else "," if "0,0" in fresh([0, 0], "") else ", "
-    if len(entries) > 1:
-        between = _uncommented(text[entries[0].node.end : entries[1].start])
-    indent = opening.rpartition("\n")[2] if "\n" in opening else ""
-    following = {id(before): entry for before, entry in pairwise(entries)}
-    composed, last = text[node.start] + opening, None
+    between = gap(entries[0].node.end, entries[1].start) if len(entries) > 1 else between
+    colon, indent = gap(entries[0].head, entries[0].node.start) or ": ", opening.rpartition("\n")[2]
+    after = {id(before): entry for before, entry in pairwise(entries)}
+    composed, last = [source.text[node.start], opening], None
     for number, (name, item, entry) in enumerate(_parts(entries, value)):
         if number:
-            is_next = entry is not None and last is not None and following.get(id(last)) is entry
-            composed += _uncommented(text[last.node.end : entry.start]) if is_next and last and entry else between
+            is_next = last is not None and entry is not None and after.get(id(last)) is entry
+            composed.append(gap(last.node.end, entry.start) if is_next and last and entry else between)
         if entry is None:
-            composed += f"{fresh(name, '')}{colon}" if name is not None else ""
-            composed += fresh(item, indent)
+            composed.append(fresh(item, indent) if name is None else f"{fresh(name, '')}{colon}{fresh(item, indent)}")
         else:
-            written = name is None or name == entry.step
-            composed += text[entry.start : entry.head] if written else fresh(name, "")
-            composed += text[entry.head : entry.node.start] + _recomposed_entry(source, entry, item, fresh, indent)
+            composed.append(source.text[entry.start : entry.head] if name in (None, entry.step) else fresh(name, ""))
+            composed += (gap(entry.head, entry.node.start), _recomposed_value(source, entry, item, fresh, indent))
         last = entry
-    return composed + closing + text[node.end - 1]
+    return "".join((*composed, gap(entries[-1].node.end, node.end - 1), source.text[node.end - 1]))
 
 
 def _parts(entries: Sequence[Entry], value: Any) -> Iterator[tuple[str | None, Any, Entry | None]]:
     if isinstance(value, dict):
-        for key, entry in _continued_keys({entry.step: entry for entry in entries}, value):
-            yield key, value[key], entry
+        keys = _continued_keys({entry.step: entry for entry in entries}, value)
+        yield from ((key, value[key], entry) for key, entry in keys)
     else:
         continued = _continued_items(entries, value)
-        for index, item in enumerate(value):
-            yield None, item, continued.get(index)
+        yield from ((None, item, continued.get(index)) for index, item in enumerate(value))
 
 
-def _recomposed_entry(
-    source: SourceText, entry: Entry, value: Any, fresh: Callable[[Any, str], str], indent: str
-) -> str:
+def _recomposed_value(source: SourceText, entry: Entry, value: Any, fresh: _Fresh, indent: str) -> str:
     node = entry.node
-    entry.is_used = True
     if is_same(entry.value, value):
         entry.use(copied=True)
         return source.text[node.start : node.end]
-    if value and node.entries and isinstance(value, entry.value.__class__):
-        return recomposed(source, node, value, fresh)
-    return fresh(value, indent)
-
-
-def _uncommented(gap: str) -> str:
-    return "".join(
-        line.partition("#")[0].rstrip(" ") + line[len(line.rstrip("\n")) :] if "#" in line else line
-        for line in gap.splitlines(keepends=True)
-    )
+    entry.is_used = True
+    is_alike = value and node.entries and isinstance(value, entry.value.__class__)
+    return recomposed(source, node, value, fresh) if is_alike else fresh(value, indent)
 
 
 def leading_objects(text: str) -> Iterator[tuple[str, Any, str]]:

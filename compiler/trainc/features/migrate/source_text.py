@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import Any
 
 from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, MappingStartEvent, ScalarEvent
@@ -90,7 +90,7 @@ class Entry:
 class SourceText:
     """A document's text, divided into entries; `root` is its node. Raises UnfitError or YAMLError where that fails.
 
-    `step` and `offset` are by how much its author indents a mapping and a list below their keys; `tail` has the
+    `entries` are all of them; `step` and `offset` are by how much its author indents a mapping and a list below their keys; `tail` has the
     comments at the end, which belong to no entry.
     """
 
@@ -99,6 +99,7 @@ class SourceText:
         self.lines = self.text.split("\n")[:-1]
         self.step, self.offset = 0, -1
         self._starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
+        self.entries: list[Entry] = []
         self._by_name: dict[tuple[str, bool], dict[str, list[Entry]]] = {}
         self.root = _parsed(self.text)
         end = self._indented(self._last_line(self.root) + 1, len(self.lines), self._column(self.root.start))
@@ -124,13 +125,9 @@ class SourceText:
         if not node.is_flow or "#" not in self.text[node.start : node.end]:
             return []
         spans = [(inner.start, inner.end) for inner in _scalars(node)]
-        starts = [start for start, _ in spans]
-        found = []
-        for match in _COMMENT.finditer(self.text, node.start, node.end):
-            at = bisect_right(starts, match.start()) - 1
-            if at < 0 or match.start() >= spans[at][1]:
-                found.append(match[0].rstrip())
-        return found
+        matches = _COMMENT.finditer(self.text, node.start, node.end)
+        before = ((match, bisect_right(spans, (match.start(), len(self.text))) - 1) for match in matches)
+        return [match[0].rstrip() for match, at in before if at < 0 or match.start() >= spans[at][1]]
 
     def elsewhere(self, names: Sequence[str], path: Sequence[str], is_item: bool, value: Any) -> Entry | None:
         """Return a free entry that has one of `names` and this value, preferably with the same parents as `path`."""
@@ -142,7 +139,12 @@ class SourceText:
             while found and found[0].is_used:
                 found.pop(0)
             free += (entry for entry in found[:_MOST_COMPARED] if not entry.is_used and not entry.is_torn)
-        return max(free, key=lambda entry: _in_common(entry.path, path), default=None)
+
+        def parents_in_common(entry: Entry) -> int:
+            pairs = zip(entry.path[-2::-1], path[-2::-1], strict=False)
+            return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+        return max(free, key=parents_in_common, default=None)
 
     def _divide(self, node: Node, value: Any, parent: Entry | None, begin: int, end: int) -> None:
         """Find the entries of a collection whose lines are those from `begin` to `end`."""
@@ -155,6 +157,7 @@ class SourceText:
             column = self._column(start)
             entry = Entry(step, value[step], child, start, head, column, line, path, node.is_flow, line, parent=parent)
             node.entries.append(entry)
+            self.entries.append(entry)
             name = (path[-1] if path else "", isinstance(step, int))
             self._by_name.setdefault(name, {}).setdefault(repr(entry.value), []).append(entry)
         if node.is_block:
@@ -165,7 +168,11 @@ class SourceText:
             if not entry.in_flow:
                 entry.behind = self._behind(entry, starts_below)
                 if child.is_block and isinstance(entry.step, str):
-                    self._measure(child, entry.column)
+                    indent = self._column(child.start) - entry.column
+                    if child.kind == "mapping":
+                        self.step = self.step or indent
+                    elif self.offset < 0:
+                        self.offset = indent
             if child.kind != "scalar":
                 self._divide(child, entry.value, entry, entry.line + starts_below, entry.end)
 
@@ -212,13 +219,6 @@ class SourceText:
         found = _BEHIND.search(self.rest(entry.head if node.is_block or node.is_literal else node.end))
         return found[0] if found else ""
 
-    def _measure(self, node: Node, column: int) -> None:
-        indent = self._column(node.start) - column
-        if node.kind == "mapping":
-            self.step = self.step or indent
-        elif self.offset < 0:
-            self.offset = indent
-
     def _last_line(self, node: Node) -> int:
         while node.is_block and node.children:
             node = node.children[-1]
@@ -263,13 +263,3 @@ def _scalars(node: Node) -> Iterator[Node]:
         yield node
     for child in node.children:
         yield from _scalars(child)
-
-
-def _in_common(path: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many parents two paths share, counted from their ends."""
-    count = 0
-    for ours, theirs in zip(path[-2::-1], other[-2::-1], strict=False):
-        if ours != theirs:
-            break
-        count += 1
-    return count

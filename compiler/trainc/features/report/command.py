@@ -27,16 +27,16 @@ from trainc.cli.command import (
     add_shaping,
     set_completion,
 )
-from trainc.cli.reporting import Files, Paint, counted_noun, text_report
+from trainc.cli.compiling import kept_in
+from trainc.cli.reporting import Files, Paint, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.emit.yaml_writer import dump_yaml
-from trainc.explain.replay import explanation
-from trainc.explain.select_job import OneJob, compile_every
+from trainc.explain.select_job import OneJob, compile_every, explain_job
 from trainc.features.graph.formats import graph_text
 from trainc.features.graph.model import Graph, read_graph
 from trainc.features.report.page import Job, Link, link_into, objects_of, page, row_of
 from trainc.findings import CompileError, Diagnostic
-from trainc.findings.text import escape_xml
+from trainc.findings.text import counted, escape_xml
 from trainc.options import Options
 from trainc.plugins.registry import enabled
 from trainc.project.environments import merge_diagnostics
@@ -82,7 +82,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     for name, settings in every.items():
         try:
             inputs = settings.read(streams.stdin)
-            compiled, diagnostics[name] = compile_every(inputs, settings.options, settings.policy())
+            keeping = kept_in(settings.output, settings, inputs.documents)
+            compiled, diagnostics[name] = compile_every(inputs, settings.options, settings.policy(), keeping)
         except CompileError as error:
             refused[name] = error.diagnostics
             continue
@@ -98,7 +99,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
         stream.write(text)
     if not arguments.quiet:
-        streams.err.write(f"{arguments.output}: {counted_noun(len(jobs), 'job')}\n")
+        streams.err.write(f"{arguments.output}: {counted(len(jobs), 'job')}\n")
     return Status.DONE
 
 
@@ -121,7 +122,7 @@ def _fits(compiled: Sequence[OneJob], documents: Sequence[Document], settings: S
 
 
 def _job(number: int, one: OneJob, options: Options, fit: Mapping[str, str], link: Link) -> Job:
-    explained = explanation(one.recorder)
+    explained = explain_job(one, options)
     name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
     graph = read_graph(one.compiled.manifests, enabled(options.plugins))
     return Job(

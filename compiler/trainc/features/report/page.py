@@ -12,8 +12,9 @@ from urllib.parse import quote
 
 from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Origin
 from trainc.explain.text import describe_origin, format_value, place
-from trainc.features.graph.model import Graph, counted, per_pod
+from trainc.features.graph.model import Graph, per_pod
 from trainc.findings import Diagnostic, Source
+from trainc.findings.text import counted
 from trainc.kube.devices import accelerator
 from trainc.kube.documents import Json, format_field
 from trainc.kube.quantity import NANOS_PER_UNIT, ZERO, Quantity

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trainc.features.graph.model import Step, counted, read_graph
+from trainc.features.graph.model import Step, read_graph
 from trainc.features.sweeps.matrix import Budget
 from trainc.findings import Finding
+from trainc.findings.text import counted
 from trainc.kube.documents import Json
 from trainc.startup.records import dataclass, field
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Diagnostic, Path, Severity, format_path
-from trainc.findings.text import did_you_mean
+from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.documents import FieldPath, stable_path
 from trainc.kube.strategic_merge import Copies, PatchFailedError, merge_overlay
 from trainc.project.dialects import is_trainer_document
@@ -287,8 +287,8 @@ class Layer:
         names = [identity(document.data)[1] for document in documents]
         # A patch without an explicit target applies to the apiVersion, kind and name in its body.
         wanted = patch.target.name.text if patch.target.name is not None else ""
-        some = ", ".join(f"{d.data.get('kind')} {identity(d.data)[1]}" for d in documents[:5]) or "none"
-        hint = did_you_mean(wanted, names) or f"documents here: {some}{' and others' if documents[5:] else ''}"
+        here = [f"{document.data.get('kind')} {identity(document.data)[1]}" for document in documents]
+        hint = did_you_mean(wanted, names) or f"documents here: {first_of(here) or 'none'}"
         return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path)
 
     def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:

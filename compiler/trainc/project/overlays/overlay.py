@@ -160,6 +160,7 @@ OVERLAY = DocumentKind(
         "patchesStrategicMerge": "list it under `patches`",
         "patchesJson6902": "list it under `patches`, with a target",
         "commonLabels": "list them under `labels`, as in labels: [{pairs: {team: a}}]",
+        "rebuild": "set it in trainc.yaml, for builds with an output folder; kustomize keeps no files, so all jobs are compiled",
         "replicas": "set spec.trainer.numNodes with a patch",
         "configMapGenerator": "keep it in a kustomization: trainc only writes what TrainJobs need",
         "secretGenerator": "create the Secret in another way (see `trainc rule SecretNeeded`): trainc never writes Secrets",

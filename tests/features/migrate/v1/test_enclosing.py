@@ -109,6 +109,8 @@ def test_the_pods_of_a_trial_meet_under_whatever_name_katib_gives_it(job: Docume
         (PYTORCH, {"job-role": "master"}, {"replicatedjob-name": "node", "job-completion-index": "0"}, "node"),
         (MPI, {"training.kubeflow.org/job-role": "launcher"}, {"replicatedjob-name": "launcher"}, "node"),
         (MPI, {}, {"replicatedjob-name": "launcher", "job-completion-index": "0"}, "node"),
+        (PYTORCH, {"app": "mine"}, {"app": "mine"}, "node"),
+        (UNEQUAL, {"app": "mine", "job-role": "master"}, {"app": "mine", "replicatedjob-name": "master"}, "node"),
         (UNEQUAL, {"training.kubeflow.org/replica-type": "worker"}, {"replicatedjob-name": "worker"}, "pytorch"),
     ],
 )
@@ -129,9 +131,25 @@ def test_katib_reads_the_metrics_of_the_pod_that_it_read(
 
 def test_a_parameter_in_a_runtime_is_refused_because_katib_fills_in_jobs_alone() -> None:
     word = {"command": ["python", "--lr=${trialParameters.lr}"]}
-    with pytest.raises(CompileError, match="Katib fills in no parameters"):
+    with pytest.raises(CompileError, match="Katib fills in no parameters") as refused:
         migrate([experiment(v1(Master={**ONE, **word}, Worker={**word, "workingDir": "/w"}))])
+    assert [d.path for d in refused.value.diagnostics if d.severity == "error"] == ["spec.trialTemplate.trialSpec"]
     assert len(migrate([experiment(v1(Master={**ONE, **word}, Worker=word))]).documents) == 2
+
+
+def test_the_name_of_an_experiment_leaves_room_for_those_of_its_trials() -> None:
+    long = experiment(PYTORCH)
+    long["metadata"] = {"name": "a" * 43, "namespace": "a"}
+    with pytest.raises(CompileError, match=r"1 characters too long(?s:.)*creates these jobs 1 characters shorter"):
+        migrate([long])
+    long["metadata"] = {"name": "a" * 42, "namespace": "a"}
+    assert len(migrate([long]).documents) == 2
+
+
+def test_an_mpijob_as_a_trial_names_no_host_of_its_own() -> None:
+    _, runtime = migrate([experiment(MPI)]).documents
+    assert "JOBSET_NAME" not in str(runtime)
+    assert "dnsConfig" not in str(runtime)
 
 
 def test_an_mpijob_with_a_hostfile_of_its_own_cannot_be_a_trial() -> None:

@@ -9,42 +9,36 @@ pkg/apis/kubeflow/validation of kubeflow/mpi-operator (v0.8.0).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from typing import Any
 
 from trainc.features.migrate.v1.job import Kind, changes, stuck
 from trainc.findings import Finding, Path, has_errors
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, items, mapping, value_at
 from trainc.kube.names import LABEL_LIMIT, is_dns1035_label
 from trainc.kube.quantity import canonical
+from trainc.schema import check
 
 _SCHEDULING: Json = {
-    "minAvailable": int,
-    "queue": str,
+    **dict.fromkeys(("queue", "priorityClass"), str),
+    **dict.fromkeys(("minAvailable", "scheduleTimeoutSeconds"), int),
     "minResources": dict,
-    "priorityClass": str,
-    "scheduleTimeoutSeconds": int,
 }
 _RUN_POLICY: Json = {
-    "cleanPodPolicy": str,
-    "ttlSecondsAfterFinished": int,
-    "activeDeadlineSeconds": int,
-    "backoffLimit": int,
+    **dict.fromkeys(("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"), int),
+    **dict.fromkeys(("cleanPodPolicy", "managedBy"), str),
     "schedulingPolicy": _SCHEDULING,
     "suspend": bool,
-    "managedBy": str,
 }
 # These stood in the spec itself until tf-operator and pytorch-operator 1.0, and in MPIJobs until kubeflow.org/v1.
 _FORMERLY_IN_SPEC = ("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")
-_PADDLE_ELASTIC: Json = {"minReplicas": int, "maxReplicas": int, "maxRestarts": int, "metrics": list}
+_PADDLE_ELASTIC: Json = {**dict.fromkeys(("minReplicas", "maxReplicas", "maxRestarts"), int), "metrics": list}
 _ELASTIC: Json = {
     **_PADDLE_ELASTIC,
-    "rdzvBackend": str,
-    "rdzvPort": int,
-    "rdzvHost": str,
-    "rdzvId": str,
+    **dict.fromkeys(("rdzvBackend", "rdzvHost", "rdzvId"), str),
+    **dict.fromkeys(("rdzvPort", "nProcPerNode"), int),
     "rdzvConf": list,
     "standalone": bool,
-    "nProcPerNode": int,
 }
 # The fields in the spec of each kind, other than the run policy and the replica specs.
 _SPECS: Json = {
@@ -54,11 +48,9 @@ _SPECS: Json = {
     "JAXJob": {},
     "PaddleJob": {"elasticPolicy": _PADDLE_ELASTIC},
     "MPIJob": {
+        **dict.fromkeys(("sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation"), str),
         "slotsPerWorker": int,
         "runLauncherAsWorker": bool,
-        "sshAuthMountPath": str,
-        "launcherCreationPolicy": str,
-        "mpiImplementation": str,
     },
 }
 _ROLE: Json = {"replicas": int, "template": dict, "restartPolicy": str}
@@ -116,31 +108,23 @@ def _shape(kind: Kind, document: Json, fields: Json) -> Iterator[Finding]:
         yield _refuse(("spec",), "the job has no spec", "add spec with the roles of the job")
         return
     yield from _types(spec, fields, ("spec",))
-    elastic = spec.get("elasticPolicy")
-    for index, pair in enumerate((elastic.get("rdzvConf") or ()) if isinstance(elastic, dict) else ()):
-        if not isinstance(pair, dict):
-            path: Path = ("spec", "elasticPolicy", "rdzvConf", index)
-            yield _refuse(path, "an item of rdzvConf must be a key and a value", "write {key: k, value: v}")
     roles = spec.get(kind.replicas)
     if roles is None:
         yield _refuse(("spec", kind.replicas), f"{kind.name} needs {kind.replicas}", "add the roles of the job to it")
     for name, role in roles.items() if isinstance(roles, dict) else ():
-        yield from _role_shape(role, ("spec", kind.replicas, name))
-
-
-def _role_shape(role: Any, path: Path) -> Iterator[Finding]:
-    if not isinstance(role, dict):
-        yield _refuse(path, "the role is empty", "add its replicas and template, or remove the role")
-        return
-    yield from _types(role, _ROLE, path)
-    template = role.get("template")
-    pod = template.get("spec") if isinstance(template, dict) else None
-    containers = pod.get("containers") if isinstance(pod, dict) else None
-    where = (*path, "template", "spec", "containers")
-    if containers is not None and not isinstance(containers, list):
-        yield _refuse(where, "containers must be a list", "start each item with `- `")
-    elif not containers:
-        yield _refuse(where, "the role has no container", "add the container that runs the job")
+        path: Path = ("spec", kind.replicas, name)
+        if not isinstance(role, dict):
+            yield _refuse(path, "the role is empty", "add its replicas and template, or remove the role")
+            continue
+        yield from _types(role, _ROLE, path)
+        containers, where = (
+            value_at(role, ("template", "spec", "containers")),
+            (*path, "template", "spec", "containers"),
+        )
+        if containers is not None and not isinstance(containers, list):
+            yield _refuse(where, "containers must be a list", "start each item with `- `")
+        elif not containers:
+            yield _refuse(where, "the role has no container", "add the container that runs the job")
 
 
 def _types(value: Json, fields: Json, path: Path) -> Iterator[Finding]:
@@ -148,11 +132,10 @@ def _types(value: Json, fields: Json, path: Path) -> Iterator[Finding]:
         given = value.get(name)
         if given is None:
             continue
-        if isinstance(wanted, dict):
-            if isinstance(given, dict):
-                yield from _types(given, wanted, (*path, name))
-            else:
-                yield _refuse((*path, name), f"{name} must be {_WORDS[dict]}", f"write {_WORDS[dict]}")
+        if isinstance(wanted, dict) and isinstance(given, dict):
+            yield from _types(given, wanted, (*path, name))
+        elif isinstance(wanted, dict):
+            yield _refuse((*path, name), f"{name} must be {_WORDS[dict]}", f"write {_WORDS[dict]}")
         elif not isinstance(given, wanted) or (wanted is int and isinstance(given, bool)):
             yield _refuse((*path, name), f"{name} must be {_WORDS[wanted]}, not {given!r}", f"write {_WORDS[wanted]}")
         elif name in _CHOICES and given not in ("", *_CHOICES[name]):
@@ -179,30 +162,21 @@ def _known(value: Json, fields: Json, path: Path, findings: list[Finding]) -> di
 
 def _with_quantities(template: Json, path: Path, findings: list[Finding]) -> Json:
     """A pod template whose amounts of resources are no fractions, which the API server takes as strings only."""
-    pod = template["spec"]
-    changed = dict(pod)
+    template = deepcopy(template)
     for kind in ("containers", "initContainers"):
-        for index, container in enumerate(pod.get(kind) or ()):
-            amounts = container.get("resources") if isinstance(container, dict) else None
-            for group, given in amounts.items() if isinstance(amounts, dict) else ():
-                fractions = {n: a for n, a in given.items() if isinstance(a, float)} if isinstance(given, dict) else {}
-                where = (*path, "spec", kind, index, "resources", group)
-                for name, amount in fractions.items():
-                    message = f"{name}: {amount} is written as {canonical(amount)}: the API server takes no fractions"
-                    findings.append(changes((*where, name), message, "no action needed"))
-                if fractions:
-                    whole = {**given, **{name: canonical(amount) for name, amount in fractions.items()}}
-                    resources = {**changed[kind][index]["resources"], group: whole}
-                    containers = list(changed[kind])
-                    containers[index] = {**containers[index], "resources": resources}
-                    changed[kind] = containers
-    return {**template, "spec": changed}
+        for index, container in enumerate(items(value_at(template, ("spec", kind)))):
+            for group, amounts in mapping(value_at(container, ("resources",))).items():
+                for name, amount in mapping(amounts).items():
+                    if isinstance(amount, float):
+                        amounts[name] = canonical(amount)
+                        message = f"{name}: {amount} is written as {amounts[name]}: the API server takes no fractions"
+                        where = (*path, "spec", kind, index, "resources", group, name)
+                        findings.append(changes(where, message, "no action needed"))
+    return template
 
 
 def _checked_template(template: Json, release: str, path: Path, findings: list[Finding]) -> Json:
     """A pod template less the fields that no pod has. It comes back as written, if it has no such field."""
-    from trainc.schema import check
-
     where: Path = ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec", "template")
     runtime: Any = template
     for step in reversed(where):
@@ -220,10 +194,14 @@ def _checked_template(template: Json, release: str, path: Path, findings: list[F
 
 def _refused(kind: Kind, document: Json) -> Iterator[Finding]:
     spec, roles = document["spec"], document["spec"][kind.replicas]
-    yield from _name(kind, document["metadata"]["name"], roles)
+    name, workers = document["metadata"]["name"], (roles.get("Worker") or {}).get("replicas") or 1
+    longest = f"{name}-worker-{workers - 1}" if kind.is_mpi else name
+    if not is_dns1035_label(longest) or len(longest) > LABEL_LIMIT:
+        form = f"at most {LABEL_LIMIT} lowercase letters, digits and '-', starting with a letter"
+        yield _refuse(("metadata", "name"), f"a {kind.name} cannot be called {name!r}", f"write {form}")
     yield from _run_policy(kind, spec.get("runPolicy") or {})
-    for name, role in roles.items():
-        yield from _role(kind, name, role, ("spec", kind.replicas, name))
+    for role in roles:
+        yield from _role(kind, role, roles[role], ("spec", kind.replicas, role))
     elastic = spec.get("elasticPolicy")
     if kind.name == "PyTorchJob" and elastic is not None:
         if "Worker" not in roles:
@@ -231,15 +209,11 @@ def _refused(kind: Kind, document: Json) -> Iterator[Finding]:
         if elastic.get("nProcPerNode") is not None and spec.get("nprocPerNode") is not None:
             message = "both elasticPolicy.nProcPerNode and nprocPerNode are set"
             yield _refuse(("spec", "elasticPolicy", "nProcPerNode"), message, "remove elasticPolicy.nProcPerNode")
+        for index, pair in enumerate(elastic.get("rdzvConf") or ()):
+            if not isinstance(pair, dict):
+                path: Path = ("spec", "elasticPolicy", "rdzvConf", index)
+                yield _refuse(path, "an item of rdzvConf must be a key and a value", "write {key: k, value: v}")
     yield from _missing_or_doubled(kind, roles)
-
-
-def _name(kind: Kind, name: str, roles: Json) -> Iterator[Finding]:
-    workers = (roles.get("Worker") or {}).get("replicas") or 1
-    longest = f"{name}-worker-{workers - 1}" if kind.is_mpi else name
-    if not is_dns1035_label(longest) or len(longest) > LABEL_LIMIT:
-        form = f"at most {LABEL_LIMIT} lowercase letters, digits and '-', starting with a letter"
-        yield _refuse(("metadata", "name"), f"a {kind.name} cannot be called {name!r}", f"write {form}")
 
 
 def _run_policy(kind: Kind, policy: Json) -> Iterator[Finding]:

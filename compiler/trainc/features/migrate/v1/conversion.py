@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trainc.features.migrate.v1 import documents, lifecycle, mpi
 from trainc.features.migrate.v1.admission import admit
@@ -15,6 +15,7 @@ from trainc.findings import Finding, format_path, has_errors
 from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.releases import Span
+from trainc.schema import check
 from trainc.startup.records import dataclass, replace
 
 Into: TypeAlias = Literal["runtime", "catalog"]
@@ -37,26 +38,26 @@ class Converted:
     shorter: str = ""
 
 
-def convert(  # noqa: PLR0913 - the last three are choices, which go by their names
-    kind: Kind,
-    document: Json,
-    release: str,
-    into: Into = "runtime",
-    choice: Variables = "auto",
-    *,
-    is_named: bool = True,
-) -> Converted:
+class Choices(NamedTuple):
+    """How jobs are converted, as the options of `migrate` say."""
+
+    release: str
+    into: Into
+    variables: Variables
+
+
+def convert(kind: Kind, document: Json, choices: Choices, *, is_named: bool = True) -> Converted:
     """Convert a document of a v1 kind. Paths of findings refer to that document.
 
     Without `is_named`, its name is only as long as that of the jobs that are made from it.
     """
-    document, findings = admit(kind, document, release)
+    document, findings = admit(kind, document, choices.release)
     if has_errors(findings):
         return Converted((), tuple(findings))
     layout = layout_of(job_of(kind, document))
     findings += _impossible(layout.job)
     shorter = _shorter(layout.job.name, excess(layout)) if excess(layout) > 0 else ""
-    findings += [_too_long(layout, shorter)] if shorter else unreadable(layout)
+    findings += [_too_long(layout, shorter, is_named)] if shorter else unreadable(layout)
     if not is_named:
         layout = replace(layout, job=replace(layout.job, name=UNKNOWN_NAME))
         if kind.is_mpi and not mpi.has_policy(layout):
@@ -66,15 +67,13 @@ def convert(  # noqa: PLR0913 - the last three are choices, which go by their na
             findings.append(stuck(("spec",), message, "run it outside of the Experiment, or with Open MPI"))
     if has_errors(findings):
         return Converted((), tuple(findings), layout=layout, shorter=shorter)
-    rename, launch = renaming(layout), launch_of(layout, choice)
-    made: tuple[dict[str, Any], ...] = documents.documents_of(layout, rename, launch)
-    if kind.is_mpi and not mpi.has_policy(layout):
-        made = (*made, mpi.config_map(layout))
-    if into == "catalog":
-        made, found = _on_catalog(layout, launch, made, release)
+    rename, launch = renaming(layout), launch_of(layout, choices.variables)
+    others = (mpi.config_map(layout),) if kind.is_mpi and not mpi.has_policy(layout) else ()
+    made: tuple[dict[str, Any], ...] = (*documents.documents_of(layout, rename, launch), *others)
+    if choices.into == "catalog":
+        made, found = _on_catalog(layout, launch, made, choices.release)
         findings += found
-    findings += documents.differences(layout, rename)
-    findings += _differences(layout, launch, choice)
+    findings += (*documents.differences(layout, rename), *_differences(layout, launch, choices.variables))
     before = " + ".join(f"{role.name} {role.replicas}" for role in layout.job.roles)
     after = " + ".join(f"{group.name} {len(group.pods)}" for group in layout.groups)
     counts = layout.is_single and layout.job.size > 1 and not launch.has_policy
@@ -99,10 +98,12 @@ def _shorter(name: str, by: int) -> str:
     return (whole if len(whole) * 3 >= most * 2 else cut).rstrip("-")
 
 
-def _too_long(layout: Layout, shorter: str) -> Finding:
+def _too_long(layout: Layout, shorter: str, is_named: bool) -> Finding:
     name, by = layout.job.name, excess(layout)
     message = f"the pods of {name} would have names that are {by} characters too long for a host name"
     hint = f"call the job {shorter}, or another name of at most {len(name) - by} characters; --rename does that"
+    if not is_named:
+        hint = f"make the name of what creates these jobs {by} characters shorter"
     return stuck(("metadata", "name"), message, hint)
 
 
@@ -111,7 +112,15 @@ def _differences(layout: Layout, launch: Launch, choice: Variables) -> Iterator[
     yield from lifecycle.differences(layout)
     if job.kind.is_mpi:
         yield from mpi.differences(layout)
-    yield from _elastic(job)
+    elastic = job.spec.get("elasticPolicy") or {}
+    if elastic.get("metrics"):
+        message = "v1 created a HorizontalPodAutoscaler from the metrics, which scaled the workers"
+        hint = "set a fixed number of replicas: a running JobSet cannot be scaled"
+        yield differs(("spec", "elasticPolicy", "metrics"), message, hint)
+    if elastic.get("minReplicas") != elastic.get("maxReplicas") and job.kind.name == "PyTorchJob":
+        message = "torchrun gets the same range of nodes; the number of pods stays at replicas"
+        hint = "no action needed: torchrun continues with the remaining nodes, down to minReplicas"
+        yield changes(("spec", "elasticPolicy"), message, hint)
     if job.spec.get("enableDynamicWorker"):
         message = "with enableDynamicWorker, workers could join a running job; the number of pods of a JobSet is fixed"
         hint = "set replicas to the largest number that the job may need"
@@ -127,23 +136,6 @@ def _differences(layout: Layout, launch: Launch, choice: Variables) -> Iterator[
     if choice == "torchrun" and job.kind.name == "PyTorchJob" and not launch.has_policy:
         message = "the job keeps v1's environment variables: its command is not `python x`, or torchrun would start it differently"
         yield changes(("spec", job.kind.replicas), message, "to use torchrun, change the command by hand")
-
-
-def _elastic(job: Job) -> Iterator[Finding]:
-    elastic = job.spec.get("elasticPolicy")
-    if elastic is None:
-        return
-    path = ("spec", "elasticPolicy")
-    if elastic.get("metrics"):
-        message = "v1 created a HorizontalPodAutoscaler from the metrics, which scaled the workers"
-        hint = "set a fixed number of replicas: a running JobSet cannot be scaled"
-        yield differs((*path, "metrics"), message, hint)
-    least, most = elastic.get("minReplicas"), elastic.get("maxReplicas")
-    if least != most and job.kind.name == "PyTorchJob":
-        message = "torchrun gets the same range of nodes; the number of pods stays at replicas"
-        yield changes(
-            path, message, "no action needed: torchrun continues with the remaining nodes, down to minReplicas"
-        )
 
 
 # Shipped runtimes: a job that refers to a runtime of the catalog, with a patch for what that lacks.
@@ -173,7 +165,7 @@ def _on_catalog(
         return made, [changes(path, message, "no action needed")]
     unfit = list(_mismatches(runtime, layout.job.kind.port_name))
     patched = _patched(job, runtime, name)
-    unfit = unfit or [format_path(finding.path) for finding in _refused(patched, release)]
+    unfit = unfit or [format_path(f.path) for f in check(patched, "TrainJob", release)[1] if f.severity == "error"]
     if unfit:
         message = f"the built-in runtime {name} does not fit, because a TrainJob cannot patch {', '.join(unfit)}; the job gets a runtime of its own"
         return made, [changes(path, message, "no action needed; to use the built-in runtime, remove these fields")]
@@ -215,13 +207,6 @@ def _patched(job: Json, runtime: Json, name: str) -> dict[str, Any]:
         patch = {"template": {"spec": {"replicatedJobs": jobs}}}
         spec["runtimePatches"] = [{"manager": _MANAGER, "trainingRuntimeSpec": patch}]
     return {**job, "spec": spec}
-
-
-def _refused(job: Json, release: str) -> list[Finding]:
-    from trainc.schema import check
-
-    _, findings = check(job, "TrainJob", release)
-    return findings if has_errors(findings) else []
 
 
 def _lost_settings(layout: Layout, runtime: Json, name: str) -> Iterator[Finding]:

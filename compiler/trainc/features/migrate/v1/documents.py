@@ -17,7 +17,7 @@ from trainc.features.migrate.v1.lifecycle import (
     restart_policy,
     trainjob_fields,
 )
-from trainc.features.migrate.v1.variables import Launch, rewrite_addresses, variables
+from trainc.features.migrate.v1.variables import Launch, rewrite_addresses, variables, with_torchrun, words
 from trainc.findings import Finding
 from trainc.kube import names
 from trainc.kube.documents import Json
@@ -30,23 +30,30 @@ _TRAINER = {"image": "image", "command": "command", "args": "args", "env": "env"
 
 def documents_of(layout: Layout, rename: Renaming, launch: Launch) -> tuple[dict[str, Any], dict[str, Any]]:
     """A job as TrainJob and runtime. With one replicated job the TrainJob says what runs; else the runtime does."""
-    groups = [_replicated_job(layout, group, rename, launch) for group in _in_order(layout)]
-    trainer: dict[str, Any] = {"numNodes": _nodes(layout)}
+    # What another job waits for stands before it.
+    in_order = sorted(layout.groups, key=lambda group: bool(mpi.depends_on(layout, group)))
+    groups = [_replicated_job(layout, group, rename, launch) for group in in_order]
+    trainer: dict[str, Any] = {"numNodes": next(len(group.pods) for group in layout.groups if group.is_trainer)}
     if layout.is_single:
         containers = groups[0]["template"]["spec"]["template"]["spec"]["containers"]
         container = next(container for container in containers if container["name"] == names.NODE)
-        launch.apply(container)
+        if launch.replaces_python:
+            container["command"] = with_torchrun(words(container))
+            container.pop("args", None)
         trainer |= {new: container.pop(old) for old, new in _TRAINER.items() if container.get(old)}
         container["image"] = trainer["image"]
     if launch.processes is not None:
         trainer["numProcPerNode"] = launch.processes
+    policy: dict[str, Any] = {"numNodes": 1, **({"torch": {}} if launch.has_policy else {})}
     if layout.job.kind.is_mpi and mpi.has_policy(layout):
-        trainer["numProcPerNode"] = mpi.slots(layout.job)
+        own = mpi.settings(layout.job)
+        trainer |= {"numNodes": len(layout.groups[1].pods) + own.launcher_works, "numProcPerNode": own.slots}
+        policy = {"numNodes": trainer["numNodes"], "mpi": mpi.policy(layout.job)}
     job_set = {**jobset_fields(layout), "replicatedJobs": groups}
     annotations = group_annotations(layout.job)
     template = {**({"metadata": {"annotations": annotations}} if annotations else {}), "spec": job_set}
     runtime = _document("TrainingRuntime", layout, {})
-    runtime["spec"] = {"mlPolicy": _policy(layout, launch), **group_policy(layout.job), "template": template}
+    runtime["spec"] = {"mlPolicy": policy, **group_policy(layout.job), "template": template}
     job = _document("TrainJob", layout, layout.job.metadata)
     reference = {"kind": "TrainingRuntime", "name": layout.job.name}
     job["spec"] = {**trainjob_fields(layout.job), "runtimeRef": reference, "trainer": trainer}
@@ -60,47 +67,21 @@ def _document(kind: str, layout: Layout, metadata: Json) -> dict[str, Any]:
     return {"apiVersion": names.TRAINER_API, "kind": kind, "metadata": named}
 
 
-def _in_order(layout: Layout) -> list[Group]:
-    """The groups, what another waits for before it."""
-    waiting = [group for group in layout.groups if mpi.depends_on(layout, group)]
-    return [*(group for group in layout.groups if group not in waiting), *waiting]
-
-
-def _nodes(layout: Layout) -> int:
-    """numNodes: the pods of the trainer, and under the MPI policy the hosts."""
-    if layout.job.kind.is_mpi and mpi.has_policy(layout):
-        return len(layout.groups[1].pods) + mpi.launcher_works(layout.job)
-    return next(len(group.pods) for group in layout.groups if group.is_trainer)
-
-
-def _policy(layout: Layout, launch: Launch) -> dict[str, Any]:
-    policy: dict[str, Any] = {"numNodes": 1}
-    if layout.job.kind.is_mpi and mpi.has_policy(layout):
-        policy |= {"numNodes": _nodes(layout), "mpi": mpi.policy(layout.job)}
-    return {**policy, "torch": {}} if launch.has_policy else policy
-
-
 def _replicated_job(layout: Layout, group: Group, rename: Renaming, launch: Launch) -> dict[str, Any]:
-    given = launch.given
-    if layout.job.kind.is_mpi and mpi.has_policy(layout) and group.role.name == "Launcher":
-        given = mpi.variables_of_policy(layout.job)
-    spec = {
-        **_count(layout, group),
-        **job_fields(layout, group, main_name(layout, group)),
-        "template": _pod_template(layout, group, rename, given),
-    }
+    given, count, waits, replicas = launch.given, {}, {}, {}
+    has_mpi_policy = layout.job.kind.is_mpi and mpi.has_policy(layout)
+    if layout.job.kind.is_mpi:
+        waits = mpi.depends_on(layout, group)
+        given = mpi.variables_of_policy(layout.job) if has_mpi_policy and group.role.name == "Launcher" else given
+    if not group.is_trainer and not has_mpi_policy:
+        # numNodes is the number of pods of the trainer, and under the MPI policy of the hosts.
+        count = dict.fromkeys(("parallelism", "completions"), 1 if group.by_job else len(group.pods))
+    if group.by_job:
+        replicas = {"replicas": len(group.pods)}
+    fields = job_fields(layout, group, main_name(layout, group))
+    spec = {**count, **fields, "template": _pod_template(layout, group, rename, given)}
     labels = {"metadata": {"labels": {names.ANCESTOR_LABEL: names.TRAINER}}} if group.is_trainer else {}
-    replicas = {"replicas": len(group.pods)} if group.by_job else {}
-    waits = mpi.depends_on(layout, group) if layout.job.kind.is_mpi else {}
     return {"name": group.name, **replicas, **waits, "template": {**labels, "spec": spec}}
-
-
-def _count(layout: Layout, group: Group) -> dict[str, Any]:
-    """How many pods a Job has; numNodes says it of the trainer, and under the MPI policy of the hosts."""
-    if group.is_trainer or (layout.job.kind.is_mpi and mpi.has_policy(layout)):
-        return {}
-    pods = 1 if group.by_job else len(group.pods)
-    return {"parallelism": pods, "completions": pods}
 
 
 def _pod_template(layout: Layout, group: Group, rename: Renaming, given: frozenset[str]) -> dict[str, Any]:
@@ -177,8 +158,16 @@ def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
             message = f"pod {name} is now called {rename.new[name]}; its name is replaced in commands and environment variables"
             hint = "replace it yourself where trainc cannot: in scripts, images and ConfigMaps"
             yield changes((*role.path, "template"), message, hint)
-    yield from _containers(layout)
-    yield from _numbers(layout)
+    for group in layout.groups if layout.job.kind.is_mpi else ():
+        # That of the five other kinds has the same name in every job.
+        at = layout.job.main(group.role)
+        old, new = group.role.containers[at].get("name"), main_name(layout, group)
+        if old != new:
+            at_name = (*group.role.path, "template", "spec", "containers", at, "name")
+            hint = "update what names it, such as `kubectl logs -c` and dashboards"
+            yield changes(at_name, f"the container {old} is now called {new}", hint)
+    if not layout.job.kind.is_mpi and layout.job.size > 1:
+        yield from _numbers(layout)
 
 
 def _texts(role: Role) -> str:
@@ -186,33 +175,16 @@ def _texts(role: Role) -> str:
     return " ".join(str([c.get("command"), c.get("args"), c.get("env"), *_port_users(c)]) for c in every)
 
 
-def _containers(layout: Layout) -> Iterator[Finding]:
-    """Main containers with other names. That of the five kinds has the same name in every job, which is no news."""
-    for group in layout.groups if layout.job.kind.is_mpi else ():
-        at = layout.job.main(group.role)
-        old, new = group.role.containers[at].get("name"), main_name(layout, group)
-        if old != new:
-            path = (*group.role.path, "template", "spec", "containers", at, "name")
-            hint = "update what names it, such as `kubectl logs -c` and dashboards"
-            yield changes(path, f"the container {old} is now called {new}", hint)
-
-
 def _numbers(layout: Layout) -> Iterator[Finding]:
     """Jobs whose numNodes is not the number of their pods, or not the only place that says it."""
     job = layout.job
     path = ("spec", job.kind.replicas)
     trainer = next(group for group in layout.groups if group.is_trainer)
-    if job.kind.is_mpi or job.size == 1:
-        return
     if len(layout.groups) > 1:
         others = " and ".join(group.name for group in layout.groups if group is not trainer)
-        message = f"numNodes counts the pods of {trainer.name} alone, of which there {_are(len(trainer.pods))}"
+        message = f"numNodes counts the pods of {trainer.name} alone, of which there {'is 1' if len(trainer.pods) == 1 else f'are {len(trainer.pods)}'}"
         hint = f"to change the number of others, change it in the runtime's job {others}, and in the variables that count pods"
         yield changes(path, message, hint)
     elif job.kind.name == "XGBoostJob":
         message = f"WORLD_SIZE and WORKER_ADDRS are written for {job.size} pods; numNodes does not change them"
         yield changes(path, message, "to change the number of pods, change all three")
-
-
-def _are(number: int) -> str:
-    return "is 1" if number == 1 else f"are {number}"

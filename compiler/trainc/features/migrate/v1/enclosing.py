@@ -8,9 +8,8 @@ Source: project-codeflare/appwrapper api/v1beta2 and internal/webhook, kubeflow/
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any
 
 from trainc.features.migrate.v1.conversion import Converted
 from trainc.features.migrate.v1.documents import main_name
@@ -19,20 +18,20 @@ from trainc.features.migrate.v1.labels import pod_labels
 from trainc.features.migrate.v1.layout import Layout
 from trainc.findings import Finding, Path
 from trainc.kube import names
-from trainc.kube.documents import Json, value_at, with_value
+from trainc.kube.documents import Json, value_at, with_value, without_path
 from trainc.project.dialects.enclosed import Enclosed
+from trainc.startup.records import replace
 
 _WRAPPERS = "workload.codeflare.dev/"
 _EXPERIMENTS = "kubeflow.org/v1beta1"
 _COMPONENTS: Path = ("spec", "components")
 _TRIAL: Path = ("spec", "trialTemplate")
 _TRIAL_SPEC: Path = (*_TRIAL, "trialSpec")
+_POD_TEMPLATE = "template.spec.template.spec.replicatedJobs[{}].template.spec.template"
 # Katib adds as many random characters, and a dash, to the name of an Experiment.
 _TRIAL_SUFFIX = "-12345678"
 _PARAMETER = "${trial"
 _CONDITION = 'status.conditions.#(type=="{}")#|#(status=="True")#'
-# Which pod reports the metrics of a trial, if the Experiment does not say it.
-_PRIMARY = {f"{LABELS}job-role": "master"}
 
 
 def is_wrapper(document: Json) -> bool:
@@ -67,13 +66,9 @@ def _experiment(document: Json) -> str:
 
 def cannot(document: Json, job: Enclosed) -> Finding:
     """Why a job in this place is not migrated, and what to do with it."""
-    outer = document.get("kind", "document")
-    if job.document is None:
-        message = f"the text of this {outer} has a job of v1 ({job.kind}), which is not migrated"
-        hint = "save the job as a file, run `trainc migrate` on that, and put what it writes into the text"
-    else:
-        message = f"the {job.kind} of v1 inside this {outer} is not migrated"
-        hint = "copy the job to a file, run `trainc migrate` on that, and put what it writes in the place of the job"
+    place = "in the text of" if job.document is None else "inside"
+    message = f"the {job.kind} of v1 {place} this {document.get('kind', 'document')} is not migrated"
+    hint = "copy the job to a file, run `trainc migrate` on that, and put what it writes in the place of the job"
     return stuck(job.path, message, hint)
 
 
@@ -85,11 +80,8 @@ def replaced(
         by_component = {int(job.path[2]): result for job, result in zip(inside, converted, strict=True)}
         wrapper, findings = _with_components(document, by_component)
         return (wrapper,), findings
-    (result,) = converted
-    job, *others = result.documents
-    assert result.layout is not None
-    experiment, findings = _with_trial(document, job, result.layout)
-    return (experiment, *others), findings
+    experiment, findings = _with_trial(document, converted[0])
+    return (experiment, *converted[0].documents[1:]), findings
 
 
 def _with_components(document: Json, converted: Mapping[int, Converted]) -> tuple[Json, list[Finding]]:
@@ -103,24 +95,22 @@ def _with_components(document: Json, converted: Mapping[int, Converted]) -> tupl
             continue
         assert result.layout is not None
         is_named = value_at(component, ("template", "metadata", "namespace")) is not None
-        job, runtime, *others = (made if is_named else _without_namespace(made) for made in result.documents)
+        path = ("metadata", "namespace")
+        made = [d if is_named or not value_at(d, path) else without_path(d, path) for d in result.documents]
+        job, runtime, *others = made[0], _with_resources(made[1], made[0]), *made[2:]
         components += ({"template": other} for other in others)
-        pods = _with_resources(runtime, job)
-        components.append({"podSets": list(_pod_sets(pods, result.layout)), "template": pods})
+        pods = {group.name: len(group.pods) for group in result.layout.groups}
+        pod_sets = [
+            {"replicas": pods[each["name"]], "path": _POD_TEMPLATE.format(at)}
+            for at, each in enumerate(runtime["spec"]["template"]["spec"]["replicatedJobs"])
+        ]
+        components.append({"podSets": pod_sets, "template": runtime})
         kept = {field: value for field, value in component.items() if field not in ("podSets", "podSetInfos")}
         components.append({**kept, "template": job})
-        path: Path = (*_COMPONENTS, index, "template")
-        message = (
-            "the AppWrapper now has a component for the runtime, whose podSets Kueue counts, and one for the TrainJob"
-        )
-        hint = "allow its controller, and the people who create AppWrappers, to create trainjobs and trainingruntimes of trainer.kubeflow.org"
-        findings.append(differs(path, message, hint))
+        message = "the job is now two components: the runtime, whose podSets Kueue counts, and the TrainJob"
+        hint = "allow AppWrapper's controller, and the people who use it, to create trainjobs and trainingruntimes of trainer.kubeflow.org"
+        findings.append(differs((*_COMPONENTS, index, "template"), message, hint))
     return with_value(document, _COMPONENTS, components), findings
-
-
-def _without_namespace(document: Json) -> dict[str, Any]:
-    metadata = {field: value for field, value in document["metadata"].items() if field != "namespace"}
-    return {**document, "metadata": metadata}
 
 
 def _with_resources(runtime: Json, job: Json) -> Json:
@@ -135,41 +125,25 @@ def _with_resources(runtime: Json, job: Json) -> Json:
     return runtime
 
 
-def _pod_sets(runtime: Json, layout: Layout) -> Iterator[Json]:
-    pods = {group.name: len(group.pods) for group in layout.groups}
-    for index, job in enumerate(runtime["spec"]["template"]["spec"]["replicatedJobs"]):
-        path = f"template.spec.template.spec.replicatedJobs[{index}].template.spec.template"
-        yield {"replicas": pods[job["name"]], "path": path}
-
-
 def named_runtime(document: Json, converted: Converted) -> Converted:
     """The documents of an Experiment's job, with its runtime called like the Experiment."""
     if not converted.documents:
         return converted
     job, runtime, *others = converted.documents
-    runtime = {**runtime, "metadata": {**runtime["metadata"], "name": _experiment(document)}}
-    found = (*converted.findings, *_parameters(runtime))
-    return Converted(
-        (job, runtime, *others) if len(found) == len(converted.findings) else (),
-        found,
-        converted.pods,
-        converted.layout,
-    )
-
-
-def _parameters(runtime: Json) -> Iterator[Finding]:
     if _PARAMETER in str(runtime):
-        message = "the master and its workers differ, so their commands are part of a runtime, where Katib fills in no parameters"
-        yield stuck(_TRIAL_SPEC, message, "give all roles the same template, then migrate again")
+        message = "its roles differ, so their commands are part of a runtime, where Katib fills in no parameters"
+        found = stuck((), message, "give all roles the same template, then migrate again")
+        return replace(converted, documents=(), findings=(*converted.findings, found))
+    runtime = {**runtime, "metadata": {**runtime["metadata"], "name": _experiment(document)}}
+    return replace(converted, documents=(job, runtime, *others))
 
 
-def _with_trial(document: Json, trainjob: Json, layout: Layout) -> tuple[Json, list[Finding]]:
+def _with_trial(document: Json, converted: Converted) -> tuple[Json, list[Finding]]:
     """An Experiment whose trials are TrainJobs: Katib follows their conditions and the pod that was the primary one."""
-    template = document["spec"]["trialTemplate"]
+    template, trainjob, layout = document["spec"]["trialTemplate"], converted.documents[0], converted.layout
+    assert layout is not None
     metadata = {field: value for field, value in trainjob["metadata"].items() if field not in ("name", "namespace")}
-    spec = {field: value for field, value in trainjob.items() if field != "metadata"}
-    if metadata:
-        spec = {"apiVersion": spec.pop("apiVersion"), "kind": spec.pop("kind"), "metadata": metadata, **spec}
+    spec = {field: value for field, value in {**trainjob, "metadata": metadata}.items() if value}
     primary, container = _primary(template, layout)
     changed = {
         **template,
@@ -187,9 +161,10 @@ def _with_trial(document: Json, trainjob: Json, layout: Layout) -> tuple[Json, l
 
 def _primary(template: Json, layout: Layout) -> tuple[dict[str, str], str]:
     """The labels and the main container of the pod that reports the metrics of a trial."""
-    given = template.get("primaryPodLabels")
+    given = template.get("primaryPodLabels") or {"job-role": "master"}
     # Katib before 0.13 had v1's labels without their prefix.
-    labels = {key if "/" in key else LABELS + key: value for key, value in (given or _PRIMARY).items()}
+    short = ("job-role", "replica-type", "replica-index")
+    labels = {f"{LABELS}{key}" if key in short else key: value for key, value in given.items()}
     group, selecting = pod_labels(labels, layout)
     old = layout.job.main_of(group.role).get("name")
     chosen = template.get("primaryContainerName")

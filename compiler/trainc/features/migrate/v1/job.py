@@ -13,6 +13,8 @@ from trainc.kube.documents import Json
 from trainc.startup.records import dataclass
 
 LABELS = "training.kubeflow.org/"
+# A v1 pod: its role in lower case, and its index within the role.
+Pod = tuple[str, int]
 V1 = "kubeflow.org/v1"
 
 
@@ -28,11 +30,6 @@ class Kind:
     port_name: str
     port: int
     restart: str
-
-    @property
-    def operator(self) -> str:
-        """The value of the label operator-name on its pods."""
-        return "mpi-operator" if self.is_mpi else f"{self.name.lower()}-controller"
 
     @property
     def is_mpi(self) -> bool:
@@ -77,6 +74,11 @@ class Role:
     def lower(self) -> str:
         """The name as used for pods, labels and TF_CONFIG."""
         return self.name.lower()
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        """Its pods."""
+        return tuple((self.lower, index) for index in range(self.replicas))
 
     @property
     def containers(self) -> list[dict[str, Any]]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.features.migrate.v1.job import KINDS, LABELS, Job, stuck
-from trainc.features.migrate.v1.layout import COMPLETION_INDEX, Group, Layout, Pod, counted
+from trainc.features.migrate.v1.job import KINDS, LABELS, Job, Pod, stuck
+from trainc.features.migrate.v1.layout import COMPLETION_INDEX, Group, Layout, counted
 from trainc.findings import Finding, Path
 from trainc.kube.documents import Json
 from trainc.startup.patterns import pattern
@@ -24,7 +24,8 @@ _REFERENCE = pattern(rf"metadata\.labels\['{LABELS}(?P<label>[a-z-]+)'\]")
 def labels_of(job: Job, pod: Pod) -> dict[str, str]:
     """The labels that v1 gives a pod."""
     role, index = pod
-    labels = {"job-name": job.name, "operator-name": job.kind.operator}
+    operator = "mpi-operator" if job.kind.is_mpi else f"{job.kind.name.lower()}-controller"
+    labels = {"job-name": job.name, "operator-name": operator}
     if job.kind.is_mpi:
         shift = 1 if job.spec.get("runLauncherAsWorker") else 0
         labels |= {"job-role": role}
@@ -38,8 +39,7 @@ def labels_of(job: Job, pod: Pod) -> dict[str, str]:
 
 
 def _is_master(job: Job, pod: Pod) -> bool:
-    role, index = pod
-    roles = {role.lower for role in job.roles}
+    (role, index), roles = pod, {role.lower for role in job.roles}
     if job.kind.name == "TFJob":
         return role in ("chief", "master") if roles & {"chief", "master"} else pod == ("worker", 0)
     return role == "master" or (job.kind.name in ("PyTorchJob", "JAXJob") and "master" not in roles and index == 0)
@@ -52,7 +52,9 @@ def variable(value: Json, layout: Layout, group: Group) -> Json:
         return value
     held = _label_values(layout, group, label)
     if label == "replica-index" and held[0].isdigit():
-        return {"name": value["name"], **_index(group, held)}
+        # The MPI Operator counts workers from 1 where the launcher works too; a completion index begins at 0.
+        first = int(held[0]) if group.by_job or len(group.pods) == 1 else 0
+        return {"name": value["name"], **counted(group, first)}
     return {"name": value["name"], "value": held[0]}
 
 
@@ -79,12 +81,6 @@ def unreadable(layout: Layout) -> Iterator[Finding]:
                 hint = "read the label training.kubeflow.org/replica-index instead, which is 0 in the first pod"
                 path = (*group.role.path, "template", "spec", "containers", at, "env", index)
                 yield stuck(path, message, hint)
-
-
-def _index(group: Group, held: Sequence[str]) -> dict[str, Any]:
-    first = int(held[0])
-    # The MPI Operator counts workers from 1 where the launcher works too; a completion index begins at 0.
-    return counted(group, first if group.by_job or len(group.pods) == 1 else 0)
 
 
 def rewrite_selectors(value: Any, layout: Layout) -> Any:
@@ -114,12 +110,13 @@ def _key(name: str, layout: Layout) -> str:
 
 
 def _selector(selector: Json, layout: Layout) -> dict[str, Any]:
-    requirements = list(_requirements(selector))
+    labels, expressions = selector.get("matchLabels") or {}, selector.get("matchExpressions") or ()
+    requirements = [*({"key": key, "operator": "In", "values": [labels[key]]} for key in labels), *expressions]
     legacy = [requirement for requirement in requirements if requirement["key"].startswith(LABELS)]
     if not legacy:
         return dict(selector)
-    labels = {k: v for k, v in (selector.get("matchLabels") or {}).items() if not k.startswith(LABELS)}
-    kept = [r for r in selector.get("matchExpressions") or () if not r["key"].startswith(LABELS)]
+    labels = {key: value for key, value in labels.items() if not key.startswith(LABELS)}
+    kept = [requirement for requirement in expressions if not requirement["key"].startswith(LABELS)]
     for requirement in _new_requirements(legacy, layout):
         if requirement["operator"] == "In" and len(requirement["values"]) == 1:
             labels[requirement["key"]] = requirement["values"][0]
@@ -129,19 +126,14 @@ def _selector(selector: Json, layout: Layout) -> dict[str, Any]:
 
 
 def pod_labels(labels: Mapping[str, str], layout: Layout) -> tuple[Group, dict[str, str]]:
-    """The labels of the pods that v1 gave `labels`, and their group; those of the job's first pod if no labels say it."""
-    chosen = [g for g in layout.groups for pod in g.pods if labels.items() <= labels_of(layout.job, pod).items()]
+    """The labels of the pods that v1 gave `labels`, and their group; those of the first pod if no pod had them."""
+    given = {key: value for key, value in labels.items() if key.startswith(LABELS)}.items()
+    chosen = [g for g in layout.groups if any(given <= labels_of(layout.job, pod).items() for pod in g.pods)]
     made = _selector({"matchLabels": labels}, layout)
     if chosen and "matchExpressions" not in made:
         return chosen[0], dict(made["matchLabels"])
     first = next(group for group in layout.groups if group.is_trainer)
     return first, {_REPLICATED_JOB: first.name, first.index_label: "0"}
-
-
-def _requirements(selector: Json) -> Iterator[Json]:
-    for key, value in (selector.get("matchLabels") or {}).items():
-        yield {"key": key, "operator": "In", "values": [value]}
-    yield from selector.get("matchExpressions") or ()
 
 
 def _new_requirements(legacy: Sequence[Json], layout: Layout) -> Iterator[Json]:
@@ -173,14 +165,14 @@ def _new_requirements(legacy: Sequence[Json], layout: Layout) -> Iterator[Json]:
 
 
 def _holds(requirement: Json, labels: Mapping[str, str]) -> bool:
-    value, operator = labels.get(requirement["key"]), requirement["operator"]
-    values = [str(wanted) for wanted in requirement.get("values") or ()]
-    return {
+    value, values = labels.get(requirement["key"]), [str(wanted) for wanted in requirement.get("values") or ()]
+    holds = {
         "In": value in values,
         "NotIn": value not in values,
         "Exists": value is not None,
         "DoesNotExist": value is None,
-    }.get(operator, False)
+    }
+    return holds.get(requirement["operator"], False)
 
 
 # Other documents that select jobs or pods by the names of v1, which match nothing after the migration.
@@ -194,8 +186,6 @@ _NEW = {
     "replica-index": COMPLETION_INDEX,
 }
 _INTEGRATION = "jobset.x-k8s.io/jobset"
-
-
 _LABEL = pattern(rf"{LABELS.replace('.', '[.]')}(?P<name>[a-z-]+)")
 # In Prometheus, labels look like __meta_kubernetes_pod_label_training_kubeflow_org_job_name.
 _METRIC_LABEL = pattern(r"label_training_kubeflow_org_(?P<name>[a-z_]+)")

@@ -8,17 +8,14 @@ are Jobs of one pod each, and the index within the JobSet is the rank.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from trainc.features.migrate.v1.job import LABELS, Job, Role
+from trainc.features.migrate.v1.job import LABELS, Job, Pod, Role
 from trainc.kube import names
 from trainc.kube.names import LABEL_LIMIT
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
-
-# A v1 pod: its role in lower case, and its index within the role.
-Pod = tuple[str, int]
 
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 JOB_INDEX = "jobset.sigs.k8s.io/job-index"
@@ -66,36 +63,37 @@ class Layout:
         """The roles whose templates the pods use; the first one of identical roles."""
         return list({group.role.name: group.role for group in self.groups}.values())
 
-    @property
     def hosts(self) -> dict[Pod, str]:
         """The address of every pod, valid throughout its namespace, by its v1 identity."""
-        found = (
-            (pod, f"{group.host(self.job.name, i)}.{self.job.name}")
-            for group in self.groups
-            for i, pod in enumerate(group.pods)
+        job, placed = self.job.name, ((group, pod) for group in self.groups for pod in enumerate(group.pods))
+        return {pod: f"{group.host(job, index)}.{job}" for group, (index, pod) in placed}
+
+    def host(self, role: str) -> str:
+        """The address of the first pod that v1 had in a role."""
+        return next(
+            f"{g.host(self.job.name, g.pods.index((role, 0)))}.{self.job.name}"
+            for g in self.groups
+            if (role, 0) in g.pods
         )
-        return dict(found)
 
 
 def counted(group: Group, first: int) -> dict[str, Any]:
     """An environment variable source for `first` plus the position of the pod in its group."""
     if len(group.pods) == 1:
         return {"value": str(first)}
-    if first == 0:
-        return _field(f"metadata.labels['{JOB_INDEX}']" if group.by_job else names.COMPLETION_INDEX)
-    assert group.by_job
-    assert first == group.before
-    return _field(f"metadata.labels['{_GLOBAL_INDEX}']")
-
-
-def _field(path: str) -> dict[str, Any]:
+    assert first == 0 or (group.by_job and first == group.before)
+    label = _GLOBAL_INDEX if first else JOB_INDEX
+    path = f"metadata.labels['{label}']" if group.by_job else names.COMPLETION_INDEX
     return {"valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
 def layout_of(job: Job) -> Layout:
     """The groups of a job, according to its kind, with shortened names if pod names would be too long."""
-    layout = _layout_of(job)
-    return layout if excess(layout) <= 0 or job.kind.is_mpi else Layout(job, tuple(_abbreviated(layout.groups)))
+    layout = Layout(job, tuple(_groups(job)))
+    if excess(layout) <= 0 or job.kind.is_mpi:
+        return layout
+    # `node` is n, `worker` is w, `worker-rest` is r.
+    return Layout(job, tuple(replace(group, name=group.name.rpartition("-")[2][0]) for group in layout.groups))
 
 
 # The name of a job that only the cluster knows; its pods read it from their label.
@@ -112,37 +110,22 @@ def excess(layout: Layout) -> int:
     return longest + len("-abcde") - LABEL_LIMIT
 
 
-def _abbreviated(groups: Iterable[Group]) -> Iterable[Group]:
-    """The groups with one-letter names: `node` is n, `worker` is w, `worker-rest` is r."""
-    for group in groups:
-        yield replace(group, name=group.name.rpartition("-")[2][0])
-
-
-def _layout_of(job: Job) -> Layout:
+def _groups(job: Job) -> Iterator[Group]:
     roles = [role for role in job.roles if role.replicas]
     if job.kind.is_mpi:
-        return Layout(job, tuple(_mpi(job, roles)))
-    if job.kind.name == "PaddleJob":
-        return Layout(job, _paddle(roles))
-    if len(roles) == 1 or (job.kind.name in ("PyTorchJob", "XGBoostJob") and _alike(roles)):
-        pods = tuple(pod for role in roles for pod in _pods(role))
-        return Layout(job, (Group(names.NODE, roles[0], pods, is_trainer=True),))
-    if job.kind.name == "TFJob":
-        deciding = deciding_role(roles)
-        groups = (Group(role.lower, role, _pods(role), is_trainer=role is deciding) for role in roles)
-        return Layout(job, tuple(groups))
-    master, worker = roles
-    first = Group(master.lower, master, _pods(master), is_trainer=True)
-    return Layout(job, (first, Group(worker.lower, worker, _pods(worker), before=1, by_job=True)))
-
-
-def deciding_role(roles: Iterable[Role]) -> Role:
-    """The role whose end determines the end of a TFJob: the chief or master, else the workers."""
-    return min(roles, key=lambda role: (role.name not in ("Chief", "Master"), role.name != "Worker"))
-
-
-def _pods(role: Role) -> tuple[Pod, ...]:
-    return tuple((role.lower, index) for index in range(role.replicas))
+        yield from _mpi(job, roles)
+    elif job.kind.name == "PaddleJob":
+        yield from _paddle(roles)
+    elif len(roles) == 1 or (job.kind.name in ("PyTorchJob", "XGBoostJob") and _alike(roles)):
+        yield Group(names.NODE, roles[0], tuple(pod for role in roles for pod in role.pods), is_trainer=True)
+    elif job.kind.name == "TFJob":
+        # The end of the chief or master, or else of the workers, is that of the job.
+        deciding = min(roles, key=lambda role: (role.name not in ("Chief", "Master"), role.name != "Worker"))
+        yield from (Group(role.lower, role, role.pods, is_trainer=role is deciding) for role in roles)
+    else:
+        master, worker = roles
+        yield Group(master.lower, master, master.pods, is_trainer=True)
+        yield Group(worker.lower, worker, worker.pods, before=1, by_job=True)
 
 
 def _alike(roles: Iterable[Role]) -> bool:
@@ -153,21 +136,19 @@ def _alike(roles: Iterable[Role]) -> bool:
     return not tells_apart and all((o.template, o.restart) == (first.template, first.restart) for o in others)
 
 
-def _paddle(roles: list[Role]) -> tuple[Group, ...]:
+def _paddle(roles: list[Role]) -> Iterator[Group]:
     """The launcher serves the rendezvous only where PADDLE_MASTER is its own IP: rank 0 stands in a job of its own."""
-    groups: list[Group] = []
-    for role in roles:
-        pods = _pods(role)
-        if groups or len(pods) == 1:
-            name = names.NODE if len(roles) == len(pods) == 1 else role.lower
-            groups.append(Group(name, role, pods, len(groups), is_trainer=not groups))
-        else:
-            groups.append(Group(role.lower, role, pods[:1], is_trainer=True))
-            groups.append(Group(f"{role.lower}-rest", role, pods[1:], before=1, by_job=True))
-    return tuple(groups)
+    first, *others = roles
+    if first.replicas == 1:
+        yield Group(first.lower if others else names.NODE, first, first.pods, is_trainer=True)
+    else:
+        yield Group(first.lower, first, first.pods[:1], is_trainer=True)
+        yield Group(f"{first.lower}-rest", first, first.pods[1:], before=1, by_job=True)
+    number = 1 if first.replicas == 1 else 2
+    yield from (Group(role.lower, role, role.pods, number) for role in others)
 
 
-def _mpi(job: Job, roles: list[Role]) -> Iterable[Group]:
+def _mpi(job: Job, roles: list[Role]) -> Iterator[Group]:
     """The launcher, and the hosts under the name that Trainer has for them.
 
     Where the launcher works too, the index label of workers began at 1: who reads it reads the index in the JobSet.
@@ -176,7 +157,7 @@ def _mpi(job: Job, roles: list[Role]) -> Iterable[Group]:
         launches = role.name == "Launcher"
         reads_index = bool(job.spec.get("runLauncherAsWorker")) and f"{LABELS}replica-index" in str(role.template)
         name = names.LAUNCHER if launches else names.NODE
-        yield Group(name, role, _pods(role), number, is_trainer=launches, by_job=reads_index and not launches)
+        yield Group(name, role, role.pods, number, is_trainer=launches, by_job=reads_index and not launches)
 
 
 # A name of a host, and what follows its first label.
@@ -206,8 +187,8 @@ class Renaming:
 def renaming(layout: Layout) -> Renaming:
     """The new addresses of a job's pods."""
     job = layout.job.name
-    new = {f"{job}-{role}-{index}": host for (role, index), host in layout.hosts.items()}
+    new = {f"{job}-{role}-{index}": host for (role, index), host in layout.hosts().items()}
     if layout.job.kind.is_mpi:
         # Pods of an MPIJob share one Service of the job's name; those of others have one each.
-        return Renaming({**new, f"{job}-launcher": layout.hosts["launcher", 0]}, f".{job}")
+        return Renaming({**new, f"{job}-launcher": new[f"{job}-launcher-0"]}, f".{job}")
     return Renaming(new, "")

@@ -114,23 +114,17 @@ def differences(layout: Layout) -> Iterator[Finding]:
         elif role.restart == "ExitCode":
             message = "restartPolicy ExitCode becomes Never with a pod failure policy: exit codes 1 to 127 fail the job"
             yield changes(path, message, "no action needed: other exit codes and evictions are retried, as before")
-    yield from _retries(layout)
+    limit, path = job.policy.get("backoffLimit"), (*_POLICY, "backoffLimit")
+    if limit is not None and not job.kind.is_mpi:
+        if all(group.role.restart == "Never" for group in layout.groups):
+            message = f"backoffLimit {limit} had no effect in v1 with restartPolicy Never; it is removed"
+            yield changes(path, message, "no action needed")
+        elif job.size > 1:
+            message = f"v1 counted container restarts of all pods together; now each Job has its own limit of {limit}"
+            yield changes(path, message, "lower backoffLimit in the runtime if there must not be more retries in total")
     yield from _remaining_pods(layout)
     if job.policy.get("schedulingPolicy"):
         yield from _gang(job)
-
-
-def _retries(layout: Layout) -> Iterator[Finding]:
-    job, path = layout.job, (*_POLICY, "backoffLimit")
-    limit = job.policy.get("backoffLimit")
-    if limit is None or job.kind.is_mpi:
-        return
-    if all(group.role.restart == "Never" for group in layout.groups):
-        message = f"backoffLimit {limit} had no effect in v1 with restartPolicy Never; it is removed"
-        yield changes(path, message, "no action needed")
-    elif job.size > 1:
-        message = f"v1 counted container restarts of all pods together; now each Job has its own limit of {limit}"
-        yield changes(path, message, "lower backoffLimit in the runtime if there must not be more retries in total")
 
 
 def _remaining_pods(layout: Layout) -> Iterator[Finding]:
@@ -184,31 +178,25 @@ def group_annotations(job: Job) -> dict[str, str]:
 def _gang(job: Job) -> Iterator[Finding]:
     """Parts of the scheduling policy that are lost, or that depend on the operator's flags."""
     policy: Json = job.policy["schedulingPolicy"]
-    if _scheduler(job) is None:
-        message = (
-            "schedulingPolicy has an effect only if v1 ran with a gang scheduler, and the job does not say which one"
-        )
-        hint = (
-            "if it did, add podGroupPolicy: {volcano: {}} or podGroupPolicy: {coscheduling: {}} to the runtime's spec"
-        )
+    scheduler, least, queue = _scheduler(job), policy.get("minAvailable"), policy.get("queue")
+    if scheduler is None:
+        message = "schedulingPolicy was for v1 with a gang scheduler, and the job does not say which one that was"
+        hint = "if there was one, add podGroupPolicy: {volcano: {}} or podGroupPolicy: {coscheduling: {}} to the runtime's spec"
         yield differs(_SCHEDULING, message, hint)
-        if policy.get("queue"):
-            hint = f"with Volcano, add the annotation {_QUEUE}: {policy['queue']} to the runtime's template"
-            yield differs((*_SCHEDULING, "queue"), f"the queue {policy['queue']!r} is not kept", hint)
-    least = policy.get("minAvailable")
+        if queue:
+            hint = f"with Volcano, add the annotation {_QUEUE}: {queue} to the runtime's template"
+            yield differs((*_SCHEDULING, "queue"), f"the queue {queue!r} is not kept", hint)
     if least is not None and least != job.size:
         message = f"v1 started the job once {least} of its {job.size} pods could be scheduled; Trainer's pod group waits for all"
         hint = "reduce replicas to the pods that must run together, or accept the longer wait"
         yield differs((*_SCHEDULING, "minAvailable"), message, hint)
     if policy.get("minResources"):
-        message = "minResources is computed from the pods"
         hint = "no action needed if it was the sum of their requests"
-        yield changes((*_SCHEDULING, "minResources"), message, hint)
+        yield changes((*_SCHEDULING, "minResources"), "minResources is computed from the pods", hint)
     if policy.get("priorityClass"):
         message = f"the pod group's priority class {policy['priorityClass']!r} has no counterpart"
         hint = "set priorityClassName in the runtime's pod templates (this sets the priority of the pods, too)"
         yield differs((*_SCHEDULING, "priorityClass"), message, hint)
-    if policy.get("scheduleTimeoutSeconds") and _scheduler(job) == "volcano":
-        message = "Volcano has no timeout for a pod group"
+    if policy.get("scheduleTimeoutSeconds") and scheduler == "volcano":
         hint = "no action needed: v1 used it with scheduler-plugins only"
-        yield changes((*_SCHEDULING, "scheduleTimeoutSeconds"), message, hint)
+        yield changes((*_SCHEDULING, "scheduleTimeoutSeconds"), "Volcano has no timeout for a pod group", hint)

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypeGuard
 
-from trainc.features.migrate.v1.job import Job, Role
+from trainc.features.migrate.v1.job import Job
 from trainc.features.migrate.v1.layout import Group, Layout, Renaming, counted
 from trainc.kube.documents import Json
 from trainc.startup.patterns import pattern
@@ -119,9 +119,9 @@ def _set(name: str, value: object) -> Json:
     return {"name": name, "value": str(value)}
 
 
-def _rank(group: Group) -> dict[str, Any]:
-    """What makes a variable the rank of the pod among all pods, the master's first."""
-    return counted(group, group.before)
+def _rank(name: str, group: Group) -> Json:
+    """The rank of the pod among all pods, the master's first."""
+    return {"name": name, **counted(group, group.before)}
 
 
 def _pytorch(layout: Layout, group: Group) -> Iterator[Json]:
@@ -129,12 +129,11 @@ def _pytorch(layout: Layout, group: Group) -> Iterator[Json]:
     yield _UNBUFFERED
     master, processes = job.role("Master"), processes_per_node(job)
     if master is not None:
-        port, address = job.port(master), layout.hosts["master", 0]
+        port, address = job.port(master), layout.host("master")
         yield from (_set("MASTER_PORT", port), _set("PET_MASTER_PORT", port))
         yield from (_set("MASTER_ADDR", address), _set("PET_MASTER_ADDR", address))
         yield _set("WORLD_SIZE", job.size * (int(processes) if is_number(processes) else 1))
-        yield {"name": "RANK", **_rank(group)}
-        yield {"name": "PET_NODE_RANK", **_rank(group)}
+        yield from (_rank("RANK", group), _rank("PET_NODE_RANK", group))
     if processes is not None:
         yield _set("PET_NPROC_PER_NODE", processes)
     elastic = job.spec.get("elasticPolicy")
@@ -158,8 +157,10 @@ def processes_per_node(job: Job) -> str | None:
 def _elastic(layout: Layout, elastic: Json) -> Iterator[Json]:
     worker = layout.job.role("Worker")
     assert worker is not None
-    least, most = node_range(worker, elastic)
-    host = elastic.get("rdzvHost") or layout.hosts["worker", 0]
+    # One bound that is missing is as the other; without both, the replicas are meant.
+    given = [elastic[field] for field in ("minReplicas", "maxReplicas") if elastic.get(field) is not None]
+    least, most = (given or [worker.replicas])[0], (given or [worker.replicas])[-1]
+    host = elastic.get("rdzvHost") or layout.host("worker")
     port = elastic.get("rdzvPort")
     yield _set("PET_RDZV_ENDPOINT", f"{host}:{layout.job.port(worker) if port is None else port}")
     yield _set("PET_RDZV_BACKEND", elastic.get("rdzvBackend") or "c10d")
@@ -173,13 +174,6 @@ def _elastic(layout: Layout, elastic: Json) -> Iterator[Json]:
         yield _set("PET_STANDALONE", "")
 
 
-def node_range(worker: Role, elastic: Json) -> tuple[int, int]:
-    """The least and the greatest number of nodes: one that is missing is as the other, both are the replicas."""
-    least, most = elastic.get("minReplicas"), elastic.get("maxReplicas")
-    first = next((bound for bound in (least, most) if bound is not None), worker.replicas)
-    return (first if least is None else least, first if most is None else most)
-
-
 def _tensorflow(layout: Layout, group: Group) -> Iterator[Json]:
     job = layout.job
     if job.size == 1:
@@ -187,9 +181,11 @@ def _tensorflow(layout: Layout, group: Group) -> Iterator[Json]:
     index = "0" if len(group.pods) == 1 else f"$({_TASK_INDEX})"
     if len(group.pods) > 1:
         yield {"name": _TASK_INDEX, **counted(group, 0)}
-    cluster = _sparse(layout, group) if job.spec.get("enableDynamicWorker") else json.dumps(_cluster(layout), **_SHORT)
-    config = f'{{"cluster":{cluster},"task":{{"type":"{group.role.lower}","index":{index}}}'
-    yield _set("TF_CONFIG", config + ("}" if job.spec.get("enableDynamicWorker") else ',"environment":"cloud"}'))
+    cluster, environment = json.dumps(_cluster(layout), **_SHORT), ',"environment":"cloud"'
+    if job.spec.get("enableDynamicWorker"):
+        cluster, environment = _sparse(layout, group, index), ""
+    task = f'{{"type":"{group.role.lower}","index":{index}}}'
+    yield _set("TF_CONFIG", f'{{"cluster":{cluster},"task":{task}{environment}}}')
 
 
 _SHORT: dict[str, Any] = {"separators": (",", ":"), "sort_keys": True}
@@ -197,13 +193,11 @@ _SHORT: dict[str, Any] = {"separators": (",", ":"), "sort_keys": True}
 
 def _cluster(layout: Layout) -> dict[str, list[str]]:
     """Every address by role; a role of no pods has an empty list, as in v1."""
-    return {
-        role.lower: [f"{layout.hosts[role.lower, i]}:{layout.job.port(role)}" for i in range(role.replicas)]
-        for role in layout.job.roles
-    }
+    hosts = layout.hosts()
+    return {r.lower: [f"{hosts[pod]}:{layout.job.port(r)}" for pod in r.pods] for r in layout.job.roles}
 
 
-def _sparse(layout: Layout, group: Group) -> str:
+def _sparse(layout: Layout, group: Group, index: str) -> str:
     """The cluster under enableDynamicWorker: a worker knows itself and the servers, a server knows itself."""
     servers, workers = _cluster(layout).get("ps"), "{}"
     host = group.host(layout.job.name, 0)
@@ -211,7 +205,6 @@ def _sparse(layout: Layout, group: Group) -> str:
         host = f"{host.removesuffix('0')}$({_TASK_INDEX})"
     own = f"{host}.{layout.job.name}:{layout.job.port(group.role)}"
     if group.role.lower == "worker":
-        index = "0" if len(group.pods) == 1 else f"$({_TASK_INDEX})"
         workers = f'{{"{index}":"{own}"}}'
     else:
         servers = [own] if group.role.lower == "ps" else []
@@ -222,18 +215,19 @@ def _xgboost(layout: Layout, group: Group) -> Iterator[Json]:
     job = layout.job
     master, worker = job.role("Master"), job.role("Worker")
     assert master is not None
-    yield from (_set("MASTER_PORT", job.port(master)), _set("MASTER_ADDR", layout.hosts["master", 0]))
-    yield from (_set("WORLD_SIZE", job.size), {"name": "RANK", **_rank(group)}, _UNBUFFERED)
+    yield from (_set("MASTER_PORT", job.port(master)), _set("MASTER_ADDR", layout.host("master")))
+    yield from (_set("WORLD_SIZE", job.size), _rank("RANK", group), _UNBUFFERED)
     if worker is not None and worker.replicas:
-        workers = (layout.hosts["worker", index] for index in range(worker.replicas))
-        yield from (_set("WORKER_PORT", job.port(worker)), _set("WORKER_ADDRS", ",".join(workers)))
+        hosts = layout.hosts()
+        yield _set("WORKER_PORT", job.port(worker))
+        yield _set("WORKER_ADDRS", ",".join(hosts[pod] for pod in worker.pods))
 
 
 def _jax(layout: Layout, group: Group) -> Iterator[Json]:
     job = layout.job
     yield from (_UNBUFFERED, _set("COORDINATOR_PORT", job.port(group.role)))
-    yield _set("COORDINATOR_ADDRESS", layout.hosts["worker", 0])
-    yield from (_set("NUM_PROCESSES", job.size), {"name": "PROCESS_ID", **_rank(group)})
+    yield _set("COORDINATOR_ADDRESS", layout.host("worker"))
+    yield from (_set("NUM_PROCESSES", job.size), _rank("PROCESS_ID", group))
 
 
 def _paddle(layout: Layout, group: Group) -> Iterator[Json]:
@@ -245,18 +239,12 @@ def _paddle(layout: Layout, group: Group) -> Iterator[Json]:
         yield {"name": "POD_IP_DUMMY", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
         yield _set("PADDLE_MASTER", f"$(POD_IP_DUMMY):{port}")
     else:
-        yield _set("PADDLE_MASTER", f"{layout.hosts[serving.pods[0]]}:{port}")
+        yield _set("PADDLE_MASTER", f"{layout.host(serving.role.lower)}:{port}")
     if job.role("Master") is not None:
         yield _set("PADDLE_SERVER_NUM" if group.role.name == "Master" else "PADDLE_TRAINER_NUM", 1)
 
 
-_OF_KIND = {
-    "PyTorchJob": _pytorch,
-    "TFJob": _tensorflow,
-    "XGBoostJob": _xgboost,
-    "JAXJob": _jax,
-    "PaddleJob": _paddle,
-}
+_OF_KIND = {"PyTorchJob": _pytorch, "TFJob": _tensorflow, "XGBoostJob": _xgboost, "JAXJob": _jax, "PaddleJob": _paddle}
 
 
 Variables: TypeAlias = Literal["keep", "torchrun", "auto"]
@@ -278,12 +266,6 @@ class Launch:
     given: frozenset[str] = frozenset()
     replaces_python: bool = False
 
-    def apply(self, container: dict[str, Any]) -> None:
-        """Start `container` this way."""
-        if self.replaces_python:
-            container["command"] = with_torchrun(words(container))
-            container.pop("args", None)
-
 
 def launch_of(layout: Layout, choice: Variables) -> Launch:
     """How a job starts: by torchrun with Trainer's torch policy where that is equal, else as v1 started it."""
@@ -291,9 +273,14 @@ def launch_of(layout: Layout, choice: Variables) -> Launch:
     if job.kind.name != "PyTorchJob" or not layout.is_single or job.spec.get("elasticPolicy") is not None:
         return Launch()
     container = job.main_of(layout.groups[0].role)
-    if _LAUNCHER.search(" ".join(words(container))):
-        return _launched(job, container)
-    argv = words(container)
+    argv, processes = words(container), processes_per_node(job)
+    if _LAUNCHER.search(" ".join(argv)):
+        if is_number(processes):
+            return Launch(True, int(processes), _GIVEN)
+        limits = (container.get("resources") or {}).get("limits") or {}
+        # Without GPUs `auto` is the number of the node's processors to torchrun, and that of the limit to Trainer.
+        has_gpus = sum("gpu" in name for name in limits) == 1
+        return Launch(True, None, _GIVEN) if has_gpus and processes in ("auto", "gpu") else Launch()
     # What the kubelet fills in is v1's; torchrun tells its processes only.
     takes_ranks = with_torchrun(argv) is not None and not references(argv) & _OF_PROCESSES
     if choice == "torchrun" and job.role("Master") is not None and takes_ranks:
@@ -304,16 +291,6 @@ def launch_of(layout: Layout, choice: Variables) -> Launch:
 def words(container: Json) -> list[str]:
     """What a container runs, word by word."""
     return [*map(str, container.get("command") or ()), *map(str, container.get("args") or ())]
-
-
-def _launched(job: Job, container: Json) -> Launch:
-    processes = processes_per_node(job)
-    if is_number(processes):
-        return Launch(True, int(processes), _GIVEN)
-    limits = (container.get("resources") or {}).get("limits") or {}
-    # Without GPUs `auto` is the number of the node's processors to torchrun, and that of the limit to Trainer.
-    has_gpus = sum("gpu" in name for name in limits) == 1
-    return Launch(True, None, _GIVEN) if has_gpus and processes in ("auto", "gpu") else Launch()
 
 
 def with_torchrun(argv: list[str]) -> list[str] | None:

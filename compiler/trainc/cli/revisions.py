@@ -1,0 +1,64 @@
+"""The current folder as of a git revision, in a temporary copy from which commands read like from the folder itself."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager
+
+from trainc.cli.command import Arguments
+from trainc.cli.settings import limits_of
+from trainc.reading.git import Repository, repository_of, write_revision
+from trainc.startup.records import dataclass
+
+
+@dataclass(slots=True)
+class Copy:
+    """The files of a revision in the folder `tree`, with `arguments` that name them; `links` if there are symlinks."""
+
+    tree: str
+    repository: Repository
+    revision: str
+    arguments: Arguments
+    links: bool
+
+    def complete(self) -> None:
+        """Add the files that were left out at first."""
+        write_revision(self.repository, self.revision, self.tree, limits_of(self.arguments))
+
+
+@contextmanager
+def copy_of_revision(revision: str, arguments: Arguments, only: Sequence[str] = ()) -> Iterator[Copy]:
+    """Work in the current folder as of a revision, in a copy that is removed at the end.
+
+    `only`, relative to the top of the repository, limits the copy to files at or below these paths. Raises CompileError
+    if the revision cannot be read.
+    """
+    repository = here()
+    with tempfile.TemporaryDirectory(prefix="trainc-") as folder:
+        tree = os.path.join(os.path.realpath(folder), "tree")
+        inside = os.path.join(tree, repository.prefix)
+        os.makedirs(inside)
+        # Marks the root of the repository, as in the working tree.
+        os.mkdir(os.path.join(tree, ".git"))
+        links = write_revision(repository, revision, tree, limits_of(arguments), only)
+        moved = Arguments(**vars(arguments))
+        moved.config = arguments.config and _moved(arguments.config, repository)
+        for name in ("runtimes", "overlay"):
+            setattr(moved, name, [_moved(path, repository) for path in getattr(arguments, name) or ()] or None)
+        with chdir(inside):
+            yield Copy(tree, repository, revision, moved, links)
+
+
+def here() -> Repository:
+    """The repository around the current folder. Raises CompileError if there is none."""
+    return repository_of(".")
+
+
+def _moved(path: str, repository: Repository) -> str:
+    """The path of a file in the copy of the current folder; a path outside the repository is unchanged."""
+    inside = os.path.relpath(os.path.realpath(path), os.path.realpath(repository.top))
+    if inside.startswith(os.pardir):
+        return os.path.abspath(path)
+    return os.path.relpath(inside, repository.prefix or ".")

@@ -1,0 +1,144 @@
+"""A job that is kept as built: which fields of its rendered file differ from what compiling gives, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.explain.history import keyed
+from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, ObjectName, Origin
+from trainc.explain.text import format_value, place
+from trainc.findings import Source
+from trainc.findings.text import escape_line
+from trainc.kube.documents import FieldPath, Leaf, Manifest, format_field, leaves
+from trainc.startup.records import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A field of an object of this kind: its value in the file and after a rebuild, None for a field that is not there.
+
+    `sources` are the lines that set it, or that set fields next to one that is no longer there. They are never those of
+    the TrainJob, which is the same.
+    """
+
+    kind: str
+    path: FieldPath
+    kept: Any
+    rebuilt: Any
+    sources: tuple[Source, ...]
+
+
+def changes(rebuilt: Explanation, kept: Sequence[Manifest]) -> Iterator[Change]:
+    """Yield the fields in which a rebuild differs from the objects of a kept file, apart from hashes in names."""
+    names = _names(rebuilt, kept)
+    was = dict(keyed(kept))
+    for key, described in _keyed_objects(rebuilt):
+        before = leaves(was.pop(key)) if key in was else {}
+        now = {field.path: field for field in described.fields}
+        for path, field in now.items():
+            value = _renamed(before[path].value, names) if path in before else None
+            if path not in before or value != field.value:
+                yield Change(described.name.kind, path, value, field.value, _sources(rebuilt, field))
+        for path, leaf in before.items():
+            if path not in now:
+                near = _nearest(described, path)
+                sources = () if near is None else _sources(rebuilt, near)
+                yield Change(described.name.kind, path, _renamed(leaf.value, names), None, sources)
+    for manifest in was.values():
+        yield Change(manifest["kind"], (), manifest["metadata"]["name"], None, ())
+
+
+def as_in_file(rebuilt: Explanation, kept: Sequence[Manifest]) -> Explanation:
+    """Return the explanation of the objects of a kept file. A field that a rebuild changes comes from an earlier build."""
+    names = _names(rebuilt, kept)
+    described = dict(_keyed_objects(rebuilt))
+    objects = []
+    for key, manifest in keyed(kept):
+        now = {field.path: field for field in described[key].fields} if key in described else {}
+        fields = tuple(_in_file(leaf, now.get(leaf.path), names) for leaf in leaves(manifest).values())
+        metadata = manifest["metadata"]
+        name = ObjectName(manifest["apiVersion"], manifest["kind"], metadata.get("namespace", ""), metadata["name"])
+        objects.append(ExplainedObject(name, fields))
+    return replace(rebuilt, objects=tuple(objects))
+
+
+def _in_file(leaf: Leaf, now: ExplainedField | None, names: Mapping[str, str]) -> ExplainedField:
+    if now is not None and now.value == _renamed(leaf.value, names):
+        return replace(now, index=leaf.index, value=leaf.value)
+    rule = "a rebuild removes it" if now is None else f"a rebuild gives {format_value(now.value)}"
+    return ExplainedField(leaf.path, leaf.index, leaf.value, (Origin("kept", "kept as built", leaf.value, rule=rule),))
+
+
+def _keyed_objects(explanation: Explanation) -> Iterator[tuple[tuple[str, str, int], ExplainedObject]]:
+    identities = [{"apiVersion": one.name.api_version, "kind": one.name.kind} for one in explanation.objects]
+    return ((key, one) for (key, _), one in zip(keyed(identities), explanation.objects, strict=True))
+
+
+def _names(rebuilt: Explanation, kept: Sequence[Manifest]) -> dict[str, str]:
+    """Map the JobSet's name in the file to the one after a rebuild, if a content hash tells them apart."""
+    before = [manifest["metadata"]["name"] for manifest in kept if manifest["kind"] == "JobSet"]
+    after = [one.name.name for one in rebuilt.objects if one.name.kind == "JobSet"]
+    return {old: new for old, new in zip(before, after, strict=False) if old != new}
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        for old, new in names.items():
+            value = value.replace(old, new)
+    return value
+
+
+def _sources(explanation: Explanation, field: ExplainedField) -> tuple[Source, ...]:
+    given = (one.source for one in field.origin.inputs if one.object != explanation.job)
+    return tuple(dict.fromkeys(source for source in given if source is not None))
+
+
+def _nearest(described: ExplainedObject, path: FieldPath) -> ExplainedField | None:
+    """Return a field next to one that no longer exists."""
+    for length in range(len(path) - 1, 0, -1):
+        below = next((field for field in described.fields if field.path[:length] == path[:length]), None)
+        if below is not None:
+            return below
+    return None
+
+
+def sources_of(found: Iterable[Change]) -> list[Source]:
+    """Return the lines of files that set what has changed, without duplicates."""
+    return list(dict.fromkeys(source for change in found for source in change.sources if source.origin == "file"))
+
+
+_SHOWN = 10
+
+
+def changes_text(file: str, found: Sequence[Change]) -> str:
+    """Describe what a rebuild of a kept file changes, in lines that precede the explanation of the rebuild."""
+    count = "1 field" if len(found) == 1 else f"{len(found)} fields"
+    lines = [f"{escape_line(file)} is kept as built. Below is what a rebuild gives, which changes {count}:"]
+    lines += [f"  {_change_text(change)}" for change in found[:_SHOWN]]
+    lines += [f"  and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+    return "\n".join(lines) + "\n\n"
+
+
+def _change_text(change: Change) -> str:
+    before, after = ("none" if value is None else format_value(value) for value in (change.kept, change.rebuilt))
+    places = ", ".join(filter(None, map(place, change.sources)))
+    return f"{_path_text(change)}: {before} -> {after}" + (f"  ({places})" if places else "")
+
+
+def _path_text(change: Change) -> str:
+    field = escape_line(format_field(change.path))
+    return field if change.kind == "JobSet" else f"{change.kind}:{field}"
+
+
+def changes_json(file: str, found: Sequence[Change]) -> dict[str, Any]:
+    """Return the same as JSON-serializable data: the file, and the changes with both values."""
+    described = [
+        {"path": _path_text(change), "kept": change.kept, "rebuilt": change.rebuilt, "sources": _places(change)}
+        for change in found
+    ]
+    return {"file": file, "changes": described}
+
+
+def _places(change: Change) -> list[dict[str, Any]]:
+    return [{"file": one.file, "line": one.line, "column": one.column} for one in change.sources]

@@ -1,0 +1,164 @@
+"""The ranks of a job: which pod and device each one is on, and in which groups it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from trainc.features.graph.model import Launched, launched_in, process_counts, read_graph
+from trainc.findings.text import counted
+from trainc.ir.parallelism import AXES, Division, divisions, groups, read_arguments
+from trainc.kube.documents import Json
+
+# What is shown of long lists.
+_MOST_PODS, _MOST_GROUPS, _MOST_RANKS = 16, 6, 16
+# Steps with more ranks are not listed.
+_MOST_LISTED = 100_000
+
+
+class Layout(NamedTuple):
+    """The degrees of a framework by axis, in the order in which the ranks are numbered, neighbors first."""
+
+    framework: str
+    degrees: Mapping[str, int]
+
+
+class Ranks(NamedTuple):
+    """The ranks of a step: `each` of them in each pod, numbered pod by pod.
+
+    `sorted` means that the pods get their ranks by their index, and not in the order in which they arrive.
+    """
+
+    step: str
+    pods: tuple[str, ...]
+    each: int
+    layouts: tuple[Layout, ...]
+    sorted: bool
+
+
+def read_ranks(manifests: Sequence[Json]) -> list[Ranks]:
+    """Return the ranks of each step whose number of processes is known, and not too large for a list."""
+    jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
+    steps = {step.name: step for step in read_graph(manifests).steps}
+    found = []
+    for job in jobset["spec"].get("replicatedJobs", ()):
+        step = steps[job["name"]]
+        started = launched_in(job["template"].get("spec", {}).get("template", {}).get("spec", {}))
+        if started is None:
+            continue
+        each, ranks = process_counts(started, step.all_pods, sum(step.gpus.values()))
+        if each and ranks == each * step.all_pods and ranks <= _MOST_LISTED:
+            indexes = ((replica, pod) for replica in range(step.replicas) for pod in range(step.pods))
+            pods = tuple(f"{jobset['metadata']['name']}-{step.name}-{replica}-{pod}" for replica, pod in indexes)
+            found.append(Ranks(step.name, pods, each, tuple(_layouts(started, ranks)), _by_index(started)))
+    return found
+
+
+def _by_index(started: Launched) -> bool:
+    launch = started.launch
+    option = launch.given(frozenset(("rdzv-backend",))) if launch is not None else None
+    return (option.value if option is not None else started.env.get("PET_RDZV_BACKEND", "static")) == "static"
+
+
+def _layouts(started: Launched, ranks: int) -> Iterator[Layout]:
+    line, launch = started.line, started.launch
+    start = next((each for each in reversed(line.starts) if each.launch is launch), None)
+    if launch is None or start is None:
+        return
+    first = len(start.words) - len(launch.program)
+    words = start.words if line.script is not None else line.words
+    own = divisions(read_arguments(start.words[launch.index + 1 : first]), {}, launch.launcher.name)
+    for division in (*divisions(read_arguments(words[first:]), {}), *own):
+        degrees = _degrees(division, ranks)
+        if degrees is not None:
+            yield Layout(division.framework.name, degrees)
+
+
+def _degrees(division: Division, ranks: int) -> dict[str, int] | None:
+    """Return the degrees of all axes, the data degree worked out; None if they do not divide the ranks."""
+    framework = division.framework
+    degrees = {axis: division.degree(axis) or 1 for axis in framework.order}
+    rest = framework.rest or ("dp" if "dp" in degrees else "")
+    model = prod(degrees.values())
+    if rest and division.degree(rest) is None and ranks % model == 0:
+        degrees[rest] = ranks // model
+    return degrees if degrees and prod(degrees.values()) == ranks else None
+
+
+def ranks_json(found: Sequence[Ranks]) -> list[dict[str, Any]]:
+    """Return the ranks for the key `ranks` of the picture as JSON."""
+    return [
+        {
+            "step": step.step,
+            "pods": list(step.pods),
+            "processes": step.each,
+            "ranks": step.each * len(step.pods),
+            "frameworks": [
+                {
+                    "name": layout.framework,
+                    "degrees": dict(layout.degrees),
+                    "groups": {
+                        axis: groups(layout.degrees, tuple(layout.degrees), axis)
+                        for axis, degree in layout.degrees.items()
+                        if degree > 1
+                    },
+                }
+                for layout in step.layouts
+            ],
+        }
+        for step in found
+    ]
+
+
+def ranks_text(found: Sequence[Ranks]) -> str:
+    """Return a table of each step's ranks by pod and device, and the groups of each axis."""
+    if not found:
+        return f"no step whose ranks can be listed: the number of processes is unknown or above {_MOST_LISTED:,}\n"
+    return "\n".join(line for step in found for line in (*_table(step), *_groups(step), ""))
+
+
+def _table(step: Ranks) -> Iterator[str]:
+    ranks = step.each * len(step.pods)
+    yield f"{step.step}: {counted(ranks, 'rank')}, {counted(len(step.pods), 'pod')} x {step.each} per pod"
+    if not step.sorted:
+        yield "the pods get their ranks in the order in which they arrive; this is one order of many"
+    width, name = len(str(ranks)) + 2, max(map(len, step.pods))
+    shown = min(step.each, _MOST_RANKS)
+    more = " ..." if shown < step.each else ""
+    yield f"{'device':>{name}}" + "".join(f"{device:>{width}}" for device in range(shown)) + more
+    for index, pod in _ends(list(enumerate(step.pods)), _MOST_PODS):
+        if pod is None:
+            yield f"{'...':>{name}}"
+            continue
+        yield f"{pod:>{name}}" + "".join(f"{index * step.each + device:>{width}}" for device in range(shown)) + more
+
+
+def _ends(items: list[tuple[int, str]], most: int) -> Iterator[tuple[int, str | None]]:
+    """Yield the items, or their beginning and the last one with None between them."""
+    if len(items) <= most:
+        yield from items
+        return
+    yield from items[: most - 1]
+    yield -1, None
+    yield items[-1]
+
+
+def _groups(step: Ranks) -> Iterator[str]:
+    for layout in step.layouts:
+        degrees = [f"{AXES[axis]} {degree}" for axis, degree in layout.degrees.items() if degree > 1]
+        yield f"{layout.framework}: {' x '.join(degrees) or 'no parallelism'}"
+        widest = max(len(AXES[axis]) for axis in layout.degrees)
+        for axis, degree in layout.degrees.items():
+            if degree > 1:
+                found = groups(layout.degrees, tuple(layout.degrees), axis)
+                apart = any(len({rank // step.each for rank in group}) > 1 for group in found)
+                shown = ", ".join(map(_shown, found[:_MOST_GROUPS])) + (", ..." if len(found) > _MOST_GROUPS else "")
+                where = "across pods" if apart else "each in one pod"
+                yield f"  {AXES[axis]:<{widest}}  {counted(len(found), 'group')} of {degree}, {where}: {shown}"
+
+
+def _shown(group: list[int]) -> str:
+    if len(group) > 1 and group == list(range(group[0], group[-1] + 1)):
+        return f"{group[0]}-{group[-1]}"
+    return " ".join(map(str, group[:_MOST_GROUPS])) + (" ..." if len(group) > _MOST_GROUPS else "")

@@ -1,0 +1,291 @@
+"""Kept as built: a rendered file stays as it is while its TrainJob does, and a pull request proves that it did.
+
+Trainer 2.3 takes a snapshot of the runtime for each TrainJob, so that a changed runtime reaches new jobs only. With
+`rebuild: changed-jobs` the same is true in git. The second line of a rendered file has the digest of the TrainJob that
+it was built from; while the digest is the same, a build leaves everything from that line on as it is. A build believes
+the line. A check in a pull request does not: it compares files and TrainJobs with those of a base revision.
+
+Everything here is a function of texts and documents; the caller reads files and git.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trainc.emit.yaml_writer import text_of
+from trainc.findings import Diagnostic, Source
+from trainc.findings.policy import matches
+from trainc.kube.documents import Manifest
+from trainc.options import Limits
+from trainc.output.ownership import file_name, is_marked
+from trainc.reading.document import Document
+from trainc.reading.yaml_reader import read_documents
+from trainc.schema import check
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, field
+
+# A job's namespace and name.
+JobKey: TypeAlias = tuple[str, str]
+EVERY = "all"
+_NAMED = 10
+_DIGITS = 12
+_LINE = pattern(r"# Built from TrainJob ([0-9a-f]{12}) by trainc (\S+) for Trainer (\S+)\.\n")
+
+
+def digest_of(trainjob: Mapping[str, Any]) -> str:
+    """Return the digest of a TrainJob after overlays. It does not depend on comments or on the order of keys."""
+    text = json.dumps(trainjob, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildLine:
+    """The second line of a rendered file: the TrainJob, and the trainc and the Trainer release that made the body."""
+
+    digest: str
+    trainc: str
+    release: str
+
+    def __str__(self) -> str:
+        return f"# Built from TrainJob {self.digest} by trainc {self.trainc} for Trainer {self.release}.\n"
+
+
+def split(text: str) -> tuple[BuildLine | None, str] | None:
+    """Return the build line and the body of a rendered file, or None if the file is not trainc's."""
+    if not is_marked(text):
+        return None
+    rest = text.partition("\n")[2]
+    found = _LINE.match(rest)
+    return (None, rest) if found is None else (BuildLine(*found.groups()), rest[found.end() :])
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The jobs to build again and to keep whatever has changed: names, NAMESPACE/NAME, globs, or `all`."""
+
+    rebuild: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+
+    def unused(self, jobs: Iterable[JobKey]) -> list[str]:
+        """Return the choices that name no job."""
+        known = list(jobs)
+        return [one for one in (*self.rebuild, *self.keep) if not any(_is_chosen((one,), *job) for job in known)]
+
+    def keeps(self, namespace: str, name: str) -> bool:
+        """Return whether a job is to be kept in any case."""
+        return _is_chosen(self.keep, namespace, name)
+
+    def rebuilds(self, namespace: str, name: str) -> bool:
+        """Return whether a job is to be built again in any case. What is to be kept wins."""
+        return _is_chosen(self.rebuild, namespace, name) and not self.keeps(namespace, name)
+
+
+def _is_chosen(choices: Iterable[str], namespace: str, name: str) -> bool:
+    full = f"{namespace}/{name}" if namespace else name
+    return any(one == EVERY or matches(full if "/" in one else name, one) for one in choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What the file of one job is to contain.
+
+    `path` is relative to the output folder, and `body` what follows the build line. `compiled` is what compiling gives,
+    None if it fails.
+    """
+
+    namespace: str
+    name: str
+    path: str
+    line: BuildLine
+    body: str
+    compiled: str | None
+
+    @property
+    def text(self) -> str:
+        """The file from its second line on."""
+        return f"{self.line}{self.body}"
+
+    @property
+    def job(self) -> str:
+        """The job as people write it."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def differs(self) -> bool:
+        """Whether the file is kept although compiling gives something else."""
+        return self.body != self.compiled
+
+
+# Reads a file of the output folder, by its path in it; None if there is none.
+Read: TypeAlias = Callable[[str], "str | None"]
+
+
+@dataclass(slots=True)
+class Keeping:
+    """Decides for each job of a build whether its file in one output folder is kept.
+
+    `digests` are those of the TrainJobs after overlays, by namespace and name. `read` reads the folder, and `carry` the
+    folder that it replaces, for jobs that are to be kept and have no file yet. `trainc` and `release` go into new build
+    lines.
+    """
+
+    folder: str
+    digests: Mapping[JobKey, str]
+    trainc: str
+    release: str
+    read: Read
+    carry: Read | None = None
+    choices: Choices = Choices()
+    limits: Limits = Limits()
+    rendered: dict[JobKey, Rendered] = field(default_factory=dict)
+    undecided: list[str] = field(default_factory=list)
+    nothing_to_keep: list[str] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def kept(self) -> list[Rendered]:
+        """The files that are kept although compiling gives something else."""
+        return [one for one in self.rendered.values() if one.differs]
+
+    def hold(self, namespace: str, name: str, manifests: Sequence[Manifest] | None) -> Sequence[Manifest] | None:
+        """Decide about one job, given what it compiles to or None; return the objects of a file that is kept.
+
+        Returns None if the file is to contain what the job compiles to.
+        """
+        digest = self.digests.get((namespace, name))
+        if digest is None:
+            return None
+        path = file_name(namespace, name)
+        compiled = None if manifests is None else text_of(manifests, "yaml").decode()
+        keeps, rebuilds = self.choices.keeps(namespace, name), self.choices.rebuilds(namespace, name)
+        text = self.read(path) or (self.carry(path) if keeps and self.carry else None) or ""
+        line, body = split(text) or (None, None)
+        if body is None and keeps:
+            self.nothing_to_keep.append(path)
+        stays = body is not None and (keeps or (not rebuilds and line is not None and line.digest == digest))
+        if not stays and compiled is None:
+            return None
+        if not stays and not rebuilds and line is None and body not in (None, compiled):
+            self.undecided.append(path)
+        kept = body if stays else compiled
+        assert kept is not None
+        # The versions in the line are those of the build that last changed the body.
+        last = line if line is not None and kept == body else BuildLine(digest, self.trainc, self.release)
+        line = BuildLine(digest, last.trainc, last.release)
+        self.rendered[namespace, name] = Rendered(namespace, name, path, line, kept, compiled)
+        if not stays:
+            return None
+        return manifests if manifests is not None and kept == compiled else self._objects(path, text)
+
+    def _objects(self, path: str, text: str) -> list[Manifest]:
+        """Read the objects of a kept file, and note what is wrong with them."""
+        documents, problems = read_documents(text.encode(), f"{self.folder}/{path}", self.limits)
+        self.problems += problems
+        found: list[Manifest] = []
+        for document in documents:
+            if document.data.get("kind") == "JobSet":
+                wrong = [
+                    f for f in check(document.data, "JobSet", self.release, prune=True)[1] if f.severity == "error"
+                ]
+                self.problems += map(document.place, wrong)
+                found += () if wrong else [document.data]
+            elif _is_object(document):
+                found.append(document.data)
+        return found
+
+    def diagnostics(self) -> Iterator[Diagnostic]:
+        """Return what prevents the build."""
+        yield from self.problems
+        if self.undecided:
+            some = ", ".join(f"{self.folder}/{path}" for path in self.undecided[:_NAMED])
+            more = f" and {len(self.undecided) - _NAMED} more" if len(self.undecided) > _NAMED else ""
+            message = (
+                f"not what compiling gives, and without the line that names the TrainJob of the build: {some}{more}"
+            )
+            hint = "build them again with --rebuild NAME, or keep them as they are with --keep NAME (a glob, or all)"
+            yield Diagnostic("KeepOrRebuild", "error", message, hint)
+
+
+def _is_object(document: Document) -> bool:
+    metadata = document.data.get("metadata")
+    return isinstance(document.data.get("kind"), str) and isinstance(metadata, dict) and "name" in metadata
+
+
+def kept_despite(label: str, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the diagnostics of a kept job with one warning instead of the errors of compiling it."""
+    errors = [d for d in found if d.severity == "error"]
+    if not errors:
+        return list(found)
+    first, more = errors[0], f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+    message = f"the job is kept as built, but could not be built again: {first.message}{more}"
+    warning = Diagnostic("KeptCannotRebuild", "warning", message, first.hint, label, first.path, first.source)
+    return [*(d for d in found if d.severity != "error"), warning]
+
+
+# What a pull request proves: a rendered file is what compiling gives, or as it was at the base.
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """An output folder at the revision that a change starts from, which messages call `name`.
+
+    `read` reads a file of the folder there, by its path in it, and `digests` are those of the TrainJobs there. `adopted`
+    are the globs of the trainc.yaml there for files that trainc did not compile; for them the folder is `folder`.
+    """
+
+    name: str
+    folder: str
+    read: Callable[[str], bytes | None]
+    digests: Mapping[JobKey, str]
+    adopted: tuple[str, ...] = ()
+
+    def permits(self, path: str) -> bool:
+        """Return whether a file that trainc did not compile may be new."""
+        return any(matches(f"{self.folder}/{path}", glob) for glob in self.adopted)
+
+
+def prove(
+    folder: str, kept: Iterable[Rendered], foreign: Mapping[str, bytes], base: Base
+) -> tuple[list[Diagnostic], list[str]]:
+    """Compare kept files, and files that are not trainc's, with the base; both by their paths in `folder`.
+
+    Returns an error for each that the base neither has nor permits, and the paths of those that it permits.
+    """
+    errors: list[Diagnostic] = []
+    permitted: list[str] = []
+
+    def refuse(code: str, path: str, message: str, hint: str, *, new: bool) -> None:
+        if new and base.permits(path):
+            permitted.append(path)
+            return
+        grant = f"; to let it in, first merge `adopted: [{base.folder}/{path}]` in trainc.yaml" if new else ""
+        errors.append(Diagnostic(code, "error", message, hint + grant, source=Source(f"{folder}/{path}", 1, 1)))
+
+    for one in kept:
+        before = base.read(one.path)
+        if changed := _change(one, before, base):
+            parts = split((before or b"").decode(errors="replace"))
+            message = f"this is not what {one.job} compiles to, and {changed} since {base.name}"
+            hint = f"compile it: trainc build --rebuild {one.job}"
+            refuse("KeptNotProven", one.path, message, hint, new=before is None or (parts or ("", ""))[1] == one.body)
+    for path, data in foreign.items():
+        before = base.read(path)
+        if before != data:
+            changed, hint = ("is new", "remove it") if before is None else ("has changed", "restore it")
+            message = f"trainc did not write this file, and it {changed} since {base.name}"
+            refuse("ForeignFile", path, message, hint, new=before is None)
+    return errors, permitted
+
+
+def _change(one: Rendered, before: bytes | None, base: Base) -> str:
+    """Return what has changed about a kept file since the base, from its second line on; empty if nothing has."""
+    if before is None:
+        return "the file is new"
+    first, _, rest = before.partition(b"\n")
+    if rest != one.text.encode() or not is_marked(first.decode(errors="replace") + "\n"):
+        return "the file has changed"
+    same = base.digests.get((one.namespace, one.name)) == one.line.digest
+    return "" if same else "its TrainJob has changed"

@@ -1,0 +1,112 @@
+"""Git repositories of jobs that are kept as built, for tests: written, committed, and checked as a workflow does it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from commands import Result, run
+
+RUNTIME = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: NAME}
+spec:
+  mlPolicy: {numNodes: 1, torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec:
+            template:
+              spec:
+                containers:
+                - name: node
+                  image: registry.example.com/train:1
+                  env:
+                  - {name: NCCL_DEBUG, value: WARN}
+                  resources: {limits: {nvidia.com/gpu: 8}}
+"""
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: NAME, namespace: TEAM}
+spec:
+  runtimeRef: {name: RUNTIME}
+  trainer: {numNodes: 2, command: [torchrun, train.py]}
+"""
+SETTINGS = """\
+release: "2.3"
+sources: [jobs]
+runtimes: [runtimes]
+output: rendered
+nameHash: true
+rebuild: changed-jobs
+"""
+
+
+def git(*words: str) -> str:
+    """Run git in the current folder as somebody."""
+    settings = ("user.name=a", "user.email=a@example.com", "commit.gpgsign=false", "init.defaultBranch=main")
+    given = [word for one in settings for word in ("-c", one)]
+    return subprocess.run(["git", *given, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def write(path: str, text: str) -> None:
+    """Write a file and the folders that it needs."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def read(path: str) -> str:
+    """Read a file."""
+    return Path(path).read_text(encoding="utf-8")
+
+
+def edit(path: str, old: str, new: str) -> None:
+    """Replace a part of a file, which must be there."""
+    text = read(path)
+    assert old in text
+    write(path, text.replace(old, new))
+
+
+def job(team: str, name: str, runtime: str = "torch-h100") -> None:
+    """Write a TrainJob."""
+    write(f"jobs/{team}/{name}.yaml", JOB.replace("NAME", name).replace("TEAM", team).replace("RUNTIME", runtime))
+
+
+def runtime(name: str = "torch-h100") -> None:
+    """Write a runtime."""
+    write(f"runtimes/{name}.yaml", RUNTIME.replace("NAME", name))
+
+
+def commit(message: str = "change") -> str:
+    """Commit everything, and return the commit."""
+    git("add", "-A")
+    git("commit", "-q", "--allow-empty", "-m", message)
+    return git("rev-parse", "HEAD")
+
+
+def branch(name: str) -> None:
+    """Start a branch here."""
+    git("checkout", "-q", "-b", name)
+
+
+def merge(name: str) -> None:
+    """Merge a branch into main, as a pull request is merged."""
+    git("checkout", "-q", "main")
+    git("merge", "-q", "--no-ff", "-m", f"merge {name}", name)
+
+
+def build(*words: str) -> Result:
+    """Build, which has to succeed."""
+    result = run("build", *words)
+    assert result.status == 0, result.stderr
+    return result
+
+
+def checked(base: str = "main") -> Result:
+    """What the required check of a pull request runs."""
+    return run("build", "--check", "--base", base)
