@@ -31,6 +31,10 @@ class Report:
         """Whether any finding is an error, before the user's rules are applied."""
         return has_errors(self.findings)
 
+    def keep_errors(self) -> None:
+        """Drop all findings but errors."""
+        self.findings = [finding for finding in self.findings if finding.severity == "error"]
+
     def about_documents(self) -> Iterator[tuple[list[Finding], bool]]:
         """Yield (findings, whether they block compilation): those about the TrainJob and its runtime, in two parts."""
         found = [finding for finding in self.findings if finding.about in _DOCUMENTS]
