@@ -75,6 +75,24 @@ def test_a_rule_decides_the_severity_of_its_code_in_every_command(rules: str, se
     assert run("report", "-o", "-").status == (severity == "error")
 
 
+@pytest.mark.parametrize(
+    ("rules", "flags", "status", "shown"),
+    [
+        ("{}", (), 0, {}),
+        ("{}", ("--strict",), 1, {}),
+        (f"{{{WARNING}: error}}", (), 1, {WARNING: "error"}),
+        (f"{{'jobs/**': {{{WARNING}: error}}}}", (), 1, {WARNING: "error"}),
+    ],
+)
+def test_a_quiet_build_fails_as_a_loud_one_does(
+    rules: str, flags: tuple[str, ...], status: int, shown: dict[str, str]
+) -> None:
+    configure(rules)
+    quiet, loud = run("build", "--quiet", *flags), run("build", *flags)
+    assert (quiet.status, severities(quiet)) == (status, shown)
+    assert (quiet.status, quiet.stdout) == (loud.status, loud.stdout)
+
+
 def test_paths_of_rules_begin_at_trainc_yaml_wherever_trainc_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     configure(f"{{'jobs/**': {{{WARNING}: ignore}}}}")
     absolute = str(Path("jobs/llm.yaml").resolve())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,6 +17,7 @@ from trainc.options import Limits
 from trainc.reading.block_lines import read_lines
 from trainc.reading.document import Chunk
 from trainc.reading.libyaml import read_strictly
+from trainc.reading.positions import Positions
 
 REPOSITORY = Path(trainc.__file__).parents[2]
 VALUES = (
@@ -160,6 +162,7 @@ def carefully(text: str, depth: int = 100) -> Any:
 @example("a: |\n  x\n    \nb: c", 100)
 @example("a:\n  b: [c, {d: e}]", 3)
 @example("a:\n  b: [c, {d: e}]", 4)
+@example("a:\n-   b:   {c: [1,  {d: e}], f: 'g'}  # h\n- - i\n", 100)
 def test_what_it_reads_it_reads_as_the_careful_reader_does(lines: str, depth: int) -> None:
     text = f"{lines}\n"
     try:
@@ -167,6 +170,29 @@ def test_what_it_reads_it_reads_as_the_careful_reader_does(lines: str, depth: in
     except ValueError:
         return
     assert repr(value) == repr(carefully(text, depth))  # As text: 1, 1.0 and true are equal to Python.
+    assert_same_places(text, value)
+
+
+class Careful(Positions):
+    """Positions as the careful reader has them."""
+
+    def _read(self) -> None:
+        self._root = self._compose()
+
+
+def assert_same_places(text: str, value: Any) -> None:
+    quick, careful = (kind(Chunk(text, "jobs.yaml"), Limits()) for kind in (Positions, Careful))
+    for path in paths_in(value, ()):
+        assert quick.find(path) == careful.find(path), path
+
+
+def paths_in(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    """Every path of a value, and for each one that does not exist below it."""
+    yield from (path, (*path, "missing"), (*path, 99))
+    for step, inner in (
+        value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+    ):
+        yield from paths_in(inner, (*path, step))
 
 
 # Lines of which several make a document often enough; kubectl gives tabs, odd line ends and doubled keys meanings of its own.
@@ -215,6 +241,7 @@ def item(value: Any, indent: int) -> str:
 def test_it_reads_whatever_is_written_plainly(tree: dict[str, Any], step: int) -> None:
     text = written(tree, 0, step)
     assert repr(read_lines(text, 100)) == repr(carefully(text))
+    assert_same_places(text, carefully(text))
 
 
 def test_kubectl_reads_the_same(kubectl: Kubectl) -> None:
@@ -238,6 +265,7 @@ def test_kubectl_reads_the_same(kubectl: Kubectl) -> None:
 def test_it_reads_every_runtime_of_the_catalog(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert repr(read_lines(text, 100)) == repr(carefully(text))
+    assert_same_places(text, carefully(text))
 
 
 def test_it_reads_most_of_what_the_tests_compile() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trainc.pods.admission_plugins import ClusterObjects
 
 # What a pod must have to be refused whatever the cluster holds.
-_SUSPECT = ("overhead", "priority", "preemptionPolicy", "nodeName")
+_SUSPECT = frozenset(("overhead", "priority", "preemptionPolicy", "nodeName"))
 
 
 def objects_for_pods(documents: Iterable[Json]) -> ClusterObjects:
@@ -41,6 +41,8 @@ def pod_refusals(manifests: Sequence[Json], cluster: ClusterObjects, severity: S
 
 
 def _refusals(jobset: Json, cluster: ClusterObjects) -> Iterator[Finding]:
+    if not cluster and not _is_suspect(jobset):
+        return
     namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
     view = read_jobset(jobset)
     if "ResourceQuota" in cluster:
@@ -51,8 +53,16 @@ def _refusals(jobset: Json, cluster: ClusterObjects) -> Iterator[Finding]:
         quotas = [quota for (home, _), quota in sorted(cluster["ResourceQuota"].items()) if home == namespace]
         yield from count_refusals(created, ("spec", "replicatedJobs"), quotas)
     for job in view.jobs:
-        spec = job.pod_spec
-        if cluster or any(f in spec for f in _SUSPECT) or any("image" in v for v in objects(spec.get("volumes"))):
-            from trainc.pods.admission_plugins import refusals_of_pods
+        from trainc.pods.admission_plugins import refusals_of_pods
 
-            yield from refusals_of_pods(spec, job.pod_path, namespace, cluster)
+        yield from refusals_of_pods(job.pod_spec, job.pod_path, namespace, cluster)
+
+
+def _is_suspect(jobset: Json) -> bool:
+    """Return whether pods of a JobSet may be refused whatever the cluster holds."""
+    for job in objects(mapping(jobset.get("spec")).get("replicatedJobs")):
+        spec = mapping(mapping(mapping(mapping(job.get("template")).get("spec")).get("template")).get("spec"))
+        volumes = objects(spec.get("volumes"))
+        if not _SUSPECT.isdisjoint(spec) or any("image" in volume for volume in volumes):
+            return True
+    return False

@@ -82,7 +82,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     progress.clear()
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
-    status = _report(found, Files(stdin), arguments, streams)
+    status = _report(found, next(iter(checked.values())).checking.files, arguments, streams)
     for name, each in checked.items():
         lines = [*each.runs, *([] if arguments.quiet or has_errors(found) else [each.counted])]
         if arguments.format == "text":
@@ -171,7 +171,7 @@ def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:
         return []
     read = [document.file for checking in every for document in checking.inputs.read]
     read += [file for checking in every for overlay in checking.settings.overlays for file, _ in overlay.texts]
-    comments = Comments(every[0].files.stdin)
+    comments = Comments(every[0].files.text)
     ignores = [ignore for file in dict.fromkeys(read) for ignore in comments(file)]
     return every[0].session.rules(check_ignores(ignores, found), True)
 

@@ -165,15 +165,17 @@ def start(  # noqa: PLR0913 - all but three go by their names
     tally = None
     if matrix is not None:
         inputs, tally = matrix.expand(inputs)
-    rules = settings.policy(stdin)
+    files = Files(stdin)
+    rules = settings.policy(files.text)
     judge, problems = judge_of(settings, inputs.documents)
     keeping = kept_in(output, settings, inputs.documents, choices)
     hold = None if keeping is None else keeping.hold
-    session = Session(settings.options, inputs.catalog, place, rules, judge, cluster, hold)
+    quiet = choices is not None and choices.quiet and not choices.strict and not rules.raises
+    session = Session(settings.options, inputs.catalog, place, rules, judge, cluster, hold, quiet)
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     found = rules([*inputs.diagnostics, *problems, *skipped], True)
-    return Run(settings, inputs, session, Files(stdin), step, found, tally, keeping)
+    return Run(settings, inputs, session, files, step, found, tally, keeping)
 
 
 def kept_in(

@@ -50,7 +50,9 @@ def compiled_job(
         if chosen is not None and settings.output is not None:
             chosen = _without_hash(chosen, settings.output)
         keeping = kept_in(settings.output, settings, inputs.documents) if in_git else None
-        return compile_one(inputs, chosen, settings.options, settings.policy(stdin), edit, keeping), settings
+        return compile_one(
+            inputs, chosen, settings.options, settings.policy(Files(stdin).text), edit, keeping
+        ), settings
     except CompileError as error:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(stdin), paint, quiet=arguments.quiet))

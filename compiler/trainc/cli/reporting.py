@@ -145,30 +145,33 @@ class Files:
     """The texts that a run has read. `stdin` is stored, because it cannot be read again."""
 
     stdin: bytes = b""
+    _texts: dict[tuple[str, str], str] = field(default_factory=dict)
     _lines: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def text(self, file: str, origin: str = "file") -> str:
+        """The text of a file, which is read once; empty if it can no longer be read."""
+        if (origin, file) not in self._texts:
+            self._texts[origin, file] = self._read(file, origin)
+        return self._texts[origin, file]
 
     def line(self, source: Source) -> str | None:
         """The line of a source without its line break; None if the file can no longer be read."""
         place = source.origin, source.file
         if place not in self._lines:
-            self._lines[place] = self._read(source).split("\n")
+            self._lines[place] = self.text(source.file, source.origin).split("\n")
         lines = self._lines[place]
         return lines[source.line - 1].rstrip("\r") if source.line <= len(lines) else None
 
-    def _read(self, source: Source) -> str:
-        from trainc.options import Limits
-        from trainc.reading.catalog import text_of
-        from trainc.reading.opening import read_file
+    def _read(self, file: str, origin: str) -> str:
+        from trainc.reading import catalog, ignores
         from trainc.reading.yaml_reader import decode
 
         try:
-            if source.origin == "catalog":
-                return text_of(source.file)
-            if source.origin == "git":
+            if origin == "catalog":
+                return catalog.text_of(file)
+            if origin == "git":
                 return ""  # The file is gone.
-            if source.file == STDIN:
-                return decode(self.stdin)
-            return decode(read_file(source.file, Limits().file_bytes))
+            return decode(self.stdin) if file == STDIN else ignores.text_of(file)
         except (OSError, ValueError):
             return ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
@@ -33,12 +33,15 @@ class Settings:
     # Whether the input is everything that trainc.yaml names, so that jobs missing from it have been deleted.
     whole: bool = False
 
-    def policy(self, stdin: bytes = b"") -> Policy:
-        """The rules for diagnostics: from trainc.yaml, overridden by overlays, overridden by comments."""
+    def policy(self, read: Callable[[str], str] | None = None) -> Policy:
+        """The rules for diagnostics: from trainc.yaml, overridden by overlays, overridden by comments.
+
+        `read` returns the text of a file, which may have comments; by default it is read again.
+        """
         from trainc.reading.ignores import Comments
 
         rules = (*self.configuration.rules, *(rule for overlay in self.overlays for rule in overlay.rules))
-        return Policy(rules, Comments(stdin))
+        return Policy(rules, Comments() if read is None else Comments(read))
 
     def read(
         self,

@@ -77,6 +77,11 @@ class Policy:
     rules: tuple[Rule, ...] = ()
     comments: Callable[[str], Sequence[Ignore]] = field(default=_no_comments, repr=False)
 
+    @property
+    def raises(self) -> bool:
+        """Whether a rule makes errors of other diagnostics."""
+        return any(rule.level == "error" for rule in self.rules)
+
     def __call__(self, found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
         """Return the diagnostics with their new severities. Idempotent."""
         return [self._apply(diagnostic, fixed=fixed) for diagnostic in found]

@@ -23,12 +23,17 @@ class Report:
 
     def add(self, stage: str, findings: Iterable[Finding]) -> None:
         """Add the findings of a stage."""
-        self.findings += [replace(finding, stage=stage) for finding in findings]
+        for finding in findings:
+            self.findings.append(replace(finding, stage=stage))
 
     @property
     def has_errors(self) -> bool:
         """Whether any finding is an error, before the user's rules are applied."""
         return has_errors(self.findings)
+
+    def keep_errors(self) -> None:
+        """Drop all findings but errors."""
+        self.findings = [finding for finding in self.findings if finding.severity == "error"]
 
     def about_documents(self) -> Iterator[tuple[list[Finding], bool]]:
         """Yield (findings, whether they block compilation): those about the TrainJob and its runtime, in two parts."""

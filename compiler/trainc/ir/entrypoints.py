@@ -23,14 +23,28 @@ class Entrypoint:
     """A container of a job.
 
     `path` is its path in the runtime. `trains` means that the TrainJob's `spec.trainer` configures it, and `trainer` is
-    that configuration, which is empty for all other containers.
+    that configuration, which is empty for all other containers. `words` are the command line without the image's
+    entrypoint, which runs if there is no command; `text` is all of it, to see whether something occurs in it.
     """
 
     pod_set: PodSet
     container: Container
     path: Path
     trains: bool
-    trainer: Trainer = NO_TRAINER
+    trainer: Trainer
+    words: tuple[str, ...]
+    text: str
+
+    @classmethod
+    def of(cls, pod_set: PodSet, container: Container, path: Path, trainer: Trainer | None = None) -> Entrypoint:
+        """Return a container, with the trainer's settings if the TrainJob configures it."""
+        settings = NO_TRAINER if trainer is None else trainer
+        command, args = settings.command, settings.args
+        words = (
+            *(container.command if command is None else command),
+            *(container.fields.get("args", ()) if args is None else args),
+        )
+        return cls(pod_set, container, path, trainer is not None, settings, words, " ".join(map(str, words)))
 
     @property
     def image(self) -> str:
@@ -48,11 +62,6 @@ class Entrypoint:
         """The args, or empty if there are none."""
         requested = self.trainer.args
         return self.container.fields.get("args", ()) if requested is None else requested
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The command line without the image's entrypoint, which runs if there is no command."""
-        return (*self.command, *self.args)
 
     def place(self, index: int) -> tuple[Path, About]:
         """Return the path of `words[index]`, and which object it is in."""
@@ -94,11 +103,10 @@ def entrypoints(job: TrainJob, info: Info) -> Iterator[Entrypoint]:
     for index, pod_set in enumerate(info.pod_sets):
         pod = (*JOBS, index, "template", "spec", "template", "spec")
         for i, container in enumerate(pod_set.init_containers):
-            yield Entrypoint(pod_set, container, (*pod, "initContainers", i), trains=False)
+            yield Entrypoint.of(pod_set, container, (*pod, "initContainers", i))
         for i, container in enumerate(pod_set.containers):
             trains = pod_set.ancestor == names.TRAINER and container.name == pod_set.main
-            trainer = job.trainer if trains else NO_TRAINER
-            yield Entrypoint(pod_set, container, (*pod, "containers", i), trains, trainer)
+            yield Entrypoint.of(pod_set, container, (*pod, "containers", i), job.trainer if trains else None)
 
 
 # Locates where a field of a pod template was written: in the TrainJob's last patch that sets it, or in the runtime.

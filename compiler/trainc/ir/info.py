@@ -275,7 +275,7 @@ class Info:
 
     def with_pod_set(self, changed: PodSet) -> Info:
         """Return a copy with the pod set of the same name replaced."""
-        return replace(self, pod_sets=tuple(changed if p.name == changed.name else p for p in self.pod_sets))
+        return replace(self, pod_sets=tuple([changed if p.name == changed.name else p for p in self.pod_sets]))
 
     def with_trainer_count(self, count: int | None) -> Info:
         """Return a copy with `count` pods in the trainer's pod set; unchanged if either is missing."""

@@ -10,6 +10,7 @@ huggingface/accelerate parallelism_config.py; Lightning-AI/pytorch-lightning plu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import prod
 
 from trainc.startup.patterns import pattern
@@ -216,8 +217,14 @@ class Arguments:
     hidden: int = 0
     program: str = ""
 
+    @property
+    def divides(self) -> bool:
+        """Whether a framework knows any of the settings."""
+        return not _KEYS.isdisjoint(self.settings)
 
-def read_arguments(words: Sequence[str]) -> Arguments:
+
+@lru_cache(maxsize=512)
+def read_arguments(words: tuple[str, ...]) -> Arguments:
     """Return the options (`--key value`, `--key=value`) and overrides (`key=value`) of a program; the last one counts."""
     found: dict[str, Setting] = {}
     hidden = 0
@@ -281,7 +288,7 @@ def divisions(arguments: Arguments, files: Mapping[str, Mapping[str, str]], laun
     `files` are the settings of the files that are visible, by the option that names them. `launcher` is the one whose own
     options these are; empty for those of the program.
     """
-    if _KEYS.isdisjoint(arguments.settings) and not files:
+    if not arguments.divides and not files:
         return
     for framework in FRAMEWORKS:
         if framework.launched != launcher:

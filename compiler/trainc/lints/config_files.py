@@ -16,6 +16,8 @@ _LIMITS = Limits(document_bytes=200_000, depth=20)
 
 def visible_files(training: Training) -> dict[str, str | None]:
     """Return the texts of files by path; None for one that is known only in the pod."""
+    if not training.documents and training.line.script is None:
+        return {}
     return {**dict(_mounted(training)), **dict(_written(training))}
 
 

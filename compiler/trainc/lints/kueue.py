@@ -50,16 +50,17 @@ _TEMPLATE_METADATA: Path = ("spec", "template", "metadata")
 
 def kueue(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield findings for what Kueue would refuse, ignore or wait for in vain. Runs on sized jobs."""
-    queued = names.QUEUE_LABEL in {**info.labels, **job.labels}
+    queued = names.QUEUE_LABEL in job.labels or names.QUEUE_LABEL in info.labels
     for field, own, runtimes in (
         ("labels", job.labels, _metadata(info, "labels")),
         ("annotations", job.annotations, _metadata(info, "annotations")),
     ):
         for key, value in own.items():
-            yield from _key(field, key, str(value), ("metadata", field, key), "trainjob")
-            yield from _too_new(key, ("metadata", field, key), "trainjob", info)
+            if _concerns_kueue(field, key):
+                yield from _key(field, key, str(value), ("metadata", field, key), "trainjob")
+                yield from _too_new(key, ("metadata", field, key), "trainjob", info)
         for key, value in runtimes.items():
-            if own.get(key) != value:
+            if own.get(key) != value and _concerns_kueue(field, key):
                 yield from _key(field, key, str(value), (*_TEMPLATE_METADATA, field, key), "runtime")
                 yield from _too_new(key, (*_TEMPLATE_METADATA, field, key), "runtime", info)
     yield from _nested(info)
@@ -76,13 +77,13 @@ def _metadata(info: Info, field: str) -> Mapping[str, str]:
 @lru_cache(maxsize=512)
 def _concerns_kueue(field: str, key: str) -> bool:
     """Return whether a label or annotation is Kueue's, or may be intended as one of Kueue's."""
-    return key in _LABELS or key in PLACING or (key not in _ANNOTATIONS and bool(_meant(key, field)))
+    if key in _LABELS or key in PLACING or key in _SINCE_0_20:
+        return True
+    return key not in _ANNOTATIONS and bool(_meant(key, field))
 
 
 def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
-    """Yield findings about one label or annotation of the job."""
-    if not _concerns_kueue(field, key):
-        return
+    """Yield findings about one label or annotation of the job that concerns Kueue."""
     if field == "labels" and key in _LABELS:
         yield from _value(key, value, path, about)
     elif field == "annotations" and key in PLACING:

@@ -36,8 +36,6 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
     """Yield findings about the topology requests of all pod templates, and about the groups that they form."""
     severity: Severity = "error" if queued else "warning"
     groups: dict[str, list[tuple[int, Json, Path]]] = {}
-    gangs = (p.gang for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None)
-    honoured = {gang.topology for gang in gangs}
     for index, (replicated, pod_set) in enumerate(
         zip(info.template.get("replicatedJobs", ()), info.pod_sets, strict=True)
     ):
@@ -54,7 +52,7 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
             yield Finding("InvalidTopologyRequest", found, message, hint=hint, path=(*path, key), about="runtime")
         if _GROUP in requested:
             groups.setdefault(requested[_GROUP], []).append((pods, requested, (*path, _GROUP)))
-        if not queued and not requested.keys() & honoured:
+        if not queued and not requested.keys() & _honored(info):
             key = next(iter(requested))
             message = f"{key} has no effect: only Kueue reads it, and the job has no queue"
             yield Finding(
@@ -69,6 +67,12 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
         if message := _group_problem(name, members):
             hint = "use a group for a launcher with one pod and its nodes, with the same topology"
             yield Finding("InvalidTopologyRequest", severity, message, hint=hint, path=members[0][2], about="runtime")
+
+
+def _honored(info: Info) -> set[str]:
+    """Return the annotations that the job's gang scheduler reads."""
+    gangs = (p.gang for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None)
+    return {gang.topology for gang in gangs}
 
 
 def _problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:

@@ -61,9 +61,9 @@ def _without_index(info: Info, pod_set: PodSet, index: int) -> Iterator[Finding]
 
 def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: int) -> Iterator[Finding]:
     for container in pod_set.containers:
-        for variable in container.env:
+        for variable in [v for v in container.env if v["name"] in _READ]:
             name, value = str(variable["name"]), variable.get("value")
-            if name in _READ and isinstance(value, str) and (found := _unreachable(name, value, policy, job.name)):
+            if isinstance(value, str) and (found := _unreachable(name, value, policy, job.name)):
                 code, severity, why = found
                 path, about = variable_path(job, info, pod_set, container.name, name)
                 message = f"{name} is {value}, {why}: the {pods} pods cannot find each other"

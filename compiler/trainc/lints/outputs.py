@@ -147,6 +147,8 @@ def _patch(training: Training, volume: str, name: str, path: str) -> str:
 
 
 def _workers(key: str, setting: Setting) -> int:
+    if not key.endswith("workers"):
+        return 0
     return (setting.number or 0) if _WORKERS.fullmatch(key.rpartition(".")[2]) else 0
 
 
@@ -170,12 +172,15 @@ def _shared_memory(training: Training) -> Iterator[Finding]:
     if kind != "emptyDir" or not isinstance(source, Mapping):
         return
     limit = source.get("sizeLimit")
+    in_memory = source.get("medium") in ("Memory", *_huge(source))
+    if in_memory and (limit is None or parse_quantity(str(limit)).units > _DEFAULT_SHM):
+        return
     path, about = pod_path(training.job, training.info, training.entry.pod_set.name, "volumes", ("name", name))
     hint = f"write {{name: {name}, emptyDir: {{medium: Memory, sizeLimit: 16Gi}}}}"
-    if source.get("medium") not in ("Memory", *_huge(source)):
+    if not in_memory:
         message = f"the volume {name!r} at {_SHM} is on a disk, so data loaders and NCCL share their data through files"
         yield Finding("UnsuitableSharedMemory", "info", message, f"{hint}: it then is in memory", path, about=about)
-    elif limit is not None and parse_quantity(str(limit)).units <= _DEFAULT_SHM:
+    else:
         message = f"the volume {name!r} at {_SHM} has {limit}, no more than the 64 MB that are there without it"
         yield Finding("UnsuitableSharedMemory", "info", message, hint, path, about=about)
 

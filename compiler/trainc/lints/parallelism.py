@@ -49,15 +49,14 @@ class _Job:
 
 def parallelism(training: Training) -> Iterator[Finding]:
     """Yield findings about each program that a launcher starts."""
-    files: dict[str, str | None] | None = None
+    files = visible_files(training)
     for start in training.line.starts:
         launch = start.launch
-        each = training.processes(launch) if launch is not None else None
-        if launch is None or each is None or _is_elastic(training, start):
+        if launch is None or not (files or launch.launcher.total or read_arguments(training.arguments(start)).divides):
             continue
-        words = training.arguments(start)
-        arguments = read_arguments(words)
-        files = visible_files(training) if files is None else files
+        arguments, each = read_arguments(training.arguments(start)), training.processes(launch)
+        if each is None or _is_elastic(training, start):
+            continue
         job = _Job(training, start, training.nodes, each, len(start.words) - len(launch.program))
         yield from _judged(job, arguments, files, "")
         yield from _deepspeed(job, arguments, files)
@@ -85,7 +84,7 @@ def _is_elastic(training: Training, start: Start) -> bool:
 
 def _judged(job: _Job, arguments: Arguments, files: Mapping[str, str | None], launcher: str) -> Iterator[Finding]:
     configs = {}
-    for option in _CONFIG_OPTIONS:
+    for option in _CONFIG_OPTIONS if files else ():
         named = arguments.settings.get(option)
         if named is not None and (value := read_config(files, named.value or "")) is not None:
             configs[option] = {
@@ -201,7 +200,7 @@ def _is_rack_scale(training: Training) -> bool:
 
 def _deepspeed(job: _Job, arguments: Arguments, files: Mapping[str, str | None]) -> Iterator[Finding]:
     """Yield an error for batch sizes in DeepSpeed's configuration that do not fit (runtime/config.py)."""
-    for option in _DEEPSPEED_OPTIONS:
+    for option in _DEEPSPEED_OPTIONS if files else ():
         named = arguments.settings.get(option)
         value = read_config(files, named.value or "") if named is not None else None
         if named is not None and isinstance(value, Mapping):

@@ -168,8 +168,8 @@ def _requested_numbers(training: Training) -> tuple[str | None, Path, About]:
 
 def _hidden(training: Training) -> Iterator[Finding]:
     """Yield a finding for a variable that hides some of the devices from the processes."""
-    own = {name: value for name, value in training.variables.items() if value is not None}
-    if own.keys().isdisjoint(VISIBLE) and not any(start.variables for start in training.line.starts):
+    own = training.variables
+    if VISIBLE.keys().isdisjoint(own) and not any(start.variables for start in training.line.starts):
         return
     for name, devices in VISIBLE.items():
         if training.device not in devices:

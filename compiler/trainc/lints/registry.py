@@ -10,7 +10,7 @@ The arguments of a lint's function depend on its stage:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,7 +21,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.lints.missing_image import has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
 from trainc.plugins.registry import enabled, loaded
-from trainc.startup.records import replace
+from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from trainc.lints.duplicate_subdomain import Claim, Services
@@ -66,17 +66,17 @@ def _claims(job: TrainJob, info: Info) -> bool:
 
 
 def _heredoc(entry: Entrypoint) -> bool:
-    return any("<<" in str(word) for word in entry.words)
+    return "<<" in entry.text
 
 
 def _refers(entry: Entrypoint) -> bool:
-    return "$" in "".join(map(str, entry.words))
+    return "$" in entry.text
 
 
 def _is_template(entry: Entrypoint) -> bool:
     """Return whether a command or variable refers to values of a sweep."""
-    values = (str(variable.get("value")) for variable in entry.container.env)
-    return any("${trial" in text for text in (*map(str, entry.words), *values))
+    variables = entry.container.env
+    return "${trial" in entry.text or any("${trial" in str(variable.get("value")) for variable in variables)
 
 
 def _scripted(training: Training) -> bool:
@@ -90,17 +90,14 @@ def _launches(training: Training) -> bool:
 
 def _divides(training: Training) -> bool:
     """Return whether a launcher may start a program that has degrees of parallelism: all their names have one of these."""
-    words = " ".join(map(str, training.line.words)) if training.line.launches else ""
-    return any(
-        part in words for part in ("parallel", "megatron", "trainer.", "deepspeed", "ds_config", "config", "batch")
-    )
+    parts = ("parallel", "megatron", "trainer.", "deepspeed", "ds_config", "config", "batch")
+    return bool(training.line.launches) and any(part in training.text for part in parts)
 
 
 def _has_paths(training: Training) -> bool:
     """Return whether a command has an absolute path or a number of workers, or the pod a volume for shared memory."""
-    words = "\n".join(map(str, training.line.words))
-    mounts = training.entry.container.mounts
-    return "/" in words or "workers" in words or any("/dev/shm" in str(m.get("mountPath")) for m in mounts)  # noqa: S108
+    text, mounts = training.text, training.entry.container.mounts
+    return "/" in text or "workers" in text or any("/dev/shm" in str(m.get("mountPath")) for m in mounts)  # noqa: S108
 
 
 def _has_variables(entry: Entrypoint) -> bool:
@@ -153,11 +150,39 @@ LINTS: tuple[Lint, ...] = (
 )
 
 
+@dataclass(slots=True, eq=False)
+class _Group:
+    """Lints that run for the same jobs, containers or trainings. They are imported when the first of these is found."""
+
+    plugin: Plugin | None
+    like: Lint
+    lints: list[Lint] = field(default_factory=list)
+    imported: list[Callable[..., Iterable[Finding]]] = field(default_factory=list)
+
+    def functions(self) -> list[Callable[..., Iterable[Finding]]]:
+        """Return the functions of the lints."""
+        if not self.imported:
+            self.imported = [loaded(each.module, each.function) for each in self.lints]
+        return self.imported
+
+    def concerns(self, job: TrainJob, info: Info) -> bool:
+        """Return whether the lints run for a job."""
+        if self.like.applies_to is not None:
+            return self.like.applies_to(job, info)
+        return self.plugin is None or self.plugin.policy_of(job, info) is not None
+
+
 @cache
-def _at(stage: Stage, plugins: tuple[str, ...]) -> tuple[tuple[Lint, Plugin | None], ...]:
-    """Return the lints of a stage, each with its plugin, if any."""
-    own = ((each, None) for each in LINTS if each.stage == stage)
-    return (*own, *((each, plugin) for plugin in enabled(plugins) for each in plugin.lints if each.stage == stage))
+def _at(stage: Stage, plugins: tuple[str, ...]) -> tuple[_Group, ...]:
+    """Return the lints of a stage."""
+    groups: dict[Any, _Group] = {}
+    own: list[tuple[Plugin | None, Sequence[Lint]]] = [(None, LINTS)]
+    for plugin, lints in [*own, *((plugin, plugin.lints) for plugin in enabled(plugins))]:
+        for each in lints:
+            if each.stage == stage:
+                key = plugin and plugin.name, each.applies_to, each.per, each.when
+                groups.setdefault(key, _Group(plugin, each)).lints.append(each)
+    return tuple(groups.values())
 
 
 def lint(
@@ -172,19 +197,22 @@ def lint(
     `options` is for the stage `built`; `others` are the other documents of the input, for the stage `sized`.
     Under `controller` semantics errors become warnings, because only what the controller refuses is an error there.
     """
-    given = (job, info) if options is None else (job, info, options)
+    whole = (job, info) if options is None else (job, info, options)
     read = _Read(job, info, others)
     findings: list[Finding] = []
-    for each, plugin in _at(stage, info.plugins):
-        if not ((each.applies_to is None and plugin is None) or _concerns(each, plugin, job, info)):
+    for group in _at(stage, info.plugins):
+        if not group.concerns(job, info):
             continue
-        if each.per == "job":
-            findings += loaded(each.module, each.function)(*given)
+        per, when = group.like.per, group.like.when
+        if per == "job":
+            for function in group.functions():
+                findings += function(*whole)
             continue
-        for subject in read.entries() if each.per == "container" else read.trainings():
-            if each.when is None or each.when(subject):
-                function = loaded(each.module, each.function)
-                findings += function(job, info, subject) if each.per == "container" else function(subject)
+        for subject in read.entries() if per == "container" else read.trainings():
+            if when is None or when(subject):
+                about = (job, info, subject) if per == "container" else (subject,)
+                for function in group.functions():
+                    findings += function(*about)
     return findings if info.gitops else [_downgrade(finding) for finding in findings]
 
 
@@ -227,22 +255,18 @@ def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options)
 
     `services` collects the Services of all jobs of the input, and is updated by each call.
     """
-    for each, _ in _at("all_jobs", options.plugins):
-        yield from loaded(each.module, each.function)(claims, services)
+    for group in _at("all_jobs", options.plugins):
+        for function in group.functions():
+            yield from function(claims, services)
 
 
 def lint_rendered(
     jobset: Mapping[str, Any], objects: Sequence[Mapping[str, Any]], options: Options
 ) -> Iterator[Finding]:
     """Yield findings about names in a JobSet that no longer match the rendered `objects`; paths are in the JobSet."""
-    for each, _ in _at("rendered", options.plugins):
-        yield from loaded(each.module, each.function)(jobset, objects, enabled(options.plugins))
-
-
-def _concerns(each: Lint, plugin: Plugin | None, job: TrainJob, info: Info) -> bool:
-    if each.applies_to is not None:
-        return each.applies_to(job, info)
-    return plugin is None or plugin.policy_of(job, info) is not None
+    for group in _at("rendered", options.plugins):
+        for function in group.functions():
+            yield from function(jobset, objects, enabled(options.plugins))
 
 
 def _downgrade(finding: Finding) -> Finding:

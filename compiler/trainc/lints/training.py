@@ -50,6 +50,11 @@ class Training:
         """How the framework's processes start, or None if it has no launchers."""
         return starting(self.policy)
 
+    @property
+    def text(self) -> str:
+        """The whole command line, to see whether something occurs in it."""
+        return " ".join(self.line.words) if self.built else self.entry.text
+
     def native(self, launcher: Launcher) -> bool:
         """Return whether the framework configures this launcher."""
         own = self.starting
@@ -169,7 +174,8 @@ def training_of(job: TrainJob, info: Info, entry: Entrypoint, documents: Sequenc
     device, devices = next(iter(found.items())) if len(found) == 1 else ("", 0)
     built = entry.trainer is not NO_TRAINER and info.command is not None and info.command != entry.trainer.command
     words = (*(info.command or ()), *entry.args) if built else entry.words
-    line = read_command(tuple(map(str, words)), programs(policy))
+    words = tuple(map(str, words))
+    line = read_command(words, programs(policy))
     known = {str(v["name"]): v.get("value") for v in env}
     return Training(
         job,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -53,11 +53,13 @@ _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEX
 
 def plain_tokens(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """Yield a warning for each token in plain text in a container's variables or command."""
-    for variable in entry.container.env:
-        if _is_secret(variable):
-            yield _token(str(variable["name"]), *_place(job, info, entry, str(variable["name"])))
-    for i, word in enumerate(map(str, entry.words)):
-        if len(word) >= _SHORTEST_TOKEN and _holds_token(word):
+    env = entry.container.env
+    if _secret_names(_names(env)) or _holds_token("\n".join([str(variable.get("value")) for variable in env])):
+        for variable in env:
+            if _is_secret(variable):
+                yield _token(str(variable["name"]), *_place(job, info, entry, str(variable["name"])))
+    for i, word in enumerate(map(str, entry.words) if _holds_token(entry.text) else ()):
+        if _holds_token(word):
             yield _token("", *entry.place(i))
 
 
@@ -71,25 +73,31 @@ def tokens_of_initializers(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 def _is_secret(variable: Mapping[str, Any]) -> bool:
     value = variable.get("value")
-    return isinstance(value, str) and len(value) >= _SHORTEST_SECRET and _is_secret_value(str(variable["name"]), value)
-
-
-@lru_cache(maxsize=1024)
-def _is_secret_value(name: str, value: str) -> bool:
+    if not isinstance(value, str) or len(value) < _SHORTEST_SECRET:
+        return False
     if _holds_token(value):
         return True
-    upper = name.upper()
-    if not any(word in upper for word in _SECRET_WORDS):
-        return False
-    return bool(_SECRET_NAME.fullmatch(name)) and not _NO_SECRET.fullmatch(name) and not _PLACEHOLDER.fullmatch(value)
+    return bool(_secret_names((str(variable["name"]),))) and not _PLACEHOLDER.fullmatch(value)
+
+
+def _names(env: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the names of variables. A job has mostly those of the job before, so what they need is decided once."""
+    return tuple([str(variable["name"]) for variable in env])
 
 
 @lru_cache(maxsize=1024)
+def _secret_names(names: tuple[str, ...]) -> list[str]:
+    """Return the names of variables whose value is always a secret."""
+    candidates = [name for name in names if any(word in name.upper() for word in _SECRET_WORDS)]
+    return [name for name in candidates if _SECRET_NAME.fullmatch(name) and not _NO_SECRET.fullmatch(name)]
+
+
 def _holds_token(text: str) -> bool:
     if len(text) < _SHORTEST_TOKEN:
         return False
-    if any(mark in text for mark in _TOKEN_MARKS) and _TOKEN.search(text):
-        return True
+    for mark in _TOKEN_MARKS:
+        if mark in text and _TOKEN.search(text):
+            return True
     return "://" in text and "@" in text and bool(_PASSWORD_IN_URL.search(text))
 
 
@@ -108,18 +116,19 @@ def _token(name: str, path: Path, about: About) -> Finding:
 
 def misspelt_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """Yield a warning for each variable whose name is a misspelling of one that NCCL or PyTorch reads."""
-    for variable in entry.container.env:
-        name = str(variable["name"])
-        meant = _meant(name) if name[:2].upper() in _BEGINNINGS else ""
-        if meant:
-            place, about = _place(job, info, entry, name)
-            message = f"nothing reads {name}"
-            yield Finding(
-                "MisspeltVariable", "warning", message, hint=f"did you mean {meant}?", path=place, about=about
-            )
+    for name, meant in _misspelt(_names(entry.container.env)):
+        place, about = _place(job, info, entry, name)
+        message = f"nothing reads {name}"
+        yield Finding("MisspeltVariable", "warning", message, hint=f"did you mean {meant}?", path=place, about=about)
 
 
 @lru_cache(maxsize=1024)
+def _misspelt(names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return the names that are misspelled, each with the one that is meant."""
+    found = ((name, _meant(name)) for name in names if name[:2].upper() in _BEGINNINGS)
+    return [(name, meant) for name, meant in found if meant]
+
+
 def _meant(name: str) -> str:
     """Return the variable of which a name is a misspelling; empty if it is known itself, or similar to none."""
     from trainc.kube.tuning_variables import PREFIXES, known_variables
@@ -133,10 +142,9 @@ def _meant(name: str) -> str:
 
 def unread_values(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """Yield findings for values that NCCL, PyTorch or OpenMP does not read, and for more threads than CPUs."""
-    for variable in entry.container.env:
-        name, value = str(variable["name"]), variable.get("value")
-        if name[:2] not in _BEGINNINGS and name not in _THREADS:
-            continue
+    env = entry.container.env
+    for index in _restricted(_names(env)):
+        name, value = str(env[index]["name"]), env[index].get("value")
         if not isinstance(value, str) or not value or "$" in value:
             continue
         problem = _unread(name, value)
@@ -146,6 +154,12 @@ def unread_values(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Find
             yield Finding("InvalidVariableValue", "warning", message, hint=problem[1], path=path, about=about)
         elif name in _THREADS and value.isdecimal():
             yield from _threads(job, info, entry, name, int(value))
+
+
+@lru_cache(maxsize=1024)
+def _restricted(names: tuple[str, ...]) -> list[int]:
+    """Return the indexes of the variables whose values are checked."""
+    return [index for index, name in enumerate(names) if name[:2] in _BEGINNINGS or name in _THREADS]
 
 
 def _unread(name: str, value: str) -> tuple[str, str] | None:

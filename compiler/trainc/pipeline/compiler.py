@@ -6,7 +6,7 @@ diagnostics with positions in the input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.admit import admit_compiled
@@ -167,7 +167,7 @@ def assemble(lowered: Lowered, report: Report, trace: Trace = SILENT) -> Objects
 def _assemble(lowered: Lowered, report: Report, trace: Trace) -> Objects:
     job, plugins, others = lowered.job, lowered.plugins, lowered.session.index.others
     info = registry.enforce(job, lowered.info, plugins, trace.passed)
-    lowered = replace(lowered, info=info)
+    lowered = Lowered(job, info, plugins, lowered.session)
     report.add("lint", lint(job, info, "sized", others=others))
     if others:
         from trainc.lints.volumes import claims_on_several_nodes
@@ -178,7 +178,8 @@ def _assemble(lowered: Lowered, report: Report, trace: Trace) -> Objects:
     for stage in STAGES:
         if info.gitops or not stage.gitops:
             after, found = stage.run(lowered, manifests)
-            report.add(stage.name, found)
+            if found:
+                report.add(stage.name, found)
             if after is not manifests:
                 trace.shaped(stage.name, after)
             manifests = after
@@ -186,7 +187,7 @@ def _assemble(lowered: Lowered, report: Report, trace: Trace) -> Objects:
     return Objects(tuple(manifests), tuple(secret.name for secret in secrets))
 
 
-Run: TypeAlias = Callable[[Lowered, list[Manifest]], tuple[list[Manifest], Iterable[Finding]]]
+Shaped: TypeAlias = tuple[list[Manifest], Sequence[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ class Stage:
     """
 
     name: str
-    run: Run
+    run: Callable[[Lowered, list[Manifest]], Shaped]
     gitops: bool = True
 
 
@@ -205,11 +206,11 @@ def _shaping(shape: Shape) -> Stage:
     return Stage(shape.id, lambda lowered, manifests: shape.apply(lowered.job, lowered.info, manifests))
 
 
-def _lint(lowered: Lowered, manifests: list[Manifest]) -> tuple[list[Manifest], Iterable[Finding]]:
+def _lint(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     return manifests, lint(lowered.job, lowered.info, "built", lowered.session.options)
 
 
-def _admit(lowered: Lowered, manifests: list[Manifest]) -> tuple[list[Manifest], Iterable[Finding]]:
+def _admit(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     """Set JobSet's defaults, and run its validation."""
     admitted, found = list(manifests), []
     for i, manifest in enumerate(manifests):
@@ -219,7 +220,7 @@ def _admit(lowered: Lowered, manifests: list[Manifest]) -> tuple[list[Manifest],
     return admitted, found
 
 
-def _check_kubernetes(lowered: Lowered, manifests: list[Manifest]) -> tuple[list[Manifest], Iterable[Finding]]:
+def _check_kubernetes(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     """Find fields of the JobSet that the cluster's Kubernetes version lacks or has deprecated."""
     if lowered.session.options.kubernetes is None:
         return manifests, ()
@@ -234,7 +235,7 @@ def _check_kubernetes(lowered: Lowered, manifests: list[Manifest]) -> tuple[list
     ]
 
 
-def _provide_secrets(lowered: Lowered, manifests: list[Manifest]) -> tuple[list[Manifest], Iterable[Finding]]:
+def _provide_secrets(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     """Add the objects that provide the Secrets which the pods mount."""
     secrets = registry.provided_secrets(lowered.job, lowered.info, lowered.plugins)
     if not secrets:
@@ -249,7 +250,7 @@ def _provide_secrets(lowered: Lowered, manifests: list[Manifest]) -> tuple[list[
     return manifests, provision.findings
 
 
-def _deliver(lowered: Lowered, manifests: list[Manifest]) -> tuple[list[Manifest], Iterable[Finding]]:
+def _deliver(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     return deliver(manifests, lowered.session.options)
 
 

@@ -63,7 +63,8 @@ class Session:
     a job cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster` are the objects
     of the cluster, as far as they are known; of two with the same name, that in the input counts. None means that the
     caller judges only what it applies: refused pods are warnings then. `hold` knows the jobs that are kept as built: their
-    objects are those in git, and a kept job that no longer compiles is a warning.
+    objects are those in git, and a kept job that no longer compiles is a warning. With `errors_only`, nobody reads warnings
+    and infos, so they are not worked out.
     """
 
     options: Options = Options()
@@ -73,6 +74,7 @@ class Session:
     judge: Judge | None = None
     cluster: Iterable[Json] | None = None
     hold: Hold | None = None
+    errors_only: bool = False
     index: InputIndex = InputIndex()
     # The objects by which the API server admits pods, of the cluster and the input.
     around: ClusterObjects = field(default_factory=dict, compare=False, repr=False)
@@ -195,6 +197,8 @@ class Session:
 
     def placed(self, result: Result) -> list[Diagnostic]:
         """Return all findings of a result as diagnostics, with the severities that the user's rules give them."""
+        if self.errors_only:
+            result.report.keep_errors()
         if not result.report.findings:
             return []
         diagnostics: list[Diagnostic] = []

@@ -14,7 +14,7 @@ from trainc.kube import names
 from trainc.kube.documents import Json, mapping
 from trainc.kube.names import KINDS
 from trainc.options import Options, Semantics
-from trainc.project.dialects import Conversion, Dialect, DialectContext, claimed_by, dialect_of
+from trainc.project.dialects import Dialect, DialectContext, claimed_by, dialect_of
 from trainc.project.dialects.dialect import (
     LABELLED,
     Move,
@@ -167,21 +167,19 @@ def check_document(
     Returns the valid document, or None and at least one error.
     """
     dialect = dialect_of(document.data)
-    wrong = list(_wrong_dialect(document.data, dialect, options))
-    if wrong:
+    if wrong := list(_wrong_dialect(document.data, dialect, options)):
         meant = _document_as_intended(document, wrong)
         _, more = check_document(meant, release, options, context) if meant else (None, [])
         return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")]
-    converted = Conversion(dict(document.data))
-    if dialect is not None:
-        converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], context)
+    if dialect is None:
+        data, findings = _schema(document.data, None, release, options)
+        diagnostics = [document.place(finding) for finding in findings]
+        return (None if has_errors(diagnostics) else ValidDocument(document, data)), diagnostics
+    converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], context)
     data, findings = _schema(converted.data, dialect, release, options)
-    diagnostics: list[Diagnostic] = []
-    if converted.findings or findings:
-        diagnostics += [document.place(finding) for finding in converted.findings]
-        diagnostics += [document.place(move_finding(finding, converted.moves)) for finding in findings]
-    valid = None if has_errors(diagnostics) else ValidDocument(document, data, dialect, converted.moves)
-    return valid, diagnostics
+    diagnostics = [document.place(finding) for finding in converted.findings]
+    diagnostics += [document.place(move_finding(finding, converted.moves)) for finding in findings]
+    return (None if has_errors(diagnostics) else ValidDocument(document, data, dialect, converted.moves)), diagnostics
 
 
 # How often fields are changed: what is left may be refused for another reason.

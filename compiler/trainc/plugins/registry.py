@@ -59,19 +59,11 @@ def enabled(others: tuple[str, ...]) -> tuple[Plugin, ...]:
     return (*PLUGINS, *choose(others)[0])
 
 
-def _policies(job: TrainJob, info: Info) -> Iterator[tuple[Plugin, Json | None]]:
-    """Yield each enabled plugin with its `Plugin.policy_of`."""
-    chosen, gang = info.ml_policy or {}, info.pod_group_policy or {}
-    for plugin in enabled(info.plugins):
-        if plugin.applies_to is not None:
-            yield plugin, plugin.applies_to(job, info)
-        else:
-            yield plugin, (chosen if plugin.gang is None else gang).get(plugin.policy)
-
-
 def plugins_for(job: TrainJob, info: Info) -> Sequence[Applied]:
     """Return the plugins that act on a job, in order. They and their policies are fixed before the first pass."""
-    found = [(plugin, policy) for plugin, policy in _policies(job, info) if policy is not None]
+    found = [
+        (plugin, policy) for plugin in enabled(info.plugins) if (policy := plugin.policy_of(job, info)) is not None
+    ]
     carried = any(plugin.carries_env is not None and info.release.minor in plugin.carries_env for plugin, _ in found)
     return [
         Applied(plugin, loaded(plugin.passes, "PASSES"), policy)

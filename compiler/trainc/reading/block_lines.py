@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias
 
 from trainc.findings import Path
 from trainc.startup.patterns import pattern
@@ -149,14 +148,19 @@ _OPENING = frozenset("|[{")
 _BELOW = object()
 
 
+# The line and column of each entry, from 0, by its key or index, for each mapping and list that is on lines of its own,
+# by the id() of that.
+Marks: TypeAlias = dict[int, dict[str | int, tuple[int, int]]]
+
+
 class NotPlainError(ValueError):
     """The document uses syntax that this reader does not handle."""
 
 
-def read_lines(text: str, depth: int, places: dict[Path, int] | None = None) -> dict[str, Any]:
+def read_lines(text: str, depth: int, marks: Marks | None = None) -> dict[str, Any]:
     """Parse `text`, which must end with a line feed, to a mapping. Raises ValueError if it is not in the subset.
 
-    `places` is filled with the offset of each key and list item, by its path, if there is one.
+    `marks`, if there are any, are filled.
     """
     if "\t" in text or not (text.isascii() or _OTHER_LINE_ENDS.isdisjoint(text)):
         raise NotPlainError
@@ -166,7 +170,6 @@ def read_lines(text: str, depth: int, places: dict[Path, int] | None = None) -> 
     # The key or index of the last value, its column, and whether the value is on the lines that follow.
     slot: Any = 0
     before, awaited = -1, True
-    found = None if places is None else _Places(text, places)
     for number, column, key, value in _entries(text):
         if awaited and (column > before or (column == before and key is None and slot.__class__ is str)):
             container: Any = [] if key is None else {}
@@ -185,37 +188,51 @@ def read_lines(text: str, depth: int, places: dict[Path, int] | None = None) -> 
         else:
             slot = key
         container[slot] = None if awaited else value
-        if found is not None:
-            found.add(len(around) - 1, slot, number, column, value)
+        if marks is not None:
+            marks.setdefault(id(container), {})[slot] = number, column
     if root[0].__class__ is not dict:
         raise NotPlainError
-    mapping: dict[str, Any] = root[0]
-    return mapping
+    found: dict[str, Any] = root[0]
+    return found
 
 
-class _Places:
-    """The offsets of the keys and list items of a text, by path, while its entries are read."""
+class LinePlaces:
+    """The places of the fields of a text, as (line, column) from 0. Raises ValueError like `read_lines`."""
 
-    def __init__(self, text: str, found: dict[Path, int]) -> None:
+    __slots__ = ("_lines", "_marks", "_root")
+
+    def __init__(self, text: str, depth: int) -> None:
+        self._marks: Marks = {}
+        self._root = read_lines(text, depth, self._marks)
         self._lines = text.split("\n")
-        self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]
-        self._found = found
-        self._path: list[str | int] = []
 
-    def add(self, depth: int, step: str | int, number: int, column: int, value: Any) -> None:
-        """Add an entry in the container that is `depth` levels deep, and what a flow collection in it contains."""
-        line, start = self._lines[number], self._starts[number]
-        self._path[depth - 1 :] = [step]
-        path = tuple(self._path)
-        after = column + (1 if step.__class__ is int else len(str(step)) + 1)
-        content = len(line) - len(line[after:].lstrip(" "))
-        place = start + (content if step.__class__ is int else column)
-        self._found.setdefault((), place)
-        self._found[path] = place
-        if value.__class__ in _COLLECTIONS:
-            inside: list[tuple[Path, int]] = []
-            _collection(line, content, inside)
-            self._found.update({(*path, *steps): start + at for steps, at in inside})
+    def find(self, path: Path) -> tuple[int, int]:
+        """Return the place of a key or list item, or of its nearest existing ancestor."""
+        container: Any = self._root
+        place = next(iter(self._marks[id(container)].values()))
+        start = 0
+        for depth, step in enumerate(path):
+            marks = self._marks.get(id(container))
+            if marks is None and container.__class__ in _COLLECTIONS:
+                return self._in_brackets(place, start, path[depth:])
+            if marks is None or step not in marks:
+                break
+            place, container = marks[step], container[step]
+            line, column = place
+            after = column + (1 if isinstance(step, int) else len(step) + 1)
+            start = len(self._lines[line]) - len(self._lines[line][after:].lstrip(" "))
+            if isinstance(step, int):
+                place = line, start
+        return place
+
+    def _in_brackets(self, place: tuple[int, int], start: int, path: Path) -> tuple[int, int]:
+        """Return the place of a path in the flow collection that starts at a column, or else that of the collection."""
+        found: list[tuple[Path, int]] = []
+        _collection(self._lines[place[0]], start, found)
+        columns = dict(found)
+        while path and path not in columns:
+            path = path[:-1]
+        return (place[0], columns[path]) if path else place
 
 
 def _continue_container(around: list[tuple[int, Any]], column: int, kind: type) -> Any:

@@ -89,8 +89,11 @@ class Chunk:
         if not self._starts:  # Computed once, because a document may have an error on every line.
             self._starts.extend(accumulate((len(line) + 1 for line in self.text.split("\n")), initial=0))
         line = bisect_right(self._starts, index) - 1
-        column = index - self._starts[line] + (1 if line else self.column)
-        return Source(self.file, self.line + line, column)
+        return self.source_at(line, index - self._starts[line])
+
+    def source_at(self, line: int, column: int) -> Source:
+        """Return the position of a line and column of the text, both from 0."""
+        return Source(self.file, self.line + line, column + (1 if line else self.column))
 
     def error(self, code: str, index: int, message: str, hint: str) -> Diagnostic:
         """Create an error diagnostic for `text[index]`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from trainc.findings import Diagnostic, Source
 from trainc.findings.policy import Ignore, unknown_code
@@ -11,40 +11,38 @@ from trainc.reading.opening import read_file
 from trainc.reading.yaml_reader import decode
 from trainc.startup.patterns import pattern
 
-_STDIN = "-"
 _WORD = "trainc:"
 _COMMENT = pattern(r"(?:^|\s)#\s*trainc:\s*ignore\b(?:\[([^\]\n]*)\])?[ \t]*:?[ \t]*(.*)$")
 _CODE = pattern(r"[^\s,]+")
 
 
-class Comments:
-    """The ignore comments of each file, read on demand. `stdin` is the content of `-`."""
+def text_of(file: str) -> str:
+    """Return the text of a file, or an empty one if it cannot be read."""
+    try:
+        return decode(read_file(file, Limits().file_bytes)) if file else ""
+    except (OSError, ValueError):
+        return ""
 
-    def __init__(self, stdin: bytes = b"") -> None:
-        self._stdin = stdin
+
+class Comments:
+    """The ignore comments of each file. `read` returns the text of a file."""
+
+    def __init__(self, read: Callable[[str], str] = text_of) -> None:
+        self._read = read
         self._found: dict[str, Sequence[Ignore]] = {}
 
     def __call__(self, file: str) -> Sequence[Ignore]:
-        """Return the ignore comments of a file; empty if it cannot be read."""
+        """Return the ignore comments of a file."""
         if file not in self._found:
-            self._found[file] = tuple(ignores_of(self._text(file), file))
+            self._found[file] = tuple(ignores_of(self._read(file), file))
         return self._found[file]
 
-    def _text(self, file: str) -> bytes:
-        try:
-            return self._stdin if file == _STDIN else read_file(file, Limits().file_bytes) if file else b""
-        except OSError:
-            return b""
 
-
-def ignores_of(data: bytes, file: str) -> Iterator[Ignore]:
+def ignores_of(text: str, file: str) -> Iterator[Ignore]:
     """Yield an `Ignore` per code in the comments of a file; the code is empty if a comment has none."""
-    if _WORD.encode() not in data and b"\0" not in data[:4]:
+    if _WORD not in text:
         return
-    try:
-        lines = decode(data).split("\n")
-    except ValueError:
-        return
+    lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         found = _COMMENT.search(line) if _WORD in line else None
         if found is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainc.findings import Path, Source
 from trainc.options import Limits
-from trainc.reading.block_lines import read_lines
+from trainc.reading.block_lines import LinePlaces
 from trainc.reading.document import Chunk
 from trainc.startup.records import dataclass
 
@@ -21,24 +21,23 @@ class Positions:
     than reading a hundred documents, so that is local.
     """
 
-    __slots__ = ("_chunk", "_entries_of", "_limits", "_places", "_root")
+    __slots__ = ("_chunk", "_entries_of", "_limits", "_lines", "_root")
 
     def __init__(self, chunk: Chunk, limits: Limits) -> None:
         self._chunk = chunk
         self._limits = limits
-        self._places: dict[Path, int] | None = None
+        self._lines: LinePlaces | None = None
         self._root: Node | None = None
         self._entries_of: dict[Node, dict[str, tuple[int, Node]]] = {}
 
     def find(self, path: Path) -> Source:
         """Return the position of `path`: a mapping key or a list item, or the nearest existing ancestor."""
-        if self._places is None:
-            self._places = self._read_places()
-        if self._places:
-            while path not in self._places:
-                path = path[:-1]
-            return self._chunk.source(self._places[path])
-        node = self._root = self._root or self._compose()
+        if self._lines is None and self._root is None:
+            self._read()
+        if self._lines is not None:
+            return self._chunk.source_at(*self._lines.find(path))
+        node = self._root
+        assert node is not None
         index = node.index
         for step in path:
             if (child := self._child(node.resolved(), step)) is None:
@@ -46,14 +45,11 @@ class Positions:
             index, node = child
         return self._chunk.source(index)
 
-    def _read_places(self) -> dict[Path, int]:
-        """Return the places of all fields, or nothing if only libyaml reads the text."""
-        places: dict[Path, int] = {}
+    def _read(self) -> None:
         try:
-            read_lines(self._chunk.text, self._limits.depth, places)
+            self._lines = LinePlaces(self._chunk.text, self._limits.depth)
         except ValueError:
-            return {}
-        return places
+            self._root = self._compose()
 
     def _compose(self) -> Node:
         from yaml.error import YAMLError

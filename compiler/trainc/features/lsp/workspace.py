@@ -43,7 +43,7 @@ from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, is_unrelated, 
 from trainc.reading.git import commit_of, find_changed_files, repository_of
 from trainc.reading.ignores import check_ignores, ignores_of
 from trainc.reading.opening import unsaved
-from trainc.reading.yaml_reader import encode
+from trainc.reading.yaml_reader import decode, encode
 from trainc.schema.editor_schema import json_schema
 from trainc.schema.shapes import ROOTS
 from trainc.startup.records import dataclass, replace
@@ -486,7 +486,7 @@ class Workspace:
         """Diagnostics about the file's ignore comments, unless there are other errors."""
         every = [diagnostic for each in found.values() for diagnostic in each]
         own = [d for d in every if d.source and d.source.file == name]
-        return [] if has_errors(own) else list(check_ignores(ignores_of(encode(text), name), own))
+        return [] if has_errors(own) else list(check_ignores(ignores_of(decode(encode(text)), name), own))
 
     def _local_queues(self, environments: Sequence[Opened]) -> Sequence[str]:
         if self._queues is None:

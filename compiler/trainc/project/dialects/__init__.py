@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from trainc.kube.documents import Json, value_at
-from trainc.kube.names import KINDS, RUNTIME_KINDS, TRAINER_GROUP
+from trainc.kube.names import KINDS, RUNTIME_KINDS, TRAINER_API, TRAINER_GROUP
 from trainc.project.dialects.dialect import Conversion, Dialect, DialectContext
 
 __all__ = [
@@ -55,8 +55,9 @@ LEGACY_KINDS = {
 def dialect_of(document: Json) -> Dialect | None:
     """Return the dialect of a document, or None for Trainer's own API and anything else."""
     version, kind = document.get("apiVersion"), document.get("kind")
-    known = isinstance(kind, str)
-    return next((d for d in DIALECTS if known and version in d.api_versions and kind in d.kinds), None)
+    if version == TRAINER_API or not isinstance(kind, str):
+        return None
+    return next((d for d in DIALECTS if version in d.api_versions and kind in d.kinds), None)
 
 
 def claimed_by(document: Json) -> Dialect | None:
@@ -78,8 +79,10 @@ def is_trainer_document(document: Json) -> bool:
 
     One of our kinds under a misspelt group is meant to be ours: without an error, its job would silently end.
     """
-    group = str(document.get("apiVersion") or "").partition("/")[0]
-    kind = document.get("kind")
+    version, kind = document.get("apiVersion"), document.get("kind")
+    if version == TRAINER_API:
+        return True
+    group = str(version or "").partition("/")[0]
     if group == TRAINER_GROUP or (kind in KINDS and (not group or group.endswith("kubeflow.org"))):
         return True
     return claimed_by(document) is not None or (kind in KINDS and _is_misspelt(group))
