@@ -24,7 +24,8 @@ def pool(**spec: Any) -> Json:
 
 KARPENTER = deployment("public.ecr.aws/karpenter/controller:1.5.0")
 AUTOSCALER = deployment("registry.k8s.io/autoscaling/cluster-autoscaler:v1.33.0")
-OF_POOL = [node("n", "r0", **{"karpenter.sh/nodepool": "gpu"})]
+POOL_LABEL: dict[str, Any] = {"karpenter.sh/nodepool": "gpu"}
+OF_POOL = [node("n", "r0", **POOL_LABEL)]
 OWN = [node("n", "r0")]
 
 
