@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from string import Template
 
-from trainc.emit.yaml_writer import dump_yaml
+from trainc.api.output import dump_yaml
 from trainc.features.argocd.health import argocd_health_checks
 
 

@@ -19,13 +19,12 @@ import os
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from trainc.cli.command import COMMANDS, Arguments, Status, Streams, add_reporting
-from trainc.cli.reporting import Files, Paint, text_report
+from trainc.api.command import COMMANDS, Arguments, Files, Paint, Status, Streams, add_reporting, text_report
+from trainc.api.documents import is_overlay_folder
+from trainc.api.findings import CompileError, Diagnostic
+from trainc.api.settings import read_configuration
 from trainc.features.argocd import FILE_NAMES, text_of
 from trainc.features.argocd.parameters import PARAMETERS, Parameter, read_parameters
-from trainc.findings import CompileError, Diagnostic
-from trainc.project.configuration import read_configuration
-from trainc.reading.files import is_overlay_folder
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -51,8 +50,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _generate(arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` with the parameters of the Application."""
-    from trainc.cli.build import run as build
-    from trainc.cli.command import build_parser, parse_arguments
+    from trainc.api.command import build_parser, parse_arguments
+    from trainc.api.command import run as build
 
     (command,) = (command for command in COMMANDS if command.name == "build")
     read = read_parameters(os.environ)

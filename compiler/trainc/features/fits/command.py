@@ -24,9 +24,10 @@ from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from trainc.cli.command import (
+from trainc.api.command import (
     FOLDER,
     Arguments,
+    Files,
     Status,
     Streams,
     UsageError,
@@ -35,15 +36,16 @@ from trainc.cli.command import (
     add_reporting,
     add_shaping,
     add_strict,
+    diagnostics_paint,
+    read_stdin,
     set_completion,
+    start,
+    text_report,
 )
-from trainc.cli.compiling import diagnostics_paint, is_failure, read_stdin, start
-from trainc.cli.reporting import Files, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
+from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
+from trainc.api.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.cli.compiling import is_failure
 from trainc.features.fits.judging import judge_jobs
-from trainc.findings import CompileError, Diagnostic, has_errors
-from trainc.findings.text import escape_report
-from trainc.project.environments import merge_diagnostics
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits

@@ -17,14 +17,12 @@ import json
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.one_job import add_job, compiled_job
-from trainc.cli.reporting import Paint, Part
+from trainc.api.command import Arguments, Paint, Part, Status, Streams, add_job, compiled_job
+from trainc.api.findings import escape_report
+from trainc.api.jobs import enabled
+from trainc.api.kube import Manifest
 from trainc.features.graph.formats import Role
 from trainc.features.graph.model import Graph, read_graph
-from trainc.findings.text import escape_report
-from trainc.kube.documents import Manifest
-from trainc.plugins.registry import enabled
 
 FORMATS = ("text", "mermaid", "dot", "svg", "json")
 _LOOKS: dict[Role, Part] = {

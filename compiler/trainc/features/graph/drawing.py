@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
+from trainc.api.findings import escape_xml
+from trainc.api.records import dataclass
 from trainc.features.graph.model import Graph, Step, cpu_and_memory, devices, gang, layers, size, total
-from trainc.findings.text import escape_xml
-from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
     import svg

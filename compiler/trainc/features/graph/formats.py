@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.findings import escape_line
+from trainc.api.records import dataclass
 from trainc.features.graph.model import Graph, Step, gang, layers, per_pod, size, total
-from trainc.findings.text import escape_line
-from trainc.startup.records import dataclass
 
 
 def graph_dot(graph: Graph) -> str:

@@ -26,18 +26,22 @@ from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping
 from typing import get_args
 
-from trainc.cli.command import (
-    COLOR_HELP,
-    COLOURS,
+from trainc.api.command import (
     COMMANDS,
     FOLDER,
     Arguments,
+    Files,
+    Paint,
     Status,
     Streams,
     UsageError,
     set_completion,
+    text_report,
 )
-from trainc.cli.reporting import Files, Paint, text_report
+from trainc.api.documents import read_file
+from trainc.api.findings import Diagnostic
+from trainc.api.settings import Limits
+from trainc.cli.command import COLOR_HELP, COLOURS
 from trainc.features.init.scaffold import (
     HOOKS,
     PARTS,
@@ -53,9 +57,6 @@ from trainc.features.init.scaffold import (
     with_hooks,
     with_settings,
 )
-from trainc.findings import Diagnostic
-from trainc.options import Limits
-from trainc.reading.opening import read_file
 
 _REPOSITORY = "https://git.example.com/ml/training.git"
 _LEFT_ALONE = (README, REQUIREMENTS)
@@ -147,8 +148,9 @@ def _texts(arguments: Arguments, requirement: Requirement) -> dict[str, str]:
 
 def _schemas() -> dict[str, str]:
     """The schemas that the editor's settings refer to."""
-    from trainc.cli.schema import OWN_KINDS, of_every_kind
-    from trainc.kube.releases import NEWEST_RELEASE
+    from trainc.api.command import OWN_KINDS
+    from trainc.api.kube import NEWEST_RELEASE
+    from trainc.cli.schema import of_every_kind
 
     schemas = {
         "trainc": of_every_kind(NEWEST_RELEASE),
@@ -214,8 +216,8 @@ def _vendor(folder: str, wheel: str) -> None:
 
 def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` for every environment of the new repository."""
-    from trainc.cli.build import run as build
-    from trainc.cli.command import build_parser, parse_arguments
+    from trainc.api.command import build_parser, parse_arguments
+    from trainc.api.command import run as build
 
     (command,) = (command for command in COMMANDS if command.name == "build")
     words = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]

@@ -18,25 +18,26 @@ from argparse import ArgumentParser
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from trainc.cli.command import (
+from trainc.api.command import (
     FILE,
     FOLDER,
     Arguments,
+    Files,
+    Paint,
     Status,
     Streams,
     UsageError,
     add_release,
     add_reporting,
     set_completion,
+    text_report,
 )
-from trainc.cli.reporting import Files, Paint, text_report
-from trainc.findings import CompileError, Diagnostic, sort_diagnostics
-from trainc.findings.text import escape_report
-from trainc.options import Limits, Options
+from trainc.api.findings import CompileError, Diagnostic, escape_report, sort_diagnostics
+from trainc.api.settings import Limits, Options
 
 if TYPE_CHECKING:
+    from trainc.api.kube import Manifest
     from trainc.features.kubeflow.preflight import ScriptResult
-    from trainc.kube.documents import Manifest
 
 _EXTRA = ("kubeflow", "kubernetes", "kubeflow_trainer_api")
 
@@ -90,7 +91,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _runtimes(folders: list[str]) -> list[Manifest]:
     """Every runtime in the folders. Raises CompileError for files that cannot be read."""
-    from trainc.reading.files import read_paths
+    from trainc.api.documents import read_paths
 
     documents, diagnostics = read_paths(folders, Limits()) if folders else ([], [])
     if any(diagnostic.severity == "error" for diagnostic in diagnostics):

@@ -17,7 +17,7 @@ import os
 from argparse import ArgumentParser
 from typing import TYPE_CHECKING
 
-from trainc.cli.command import Arguments, Status, Streams, add_input, add_limits, add_shaping
+from trainc.api.command import Arguments, Status, Streams, add_input, add_limits, add_shaping
 
 if TYPE_CHECKING:
     from trainc.features.lsp.snapshot import Workspace

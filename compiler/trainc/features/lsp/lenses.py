@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trainc.compilation import CompiledJob
+from trainc.api.documents import Document
+from trainc.api.findings import counted
+from trainc.api.jobs import CompiledJob
+from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.records import dataclass
+from trainc.api.settings import Options
 from trainc.features.diff.comparison import compare
 from trainc.features.diff.delivery import chosen_method
 from trainc.features.diff.model import Side
@@ -15,11 +20,6 @@ from trainc.features.fits.workload import job_name
 from trainc.features.graph.model import read_graph, summary
 from trainc.features.lsp.names import RUNTIME, mentions, references
 from trainc.features.lsp.snapshot import Built, Position, Range, Snapshot
-from trainc.findings.text import counted
-from trainc.kube.releases import NEWEST_RELEASE
-from trainc.options import Options
-from trainc.reading.document import Document
-from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

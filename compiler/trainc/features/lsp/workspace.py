@@ -13,40 +13,48 @@ from itertools import islice
 from typing import Any
 
 from trainc.admission.admit import check_rendered
-from trainc.cli.command import Arguments, UsageError
-from trainc.cli.compiling import judge_of, kept_in, skipped_documents
-from trainc.cli.schema import OWN_KINDS
-from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
-from trainc.compilation import CompiledJob
-from trainc.explain import place
+from trainc.api.cluster import Dump
+from trainc.api.command import OWN_KINDS, Arguments, UsageError, kept_in
+from trainc.api.documents import (
+    ROOTS,
+    TEMPLATE_SUFFIXES,
+    Document,
+    decode,
+    encode,
+    is_trainer_document,
+    read_paths,
+    shown_path,
+)
+from trainc.api.explained import place
+from trainc.api.findings import CompileError, Diagnostic, Policy, has_errors
+from trainc.api.git import commit_of, find_changed_files, repository_of
+from trainc.api.jobs import CompiledJob, Session, ValidDocument
+from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.records import dataclass, replace
+from trainc.api.settings import (
+    FILE_NAME,
+    Settings,
+    environment_name,
+    environments_of,
+    limits_of,
+    merge_diagnostics,
+    settings_of,
+)
+from trainc.cli.compiling import judge_of, skipped_documents
 from trainc.features.fits.answer import Fit
 from trainc.features.fits.judging import judge_jobs
 from trainc.features.lsp.snapshot import Built, Snapshot
-from trainc.findings import CompileError, Diagnostic, has_errors
-from trainc.findings.policy import Policy
-from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_job
 from trainc.pipeline.index import Key
-from trainc.pipeline.session import Session
-from trainc.pipeline.valid_document import ValidDocument
-from trainc.project.configuration import FILE_NAME
-from trainc.project.dialects import is_trainer_document
-from trainc.project.environments import merge_diagnostics
 from trainc.project.overlays.load import Stack, load_overlays, values_of
 from trainc.reading import opening
 from trainc.reading.catalog import find
-from trainc.reading.cluster import Dump
-from trainc.reading.document import Document
-from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, is_unrelated, read_file, read_paths, shown_path
-from trainc.reading.git import commit_of, find_changed_files, repository_of
+from trainc.reading.files import OVERLAY_FILE, is_unrelated, read_file
 from trainc.reading.ignores import check_ignores, ignores_of
 from trainc.reading.opening import unsaved
-from trainc.reading.yaml_reader import decode, encode
 from trainc.schema.editor_schema import json_schema
-from trainc.schema.shapes import ROOTS
-from trainc.startup.records import dataclass, replace
 
 # What the jobs of other files claim, for what only all jobs together show: two that write to one folder, or share a
 # name.

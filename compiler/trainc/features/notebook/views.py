@@ -6,16 +6,15 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from trainc.compilation import Compilation, CompiledJob
-from trainc.emit.yaml_writer import dump_yaml
+from trainc.api.jobs import Compilation, CompiledJob
+from trainc.api.output import dump_yaml
+from trainc.api.records import dataclass
 from trainc.features.graph.formats import graph_text
 from trainc.features.graph.model import Graph, read_graph, summary, total
 from trainc.findings.as_html import MONOSPACE, count_severities, diagnostics_html, html_text
-from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
-    from trainc.pipeline.session import Session
-    from trainc.pipeline.valid_document import ValidDocument
+    from trainc.api.jobs import Session, ValidDocument
 
 # Nobody looks at the pictures of more jobs than this.
 _MOST_JOBS = 20
@@ -65,8 +64,7 @@ def view_graph(compilation: Compilation) -> View:
 
 def view_explanation(compilation: Compilation, field: str | None, job: str | None) -> View:
     """The origins of the fields that `field` selects, as in `trainc explain`. Raises ValueError if nothing matches."""
-    from trainc.explain.model import NoMatch, QueryError, choose
-    from trainc.explain.replay import Recorder, explanation
+    from trainc.api.explained import NoMatch, QueryError, Recorder, choose, explanation
     from trainc.explain.text import explanation_text
 
     session, chosen = _choose_job(compilation, job)
@@ -102,14 +100,14 @@ def _name(job: ValidDocument) -> str:
 
 def view_diff(before: Compilation, after: Compilation) -> View:
     """The changes between two compilations and their effect on the cluster, as in `trainc diff`."""
+    from trainc.api.kube import NEWEST_RELEASE
+    from trainc.api.settings import Options
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import chosen_method
     from trainc.features.diff.model import Side
     from trainc.features.diff.sides import names_of
     from trainc.features.diff.text import diff_text
     from trainc.features.diff.verdicts import JobSetRules
-    from trainc.kube.releases import NEWEST_RELEASE
-    from trainc.options import Options
 
     sessions: Sequence[Session] = after.sessions or before.sessions
     options = sessions[0].options if sessions else Options()

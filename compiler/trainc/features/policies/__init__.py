@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trainc.findings import Diagnostic
+from trainc.api.documents import Document
+from trainc.api.findings import Diagnostic
+from trainc.api.settings import Options
 from trainc.kube.releases import DEFAULT_KUBERNETES
-from trainc.options import Options
-from trainc.reading.document import Document
 
 if TYPE_CHECKING:
     from trainc.features.policies.judging import Judge
@@ -27,7 +27,7 @@ def read_policies(
 
     `documents` are those of the input, whose Namespaces are known to the judge as well.
     """
-    from trainc.reading.files import read_paths
+    from trainc.api.documents import read_paths
 
     found, diagnostics = read_paths(folders, options.limits, everything=True)
     judge, more = judge_of(found, documents, options)

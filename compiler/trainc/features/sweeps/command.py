@@ -6,18 +6,17 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from trainc.cli.command import Arguments, UsageError
-from trainc.compilation import CompiledJob
-from trainc.findings import CompileError, Diagnostic, Finding, has_errors
-from trainc.kube.documents import mapping
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, replace
+from trainc.api.command import Arguments, UsageError
+from trainc.api.findings import CompileError, Diagnostic, Finding, has_errors
+from trainc.api.jobs import CompiledJob
+from trainc.api.kube import mapping
+from trainc.api.records import dataclass, pattern, replace
 
 if TYPE_CHECKING:
+    from trainc.api.documents import Document
+    from trainc.api.jobs import Inputs
     from trainc.features.sweeps.cost import Cost
     from trainc.features.sweeps.matrix import Matrix
-    from trainc.pipeline.inputs import Inputs
-    from trainc.reading.document import Document
 
 _NUMBERED = pattern(r"-trial-\d+")
 
@@ -34,7 +33,7 @@ def read_matrix_option(arguments: Arguments) -> MatrixInput | None:
     [path] = arguments.matrix
     if path == "-":
         raise UsageError("--matrix needs a file; its TrainJob can come from stdin: trainc build - --matrix FILE")
-    from trainc.cli.settings import limits_of
+    from trainc.api.settings import limits_of
     from trainc.features.sweeps.matrix import read_matrix
 
     matrix, diagnostics = read_matrix(path, limits_of(arguments))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from trainc.api.findings import Finding, counted
+from trainc.api.kube import Json
+from trainc.api.records import dataclass, field
 from trainc.features.graph.model import Step, read_graph
 from trainc.features.sweeps.matrix import Budget
-from trainc.findings import Finding
-from trainc.findings.text import counted
-from trainc.kube.documents import Json
-from trainc.startup.records import dataclass, field
 
 _HOUR = 3600
 

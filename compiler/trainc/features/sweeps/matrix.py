@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from trainc.api.documents import Document, DocumentKind, is_inside, label_of, read_paths, root_around, struct
+from trainc.api.findings import Diagnostic, Finding, Path, Source, has_errors
+from trainc.api.kube import FieldPath, Json, mapping, stable_path
+from trainc.api.records import dataclass, replace
+from trainc.api.settings import Limits
 from trainc.features.sweeps.grid import CODE, GRID_FIELDS, MOST_TRIALS, Assignment, read_assignments
 from trainc.features.sweeps.trials import Trial, check_base, make_trials, too_many_trials
-from trainc.findings import Diagnostic, Finding, Path, Source, has_errors
-from trainc.kube.documents import FieldPath, Json, mapping, stable_path
-from trainc.options import Limits
 from trainc.project.overlays.patterns import Edited, Origin, identity
-from trainc.reading.document import Document, label_of
-from trainc.reading.files import read_paths
-from trainc.reading.opening import OUTSIDE_HINT, is_inside, root_around
-from trainc.schema.document_kinds import TEXT, DocumentKind, Schema, about, list_of, struct, without_nulls
-from trainc.startup.records import dataclass, replace
+from trainc.reading.opening import OUTSIDE_HINT
+from trainc.schema.document_kinds import TEXT, Schema, about, list_of, without_nulls
 
 # Reads an OptimizationJob with `searchAlgorithm: {grid: {}}`, whose trials are known in advance, as a sweep.
 #

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.findings import CompileError, Diagnostic, Finding, Path, did_you_mean, format_path
+from trainc.api.kube import Json, Manifest, mapping
+from trainc.api.records import dataclass, field, pattern
 from trainc.features.sweeps.grid import GRID, MOST_TRIALS, Assignment, read_assignments, value_text, variable_name
-from trainc.findings import CompileError, Diagnostic, Finding, Path, format_path
-from trainc.findings.text import did_you_mean
-from trainc.kube.documents import Json, Manifest, mapping
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, field
 
 _GROUP = "trainer.kubeflow.org"
 _REFERENCE = pattern(r"\$\{(trialParameters|trialSpec)\.([^}]*)\}")

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from trainc.api.documents import check
+from trainc.api.findings import Finding, format_path, has_errors
+from trainc.api.kube import Json, names
+from trainc.api.records import dataclass, replace
 from trainc.features.migrate.v1 import documents, lifecycle, mpi
 from trainc.features.migrate.v1.admission import admit
 from trainc.features.migrate.v1.job import Job, Kind, changes, differs, job_of, stuck
 from trainc.features.migrate.v1.labels import unreadable
 from trainc.features.migrate.v1.layout import UNKNOWN_NAME, Layout, excess, layout_of, renaming
 from trainc.features.migrate.v1.variables import Launch, Variables, launch_of
-from trainc.findings import Finding, format_path, has_errors
-from trainc.kube import names
-from trainc.kube.documents import Json
 from trainc.kube.releases import Span
-from trainc.schema import check
-from trainc.startup.records import dataclass, replace
 
 Into: TypeAlias = Literal["runtime", "catalog"]
 

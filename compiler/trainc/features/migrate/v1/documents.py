@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trainc.api.findings import Finding
+from trainc.api.kube import Json, names
 from trainc.features.migrate.v1 import mpi
 from trainc.features.migrate.v1.job import Role, changes, differs
 from trainc.features.migrate.v1.labels import rewrite_selectors, variable
@@ -18,9 +20,6 @@ from trainc.features.migrate.v1.lifecycle import (
     trainjob_fields,
 )
 from trainc.features.migrate.v1.variables import Launch, rewrite_addresses, variables, with_torchrun, words
-from trainc.findings import Finding
-from trainc.kube import names
-from trainc.kube.documents import Json
 
 # JobSet gives the first two; v1 overwrote the third with the policy of the role.
 _OVERWRITTEN = ("hostname", "subdomain", "restartPolicy")
