@@ -83,14 +83,8 @@ ACROSS = {
     ("diff", "graph"),
     ("init", "argocd"),
     ("init", "krm"),
-    ("lsp", "diff"),
-    ("lsp", "fits"),
-    ("lsp", "graph"),
-    ("notebook", "diff"),
-    ("notebook", "graph"),
     ("report", "fits"),
     ("report", "graph"),
-    ("sweeps", "graph"),
 }
 PRINTING = {"__main__", "cli", "feature"}
 # A module is what belongs together: nobody reads more than this at once.

@@ -46,9 +46,20 @@ FEATURES = (
         "graph",
         "draw the steps, pods, addresses and GPUs of a job",
         "look",
-        adds={"summary": "model.summary_of"},
+        adds={
+            "summary": "model.summary_of",
+            "headline": "model.headline_of",
+            "text": "formats.text_of",
+            "svg": "drawing.svg_of",
+        },
     ),
-    Feature("diff", "diff", "show what changes, and what the cluster will do about it", "look"),
+    Feature(
+        "diff",
+        "diff",
+        "show what changes, and what the cluster will do about it",
+        "look",
+        adds={"text": "shown.text_between", "fate": "shown.fate_between"},
+    ),
     Feature("report", "report", "write an HTML page about all jobs", "look"),
     Feature("run", "run", "run a job as processes on this machine, to see its ranks meet", "look"),
     Feature(
@@ -57,7 +68,7 @@ FEATURES = (
         "check whether Kueue's queues can ever admit each job",
         "cluster",
         public={"Fit": "answer", "Fits": "answer", "fits": "answer"},
-        adds={"judge jobs": "judging.judge_jobs"},
+        adds={"judge jobs": "judging.judge_jobs", "lines": "forms.lines_about"},
     ),
     Feature("doctor", "doctor", "check whether a cluster has what the jobs need", "cluster"),
     Feature(

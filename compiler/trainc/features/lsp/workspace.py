@@ -41,8 +41,7 @@ from trainc.api.settings import (
     settings_of,
 )
 from trainc.cli.compiling import judge_of, skipped_documents
-from trainc.features.fits.answer import Fit
-from trainc.features.fits.judging import judge_jobs
+from trainc.features import ask
 from trainc.features.lsp.snapshot import Built, Snapshot
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
@@ -442,7 +441,8 @@ class Workspace:
         documents: list[Document] = []
         everything: list[Document] = []
         built: list[Built] = []
-        fits: list[Fit] = []
+        fits: list[Any] = []
+        judge_jobs = ask("fits", "judge jobs")
         found: dict[str, list[Diagnostic]] = {"": []} if not environments else {}
         complete = True
         for one in environments:
@@ -453,7 +453,7 @@ class Workspace:
             complete = complete and (not thorough or opened.learn())
             result, more = opened.build(name)
             problems += more
-            if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
+            if thorough and judge_jobs and result.compiled and (cluster := opened.settings.configuration.cluster):
                 judgement = judge_jobs(
                     result.compiled,
                     own,
