@@ -18,7 +18,7 @@ from editor import JOB, RUNTIME, Editor, editing
 from trainc.features.lsp.workspace import Workspace
 from trainc.findings.codes import rule_url
 
-RULES = sorted((Path(__file__).parents[3] / "compiler/trainc/findings/rules").glob("*.md"))
+RULES = sorted((Path(__file__).parents[3] / "compiler/trainc").rglob("rules/*.md"))
 _BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 
 Opens = Callable[[Path], Workspace]

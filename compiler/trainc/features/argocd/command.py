@@ -23,7 +23,7 @@ from trainc.api.command import COMMANDS, Arguments, Files, Paint, Status, Stream
 from trainc.api.documents import is_overlay_folder
 from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.settings import read_configuration
-from trainc.features.argocd import FILE_NAMES, text_of
+from trainc.features.argocd.files import FILE_NAMES, text_of
 from trainc.features.argocd.parameters import PARAMETERS, Parameter, read_parameters
 
 

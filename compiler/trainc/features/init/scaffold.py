@@ -17,7 +17,7 @@ from trainc.api.git import published_commit
 from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import dataclass
 from trainc.api.settings import Limits
-from trainc.features.argocd import text_of
+from trainc.features.argocd.files import text_of
 from trainc.features.argocd.health import flux_health_checks
 from trainc.features.krm.kustomization import FILE_NAME as KUSTOMIZE_CONFIG
 from trainc.features.krm.kustomization import kustomize_config
