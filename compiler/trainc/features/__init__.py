@@ -3,8 +3,9 @@
 To delete a feature, delete its folder, its folder in tests/features, and its entry. A feature imports `trainc.api` and
 itself. What it adds to the rest is found here by name, and imported when it is used:
 
-- `command`: a command, in `command.py` of the folder.
+- `command`: a command: what its help says and what it takes is in `arguments.py` of the folder, what it does in `command.py`.
 - `public`: names of the package `trainc`, each with the module of the folder that defines it.
+- `kinds`: kinds of documents of trainc's own, each with its record, as `module.name` in the folder.
 - `adds`: functions and records for extension points, as `module.name` in the folder. `added` yields those of all features
   for one point, and `ask` returns that of one feature, for features that show each other's results.
 
@@ -30,6 +31,7 @@ class Feature:
     summary: str = ""
     group: str = ""
     public: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
     adds: Mapping[str, str] = field(default_factory=dict)
 
     def load(self, target: str) -> Any:
@@ -70,7 +72,8 @@ FEATURES = (
     ),
     Feature(
         "sweeps",
-        adds={"matrix": "command.read_matrix_option", "kind": "matrix.SWEEP"},
+        kinds={"Sweep": "matrix.SWEEP"},
+        adds={"matrix": "command.read_matrix_option"},
     ),
     Feature(
         "migrate",

@@ -14,7 +14,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.features.krm.kustomization import FILE_NAME, Kustomization, images_of, references_of
+from trainc.features.krm import FILE_NAME
+from trainc.features.krm.kustomization import Kustomization, images_of, references_of
 from trainc.findings import CompileError, Diagnostic, Path, Source
 from trainc.ir.trainjob import carried
 from trainc.kube.documents import Json, Manifest
