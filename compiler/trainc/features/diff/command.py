@@ -27,6 +27,7 @@ from trainc.features.diff.sides import (
 from trainc.findings import CompileError, Diagnostic
 from trainc.findings.text import escape_report, first_of
 from trainc.kube.documents import Manifest
+from trainc.reading.yaml_reader import reading_once
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
@@ -77,7 +78,8 @@ def _format_all(shown: Mapping[str, bytes], form: str) -> bytes:
 
 def _run(arguments: Arguments, streams: Streams) -> Status:
     """Compare two sides; nothing is written unless both can be read."""
-    before, after, diagnostics = _read_both(arguments, streams)
+    with reading_once():
+        before, after, diagnostics = _read_both(arguments, streams)
     if before is None or after is None:
         report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
         streams.err.write(report)

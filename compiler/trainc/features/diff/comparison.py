@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.emit.name_hash import hashed_content
 from trainc.features.diff.changes import Change, compare_manifests
 from trainc.features.diff.delivery import (
     ARGOCD_REPLACE,
@@ -403,19 +404,19 @@ def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: JobSet
     jobset = group.jobset
     if jobset is None or jobset.before is None or jobset.after is None or jobset.is_renamed or not objects:
         return list(objects)
-    if rules.content_hash(group.manifests("before")) == rules.content_hash(group.manifests("after")):
+    if hashed_content(group.manifests("before")) == hashed_content(group.manifests("after")):
         return list(objects)
     outcome: Outcome = "invalid" if rules.creation_refusals(jobset.after) else "re-created"
     before = {pair.key: pair.before for pair in group.pairs}
-    return [_renamed(diff, before[diff.key], outcome, rules) for diff in objects]
+    return [_renamed(diff, before[diff.key], outcome) for diff in objects]
 
 
-def _renamed(diff: ObjectDiff, before: Manifest | None, outcome: Outcome, rules: JobSetRules) -> ObjectDiff:
+def _renamed(diff: ObjectDiff, before: Manifest | None, outcome: Outcome) -> ObjectDiff:
     old = diff.verdicts[NAME_HASH.id]
     if before is None or diff.status == "removed":
         return diff
-    plain = rules.content_hash([before])
-    changed = [rules.content_hash([with_change(before, change)]) != plain for change in diff.changes]
+    plain = hashed_content([before])
+    changed = [hashed_content([with_change(before, change)]) != plain for change in diff.changes]
     alone = tuple(outcome if c else was for c, was in zip(changed, old.per_change, strict=True))
     return replace(diff, verdicts={**diff.verdicts, NAME_HASH.id: Verdict(outcome, alone)})
 

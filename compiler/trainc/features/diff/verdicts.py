@@ -14,7 +14,6 @@ from trainc.admission.admit import as_submitted, creation_refusals
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.updates import Submitted, update_refusals
 from trainc.admission.versions import jobset_version
-from trainc.emit.name_hash import name_hash
 from trainc.features.diff.changes import Change, compare_manifests, normalize
 from trainc.features.diff.delivery import (
     DELIVERY_METHODS,
@@ -82,10 +81,6 @@ class JobSetRules:
     def leaves_out_defaults(self, jobset: Manifest) -> bool:
         """Whether the CREATE webhook would fill in any default."""
         return bake_defaults(jobset, self._jobset) != jobset
-
-    def content_hash(self, manifests: Iterable[Manifest]) -> str:
-        """The suffix that `--name-hash` would give a job with these objects."""
-        return name_hash({**manifest, "spec": manifest.get("spec", {})} for manifest in manifests)
 
 
 def _errors(findings: Iterable[Finding]) -> list[Finding]:
