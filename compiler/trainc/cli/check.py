@@ -1,21 +1,7 @@
-"""Validate and lint TrainJobs, runtimes and JobSets without writing anything.
-
-TrainJobs are compiled as in `trainc build`, and each runtime that no TrainJob
-uses with a minimal one. Rendered JobSets are checked against JobSet's admission
-rules. Fragments, such as a lone `mlPolicy:`, are checked in place. If trainc.yaml
-sets `cluster:`, a job that the cluster can never admit is an error (`trainc fits`).
-
-Examples:
-  trainc check jobs/ runtimes/
-  trainc check --format github .
-  trainc check --format sarif jobs/ > trainc.sarif
-
-Exit code: 0 no errors (warnings are allowed), 1 errors, 2 wrong usage.
-"""
+"""What `trainc check` does."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
@@ -24,12 +10,6 @@ from trainc.cli.command import (
     Status,
     Streams,
     UsageError,
-    add_input,
-    add_limits,
-    add_matrix,
-    add_reporting,
-    add_shaping,
-    add_strict,
 )
 from trainc.cli.compiling import (
     MatrixInput,
@@ -52,22 +32,6 @@ from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
 from trainc.project.environments import merge_diagnostics
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
-
-FORMATS = ("text", "json", "github", "sarif")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add input and reporting options."""
-    add_input(parser)
-    add_matrix(parser)
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
-    add_strict(parser)
-    parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is nothing to check")
-    parser.add_argument(
-        "--format", choices=FORMATS, default="text", help="text (default) goes to stderr, the others to stdout"
-    )
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

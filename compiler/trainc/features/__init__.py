@@ -3,9 +3,10 @@
 To delete a feature, delete its folder, its folder in tests/features, and its entry. A feature imports `trainc.api` and
 itself. What it adds to the rest is found here by name, and imported when it is used:
 
-- `command`: a command, in `command.py` of the folder.
+- `command`: a command: what its help says and what it takes is in `arguments.py` of the folder, what it does in `command.py`.
 - `public`: names of the package `trainc`, each with the module of the folder that defines it.
 - `codes`: whether it has diagnostic codes, in `codes.py` of the folder, with a page of each in `rules/`.
+- `kinds`: kinds of documents of trainc's own, each with its record, as `module.name` in the folder.
 - `adds`: functions and records for extension points, as `module.name` in the folder. `added` yields those of all features
   for one point, and `ask` returns that of one feature, for features that show each other's results.
 
@@ -32,6 +33,7 @@ class Feature:
     group: str = ""
     codes: bool = False
     public: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
     adds: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -90,7 +92,8 @@ FEATURES = (
     ),
     Feature(
         "sweeps",
-        adds={"matrix": "command.read_matrix_option", "kind": "matrix.SWEEP"},
+        kinds={"Sweep": "matrix.SWEEP"},
+        adds={"matrix": "command.read_matrix_option"},
         codes=True,
     ),
     Feature(

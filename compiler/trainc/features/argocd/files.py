@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.resources import files
-from string import Template
-
-from trainc.api.output import dump_yaml
-from trainc.features.argocd.health import argocd_health_checks
 
 
 def _template(name: str, version: str) -> str:
+    from importlib.resources import files
+    from string import Template
+
     text = files(__package__).joinpath(name).read_text("utf-8")
     return Template(text).substitute(version=version, parameters=_parameters() if name == "plugin.yaml" else "")
 
 
 def _parameters() -> str:
     """Return the part of plugin.yaml that announces the parameters."""
+    from trainc.api.output import dump_yaml
     from trainc.features.argocd.parameters import PARAMETERS
 
     text = dump_yaml([{"static": [parameter.announcement for parameter in PARAMETERS]}])
@@ -33,6 +32,9 @@ _MERGE = """\
 
 def _health(name: str, version: str) -> str:
     """A patch of the ConfigMap with this name in Argo CD."""
+    from trainc.api.output import dump_yaml
+    from trainc.features.argocd.health import argocd_health_checks
+
     return _MERGE + dump_yaml([{"data": argocd_health_checks()}])
 
 

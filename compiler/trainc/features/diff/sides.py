@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from trainc.api.command import Arguments, Streams, UsageError, kept_in
+from trainc.api.arguments import Arguments, Streams, UsageError
+from trainc.api.command import kept_in
 from trainc.api.documents import (
     STDIN,
     Document,

@@ -13,8 +13,9 @@ from itertools import islice
 from typing import Any
 
 from trainc.admission.admit import check_rendered
+from trainc.api.arguments import Arguments, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import OWN_KINDS, Arguments, UsageError, kept_in
+from trainc.api.command import OWN_KINDS, kept_in
 from trainc.api.documents import (
     ROOTS,
     TEMPLATE_SUFFIXES,

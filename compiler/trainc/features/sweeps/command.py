@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from trainc.api.command import Arguments, UsageError
+from trainc.api.arguments import Arguments, UsageError
 from trainc.api.findings import CompileError, Diagnostic, Finding, has_errors
 from trainc.api.jobs import CompiledJob
 from trainc.api.kube import mapping
