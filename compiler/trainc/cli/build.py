@@ -5,7 +5,6 @@ Examples:
   trainc build jobs/ --runtimes platform/runtimes -o rendered/
   trainc build jobs/ -o rendered/ --check
   trainc build --overlay overlays/prod -o rendered/prod
-  trainc build --matrix sweep.yaml -o rendered/sweep
   trainc build - < train.yaml | kubectl diff -f -
 
 `trainc help output` explains which files are replaced or deleted.
@@ -27,13 +26,12 @@ from trainc.cli.command import (
     UsageError,
     add_input,
     add_limits,
-    add_matrix,
     add_reporting,
     add_shaping,
     add_strict,
     set_completion,
 )
-from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_matrix, read_stdin, start
+from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, start
 from trainc.cli.reporting import Files, Progress, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
@@ -292,7 +290,6 @@ STDOUT = "-"
 def add_arguments(parser: ArgumentParser) -> None:
     """Add input and output options."""
     add_input(parser)
-    add_matrix(parser)
     output = parser.add_argument_group("output")
     where = output.add_argument(
         "-o",
@@ -341,7 +338,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile everything, and write the output if there are no errors."""
     try:
-        matrix = read_matrix(arguments)
         every = environments_of(arguments)
         settings = [settings_of(each) for each in every]
     except CompileError as error:
@@ -360,7 +356,6 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             read_stdin(each, streams),
             skip,
             step=progress.step,
-            matrix=matrix,
             output=None if folder == STDOUT else folder,
             choices=arguments,
         )

@@ -26,19 +26,16 @@ from trainc.cli.command import (
     UsageError,
     add_input,
     add_limits,
-    add_matrix,
     add_reporting,
     add_shaping,
     add_strict,
 )
 from trainc.cli.compiling import (
-    MatrixInput,
     Run,
     diagnostics_paint,
     is_checked,
     is_failure,
     nothing_found,
-    read_matrix,
     read_stdin,
     start,
 )
@@ -59,7 +56,6 @@ FORMATS = ("text", "json", "github", "sarif")
 def add_arguments(parser: ArgumentParser) -> None:
     """Add input and reporting options."""
     add_input(parser)
-    add_matrix(parser)
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)
@@ -73,12 +69,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, discard the manifests, and report."""
     try:
-        matrix = read_matrix(arguments)
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     stdin, progress = read_stdin(every[0][1], streams), Progress(streams.err)
-    checked = {name: _check(settings, stdin, progress, arguments, matrix) for name, settings in every}
+    checked = {name: _check(settings, stdin, progress, arguments) for name, settings in every}
     progress.clear()
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
@@ -99,9 +94,7 @@ class _Checked:
     counted: str
 
 
-def _check(
-    settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, matrix: MatrixInput | None
-) -> _Checked:
+def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments) -> _Checked:
     cluster, snapshot = settings.configuration.cluster, None
     if cluster:
         snapshot = read_paths([cluster], settings.options.limits, everything=True)
@@ -111,7 +104,6 @@ def _check(
         stdin,
         checks_fragments=True,
         step=progress.step,
-        matrix=matrix,
         cluster=around,
         output=settings.output,
     )

@@ -247,13 +247,6 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
     _add_rare_input(parser)
 
 
-def add_matrix(parser: ArgumentParser) -> None:
-    """Add `--matrix`, for commands that compile the whole input."""
-    group: Any = next(group for group in parser._action_groups if group.title == "input")  # noqa: SLF001 - as in command.py
-    help_text = "compile the trials of the sweep in FILE (`trainc help sweeps`)"
-    set_completion(group.add_argument("--matrix", metavar="FILE", action="append", help=help_text), FILE)
-
-
 def _add_rare_input(parser: ArgumentParser) -> None:
     group = topic_group(parser, "input")
     add_settings(group, "input")

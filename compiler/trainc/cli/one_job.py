@@ -25,7 +25,7 @@ from trainc.reading.opening import read_bounded
 
 def add_job(parser: ArgumentParser) -> None:
     """Add JOB and all options for compiling it."""
-    job = parser.add_argument("job", metavar="JOB", help="PATH[#[NAMESPACE/]NAME] of the TrainJob")
+    job = parser.add_argument("job", metavar="JOB", help="the TrainJob: PATH[#[NAMESPACE/]NAME[#TRIAL]]")
     set_completion(job, JOB)
     add_input(parser, paths=False)
     add_limits(parser)

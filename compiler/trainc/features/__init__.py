@@ -70,7 +70,7 @@ FEATURES = (
     ),
     Feature(
         "sweeps",
-        adds={"matrix": "command.read_matrix_option", "kind": "matrix.SWEEP"},
+        adds={"expand": "inputs.read_sweeps", "kind": "matrix.SWEEP"},
     ),
     Feature(
         "migrate",

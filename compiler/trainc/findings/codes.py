@@ -163,7 +163,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     },
     "sweep": {
         "error": "InvalidSweep OverBudget TooManyTrials UnknownParameter",
-        "warning": "ExcludesNothing",
+        "warning": "ExcludesNothing UnusedParameter",
         "info": "SweepSize",
     },
 }

@@ -25,7 +25,7 @@ from trainc.output.keeping import Keeping
 from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Session
 from trainc.project.configuration import FILE_NAME, read_configuration
-from trainc.project.dialects import claimed_by, is_trainer_document
+from trainc.project.dialects import claimed_by, is_sweep, is_trainer_document
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, is_overlay_folder, read_paths
 from trainc.reading.git import Repository, commit_of
@@ -367,7 +367,10 @@ def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
         configuration = read_configuration(arguments.paths, None, limits)
     except CompileError:
         return True  # Reported later.
-    return bool(configuration.overlay or configuration.runtimes)
+    if configuration.overlay or configuration.runtimes:
+        return True
+    # A sweep has its base in any file.
+    return any(is_sweep(document.data) for document in read_paths(arguments.paths, limits)[0])
 
 
 def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:

@@ -13,7 +13,7 @@ from trainc.kube.documents import Json, Manifest
 from trainc.options import Limits, Options
 from trainc.pipeline.inputs import read_inputs
 from trainc.pipeline.python import compile_documents
-from trainc.project.dialects import is_trainer_document
+from trainc.project.dialects import is_sweep, is_trainer_document
 from trainc.project.overlays.load import load_overlay, overlaid_options
 from trainc.project.overlays.overlay import is_overlay
 from trainc.reading.document import Document, label_of
@@ -76,7 +76,7 @@ def _own(configuration: Document) -> Document:
 
 def _is_consumed(item: Mapping[str, Any]) -> bool:
     # A generator also receives its own configuration as an item.
-    return is_trainer_document(item) or is_overlay(item)
+    return is_trainer_document(item) or is_sweep(item) or is_overlay(item)
 
 
 def _is_passed_on(item: Mapping[str, Any], new: set[tuple[str, ...]]) -> bool:
