@@ -31,7 +31,7 @@ from trainc.cli.command import (
     add_strict,
     set_completion,
 )
-from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, start
+from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, report_unselected, start
 from trainc.cli.reporting import Files, Progress, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
@@ -204,7 +204,10 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
 def _is_refused(compilation: Run, arguments: Arguments) -> bool:
     """Whether there are errors. An input without TrainJobs is one, because a GitOps tool would prune everything."""
     if not compilation.compiled and not arguments.allow_empty:
-        compilation.diagnostics += nothing_found(compilation.settings, compilation.diagnostics, compilation.documents)
+        unselected = len(compilation.inputs.unselected)
+        compilation.diagnostics += nothing_found(
+            compilation.settings, compilation.diagnostics, compilation.documents, unselected
+        )
     return is_failure(compilation.diagnostics, arguments)
 
 
@@ -360,6 +363,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             choices=arguments,
         )
         targets.append(Target(compilation, folder, environment_name(which)))
+    report_unselected([target.compilation for target in targets], arguments)
     if arguments.rebuild or arguments.keep:
         from trainc.cli.kept import check_choices
 

@@ -37,6 +37,7 @@ from trainc.cli.compiling import (
     is_failure,
     nothing_found,
     read_stdin,
+    report_unselected,
     start,
 )
 from trainc.cli.reporting import Files, Progress, text_report
@@ -75,6 +76,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     stdin, progress = read_stdin(every[0][1], streams), Progress(streams.err)
     checked = {name: _check(settings, stdin, progress, arguments) for name, settings in every}
     progress.clear()
+    report_unselected([each.checking for each in checked.values()], arguments)
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
     status = _report(found, next(iter(checked.values())).checking.files, arguments, streams)
@@ -130,7 +132,9 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
         found = judge_jobs(jobs, inputs.documents, cluster, settings.options, snapshot, session=checking.session)
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
-        checking.diagnostics += nothing_found(settings, checking.diagnostics, len(inputs.documents))
+        checking.diagnostics += nothing_found(
+            settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected)
+        )
     if settings.whole:
         checking.diagnostics += _skipped_sources(checking, compiled)
     checking.diagnostics += checking.as_built()

@@ -20,7 +20,8 @@ from trainc.kube.names import JOB_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.configuration import FILE_NAME
-from trainc.reading.document import Document
+from trainc.project.dialects import is_sweep
+from trainc.reading.document import Document, label_of
 from trainc.reading.opening import read_bounded
 from trainc.startup.records import dataclass, field
 
@@ -150,6 +151,29 @@ def start(  # noqa: PLR0913 - all but three go by their names
     return Run(settings, inputs, session, files, step, found, inputs.tally, keeping)
 
 
+def report_unselected(runs: Sequence[Run], arguments: Arguments) -> None:
+    """Warn in each environment about the TrainJobs that no environment selects; nothing is known with --env."""
+    if arguments.env:
+        return
+    chosen = {_place(document) for run in runs for document in run.inputs.documents}
+    # A trial has the file of its sweep.
+    chosen |= {(document.file, "Sweep") for run in runs for document in run.inputs.documents}
+    left_out = {_place(document): document for run in runs for document in run.inputs.unselected}
+    message = "no environment of trainc.yaml selects this job, so nothing is compiled of it"
+    if not runs[0].settings.configuration.environment:
+        message = "`select` in trainc.yaml does not select this job, so it is not compiled"
+    hint = "change its queue, labels or namespace, extend `select`, or list the file under `exclude`"
+    finding = Finding("NotSelected", "warning", message, hint, ("metadata", "name"))
+    found = [document.place(finding) for place, document in left_out.items() if place not in chosen]
+    for run in runs:
+        run.diagnostics += run.session.rules(found, False)
+
+
+def _place(document: Document) -> object:
+    written = (document.before or document).data
+    return document.file, "Sweep" if is_sweep(written) else label_of(written)
+
+
 def kept_in(
     folder: str | None, settings: Settings, documents: Sequence[Document], choices: Arguments | None = None
 ) -> Keeping | None:
@@ -176,12 +200,18 @@ def is_failure(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
     return has_errors(found) or (arguments.strict and any(d.severity == "warning" for d in found))
 
 
-def nothing_found(settings: Settings, found: Sequence[Diagnostic], documents: int) -> list[Diagnostic]:
+def nothing_found(
+    settings: Settings, found: Sequence[Diagnostic], documents: int, unselected: int = 0
+) -> list[Diagnostic]:
     """The error for input without anything to process, unless other errors already explain why."""
     if has_errors(found):
         return []
     read = ["the standard input" if path == STDIN else path for path in settings.paths]
     paths = ", ".join(read) or "the overlay's resources"
+    if unselected:
+        message = f"`select` chooses none of the {counted(unselected, 'TrainJob')} in {paths}; with pruning on, empty output would delete every running job"
+        hint = "check `select` in trainc.yaml, or allow this with --allow-empty"
+        return [Diagnostic("NoTrainJob", "error", message, hint)]
     is_empty = documents == 0 and len(read) == 1 and not os.path.isdir(read[0])
     empty = ", which is empty or has only comments" if is_empty else ""
     message = f"no TrainJob found in {paths}{empty}; with pruning on, empty output would delete every running job"
@@ -209,7 +239,7 @@ def skipped_documents(
     documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
 ) -> Iterator[Diagnostic]:
     """Report documents that are not compiled: a warning for each if the file was named, else a single info."""
-    from trainc.project.dialects import is_legacy, is_sweep, is_trainer_document
+    from trainc.project.dialects import is_legacy, is_trainer_document
     from trainc.project.dialects.enclosed import enclosed
 
     named = {path.removeprefix("./") for path in settings.paths}
@@ -271,8 +301,6 @@ def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
         message = f"this is {fragment.label}, not a complete document; skipped"
         hint = "put it in its place in a complete document; `trainc check` can check it alone"
         return Diagnostic("Fragment", "warning", message, hint, fragment.label, "", document.locate(()))
-    from trainc.reading.document import label_of
-
     message = "neither a TrainJob nor a runtime; skipped"
     source = document.locate(("kind",))
     return Diagnostic(

@@ -63,6 +63,7 @@ class Settings:
             step=step,
             exclude=self.configuration.exclude,
             everything=everything,
+            select=self.configuration.select,
         )
 
 
