@@ -12,13 +12,11 @@ from trainc.cli.command import (
     UsageError,
 )
 from trainc.cli.compiling import (
-    MatrixInput,
     Run,
     diagnostics_paint,
     is_checked,
     is_failure,
     nothing_found,
-    read_matrix,
     read_stdin,
     start,
 )
@@ -37,12 +35,11 @@ from trainc.startup.records import dataclass
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, discard the manifests, and report."""
     try:
-        matrix = read_matrix(arguments)
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     stdin, progress = read_stdin(every[0][1], streams), Progress(streams.err)
-    checked = {name: _check(settings, stdin, progress, arguments, matrix) for name, settings in every}
+    checked = {name: _check(settings, stdin, progress, arguments) for name, settings in every}
     progress.clear()
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
@@ -63,9 +60,7 @@ class _Checked:
     counted: str
 
 
-def _check(
-    settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, matrix: MatrixInput | None
-) -> _Checked:
+def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments) -> _Checked:
     cluster, snapshot = settings.configuration.cluster, None
     if cluster:
         snapshot = read_paths([cluster], settings.options.limits, everything=True)
@@ -75,7 +70,6 @@ def _check(
         stdin,
         checks_fragments=True,
         step=progress.step,
-        matrix=matrix,
         cluster=around,
         output=settings.output,
     )

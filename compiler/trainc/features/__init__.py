@@ -93,7 +93,7 @@ FEATURES = (
     Feature(
         "sweeps",
         kinds={"Sweep": "matrix.SWEEP"},
-        adds={"matrix": "command.read_matrix_option"},
+        adds={"expand": "inputs.read_sweeps"},
         codes=True,
     ),
     Feature(

@@ -50,7 +50,7 @@ from trainc.features.diff.model import Names
 from trainc.findings.policy import Rules
 from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import Keeping
-from trainc.project.dialects import claimed_by
+from trainc.project.dialects import claimed_by, is_sweep
 
 # Turn inputs into manifests to compare: TrainJobs are compiled, previous output is validated.
 
@@ -386,7 +386,10 @@ def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
         configuration = read_configuration(arguments.paths, None, limits)
     except CompileError:
         return True  # Reported later.
-    return bool(configuration.overlay or configuration.runtimes)
+    if configuration.overlay or configuration.runtimes:
+        return True
+    # A sweep has its base in any file.
+    return any(is_sweep(document.data) for document in read_paths(arguments.paths, limits)[0])
 
 
 def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:

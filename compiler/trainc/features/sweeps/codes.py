@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 CODES: Mapping[Stage, Mapping[Severity, str]] = {
     "sweep": {
         "error": "OverBudget TooManyTrials UnknownParameter",
-        "warning": "ExcludesNothing",
+        "warning": "ExcludesNothing UnusedParameter",
         "info": "SweepSize",
     },
 }
