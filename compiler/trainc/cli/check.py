@@ -121,17 +121,18 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]]) -> Iter
 
 
 def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:
-    """Report on ignore comments once all other findings are known, since one may concern a single environment."""
-    from trainc.reading.ignores import Comments, check_ignores
+    """Report on ignored findings and comments once all findings are known: a comment may concern a single environment."""
+    from trainc.reading.ignores import Comments, check_ignores, count_ignored
 
     found = [diagnostic for checking in every for diagnostic in checking.diagnostics]
+    counts = list(count_ignored(found))
     if has_errors(found):
-        return []
+        return counts
     read = [document.file for checking in every for document in checking.inputs.read]
     read += [file for checking in every for overlay in checking.settings.overlays for file, _ in overlay.texts]
     comments = Comments(every[0].files.text)
     ignores = [ignore for file in dict.fromkeys(read) for ignore in comments(file)]
-    return every[0].session.rules(check_ignores(ignores, found), True)
+    return every[0].session.rules([*check_ignores(ignores, found), *counts], True)
 
 
 def _runs(job: CompiledJob) -> Iterator[str]:

@@ -40,7 +40,7 @@ class Settings:
         from trainc.reading.ignores import Comments
 
         rules = (*self.configuration.rules, *(rule for overlay in self.overlays for rule in overlay.rules))
-        return Policy(rules, Comments() if read is None else Comments(read))
+        return Policy(rules, (Comments() if read is None else Comments(read)).about)
 
     def read(
         self,

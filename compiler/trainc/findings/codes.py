@@ -33,7 +33,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "settings": {
         "error": "BrokenPlugin InvalidConfiguration UnknownPlugin",
         "warning": "IgnoreWithoutReason UnknownCode",
-        "info": "OptionWithoutEffect ReleaseNotPinned UnusedIgnore",
+        "info": "FindingsIgnored OptionWithoutEffect ReleaseNotPinned UnusedIgnore",
     },
     "read": {
         "error": """
