@@ -73,8 +73,8 @@ def test_a_job_that_is_wrong_elsewhere_is_not_asked_for_images() -> None:
     [
         ("example.com/train", "example.com/train"),
         ("train:latest", "train"),
-        ("localhost:5000/train", "localhost:5000/train"),
-        ("localhost:5000/train:main", "localhost:5000/train"),
+        ("registry:5000/train", "registry:5000/train"),
+        ("registry:5000/train:main", "registry:5000/train"),
         ("train:Nightly", "train"),
         ("train:latest-gpu", "train"),
     ],
@@ -98,9 +98,11 @@ def test_a_tag_that_moves_is_reported_where_it_was_written(image: str, name: str
         "train@sha256:" + 64 * "0",
         "mpioperator/mpi-pi:openmpi",
         "localhost:5000/train:main-3f2a1c",
+        pytest.param("localhost:5000/train", id="the registry of a development cluster"),
+        pytest.param("127.0.0.1:5000/train:latest", id="the same by its address"),
     ],
 )
-def test_a_tag_that_stays_and_a_digest_are_fine(image: str) -> None:
+def test_a_tag_that_stays_a_digest_and_an_image_of_a_development_cluster_are_fine(image: str) -> None:
     assert diagnostics_of("MovingImageTag", trainjob({"image": image}), runtime()) == []
 
 

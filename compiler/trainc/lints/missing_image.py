@@ -17,6 +17,9 @@ _MOVING = frozenset(
     )
 )
 
+# A registry that answers here is one of a development cluster, such as kind or minikube, where images are built anew.
+_ON_THE_NODE = ("localhost:", "localhost/", "127.0.0.1:")
+
 
 def missing_image(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """Yield an error for a container that has no image in the runtime or the TrainJob.
@@ -33,7 +36,7 @@ def missing_image(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Find
 
 def has_moving_tag(entry: Entrypoint) -> bool:
     """Return whether an image has no tag or digest, or a tag that by convention moves from image to image."""
-    if not entry.image or "@" in entry.image:
+    if not entry.image or "@" in entry.image or entry.image.startswith(_ON_THE_NODE):
         return False
     tag = _tag(entry.image).lower()
     parts = tag.split("-")  # `latest-gpu`, but not `2.13.0-devel` or `nightly-20261101`.
