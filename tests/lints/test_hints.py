@@ -31,6 +31,22 @@ def test_an_amount_outside_of_limits_gets_a_resource_that_exists(name: str, reso
     assert found.hint == f"put it under limits: limits: {{{resource}: 8}}"
 
 
+def test_a_device_by_its_short_name_gets_a_full_one() -> None:
+    (found,) = of_code(
+        "UnknownResource", training(["torchrun", "t.py"], gpus=0, resourcesPerNode={"limits": {"gpu": 8}})
+    )
+    assert found.hint.startswith("write nvidia.com/gpu")
+
+
+def test_a_name_beyond_all_limits_is_told_one_number() -> None:
+    found = reported({**training(["torchrun", "t.py"]), "metadata": {"name": 71 * "a", "namespace": "b"}})
+    assert {d.hint for d in found if "48" in d.hint} == {
+        "shorten the name of the job to at most 48 characters; it has 71"
+    }
+    (invalid,) = (d for d in found if d.code == "InvalidName")
+    assert "characters" not in invalid.hint
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
@@ -51,6 +67,8 @@ def test_a_word_processors_dash_before_an_option_was_two() -> None:
     (found,) = of_code("TypographicCharacter", training(["torchrun", "t.py", "\u2013lr", "1"]))
     assert found.hint == "write --lr"
     assert "which the program treats as a letter" in found.message
+    (found,) = of_code("TypographicCharacter", training(["torchrun", "t.py", "\u201c\u2013lr\u201d", "1"]))
+    assert found.hint == 'write "--lr"'
     (found,) = of_code("TypographicCharacter", training(shell("torchrun t.py \u2013\u2013lr 1")))
     assert "which the shell treats as a letter" in found.message
     assert found.severity == "warning"

@@ -23,7 +23,7 @@ _PLAIN = str.maketrans(
 )
 _LONGEST_SHOWN = 80
 _TYPOGRAPHIC = pattern("[\u2018\u2019\u201a\u201c\u201d\u201e\u2032\u2033\u00ab\u00bb\u00a0\u200b\u2010-\u2015]")
-_LONG_OPTION = pattern(r"(?<!\S)[\u2012-\u2015](?=[A-Za-z]{2})")
+_LONG_OPTION = pattern(r"(?<![^\s\"'\u2018\u201c\u201e])[\u2012-\u2015](?=[A-Za-z]{2})")
 _ASSIGNMENT = pattern(r"[A-Za-z_]\w*=.*", 16)
 _OPERATORS = frozenset(("&&", "||", "|", ">", ">>", "2>&1", "&>"))
 # Programs that hand a script to another scheduler.

@@ -70,6 +70,8 @@ def _container_resource(name: str, path: Path) -> Iterator[Finding]:
     if "/" not in name:
         message = f"containers cannot request a resource called {name!r}"
         hint = "use cpu, memory, ephemeral-storage, or the full name of a device, such as nvidia.com/gpu"
+        if "gpu" in name.lower():
+            hint = "write nvidia.com/gpu, or the name that your cluster has for its devices, such as amd.com/gpu"
         yield Finding("UnknownResource", "error", message, hint=hint, path=path)
     elif not is_label_key(name):
         message, hint = (

@@ -45,7 +45,7 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
             "InvalidName",
             "error",
             f"the name has {len(name)} characters; at most {LABEL_LIMIT} are allowed",
-            hint=f"shorten it by {len(name) - LABEL_LIMIT} characters",
+            hint="shorten it: Jobs and pods get its name with a suffix, and have the same limit",
             path=_NAME,
         )
     if name and not is_dns1035_label(name):
