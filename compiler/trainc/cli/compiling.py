@@ -244,7 +244,8 @@ def _legacy(document: Document, severity: Severity) -> Diagnostic:
     """Report a job that only `migrate` reads: an error if there is no other job and nothing would be compiled."""
     kind = document.data["kind"]
     message = f"{kind} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
-    hint = f"convert it with `trainc migrate {document.file or '-'}` (add --diff to preview)"
+    file = document.file or "-"
+    hint = f"`trainc migrate --report {file}` says what becomes of it, and `trainc migrate {file}` converts it"
     return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))
 
 
