@@ -128,6 +128,19 @@ def verdict_on(
     return verdicts
 
 
+def sync_outcome(
+    method: DeliveryMethod, live: Manifest, applied: Manifest, manifest: Manifest, rules: JobSetRules
+) -> Outcome:
+    """What happens to the object `live` of a cluster when `manifest` is applied; `applied` is what was applied before."""
+    effective = effective_method(method, live, manifest)
+    if is_left_alone(effective, live, manifest):
+        return "nothing"
+    if manifest["kind"] == "JobSet":
+        return _judge_jobset(effective, (), JobSetUpdate(applied, manifest, rules, rules.stored(live))).outcome
+    changes, _ = compare_manifests(normalize(live), normalize(manifest))
+    return _judge_other(effective, live, changes).outcome
+
+
 def _all(outcome: Outcome, changes: Sequence[Change], refusals: Sequence[Finding] = ()) -> Verdict:
     return Verdict(outcome, (outcome,) * len(changes), tuple(refusals))
 
@@ -220,10 +233,13 @@ class Attempt:
 
 
 class JobSetUpdate:
-    """The update of the applied and stored `before` to `after`, by any apply method. Evaluated lazily."""
+    """The update of the applied `before` to `after`, by any apply method. Evaluated lazily.
 
-    def __init__(self, before: Manifest, after: Manifest, rules: ClusterRules) -> None:
-        self._before, self._after, self._rules = before, after, rules
+    `live` is what is stored, if it is known; otherwise it is `before` as the API server stores it.
+    """
+
+    def __init__(self, before: Manifest, after: Manifest, rules: ClusterRules, live: Stored | None = None) -> None:
+        self._before, self._after, self._rules, self._known = before, after, rules, live
         self._attempts: dict[Apply, Attempt] = {}
 
     @cached_property
@@ -254,7 +270,7 @@ class JobSetUpdate:
 
     @cached_property
     def _live(self) -> Stored:
-        return self._rules.created(self._before)
+        return self._known or self._rules.created(self._before)
 
     def _update(self, stored: Stored, jobset: Manifest) -> tuple[Stored, Sequence[Finding]]:
         becomes, refusals = self._rules.updated(stored, jobset)
@@ -318,6 +334,11 @@ class JobSetRules:
     def created(self, jobset: Manifest) -> Stored:
         """The JobSet as stored on creation, with all defaults filled in."""
         submitted, _ = as_submitted(bake_defaults(jobset, self._jobset), self.release)
+        return _stored(submitted)
+
+    def stored(self, live: Manifest) -> Stored:
+        """A JobSet as a cluster has it, in both forms."""
+        submitted, _ = as_submitted(live, self.release)
         return _stored(submitted)
 
     def creation_refusals(self, jobset: Manifest) -> Sequence[Finding]:
