@@ -13,6 +13,12 @@ from typing import Any
 
 import pytest
 from commands import Result, run
+from comparing import manifests
+from steps import SIZES, assert_linear, steps
+
+from trainc.features.diff.delivery import ARGOCD
+from trainc.features.diff.live import InGit, compare_live
+from trainc.reading.cluster import Dump
 
 Json = dict[str, Any]
 SETTINGS = 'release: "2.3"\nsources: [jobs]\nruntimes: [runtimes]\noutput: rendered\ndelivery: argocd\nnameHash: true\n'
@@ -456,3 +462,58 @@ def test_a_dump_of_a_strange_shape_is_said_or_ignored(cluster: Callable[..., lis
     cluster("llm")
     Path("live.yaml").write_text(text, encoding="utf-8")
     assert run("diff", "--live", "live.yaml").status in (0, 1)
+
+
+def many(kind: str, size: int) -> tuple[list[Json], list[Json]]:
+    """What git and the cluster have, `size` of one kind."""
+    (jobset,) = [each for each in manifests() if each["kind"] == "JobSet"]
+    jobset = {**jobset, "metadata": {**jobset["metadata"], "namespace": "nlp"}}
+    live = stored(jobset)
+    name = jobset["metadata"]["name"]
+    if kind.startswith("jobs"):
+        found = []
+        for i in range(size):
+            space, suffix = (f"n{i}" if "namespaces" in kind else "nlp"), "-bbbbbb" if "hash" in kind else ""
+            git, other = copy.deepcopy(jobset), copy.deepcopy(live)
+            git["metadata"] |= {"name": f"{name}-{i}{suffix}", "namespace": space}
+            other["metadata"] |= {"name": f"{name}-{i}{suffix.replace('b', 'c')}", "namespace": space}
+            found.append((git, other))
+        return [git for git, _ in found], [other for _, other in found]
+    labels = {"jobset.sigs.k8s.io/jobset-name": name, "jobset.sigs.k8s.io/replicatedjob-name": "node"}
+    if kind == "pods":
+        waiting = {"containerStatuses": [{"name": "node", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]}
+        pods = [
+            {"kind": "Pod", "metadata": {"name": f"p{i}", "namespace": "nlp", "labels": labels}, "status": waiting}
+            for i in range(size)
+        ]
+        return [jobset], [live, *pods]
+    pod = live["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    pod["containers"][0]["env"] = [{"name": f"V{i}", "value": "x"} for i in range(size)]
+    if kind == "changed variables with managers":
+        live["metadata"]["managedFields"][0]["fieldsV1"] = owned({"spec": live["spec"]})
+    if kind == "labels":
+        live["metadata"]["labels"] = {f"l{i}": "x" for i in range(size)}
+    return [jobset], [live]
+
+
+KINDS = (
+    "jobs",
+    "jobs in many namespaces",
+    "jobs with another hash",
+    "jobs with another hash in many namespaces",
+    "pods",
+    "changed variables",
+    "changed variables with managers",
+    "labels",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_comparison_takes_steps_in_proportion(kind: str) -> None:
+    def compared(size: int) -> int:
+        git, live = many(kind, size)
+        side = InGit(git, {}, lambda *_: "")
+        return steps(lambda: compare_live(side, side, Dump.of_objects(live), ARGOCD, "2.3"))
+
+    compared(3)
+    assert_linear([compared(size) for size in SIZES])

@@ -4,9 +4,8 @@ A and B are folders, files, - for stdin, or git:REV[:PATH]. TrainJobs are compil
 before comparing; JobSets are compared as they are. Without B, a revision is
 compared with the working tree, output with what its sources compile to, and
 sources with the `output` of trainc.yaml. Without A, too, it is git:HEAD.
---live FILE compares the output, or A, with a dump of the cluster (`trainc help dump`):
-what drifted, which jobs wait, and which finished ones a sync would run again.
-
+--live FILE compares the output, or A, with a cluster (`trainc help dump`): what has
+drifted, which jobs wait, and which finished ones a sync would run again.
 The first line counts the jobs that restart, end, start or are refused, with the
 delivery that trainc.yaml configures; --all-deliveries shows the others too.
 

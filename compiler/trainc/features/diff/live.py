@@ -247,15 +247,19 @@ class _Comparison:
             if new := by_job.get((key[0], job)):
                 found[identity] = new[0][3]
         # Otherwise the names tell: one job of that name leaves, and one comes.
-        for namespace in {identity[2] for identity in leaving}:
-            before = [i[3] for i in leaving if i[2] == namespace and i not in found]
-            taken = set(found.values())
-            after = [i[3] for new in by_job.values() for i in new if i[2] == namespace and i[3] not in taken]
-            plain = plain_names(before, after)
-            new_names = {plain.get(name, name): name for name in after if name in plain}
-            for identity in leaving:
-                if identity[2] == namespace and identity[3] in plain and plain[identity[3]] in new_names:
-                    found.setdefault(identity, new_names[plain[identity[3]]])
+        taken = {(identity[2], name) for identity, name in found.items()}
+        names: dict[str, tuple[list[str], list[str]]] = {}
+        for identity in leaving:
+            if identity not in found:
+                names.setdefault(identity[2], ([], []))[0].append(identity[3])
+        for identity in (each for new in by_job.values() for each in new if each[2:] not in taken):
+            names.setdefault(identity[2], ([], []))[1].append(identity[3])
+        plain = {namespace: plain_names(*sides) for namespace, sides in names.items()}
+        coming_names = {(space, plain[space].get(name)): name for space, (_, new) in names.items() for name in new}
+        for identity in leaving:
+            short = plain.get(identity[2], {}).get(identity[3])
+            if identity not in found and short and (successor := coming_names.get((identity[2], short))):
+                found[identity] = successor
         return found
 
     def _sync(self, identity: Identity, manifest: Manifest, live: Manifest, drifted: bool) -> tuple[Outcome, str]:
