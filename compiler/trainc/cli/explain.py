@@ -8,6 +8,7 @@ ConfigMap/NAME:.
 Examples:
   trainc explain jobs/llm.yaml
   trainc explain jobs/#team-a/llm 'spec.replicatedJobs[node]...env[PET_NNODES]'
+  trainc explain llm-jf47qm-node-0-3-abcde image
   trainc explain jobs/llm.yaml parallelism
   trainc explain jobs/llm.yaml PodGroup:spec.minMember --format json
 
@@ -73,7 +74,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if isinstance(chosen, NoMatch):
         streams.err.write(f"trainc explain: no such field: {arguments.field}; {_hint(chosen)}\n")
         return Status.DIAGNOSED
-    text = _format(chosen, arguments, streams, (file, changed) if changed else None)
+    text = job.found_by if arguments.format == "text" else ""
+    text += _format(chosen, arguments, streams, (file, changed) if changed else None)
     streams.out.write(text.encode("utf-8", "backslashreplace"))
     return Status.DONE
 

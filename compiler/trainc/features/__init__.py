@@ -46,7 +46,7 @@ FEATURES = (
         "graph",
         "draw the steps, pods, addresses and GPUs of a job",
         "look",
-        adds={"summary": "model.summary_of"},
+        adds={"summary": "model.summary_of", "ranks of pod": "ranks.ranks_of_pod"},
     ),
     Feature("diff", "diff", "show what changes, and what the cluster will do about it", "look"),
     Feature("report", "report", "write an HTML page about all jobs", "look"),

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.compiling import kept_in
-from trainc.cli.revisions import copy_of_revision, here
+from trainc.cli.revisions import copy_of_revision, here, path_from_top
 from trainc.cli.settings import Settings, environments_of, limits_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.emit.name_hash import name_in_file
@@ -28,7 +28,7 @@ from trainc.project.configuration import FILE_NAME, read_configuration
 from trainc.project.dialects import claimed_by, is_trainer_document
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, is_overlay_folder, read_paths
-from trainc.reading.git import Repository, commit_of
+from trainc.reading.git import commit_of
 from trainc.reading.opening import is_inside
 from trainc.schema import check
 from trainc.startup.records import dataclass, field, replace
@@ -356,24 +356,19 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
 
 def _in_working_tree(path: str) -> str:
     repository = here()
-    return os.path.relpath(os.path.join(repository.top, _from_top(path, repository)))
-
-
-def _from_top(path: str | None, repository: Repository) -> str:
-    """A path in a revision, relative to the repository root. For git, only `./` paths start at the current folder."""
-    if path is None or path.startswith(("./", "../")) or path in {".", ".."}:
-        return os.path.normpath(os.path.join(repository.prefix, path or "."))
-    return os.path.normpath(path or ".")
+    return os.path.relpath(os.path.join(repository.top, path_from_top(path, repository)))
 
 
 @contextmanager
 def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[tuple[Arguments, str]]:
     """The current folder as of a revision: the arguments adapted to it, and its path relative to the root."""
     repository = here()
-    only = [] if path is None else _requested_paths(_from_top(path, repository))
+    only = [] if path is None else _requested_paths(path_from_top(path, repository))
     with copy_of_revision(revision, arguments, only) as copy:
         moved = copy.arguments
-        moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
+        moved.paths = (
+            [] if path is None else [os.path.relpath(path_from_top(path, repository), repository.prefix or ".")]
+        )
         if only and (copy.links or _refers_to_more(moved, limits_of(moved))):
             copy.add()
         yield moved, repository.prefix
