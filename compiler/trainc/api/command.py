@@ -21,7 +21,7 @@ from trainc.cli.command import (
 )
 from trainc.cli.compiling import diagnostics_paint, kept_in, read_stdin, start
 from trainc.cli.one_job import add_job, compiled_job
-from trainc.cli.reporting import Files, Paint, Part, Progress, text_report
+from trainc.cli.reporting import Files, Paint, Part, Progress, rule_page, text_report
 from trainc.cli.schema import OWN_KINDS
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "kept_in",
     "parse_arguments",
     "read_stdin",
+    "rule_page",
     "run",
     "set_completion",
     "start",

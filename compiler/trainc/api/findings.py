@@ -11,7 +11,6 @@ from trainc.findings import (
     has_errors,
     sort_diagnostics,
 )
-from trainc.findings.codes import rule_url
 from trainc.findings.policy import Policy, keep_severities
 from trainc.findings.text import counted, did_you_mean, escape_line, escape_report, escape_xml
 
@@ -31,6 +30,5 @@ __all__ = [
     "format_path",
     "has_errors",
     "keep_severities",
-    "rule_url",
     "sort_diagnostics",
 ]

@@ -1,9 +1,9 @@
 """Draw a job: its steps and their order, pods, GPUs, volumes, addresses and gang.
 
 text is a tree for the terminal, mermaid a flowchart for Markdown, dot is for
-Graphviz. svg follows the reader's light or dark theme and needs the extra
-`trainc[graph]`. --ranks adds a table of the ranks: which pod and device each
-one is on, and the groups of tensor, pipeline and data parallelism.
+Graphviz. svg follows the reader's light or dark theme and needs svg.py
+(`pip install svg.py`). --ranks adds a table of the ranks: which pod and device
+each one is on, and the groups of tensor, pipeline and data parallelism.
 
 Examples:
   trainc graph jobs/llm.yaml
@@ -57,7 +57,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise
-        streams.err.write("trainc graph: svg needs the extra `graph`; run: pip install 'trainc[graph]'\n")
+        streams.err.write("trainc graph: svg needs the extra `graph`; run: pip install 'svg.py>=1.5'\n")
         return Status.USAGE
     streams.out.write(drawn.encode("utf-8", "backslashreplace"))
     return Status.DONE
