@@ -15,6 +15,7 @@ from trainc.features.fits.workload import job_name
 from trainc.features.graph.model import read_graph, summary
 from trainc.features.lsp.names import RUNTIME, mentions, references
 from trainc.features.lsp.snapshot import Built, Position, Range, Snapshot
+from trainc.findings import Source
 from trainc.findings.text import counted
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
@@ -32,42 +33,45 @@ class Lens:
 
 def lenses(snapshot: Snapshot, before: Sequence[Sequence[CompiledJob]] | None) -> list[Lens]:
     """The lenses of every document of the file; `before` are its jobs in git's HEAD, for each environment."""
+    texts: dict[Source | None, list[str]] = {}
+    for number, built in enumerate(snapshot.built):
+        where = f"{built.environment}: " if len(snapshot.built) > 1 else ""
+        earlier = before[number] if before is not None and number < len(before) else None
+        for source, text in _of_built(built, snapshot.fits, earlier):
+            texts.setdefault(source, []).append(where + text)
     found: list[Lens] = []
     for document in snapshot.documents:
         source = document.locate(())
         line = source.line - 1 if source is not None else 0
         place = Range(Position(line, 0), Position(line, 0))
-        found += [Lens(place, text) for text in dict.fromkeys(_lens_texts(snapshot, document, before))]
+        found += [Lens(place, text) for text in dict.fromkeys((*texts.get(source, ()), *_users(snapshot, document)))]
     return found
 
 
-def _lens_texts(
-    snapshot: Snapshot, document: Document, before: Sequence[Sequence[CompiledJob]] | None
-) -> Iterator[str]:
-    for number, built in enumerate(snapshot.built):
-        where = f"{built.environment}: " if len(snapshot.built) > 1 else ""
-        for job in built.compiled:
-            if _is_of(job, document, built):
-                yield from (f"{where}{text}" for text in _of_job(job, built, snapshot.fits))
-                if before is not None and number < len(before):
-                    yield where + _change(job, before[number], built.session.options)
-    yield from _users(snapshot, document)
+def _of_built(
+    built: Built, fits: Sequence[Fit], before: Sequence[CompiledJob] | None
+) -> Iterator[tuple[Source | None, str]]:
+    """The texts about the jobs of one environment, each with the place of the job's document."""
+    # By name alone: overlays may have changed the namespace.
+    homes: dict[str, list[Source | None]] = {}
+    for one in built.session.jobs:
+        homes.setdefault(one.data["metadata"]["name"], []).append(one.document.locate(()))
+    judged = {fit.job: fit for fit in fits}
+    old = {(one.namespace, one.name): one for one in before or ()}
+    for job in built.compiled:
+        texts = list(_of_job(job, judged.get(job_name(job.namespace, job.name))))
+        if before is not None:
+            texts.append(_change(job, old.get((job.namespace, job.name)), built.session.options))
+        yield from ((home, text) for home in dict.fromkeys(homes.get(job.name, ())) for text in texts)
 
 
-def _is_of(job: CompiledJob, document: Document, built: Built) -> bool:
-    """Whether a job was compiled from a document: overlays may have changed its name."""
-    homes = (one.document for one in built.session.jobs if one.data["metadata"]["name"] == job.name)
-    return any(home.file == document.file and home.locate(()) == document.locate(()) for home in homes)
-
-
-def _of_job(job: CompiledJob, built: Built, fits: Sequence[Fit]) -> Iterator[str]:
+def _of_job(job: CompiledJob, fit: Fit | None) -> Iterator[str]:
     if any(manifest["kind"] == "JobSet" for manifest in job.manifests) and (
         line := summary(read_graph(job.manifests).steps)
     ):
         yield line
-    for fit in fits:
-        if fit.job == job_name(job.namespace, job.name):
-            yield _fit(fit)
+    if fit is not None:
+        yield _fit(fit)
 
 
 def _fit(fit: Fit) -> str:
@@ -79,11 +83,10 @@ def _fit(fit: Fit) -> str:
     return f"{fit.verdict} in {queue}" + (f": {fit.cause}" if fit.cause else "")
 
 
-def _change(job: CompiledJob, before: Sequence[CompiledJob], options: Options) -> str:
+def _change(job: CompiledJob, before: CompiledJob | None, options: Options) -> str:
     """What the delivery tool does with the job against what it was."""
     release, method = options.release or NEWEST_RELEASE, chosen_method(options)
-    same = [one for one in before if (one.namespace, one.name) == (job.namespace, job.name)]
-    earlier = [manifest for one in same for manifest in one.manifests]
+    earlier = before.manifests if before is not None else []
     diff = compare(Side("HEAD", earlier), Side("now", job.manifests), JobSetRules(release), [method], release)
     changed = [one for one in diff.jobs if one.status != "unchanged"]
     if not changed:
