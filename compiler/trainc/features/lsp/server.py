@@ -163,13 +163,13 @@ class Server(LanguageServer):
         if snapshot is not None:
             units = self.units(snapshot.lines)
             marked = hovering.marked(snapshot)
-            found = [self.diagnostic(units, *one) for one in marked[:_MOST_SHOWN]]
+            found = [self.diagnostic(snapshot, units, *one) for one in marked[:_MOST_SHOWN]]
             if len(marked) > _MOST_SHOWN:
                 found.append(_about_file(f"... and {len(marked) - _MOST_SHOWN:,} more; fix these first", "Information"))
         version = document.version if document is not None else None
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
 
-    def diagnostic(self, units: Units, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
+    def diagnostic(self, snapshot: Snapshot, units: Units, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
         """A diagnostic as the protocol has it."""
         url = rule_page(diagnostic.code, snapshot.docs_url)
         return types.Diagnostic(
@@ -339,7 +339,7 @@ def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeA
         types.CodeAction(
             fix.title,
             types.CodeActionKind.QuickFix,
-            [server.diagnostic(units, fix.diagnostic, known[fix.diagnostic])],
+            [server.diagnostic(snapshot, units, fix.diagnostic, known[fix.diagnostic])],
             fix.preferred,
             edit=types.WorkspaceEdit({uri: [types.TextEdit(units.range(e.range), e.text) for e in fix.edits]}),
         )
