@@ -392,7 +392,8 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
         settings = replace(settings, overlays=())
     skip = side.skip or (None if below else _unless_named(output, settings.paths))
     inputs = settings.read(streams.stdin, skip)
-    if STDIN not in settings.paths and not holds_jobs(inputs):
+    skipped = any(diagnostic.code == "SkippedDocument" for diagnostic in inputs.diagnostics)
+    if skipped and STDIN not in settings.paths and not holds_jobs(inputs):
         # Some files of split output may contain only a ConfigMap.
         inputs = settings.read(streams.stdin, skip, everything=True)
     if side.runtime:
