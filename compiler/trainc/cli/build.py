@@ -12,7 +12,7 @@ from trainc.cli.command import (
     Streams,
     UsageError,
 )
-from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_matrix, read_stdin, start
+from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, start
 from trainc.cli.reporting import Files, Progress, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
@@ -271,7 +271,6 @@ STDOUT = "-"
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile everything, and write the output if there are no errors."""
     try:
-        matrix = read_matrix(arguments)
         every = environments_of(arguments)
         settings = [settings_of(each) for each in every]
     except CompileError as error:
@@ -290,7 +289,6 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             read_stdin(each, streams),
             skip,
             step=progress.step,
-            matrix=matrix,
             output=None if folder == STDOUT else folder,
             choices=arguments,
         )

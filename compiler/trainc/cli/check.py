@@ -12,13 +12,11 @@ from trainc.cli.command import (
     UsageError,
 )
 from trainc.cli.compiling import (
-    MatrixInput,
     Run,
     diagnostics_paint,
     is_checked,
     is_failure,
     nothing_found,
-    read_matrix,
     read_stdin,
     start,
 )
@@ -37,12 +35,11 @@ from trainc.startup.records import dataclass
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, discard the manifests, and report."""
     try:
-        matrix = read_matrix(arguments)
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     stdin, progress = read_stdin(every[0][1], streams), Progress(streams.err)
-    checked = {name: _check(settings, stdin, progress, arguments, matrix) for name, settings in every}
+    checked = {name: _check(settings, stdin, progress, arguments) for name, settings in every}
     progress.clear()
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
@@ -63,9 +60,7 @@ class _Checked:
     counted: str
 
 
-def _check(
-    settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, matrix: MatrixInput | None
-) -> _Checked:
+def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments) -> _Checked:
     cluster, snapshot = settings.configuration.cluster, None
     if cluster:
         snapshot = read_paths([cluster], settings.options.limits, everything=True)
@@ -75,7 +70,6 @@ def _check(
         stdin,
         checks_fragments=True,
         step=progress.step,
-        matrix=matrix,
         cluster=around,
         output=settings.output,
     )
@@ -127,17 +121,18 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]]) -> Iter
 
 
 def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:
-    """Report on ignore comments once all other findings are known, since one may concern a single environment."""
-    from trainc.reading.ignores import Comments, check_ignores
+    """Report on ignored findings and comments once all findings are known: a comment may concern a single environment."""
+    from trainc.reading.ignores import Comments, check_ignores, count_ignored
 
     found = [diagnostic for checking in every for diagnostic in checking.diagnostics]
+    counts = list(count_ignored(found))
     if has_errors(found):
-        return []
+        return counts
     read = [document.file for checking in every for document in checking.inputs.read]
     read += [file for checking in every for overlay in checking.settings.overlays for file, _ in overlay.texts]
     comments = Comments(every[0].files.text)
     ignores = [ignore for file in dict.fromkeys(read) for ignore in comments(file)]
-    return every[0].session.rules(check_ignores(ignores, found), True)
+    return every[0].session.rules([*check_ignores(ignores, found), *counts], True)
 
 
 def _runs(job: CompiledJob) -> Iterator[str]:

@@ -271,18 +271,11 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
 
 def add_job(parser: ArgumentParser) -> None:
     """Add JOB and all options for compiling it."""
-    job = parser.add_argument("job", metavar="JOB", help="PATH[#[NAMESPACE/]NAME] of the TrainJob")
+    job = parser.add_argument("job", metavar="JOB", help="the TrainJob: PATH[#[NAMESPACE/]NAME[#TRIAL]]")
     set_completion(job, JOB)
     add_input(parser, paths=False)
     add_limits(parser)
     add_reporting(parser)
-
-
-def add_matrix(parser: ArgumentParser) -> None:
-    """Add `--matrix`, for commands that compile the whole input."""
-    group: Any = next(group for group in parser._action_groups if group.title == "input")  # noqa: SLF001 - as in command.py
-    help_text = "compile the trials of the sweep in FILE (`trainc help sweeps`)"
-    set_completion(group.add_argument("--matrix", metavar="FILE", action="append", help=help_text), FILE)
 
 
 def _add_rare_input(parser: ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from trainc.findings import CompileError, Diagnostic, Source
@@ -147,32 +148,32 @@ def _looks_flattened(value: Any) -> bool:
     return any(key in value and value[key] is None for key in fields)
 
 
-# The values of documents that were read, by their text; None unless they are remembered.
-_known: dict[str, Any] | None = None
+# The values of documents that were read, by their text, while `reading_once` lasts. Each thread has its own.
+_read: ContextVar[dict[str, Any] | None] = ContextVar("_read", default=None)
 
 
 @contextmanager
 def reading_once() -> Iterator[None]:
     """Read documents with the same text only once while this lasts. They share their data, which nobody may change."""
-    global _known  # noqa: PLW0603 - otherwise every function between the commands and this one would have to pass it on
-    before, _known = _known, {}
+    token = _read.set({})
     try:
         yield
     finally:
-        _known = before
+        _read.reset(token)
 
 
 def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
-    if _known is not None and chunk.text in _known:
-        return _known[chunk.text], []
+    known = _read.get()
+    if known is not None and chunk.text in known:
+        return known[chunk.text], []
     try:
         value = read_lines(chunk.text, limits.depth)
     except ValueError:
         from trainc.reading.libyaml import read_strictly
 
         return read_strictly(chunk, limits)
-    if _known is not None:
-        _known[chunk.text] = value
+    if known is not None:
+        known[chunk.text] = value
     return value, []
 
 

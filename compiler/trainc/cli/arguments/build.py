@@ -5,7 +5,6 @@ Examples:
   trainc build jobs/ --runtimes platform/runtimes -o rendered/
   trainc build jobs/ -o rendered/ --check
   trainc build --overlay overlays/prod -o rendered/prod
-  trainc build --matrix sweep.yaml -o rendered/sweep
   trainc build - < train.yaml | kubectl diff -f -
 
 `trainc help output` explains which files are replaced or deleted.
@@ -20,7 +19,6 @@ from trainc.cli.command import (
     REVISION,
     add_input,
     add_limits,
-    add_matrix,
     add_reporting,
     add_shaping,
     add_strict,
@@ -31,7 +29,6 @@ from trainc.cli.command import (
 def add_arguments(parser: ArgumentParser) -> None:
     """Add input and output options."""
     add_input(parser)
-    add_matrix(parser)
     output = parser.add_argument_group("output")
     where = output.add_argument(
         "-o",

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import add_input, add_limits, add_matrix, add_reporting, add_shaping, add_strict
+from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, add_strict
 
 FORMATS = ("text", "json", "github", "sarif")
 
@@ -25,7 +25,6 @@ FORMATS = ("text", "json", "github", "sarif")
 def add_arguments(parser: ArgumentParser) -> None:
     """Add input and reporting options."""
     add_input(parser)
-    add_matrix(parser)
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)

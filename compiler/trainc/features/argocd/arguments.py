@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import add_reporting
-from trainc.features.argocd import FILE_NAMES
+from trainc.api.arguments import add_reporting
+from trainc.features.argocd.files import FILE_NAMES
 
 
 def add_arguments(parser: ArgumentParser) -> None:

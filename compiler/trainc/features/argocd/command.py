@@ -6,13 +6,13 @@ import json
 import os
 from collections.abc import Sequence
 
-from trainc.cli.command import COMMANDS, Arguments, Status, Streams
-from trainc.cli.reporting import Files, Paint, text_report
-from trainc.features.argocd import text_of
+from trainc.api.arguments import COMMANDS, Arguments, Status, Streams
+from trainc.api.command import Files, Paint, text_report
+from trainc.api.documents import is_overlay_folder
+from trainc.api.findings import CompileError, Diagnostic
+from trainc.api.settings import read_configuration
+from trainc.features.argocd.files import text_of
 from trainc.features.argocd.parameters import PARAMETERS, Parameter, read_parameters
-from trainc.findings import CompileError, Diagnostic
-from trainc.project.configuration import read_configuration
-from trainc.reading.files import is_overlay_folder
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -31,8 +31,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _generate(arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` with the parameters of the Application."""
-    from trainc.cli.build import run as build
-    from trainc.cli.command import build_parser, parse_arguments
+    from trainc.api.arguments import build_parser, parse_arguments
+    from trainc.api.command import run as build
 
     (command,) = (command for command in COMMANDS if command.name == "build")
     read = read_parameters(os.environ)

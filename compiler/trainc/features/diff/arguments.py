@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import SIDE, add_input, add_limits, add_reporting, add_shaping, set_completion
+from trainc.api.arguments import add_input, add_limits, add_reporting, add_shaping, set_completion
+from trainc.cli.command import SIDE
 
 FORMATS = ("text", "json", "markdown")
 

@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.findings import Path
-from trainc.kube.documents import ITEM_KEYS, FieldPath, Item, Json, Manifest
-from trainc.kube.quantity import canonical
-from trainc.startup.records import dataclass
+from trainc.api.findings import Path
+from trainc.api.kube import ITEM_KEYS, FieldPath, Json, Manifest, canonical
+from trainc.api.records import dataclass
+from trainc.kube.documents import Item
 
 Kind: TypeAlias = Literal["added", "removed", "changed"]
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 
-from trainc.cli.command import (
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-)
-from trainc.cli.reporting import Files, Paint, Part, text_report
-from trainc.cli.settings import environment_name
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, Part, text_report
+from trainc.api.findings import CompileError, Diagnostic, escape_report
+from trainc.api.kube import Manifest
+from trainc.api.records import pattern, replace
+from trainc.api.settings import environment_name
 from trainc.features.diff.model import Diff
 from trainc.features.diff.sides import (
     ManifestSet,
@@ -24,12 +22,8 @@ from trainc.features.diff.sides import (
     read_side,
     sides_of,
 )
-from trainc.findings import CompileError, Diagnostic
-from trainc.findings.text import escape_report, first_of
-from trainc.kube.documents import Manifest
+from trainc.findings.text import first_of
 from trainc.reading.yaml_reader import reading_once
-from trainc.startup.patterns import pattern
-from trainc.startup.records import replace
 
 # Green is harmless, yellow is refused, red restarts or ends a training.
 _COLOURS: dict[str, Part] = {
@@ -132,11 +126,11 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
 
 
 def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
+    from trainc.api.kube import NEWEST_RELEASE
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
     from trainc.features.diff.model import Side as Compared
     from trainc.features.diff.verdicts import JobSetRules
-    from trainc.kube.releases import NEWEST_RELEASE
 
     release = after.options.release or NEWEST_RELEASE
     found = compare(

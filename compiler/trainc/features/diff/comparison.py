@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.findings import Path, counted
+from trainc.api.kube import Manifest, format_field
+from trainc.api.records import replace
 from trainc.emit.name_hash import hashed_content
 from trainc.features.diff.changes import Change, compare_manifests
 from trainc.features.diff.delivery import (
@@ -39,10 +42,7 @@ from trainc.features.diff.model import (
     totals_of,
 )
 from trainc.features.diff.verdicts import JobSetRules, Verdict, verdict_on
-from trainc.findings import Path
-from trainc.findings.text import counted, first_of
-from trainc.kube.documents import Manifest, format_field
-from trainc.startup.records import replace
+from trainc.findings.text import first_of
 
 # Notes on consequences that no single field or outcome shows, as full sentences.
 

@@ -7,14 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from trainc.api.kube import ZERO, Manifest, Quantity, is_gpu, pod_requests
+from trainc.api.records import dataclass, field, pattern
 from trainc.features.diff.changes import Change, Move, normalize, strip_server_fields
 from trainc.features.diff.delivery import DeliveryMethod, Outcome, group_size, groups_of
 from trainc.features.diff.verdicts import Verdict
-from trainc.ir.devices import is_gpu
-from trainc.kube.documents import Manifest
-from trainc.kube.quantity import ZERO, Quantity, ResourceList, pod_requests
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, field
+from trainc.kube.quantity import ResourceList
 
 # Match the objects of both sides by API version, kind, namespace and name.
 

@@ -14,6 +14,10 @@ from trainc.admission.admit import as_submitted, creation_refusals
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.updates import Submitted, update_refusals
 from trainc.admission.versions import jobset_version
+from trainc.api.documents import check
+from trainc.api.findings import Finding, Path
+from trainc.api.kube import QUEUE_LABEL, Manifest
+from trainc.api.records import dataclass, field
 from trainc.features.diff.changes import Change, compare_manifests, normalize
 from trainc.features.diff.delivery import (
     DELIVERY_METHODS,
@@ -27,12 +31,7 @@ from trainc.features.diff.delivery import (
     lasting_claims,
     submitted,
 )
-from trainc.findings import Finding, Path
 from trainc.ir.release import release_facts
-from trainc.kube.documents import Manifest
-from trainc.kube.names import QUEUE_LABEL
-from trainc.schema import check
-from trainc.startup.records import dataclass, field
 
 # How the API server treats a JobSet under one Trainer release.
 

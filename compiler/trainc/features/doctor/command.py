@@ -5,24 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from trainc.cli.command import (
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-)
-from trainc.cli.compiling import diagnostics_paint, read_stdin, start
-from trainc.cli.reporting import Files, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
-from trainc.findings import CompileError, Diagnostic, has_errors
-from trainc.findings.text import escape_report
-from trainc.kube.names import QUEUE_LABEL
-from trainc.project.environments import merge_diagnostics
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, diagnostics_paint, read_stdin, start, text_report
+from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
+from trainc.api.kube import QUEUE_LABEL
+from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
 
 if TYPE_CHECKING:
+    from trainc.api.kube import Manifest
     from trainc.features.doctor.comparison import Wanted
     from trainc.features.doctor.questions import Answers
-    from trainc.kube.documents import Manifest
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -48,9 +40,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]:
     """The requirements of the input's jobs, or of the release if there are none; and the errors of the input."""
+    from trainc.api.kube import NEWEST_RELEASE, RELEASES
     from trainc.cli.version import read_port
     from trainc.features.doctor.comparison import Wanted
-    from trainc.kube.releases import JOBSETS, NEWEST_RELEASE, RELEASES
+    from trainc.kube.releases import JOBSETS
 
     compiling = start(settings, stdin, output=settings.output)
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
@@ -82,8 +75,8 @@ def _answers(arguments: Arguments, queues: bool) -> Answers:
     from trainc.features.doctor.questions import QUESTIONS, QUEUES, Answers, Kubectl, UnreachableError
 
     if arguments.snapshot is not None:
+        from trainc.api.documents import read_paths
         from trainc.features.doctor.cluster import shows_cluster
-        from trainc.reading.files import read_paths
 
         documents, problems = read_paths([arguments.snapshot], limits_of(arguments), everything=True)
         if has_errors(problems):

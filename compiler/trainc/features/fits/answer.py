@@ -6,6 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from trainc.admission.pod_refusals import pod_refusals
+from trainc.api.cluster import Dump
+from trainc.api.documents import ROOTS
+from trainc.api.findings import Diagnostic
+from trainc.api.kube import NEWEST_RELEASE, Json, mapping
+from trainc.api.records import dataclass, field, replace
 from trainc.features.fits import findings
 from trainc.features.fits.assigner import State
 from trainc.features.fits.assignment import TOPOLOGY, Assigned, Assignment
@@ -30,14 +35,9 @@ from trainc.features.fits.shortfall import PARTIAL_SLICE, shortfall, unplaced_po
 from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.webhooks import refusals
 from trainc.features.fits.workload import Workload, job_name, place, queue_of, workload_of
-from trainc.findings import Diagnostic
-from trainc.kube.documents import Json, mapping
 from trainc.kube.kueue import checked_kueue
-from trainc.kube.releases import NEWEST_RELEASE
-from trainc.reading.cluster import Dump
-from trainc.schema.shapes import ROOTS, Struct
+from trainc.schema.shapes import Struct
 from trainc.schema.unknown_fields import mistyped, without_nulls
-from trainc.startup.records import dataclass, field, replace
 
 Verdict: TypeAlias = Literal["fits", "never", "inactive", "refused", "admitted", "waits", "unknown"]
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import FOLDER, add_input, add_limits, add_reporting, add_shaping, add_strict, set_completion
+from trainc.api.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, add_strict, set_completion
 
 FORMATS = ("text", "json", "github")
 

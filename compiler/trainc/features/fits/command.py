@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from trainc.cli.command import (
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-)
-from trainc.cli.compiling import diagnostics_paint, is_failure, read_stdin, start
-from trainc.cli.reporting import Files, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, diagnostics_paint, read_stdin, start, text_report
+from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
+from trainc.api.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.cli.compiling import is_failure
 from trainc.features.fits.judging import judge_jobs
-from trainc.findings import CompileError, Diagnostic, has_errors
-from trainc.findings.text import escape_report
-from trainc.project.environments import merge_diagnostics
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits

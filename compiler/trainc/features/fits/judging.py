@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from trainc.compilation import CompiledJob
-from trainc.findings import Diagnostic, Finding, has_errors
-from trainc.findings.policy import keep_severities
-from trainc.options import Options
-from trainc.pipeline.session import Judge, Session
-from trainc.reading.cluster import Dump
-from trainc.reading.document import Document, label_of
-from trainc.reading.files import read_paths
-from trainc.startup.records import dataclass, replace
+from trainc.api.cluster import Dump
+from trainc.api.documents import Document, label_of, read_paths
+from trainc.api.findings import Diagnostic, Finding, has_errors, keep_severities
+from trainc.api.jobs import CompiledJob, Judge, Session
+from trainc.api.records import dataclass, replace
+from trainc.api.settings import Options
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits
@@ -126,7 +123,7 @@ def _rendered(
     jobsets = [document for document in documents if document.data.get("kind") == "JobSet"]
     if not jobsets:
         return []
-    from trainc.emit.name_hash import name_in_file
+    from trainc.api.output import name_in_file
     from trainc.features.fits.workload import job_name, place
 
     found: dict[str, Document] = {}

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import add_job
+from trainc.api.arguments import add_job
 
 FORMATS = ("text", "mermaid", "dot", "svg", "json")
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.one_job import compiled_job
-from trainc.cli.reporting import Paint, Part
+from trainc.api.arguments import Arguments, Status, Streams
+from trainc.api.command import Paint, Part, compiled_job
+from trainc.api.findings import escape_report
+from trainc.api.jobs import enabled
+from trainc.api.kube import Manifest
 from trainc.features.graph.formats import Role
 from trainc.features.graph.model import Graph, read_graph
-from trainc.findings.text import escape_report
-from trainc.kube.documents import Manifest
-from trainc.plugins.registry import enabled
 
 _LOOKS: dict[Role, Part] = {
     "heading": "heading",

@@ -23,7 +23,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import get_args
 
-from trainc.cli.command import COLOR_HELP, COLOURS, FOLDER, set_completion
+from trainc.api.arguments import FOLDER, set_completion
+from trainc.cli.command import COLOR_HELP, COLOURS
 from trainc.features.init import PARTS, REPOSITORY, GitOps
 
 

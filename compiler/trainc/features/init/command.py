@@ -6,14 +6,11 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 
-from trainc.cli.command import (
-    COMMANDS,
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-)
-from trainc.cli.reporting import Files, Paint, text_report
+from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, text_report
+from trainc.api.documents import read_file
+from trainc.api.findings import Diagnostic
+from trainc.api.settings import Limits
 from trainc.features.init import PARTS, REPOSITORY
 from trainc.features.init.scaffold import (
     HOOKS,
@@ -28,9 +25,6 @@ from trainc.features.init.scaffold import (
     with_hooks,
     with_settings,
 )
-from trainc.findings import Diagnostic
-from trainc.options import Limits
-from trainc.reading.opening import read_file
 
 _LEFT_ALONE = (README, REQUIREMENTS)
 _ADDED_TO = {HOOKS: with_hooks, SETTINGS: with_settings}
@@ -92,8 +86,9 @@ def _texts(arguments: Arguments, requirement: Requirement) -> dict[str, str]:
 
 def _schemas() -> dict[str, str]:
     """The schemas that the editor's settings refer to."""
-    from trainc.cli.schema import OWN_KINDS, of_every_kind
-    from trainc.kube.releases import NEWEST_RELEASE
+    from trainc.api.command import OWN_KINDS
+    from trainc.api.kube import NEWEST_RELEASE
+    from trainc.cli.schema import of_every_kind
 
     schemas = {
         "trainc": of_every_kind(NEWEST_RELEASE),
@@ -159,8 +154,8 @@ def _vendor(folder: str, wheel: str) -> None:
 
 def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` for every environment of the new repository."""
-    from trainc.cli.build import run as build
-    from trainc.cli.command import build_parser, parse_arguments
+    from trainc.api.arguments import build_parser, parse_arguments
+    from trainc.api.command import run as build
 
     (command,) = (command for command in COMMANDS if command.name == "build")
     words = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import FILE, add_reporting, set_completion
+from trainc.api.arguments import FILE, add_reporting, set_completion
 from trainc.features.krm import FILE_NAME
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.reporting import Files, Paint, text_report
-from trainc.emit.yaml_writer import dump_yaml
+from trainc.api.arguments import Arguments, Status, Streams
+from trainc.api.command import Files, Paint, text_report
+from trainc.api.documents import Document, read_file
+from trainc.api.findings import CompileError, Diagnostic, has_errors
+from trainc.api.kube import Manifest
+from trainc.api.output import dump_yaml
+from trainc.api.settings import Limits
 from trainc.features.krm.kustomization import kustomize_config, used_as_validator
 from trainc.features.krm.transform import Transformed, transform
-from trainc.findings import CompileError, Diagnostic, has_errors
-from trainc.kube.documents import Manifest
-from trainc.options import Limits
-from trainc.reading.document import Document
-from trainc.reading.opening import error_reason, read_bounded, read_file
+from trainc.reading.opening import error_reason, read_bounded
 
 _STDIN = "-"
 
@@ -43,7 +43,7 @@ def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
 
 
 def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
-    from trainc.reading.yaml_reader import read_documents
+    from trainc.api.documents import read_documents
 
     configuration = _configuration(arguments.configuration)
     documents, problems = read_documents(text, _STDIN, Limits())
@@ -65,7 +65,7 @@ def _transform(items: Sequence[Manifest], configuration: Document | None, argume
 
 
 def _configuration(path: str) -> Document:
-    from trainc.reading.yaml_reader import read_documents
+    from trainc.api.documents import read_documents
 
     try:
         found, problems = read_documents(read_file(path, Limits().file_bytes), path, Limits())

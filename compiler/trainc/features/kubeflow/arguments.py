@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import FILE, FOLDER, add_release, add_reporting, set_completion
+from trainc.api.arguments import FILE, FOLDER, add_release, add_reporting, set_completion
 
 
 def add_arguments(parser: ArgumentParser) -> None:

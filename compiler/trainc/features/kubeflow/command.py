@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from trainc.cli.command import (
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-)
-from trainc.cli.reporting import Files, Paint, text_report
-from trainc.findings import CompileError, Diagnostic, sort_diagnostics
-from trainc.findings.text import escape_report
-from trainc.options import Limits, Options
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, text_report
+from trainc.api.findings import CompileError, Diagnostic, escape_report, sort_diagnostics
+from trainc.api.settings import Limits, Options
 
 if TYPE_CHECKING:
+    from trainc.api.kube import Manifest
     from trainc.features.kubeflow.preflight import ScriptResult
-    from trainc.kube.documents import Manifest
 
 _EXTRA = ("kubeflow", "kubernetes", "kubeflow_trainer_api")
 
@@ -55,7 +49,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _runtimes(folders: list[str]) -> list[Manifest]:
     """Every runtime in the folders. Raises CompileError for files that cannot be read."""
-    from trainc.reading.files import read_paths
+    from trainc.api.documents import read_paths
 
     documents, diagnostics = read_paths(folders, Limits()) if folders else ([], [])
     if any(diagnostic.severity == "error" for diagnostic in diagnostics):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import add_input, add_limits, add_shaping
+from trainc.api.arguments import add_input, add_limits, add_shaping
 
 
 def add_arguments(parser: ArgumentParser) -> None:

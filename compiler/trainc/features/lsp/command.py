@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from trainc.cli.command import Arguments, Status, Streams
+from trainc.api.arguments import Arguments, Status, Streams
 
 if TYPE_CHECKING:
     from trainc.features.lsp.snapshot import Workspace

@@ -18,15 +18,14 @@ from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import PositionCodec
 
 from trainc import __version__
+from trainc.api.documents import decode, read_file
+from trainc.api.findings import Diagnostic, Source, rule_url
 from trainc.features.lsp import completing, fixes, hovering, lenses, names
 from trainc.features.lsp import hovering as marking
 from trainc.features.lsp import names as symbols
 from trainc.features.lsp.snapshot import Position, Range, Snapshot, Workspace
-from trainc.findings import Diagnostic, Source
-from trainc.findings.codes import rule_url
 from trainc.reading.catalog import SHOWN_FOLDER, catalog_folder
-from trainc.reading.opening import CONFIGURATION_FILE, folders_upward, read_file
-from trainc.reading.yaml_reader import decode
+from trainc.reading.opening import CONFIGURATION_FILE, folders_upward
 
 # How long nobody has typed, in seconds, when what takes longer is done: the cluster is asked, and other files are looked at.
 _MOMENT = 0.4

@@ -5,7 +5,8 @@ the current API cannot express is left as it is and reported. The manifests that
 `trainc build` produces stay the same; any difference is reported, too.
 
 A PyTorchJob, TFJob, XGBoostJob, JAXJob, PaddleJob or MPIJob becomes a TrainJob
-and a runtime, with the same ranks, addresses, resources and success policy.
+and a runtime, with the same ranks, addresses, resources and success policy, also
+inside an AppWrapper or a Katib Experiment. Objects of Kueue become v1beta2.
 
 Examples:
   trainc migrate --report .
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import FILE, add_limits, add_reporting, set_completion
+from trainc.api.arguments import FILE, add_limits, add_reporting, set_completion
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -6,18 +6,16 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from trainc.cli.command import Arguments, Status, Streams, UsageError
-from trainc.cli.reporting import Files, Paint, obeys_escapes, text_report
-from trainc.cli.settings import limits_of
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, text_report
+from trainc.api.documents import STDIN, TEMPLATE_SUFFIXES, Document, decode, encode, read_documents, shown_path
+from trainc.api.findings import Diagnostic, Severity, counted, escape_line, escape_report, has_errors, sort_diagnostics
+from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.settings import Limits, limits_of
+from trainc.cli.reporting import obeys_escapes
 from trainc.features.migrate.files import MigratedFile, migrate_documents
 from trainc.features.migrate.migrate import Plan
-from trainc.findings import Diagnostic, Severity, has_errors, sort_diagnostics
-from trainc.findings.text import counted, escape_line, escape_report
-from trainc.kube.releases import NEWEST_RELEASE
-from trainc.options import Limits
-from trainc.reading.document import Document
-from trainc.reading.files import STDIN, TEMPLATE_SUFFIXES, Walk, shown_path
-from trainc.reading.yaml_reader import decode, encode, read_documents
+from trainc.reading.files import Walk
 
 _NOT_MIGRATED = ("CannotMigrate",)
 # Objects of Kueue in a version that is migrated; no other command reads them as sources.

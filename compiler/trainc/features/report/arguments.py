@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import FILE, add_input, add_limits, add_reporting, add_shaping, set_completion
+from trainc.api.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, set_completion
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -5,27 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from trainc.cli.command import (
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-)
-from trainc.cli.compiling import kept_in
-from trainc.cli.reporting import Files, Paint, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
-from trainc.emit.yaml_writer import dump_yaml
-from trainc.explain.select_job import OneJob, compile_every, explain_job
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, kept_in, text_report
+from trainc.api.documents import Document
+from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml
+from trainc.api.jobs import OneJob, enabled
+from trainc.api.output import dump_yaml
+from trainc.api.records import replace
+from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.explain.select_job import compile_every, explain_job
 from trainc.features.graph.formats import graph_text
 from trainc.features.graph.model import Graph, read_graph
 from trainc.features.report.page import Job, Link, link_into, objects_of, page, row_of
-from trainc.findings import CompileError, Diagnostic
-from trainc.findings.text import counted, escape_xml
-from trainc.options import Options
-from trainc.plugins.registry import enabled
-from trainc.project.environments import merge_diagnostics
-from trainc.reading.document import Document
-from trainc.startup.records import replace
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

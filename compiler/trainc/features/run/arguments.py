@@ -20,7 +20,8 @@ import os
 from argparse import ArgumentParser
 from collections.abc import Callable
 
-from trainc.cli.command import FILE, FOLDER, add_job, argument_error, set_completion
+from trainc.api.arguments import FILE, FOLDER, add_job, set_completion
+from trainc.cli.command import argument_error
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -11,18 +11,15 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
-from trainc.cli.command import Arguments, Status, Streams, UsageError
-from trainc.cli.one_job import compiled_job
-from trainc.cli.reporting import Files, Paint, Part, Progress, text_report
-from trainc.explain.select_job import OneJob
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, Part, Progress, compiled_job, text_report
+from trainc.api.findings import Diagnostic, Finding, format_path, has_errors
+from trainc.api.jobs import OneJob, Plugin, enabled
+from trainc.api.kube import Json
 from trainc.features.run.model import Machine, Plan, Pod, Program, Size, requested_programs, scale_job
 from trainc.features.run.plan import inherited_variables, plan_of
 from trainc.features.run.processes import MARK, Reports, run_plan
 from trainc.features.run.stand_ins import MODULES_LOOKED_UP, PROGRAMS_LOOKED_UP, local_variables
-from trainc.findings import Diagnostic, Finding, format_path, has_errors
-from trainc.kube.documents import Json
-from trainc.plugins.plugin import Plugin
-from trainc.plugins.registry import enabled
 
 _MOST_PODS = 64
 _SILENT = 5.0
