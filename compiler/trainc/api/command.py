@@ -4,7 +4,7 @@ from trainc.cli.build import run
 from trainc.cli.command import Progress
 from trainc.cli.compiling import diagnostics_paint, kept_in, read_stdin, start
 from trainc.cli.one_job import compiled_job
-from trainc.cli.reporting import Files, Paint, Part, text_report
+from trainc.cli.reporting import Files, Paint, Part, rule_page, text_report
 from trainc.cli.schema import OWN_KINDS
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "diagnostics_paint",
     "kept_in",
     "read_stdin",
+    "rule_page",
     "run",
     "start",
     "text_report",

@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextvars import copy_context
 from io import BytesIO, RawIOBase, StringIO
 from typing import Any, BinaryIO, NoReturn
 
@@ -40,7 +41,7 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
     streams = streams or _own_streams()
     streams = replace(streams, progress=Progress(streams.err))
     try:
-        status = _dispatch(_process_words() if words is None else list(words), streams)
+        status = copy_context().run(_dispatch, _process_words() if words is None else list(words), streams)
         streams.out.flush()
         if sys.stdout is not None:
             sys.stdout.flush()  # argparse prints its help to sys.stdout.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, Paint, Part, text_report
@@ -25,6 +26,10 @@ from trainc.features.diff.sides import (
 from trainc.findings.text import first_of
 from trainc.reading.yaml_reader import reading_once
 
+if TYPE_CHECKING:
+    from trainc.features.diff.live import LiveDiff
+    from trainc.features.diff.text import Part as TextPart
+
 # Green is harmless, yellow is refused, red restarts or ends a training.
 _COLOURS: dict[str, Part] = {
     "title": "heading",
@@ -44,6 +49,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         look_up(*sides_of(arguments))
         every = environments_of_sides(arguments)
+        if arguments.live and len(every) > 1:
+            raise UsageError("--live is about one cluster; choose an environment with --env NAME")
     except CompileError as error:
         streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
         return Status.DIAGNOSED
@@ -79,17 +86,29 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
         report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
         streams.err.write(report)
         return Status.DIAGNOSED
+    live = None
+    if arguments.live:
+        from trainc.features.diff.live_sides import compare_with_dump
+
+        live, problems = compare_with_dump(before, after, arguments, streams.stdin)
+        streams.progress.clear()
+        streams.err.write(text_report(problems, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
+        if live is None:
+            return Status.DIAGNOSED
     diff = _compare_sides(before, after, arguments, streams)
     streams.progress.clear()
-    streams.out.write(_format_diff(diff, arguments, streams).encode("utf-8", "backslashreplace"))
+    streams.out.write(_format_diff(diff, live, arguments, streams).encode("utf-8", "backslashreplace"))
     _report_new_warnings(before, after, arguments, streams)
-    return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
+    changes = diff.has_changes or (live is not None and live.has_drift)
+    return Status.DIAGNOSED if arguments.exit_code and changes else Status.DONE
 
 
 def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     first, second = sides_of(arguments)
     diagnostics: list[Diagnostic] = []
     before = _read(first, arguments, streams, diagnostics)
+    if arguments.live and (first == second or (len(arguments.sides) == 1 and first.revision is None)):
+        return before, before, diagnostics
     if (
         len(arguments.sides) == 1
         and not (arguments.releases or arguments.runtime)
@@ -203,19 +222,40 @@ def _label(side: ReadSide, other: ReadSide) -> str:
     return side.label + named if differ and not side.label.endswith(named) else side.label
 
 
-def _format_diff(diff: Diff, arguments: Arguments, streams: Streams) -> str:
+def _format_diff(diff: Diff, live: LiveDiff | None, arguments: Arguments, streams: Streams) -> str:
+    """The comparison of two sides, with that of one of them with the cluster; only the latter if both are the same."""
+    parts = [] if live is not None and diff.before == diff.after else [diff]
     if arguments.format == "json":
         from trainc.features.diff.text import diff_json
 
-        return diff_json(diff)
-    if arguments.format == "markdown":
-        from trainc.features.diff.markdown import diff_markdown
+        if live is None:
+            return diff_json(diff)
+        from trainc.features.diff.live_report import live_json
 
-        return escape_report(diff_markdown(diff))
+        return diff_json(diff, live_json(live, show_values=arguments.show_values))
+    if arguments.format == "markdown":
+        from trainc.features.diff.markdown import LONGEST_COMMENT, diff_markdown
+
+        section = ""
+        if live is not None:
+            from trainc.features.diff.live_report import live_markdown
+
+            section = live_markdown(live)
+        texts = [diff_markdown(part, most=LONGEST_COMMENT - len(section)) for part in parts]
+        return escape_report("\n".join((section, *texts) if section else texts))
     from trainc.features.diff.text import diff_text
 
     paint = Paint(arguments.color, streams.out)
-    return escape_report(diff_text(diff, lambda part, text: paint(_COLOURS[part], text)), coloured=paint.is_on)
+
+    def look(part: TextPart, text: str) -> str:
+        return paint(_COLOURS[part], text)
+
+    texts = [diff_text(part, look) for part in parts]
+    if live is not None:
+        from trainc.features.diff.live_report import live_text
+
+        texts.append(live_text(live, look, show_values=arguments.show_values))
+    return escape_report("\n".join(texts), coloured=paint.is_on)
 
 
 def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:
