@@ -13,7 +13,7 @@ from trainc.cli.command import (
     UsageError,
 )
 from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, start
-from trainc.cli.reporting import Files, Progress, text_report
+from trainc.cli.reporting import Files, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
@@ -32,14 +32,14 @@ _AT_A_TIME = 1_000_000
 _UNENDED = "\\ No newline at end of file\n"
 
 
-def write_stdout(compilation: Run, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
+def write_stdout(compilation: Run, arguments: Arguments, streams: Streams) -> Status:
     """Write all jobs to stdout as a single stream once the last one is compiled, or report the errors."""
     from trainc.emit.yaml_writer import joined
 
     with HeldOutput() as held:
         for piece in joined((text for _, _, text, _ in compilation.texts(arguments.format)), arguments.format):
             held.write(piece)
-        progress.clear()
+        streams.progress.clear()
         if _is_refused(compilation, arguments):
             return report_refusal(compilation.diagnostics, compilation.files, arguments, streams)
         _report([Target(compilation, "-")], arguments, streams)
@@ -56,11 +56,11 @@ class Target:
     environment: str = ""
 
 
-def write_folders(targets: Sequence[Target], progress: Progress, arguments: Arguments, streams: Streams) -> Status:
+def write_folders(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
     """Write one file per job to each folder, or with --check report the changes; write nothing on errors."""
     sources = [sources_of(target.compilation) for target in targets]
     texts = [_files(target.compilation, each) for target, each in zip(targets, sources, strict=True)]
-    progress.clear()
+    streams.progress.clear()
     for target in targets:
         if target.compilation.keeping is not None and (missing := target.compilation.keeping.nothing_to_keep):
             raise UsageError(f"--keep: there is no file {target.folder}/{missing[0]} to keep")
@@ -277,7 +277,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
     if arguments.base is not None and not arguments.check and not arguments.keep:
         raise UsageError("--base needs --check")
-    folders, progress = [_target(arguments, each) for each in settings], Progress(streams.err)
+    folders = [_target(arguments, each) for each in settings]
     if len(every) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
         names = ", ".join(map(environment_name, every))
         raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env")
@@ -288,7 +288,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             each,
             read_stdin(each, streams),
             skip,
-            step=progress.step,
+            step=streams.progress.step,
             output=None if folder == STDOUT else folder,
             choices=arguments,
         )
@@ -298,8 +298,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
         check_choices(arguments, [target.compilation.keeping for target in targets])
     if folders == [STDOUT]:
-        return write_stdout(targets[0].compilation, progress, arguments, streams)
-    return write_folders(targets, progress, arguments, streams)
+        return write_stdout(targets[0].compilation, arguments, streams)
+    return write_folders(targets, arguments, streams)
 
 
 def _target(arguments: Arguments, settings: Settings) -> str:

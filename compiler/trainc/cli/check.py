@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from trainc.admission.admit import check_rendered
 from trainc.cli.command import (
     Arguments,
+    Progress,
     Status,
     Streams,
     UsageError,
@@ -20,7 +21,7 @@ from trainc.cli.compiling import (
     read_stdin,
     start,
 )
-from trainc.cli.reporting import Files, Progress, text_report
+from trainc.cli.reporting import Files, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.features import ask
@@ -38,9 +39,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
-    stdin, progress = read_stdin(every[0][1], streams), Progress(streams.err)
-    checked = {name: _check(settings, stdin, progress, arguments) for name, settings in every}
-    progress.clear()
+    stdin = read_stdin(every[0][1], streams)
+    checked = {name: _check(settings, stdin, streams.progress, arguments) for name, settings in every}
+    streams.progress.clear()
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
     status = _report(found, next(iter(checked.values())).checking.files, arguments, streams)

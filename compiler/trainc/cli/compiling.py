@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from trainc.project.dialects.enclosed import Enclosed
 
 
-def _ignore_progress(what: str, done: int, total: int | None) -> None:
-    pass
-
-
 # Kinds of other documents that a compilation or a check reads.
 _USED_KINDS = ("ClusterBaseModel", "JobSet", "SealedSecret")
 
@@ -61,7 +57,6 @@ class Run:
     inputs: Inputs
     session: Session
     files: Files
-    step: Step = _ignore_progress
     diagnostics: list[Diagnostic] = field(default_factory=list)
     tally: Tally | None = None
     keeping: Keeping | None = None
@@ -91,12 +86,10 @@ class Run:
 
         Errors in the others are added to `diagnostics`.
         """
-        total = sum(document.data.get("kind") in JOB_KINDS for document in self.inputs.documents)
         for job, found in self.session.compile_each():
             self.diagnostics += found if self.tally is None else self.tally.without_repetitions(found)
             if job is not None:
                 self.compiled += 1
-                self.step("compiling", self.compiled, total)
                 if self.tally is not None:
                     self.tally.add(job)
                 yield job
@@ -125,7 +118,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
     skip: str | None = None,
     *,
     checks_fragments: bool = False,
-    step: Step = _ignore_progress,
+    step: Step | None = None,
     cluster: Iterable[Json] = (),
     output: str | None = None,
     choices: Arguments | None = None,
@@ -143,11 +136,11 @@ def start(  # noqa: PLR0913 - all but three go by their names
     keeping = kept_in(output, settings, inputs.documents, choices)
     hold = None if keeping is None else keeping.hold
     quiet = choices is not None and choices.quiet and not choices.strict and not rules.raises
-    session = Session(settings.options, inputs.catalog, place, rules, judge, cluster, hold, quiet)
+    session = Session(settings.options, inputs.catalog, place, rules, judge, cluster, hold, quiet, inputs.step)
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     found = rules([*inputs.diagnostics, *problems, *skipped], True)
-    return Run(settings, inputs, session, files, step, found, inputs.tally, keeping)
+    return Run(settings, inputs, session, files, found, inputs.tally, keeping)
 
 
 def kept_in(

@@ -119,9 +119,10 @@ def compile_every(
     kept, reported = session.kept_of_refused(rules([*inputs.diagnostics, *session.index.diagnostics], True))
     found = list(reported)
     compiled = [OneJob(job, Recorder(), [], f"TrainJob {job.namespace}/{job.name}") for job in kept]
-    for job in session.jobs:
+    for number, job in enumerate(session.jobs, start=1):
         recorder = Recorder()
         outcome, diagnostics = session.compile(job, recorder)
+        session.count(number)
         found += diagnostics
         if outcome is not None and outcome.manifests:
             compiled.append(OneJob(outcome, recorder, sort_diagnostics(diagnostics), job.label))
@@ -135,7 +136,7 @@ def compile_every(
 
 def _session(inputs: Inputs, options: Options, rules: Rules, keeping: Keeping | None) -> Session:
     hold = None if keeping is None else keeping.hold
-    session = Session(options, inputs.catalog, place, rules, hold=hold)
+    session = Session(options, inputs.catalog, place, rules, hold=hold, step=inputs.step)
     return session.with_input(inputs.documents, inputs.runtime_sources)
 
 

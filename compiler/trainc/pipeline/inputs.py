@@ -63,6 +63,7 @@ class Inputs:
 
     `catalog` is trainc's catalog with the overlays applied. `files` are those in which there is a TrainJob, a runtime or a
     sweep, also if an overlay deletes it. Sweeps are expanded: `documents` has their trials, and `tally` counts them.
+    `step` is told how much has been read, and then how much is compiled.
     """
 
     documents: list[Document]
@@ -71,6 +72,7 @@ class Inputs:
     catalog: Catalog = find
     files: frozenset[str] = frozenset()
     tally: Tally | None = None
+    step: Step | None = None
 
     @property
     def read(self) -> list[Document]:
@@ -98,7 +100,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     - `extra_documents` are added to the documents of `paths`.
     - `stdin` is read for the path `-`.
     - `skip` is a folder that is not entered.
-    - `step` is called for each file of `paths`.
+    - `step` is called for each file of `paths`, and then for each job that is compiled.
     - `exclude` and `everything` decide which files are read: with `everything`, also foreign ones.
     """
     values: dict[str, Any] = {}
@@ -137,14 +139,14 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         # A file with errors may have been read before.
         diagnostics += [problem for problem in problems if problem not in diagnostics]
         documents += [] if expansion is None else expansion.documents
-    inputs = Inputs(documents, sources, diagnostics, files=files)
+    inputs = Inputs(documents, sources, diagnostics, files=files, step=step)
     if overlays:
         from trainc.project.overlays.load import apply_overlays
 
         overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
         diagnostics += overlaid.diagnostics
         files |= files_of_ours(overlaid.documents)
-        inputs = Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog, files)
+        inputs = Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog, files, step=step)
     if expansion is None:
         return inputs
     documents, problems, tally = expansion.expand([each for each in inputs.documents if not is_sweep(each.data)])

@@ -60,7 +60,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     statuses: list[Status] = []
     for each in every:
         out = BytesIO()
-        statuses.append(_run(each, Streams(streams.stdin, out, streams.err)))
+        statuses.append(_run(each, replace(streams, out=out)))
         shown[environment_name(each)] = out.getvalue()
     streams.out.write(_format_all(shown, arguments.format))
     return max(statuses)
@@ -82,6 +82,7 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
     with reading_once():
         before, after, diagnostics = _read_both(arguments, streams)
     if before is None or after is None:
+        streams.progress.clear()
         report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
         streams.err.write(report)
         return Status.DIAGNOSED
@@ -90,10 +91,12 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
         from trainc.features.diff.live_sides import compare_with_dump
 
         live, problems = compare_with_dump(before, after, arguments, streams.stdin)
+        streams.progress.clear()
         streams.err.write(text_report(problems, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
         if live is None:
             return Status.DIAGNOSED
-    diff = _compare_sides(before, after, arguments)
+    diff = _compare_sides(before, after, arguments, streams)
+    streams.progress.clear()
     streams.out.write(_format_diff(diff, live, arguments, streams).encode("utf-8", "backslashreplace"))
     _report_new_warnings(before, after, arguments, streams)
     changes = diff.has_changes or (live is not None and live.has_drift)
@@ -143,7 +146,7 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
         return None
 
 
-def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
+def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
     from trainc.api.kube import NEWEST_RELEASE
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
@@ -157,6 +160,7 @@ def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> D
         JobSetRules(release),
         [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
         release,
+        streams.progress.over,
     )
     notes = [*_kept(before, after, arguments), *_dropped_fields(before, after), *_admission(before, after)]
     return replace(found, notes=(*notes, *found.notes)) if notes else found

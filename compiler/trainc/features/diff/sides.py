@@ -97,7 +97,7 @@ def manifest_set(
     """The manifests that `inputs` lead to, empty if they contain no job. Raises CompileError if anything is wrong."""
     if holds_jobs(inputs):
         hold = None if keeping is None else keeping.hold
-        session = Session(options, inputs.catalog, place, rules, hold=hold)
+        session = Session(options, inputs.catalog, place, rules, hold=hold, step=inputs.step)
         session = session.with_input(inputs.documents, inputs.runtime_sources)
         compiled = session.compile_all(inputs.diagnostics)
         if keeping is not None and has_errors(keeping.problems):
@@ -443,10 +443,11 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
         # Compiled manifests have been patched already.
         settings = replace(settings, overlays=())
     skip = side.skip or (None if below else _unless_named(output, settings.paths))
-    inputs = settings.read(streams.stdin, skip)
-    if STDIN not in settings.paths and not holds_jobs(inputs):
+    inputs = settings.read(streams.stdin, skip, streams.progress.step)
+    skipped = any(diagnostic.code == "SkippedDocument" for diagnostic in inputs.diagnostics)
+    if skipped and STDIN not in settings.paths and not holds_jobs(inputs):
         # Some files of split output may contain only a ConfigMap.
-        inputs = settings.read(streams.stdin, skip, everything=True)
+        inputs = settings.read(streams.stdin, skip, streams.progress.step, everything=True)
     if side.runtime:
         inputs = with_runtime(inputs, side.runtime[0], _one_runtime(side.runtime[1], settings.options))
     cluster = settings.configuration.cluster

@@ -33,15 +33,17 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     refused: dict[str, list[Diagnostic]] = {}
     for name, settings in every.items():
         try:
-            inputs = settings.read(streams.stdin)
+            inputs = settings.read(streams.stdin, step=streams.progress.step)
             keeping = kept_in(settings.output, settings, inputs.documents)
             compiled, diagnostics[name] = compile_every(inputs, settings.options, settings.policy(), keeping)
         except CompileError as error:
             refused[name] = error.diagnostics
             continue
         fit, options = _fits(compiled, inputs.documents, settings), settings.options
-        made = (_job(len(jobs) + at, one, options, fit, link) for at, one in enumerate(compiled))
+        shown = streams.progress.over("drawing", compiled)
+        made = (_job(len(jobs) + at, one, options, fit, link) for at, one in enumerate(shown))
         jobs += [replace(job, environment=name) for job in made]
+    streams.progress.clear()
     if refused:
         return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
     text = escape_xml(page(jobs, merge_diagnostics(diagnostics), _printable(arguments.title), link))
