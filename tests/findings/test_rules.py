@@ -39,6 +39,7 @@ ABOUT_FILES = {
     "NoBase",
     "OtherExtension",
     "OutsideRoot",
+    "SettingsNotUsed",
     "SourceSkipped",
     "UnreadableFile",
 }

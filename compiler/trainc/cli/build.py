@@ -36,6 +36,7 @@ from trainc.cli.reporting import Files, Progress, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
+from trainc.project.configuration import settings_below
 from trainc.project.environments import merge_diagnostics
 from trainc.startup.records import dataclass
 
@@ -382,7 +383,9 @@ def _target(arguments: Arguments, settings: Settings) -> str:
         raise UsageError("--prune needs an output folder: add -o DIR")
     if target == STDOUT and (arguments.check or arguments.exit_code):
         flag = "--check" if arguments.check else "--exit-code"
-        raise UsageError(f"{flag} needs an output folder: add -o DIR, or set `output` in trainc.yaml")
+        below = [] if settings.configuration.file else settings_below(os.curdir)
+        where = f"; trainc.yaml is in {first_of(below)}: run trainc there" if below else ""
+        raise UsageError(f"{flag} needs an output folder: add -o DIR, or set `output` in trainc.yaml{where}")
     if target != STDOUT and arguments.format == "json":
         raise UsageError("--format json works on stdout only; files in an output folder are YAML")
     if target != STDOUT and os.path.isfile(target):

@@ -16,7 +16,7 @@ Exit code: 0 no errors (warnings are allowed), 1 errors, 2 wrong usage.
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
 from trainc.cli.command import (
@@ -51,7 +51,7 @@ from trainc.project.environments import merge_diagnostics
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 
-FORMATS = ("text", "json", "github", "sarif")
+FORMATS = ("text", "json", "github", "gitlab", "sarif")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -191,14 +191,7 @@ def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Argument
 
 
 def _format(diagnostics: Sequence[Diagnostic], form: str) -> str:
-    if form == "json":
-        from trainc.cli.report_formats import json_report
+    from trainc.cli import report_formats
 
-        return json_report(diagnostics)
-    if form == "github":
-        from trainc.cli.report_formats import github_report
-
-        return github_report(diagnostics)
-    from trainc.cli.report_formats import sarif_report
-
-    return sarif_report(diagnostics)
+    report: Callable[[Sequence[Diagnostic]], str] = getattr(report_formats, f"{form}_report")
+    return report(diagnostics)

@@ -31,7 +31,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             ReferenceNotFollowed UnknownPlugin UsedAsValidator
         """,
         "warning": "IgnoreWithoutReason UnknownCode",
-        "info": "OptionWithoutEffect ReleaseNotPinned UnusedIgnore",
+        "info": "OptionWithoutEffect ReleaseNotPinned SettingsNotUsed UnusedIgnore",
     },
     "read": {
         "error": """

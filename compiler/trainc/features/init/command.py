@@ -259,7 +259,7 @@ def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[st
     merged: dict[str, str] = {}
     in_the_way: list[str] = []
     for path, text in texts.items():
-        target = os.path.join(folder, path)
+        target = os.path.normpath(os.path.join(folder, path))
         if not os.path.lexists(target):
             merged[path] = text
         elif path not in _LEFT_ALONE:
@@ -289,7 +289,7 @@ def _refusal(folder: str, path: str) -> Diagnostic:
 
 def _write(folder: str, texts: Mapping[str, str]) -> None:
     for path, text in texts.items():
-        target = os.path.join(folder, path)
+        target = os.path.normpath(os.path.join(folder, path))
         os.makedirs(os.path.dirname(target) or os.curdir, exist_ok=True)
         with open(target, "w", encoding="utf-8", newline="") as stream:
             stream.write(text)
