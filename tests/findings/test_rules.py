@@ -36,6 +36,7 @@ ABOUT_FILES = {
     "KeptAsBuilt",
     "KeptCannotRebuild",
     "KeptNotProven",
+    "LeftOut",
     "NoBase",
     "OtherExtension",
     "OutsideRoot",

@@ -36,6 +36,7 @@ from trainc.cli.reporting import Files, Progress, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
+from trainc.pipeline.failures import left_out
 from trainc.project.configuration import settings_below
 from trainc.project.environments import merge_diagnostics
 from trainc.startup.records import dataclass
@@ -74,6 +75,7 @@ class Target:
     compilation: Run
     folder: str
     environment: str = ""
+    prunes: bool = True
 
 
 def write_folders(targets: Sequence[Target], progress: Progress, arguments: Arguments, streams: Streams) -> Status:
@@ -85,8 +87,9 @@ def write_folders(targets: Sequence[Target], progress: Progress, arguments: Argu
         if target.compilation.keeping is not None and (missing := target.compilation.keeping.nothing_to_keep):
             raise UsageError(f"--keep: there is no file {target.folder}/{missing[0]} to keep")
     refused = [_is_refused(target.compilation, arguments) for target in targets]
-    if any(refused):
+    if any(refused) and not (arguments.keep_going and _leave_out(targets, texts, sources, arguments)):
         return _refuse_all(targets, arguments, streams)
+    before = {id(target): list(target.compilation.diagnostics) for target in targets}
     plans = _plan_all(targets, texts, sources, arguments)
     proofs = _proofs(targets, arguments) if arguments.check else {}
     for target, planned in zip(targets, plans, strict=True):
@@ -94,13 +97,34 @@ def write_folders(targets: Sequence[Target], progress: Progress, arguments: Argu
         target.compilation.diagnostics += proofs.pop(target.folder, ())
         target.compilation.diagnostics += target.compilation.as_built() if arguments.check else ()
     targets[-1].compilation.diagnostics += [found for about in proofs.values() for found in about]
-    if any(has_errors(target.compilation.diagnostics) for target in targets):
+    if any(has_errors(target.compilation.diagnostics[len(before[id(target)]) :]) for target in targets):
         return _refuse_all(targets, arguments, streams)
     _report(targets, arguments, streams)
     for target, planned in zip(targets, plans, strict=True):
         _show(planned, target, arguments, streams)
     differs = any(planned.changes for planned in plans) and (arguments.check or arguments.exit_code)
-    return Status.DIAGNOSED if differs else Status.DONE
+    return Status.DIAGNOSED if differs or any(refused) else Status.DONE
+
+
+def _leave_out(
+    targets: Sequence[Target], texts: Sequence[dict[str, str]], sources: Sequence[Sources], arguments: Arguments
+) -> bool:
+    """Leave the jobs with errors out of what is written, and their files as they are; False if the rest is uncertain."""
+    from trainc.output.folder import file_name
+
+    for target, files, source in zip(targets, texts, sources, strict=True):
+        failures = target.compilation.failures()
+        if failures.fatal or not target.compilation.compiled or not has_errors(target.compilation.diagnostics):
+            if has_errors(target.compilation.diagnostics) or is_failure(target.compilation.diagnostics, arguments):
+                return False
+            continue
+        spared = [file_name(namespace, name) for namespace, name in failures.jobs if name]
+        for path in spared:
+            files.pop(path, None)
+        source.spare(spared, failures.files)
+        target.prunes = failures.prunes
+        target.compilation.diagnostics += left_out(failures)
+    return True
 
 
 def _proofs(targets: Sequence[Target], arguments: Arguments) -> dict[str, list[Diagnostic]]:
@@ -137,7 +161,7 @@ def _plan_all(
         plan(
             target.folder,
             files,
-            prune=arguments.prune or target.compilation.settings.whole,
+            prune=(arguments.prune or target.compilation.settings.whole) and target.prunes,
             sources=each,
         )
         for target, files, each in zip(targets, texts, sources, strict=True)
@@ -320,6 +344,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="keep a job's file as it is: a name, a glob, or all",
     )
     output.add_argument("--check", action="store_true", help="write nothing; exit 1 and print a diff if DIR is stale")
+    output.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="write what compiles; a job with errors keeps its file, and the exit code is 1",
+    )
     base = output.add_argument(
         "--base",
         metavar="REV",
@@ -379,6 +408,8 @@ def _target(arguments: Arguments, settings: Settings) -> str:
     # PATH selects some of the jobs to look at, whereas the `output` of trainc.yaml is for all of them.
     configured = settings.output if settings.whole or arguments.check or arguments.exit_code else None
     target: str = arguments.output or configured or STDOUT
+    if arguments.keep_going and target == STDOUT:
+        raise UsageError("--keep-going needs an output folder: add -o DIR")
     if arguments.prune and target == STDOUT:
         raise UsageError("--prune needs an output folder: add -o DIR")
     if target == STDOUT and (arguments.check or arguments.exit_code):

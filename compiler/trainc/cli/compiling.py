@@ -28,6 +28,7 @@ from trainc.startup.records import dataclass, field
 if TYPE_CHECKING:
     from trainc.emit.yaml_writer import Form
     from trainc.output.keeping import Keeping
+    from trainc.pipeline.failures import Failures
     from trainc.pipeline.fragments import Fragment
     from trainc.project.dialects.enclosed import Enclosed
 
@@ -67,6 +68,10 @@ class Run:
     tally: Tally | None = None
     keeping: Keeping | None = None
     compiled: int = 0
+    # What was found about the input as a whole and about all jobs together, and the jobs that compile.
+    _whole: list[Diagnostic] = field(default_factory=list)
+    _later: list[Diagnostic] = field(default_factory=list)
+    _right: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def documents(self) -> int:
@@ -93,7 +98,11 @@ class Run:
         Errors in the others are added to `diagnostics`.
         """
         total = sum(document.data.get("kind") in JOB_KINDS for document in self.inputs.documents)
-        for job, found in self.session.compile_each():
+        for number, (job, found) in enumerate(self.session.compile_each()):
+            if number == 0:
+                self._whole = [*self.diagnostics, *found]
+            elif job is not None and not has_errors(found):
+                self._right.add((job.namespace, job.name))
             self.diagnostics += found if self.tally is None else self.tally.without_repetitions(found)
             if job is not None:
                 self.compiled += 1
@@ -101,10 +110,15 @@ class Run:
                 if self.tally is not None:
                     self.tally.add(job)
                 yield job
-        if self.tally is not None:
-            self.diagnostics += self.session.rules(self.tally.diagnostics(), True)
-        if self.keeping is not None:
-            self.diagnostics += self.keeping.diagnostics()
+        self._later = [] if self.tally is None else self.session.rules(self.tally.diagnostics(), True)
+        self._later += [] if self.keeping is None else self.keeping.diagnostics()
+        self.diagnostics += self._later
+
+    def failures(self) -> Failures:
+        """What the errors concern, once all jobs are compiled."""
+        from trainc.pipeline.failures import failures_of
+
+        return failures_of(self.session, self.inputs, self._whole, self._right, self._later)
 
     def as_built(self) -> list[Diagnostic]:
         """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""

@@ -39,7 +39,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             NoSuchRevision NoTrainJob NonFiniteNumber NotAnObject OutsideRoot TooDeep TooManyAliases TooManyDocuments
             UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
         """,
-        "warning": "NotSelected SkippedDocument",
+        "warning": "LeftOut NotSelected SkippedDocument",
         "info": "OtherExtension",
     },
     "template": {

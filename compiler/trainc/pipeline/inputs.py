@@ -71,7 +71,8 @@ class Inputs:
     """What was read: the documents to compile, the runtimes of each additional source, and diagnostics.
 
     `catalog` is trainc's catalog with the overlays applied. `files` are those in which there is a TrainJob, a runtime or a
-    sweep, also if an overlay deletes it, and `unselected` the TrainJobs and sweeps that are not selected. Sweeps are expanded: `documents` has their trials, and `tally` counts them.
+    sweep, also if an overlay deletes it, `unselected` the TrainJobs and sweeps that are not selected, `sweeps` the files of sweeps, and `unread` those with errors
+    because of which documents may be missing. Sweeps are expanded: `documents` has their trials, and `tally` counts them.
     """
 
     documents: list[Document]
@@ -81,6 +82,8 @@ class Inputs:
     files: frozenset[str] = frozenset()
     tally: Tally | None = None
     unselected: tuple[Document, ...] = ()
+    sweeps: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
 
     @property
     def read(self) -> list[Document]:
@@ -128,6 +131,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         exclude=exclude,
         everything=everything,
     )
+    unread = frozenset(d.source.file for d in diagnostics if d.source is not None and d.severity == "error")
     sources: list[list[Document]] = []
     for folder in (*runtimes, *(folder for overlay in overlays for folder in overlay.all_runtimes)):
         found, problems = read_paths([folder], options.limits, values=values, exclude=exclude)
@@ -157,20 +161,19 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         unselected += others
         left_out = {id(document) for document in others}
         documents = [document for document in documents if id(document) not in left_out]
-    inputs = Inputs(documents, sources, diagnostics, files=files)
+    inputs = Inputs(documents, sources, diagnostics, files=files, unread=unread)
     if overlays:
         from trainc.project.overlays.load import apply_overlays
 
         overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
         diagnostics += overlaid.diagnostics
         files |= files_of_ours(overlaid.documents)
-        inputs = Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog, files)
+        inputs = Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog, files, unread=unread)
+    inputs = replace(inputs, unselected=tuple(unselected), sweeps=frozenset(sweep.file for sweep in sweeps))
     if expansion is None:
-        return replace(inputs, unselected=tuple(unselected)) if unselected else inputs
+        return inputs
     documents, problems, tally = expansion.expand([each for each in inputs.documents if not is_sweep(each.data)])
-    return replace(
-        inputs, documents=documents, diagnostics=[*diagnostics, *problems], tally=tally, unselected=tuple(unselected)
-    )
+    return replace(inputs, documents=documents, diagnostics=[*diagnostics, *problems], tally=tally)
 
 
 def expansion_of(

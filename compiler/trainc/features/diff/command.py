@@ -19,7 +19,7 @@ Examples:
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 
 from trainc.cli.command import (
@@ -93,8 +93,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         look_up(*sides_of(arguments))
         every = environments_of_sides(arguments)
     except CompileError as error:
-        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
-        return Status.DIAGNOSED
+        return _not_compared(error.diagnostics, arguments, streams)
     if len(every) == 1:
         return _run(every[0], streams)
     shown: dict[str, bytes] = {}
@@ -122,13 +121,41 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
     """Compare two sides; nothing is written unless both can be read."""
     before, after, diagnostics = _read_both(arguments, streams)
     if before is None or after is None:
-        report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
-        streams.err.write(report)
-        return Status.DIAGNOSED
+        return _not_compared(diagnostics, arguments, streams)
+    errors = [d for side in (before, after) for d in side.found.diagnostics if d.severity == "error"]
+    notes = _left_out(before, after)
+    was, becomes = before.found, after.found
+    before = replace(before, found=was.without_failures_of(becomes).without_failures_of(was))
+    after = replace(after, found=becomes.without_failures_of(was).without_failures_of(becomes))
     diff = _compare_sides(before, after, arguments)
+    diff = replace(diff, notes=(*notes, *diff.notes)) if notes else diff
     streams.out.write(_format_diff(diff, arguments, streams).encode("utf-8", "backslashreplace"))
+    streams.err.write(text_report(errors, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
     _report_new_warnings(before, after, arguments, streams)
+    if errors and arguments.format != "markdown":
+        return Status.DIAGNOSED
     return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
+
+
+def _not_compared(diagnostics: Sequence[Diagnostic], arguments: Arguments, streams: Streams) -> Status:
+    """Report why nothing can be compared; in Markdown, as a comment that takes the place of that of the last push."""
+    report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+    streams.err.write(report)
+    if arguments.format != "markdown":
+        return Status.DIAGNOSED
+    plain = escape_report(text_report(diagnostics, Files(), Paint("never", streams.err), quiet=True))
+    lines = "".join(f"    {line}\n" for line in plain.splitlines())
+    streams.out.write(f"The two sides cannot be compared:\n\n{lines}".encode("utf-8", "backslashreplace"))
+    return Status.DONE
+
+
+def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
+    """What is left out of a comparison because of errors on either side."""
+    found = {side.label: side.found.failures for side in (before, after) if side.found.failures}
+    sentences = {failures.sentence for failures in found.values()}
+    if len(sentences) == 1 and len(found) == 2:
+        return [f"{sentences.pop()}."]
+    return [f"In {label}, {failures.sentence}." for label, failures in found.items()]
 
 
 def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:

@@ -43,6 +43,7 @@ from trainc.cli.settings import Settings, environment_name, environments_of, set
 from trainc.features.fits.judging import judge_jobs
 from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.text import escape_report
+from trainc.pipeline.failures import left_out
 from trainc.project.environments import merge_diagnostics
 
 if TYPE_CHECKING:
@@ -81,15 +82,19 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None, list[Diagnostic]]:
     """The answers for one environment, None if there are none, and the diagnostics."""
     compiling = start(settings, stdin, output=settings.output)
-    jobs = list(compiling.jobs())
+    jobs, left = list(compiling.jobs()), []
     if has_errors(compiling.diagnostics):
-        return None, compiling.diagnostics
+        failures = compiling.failures()
+        jobs = [job for job in jobs if not failures.concerns(job)]
+        if failures.fatal or not jobs:
+            return None, compiling.diagnostics
+        left = [*(d for d in compiling.diagnostics if d.severity == "error"), *left_out(failures)]
     found = judge_jobs(jobs, compiling.inputs.documents, cluster, settings.options, session=compiling.session)
     if found.answers and not found.answers.alone:
         hint = "pass the file or folder with your TrainJobs"
         message = f"no TrainJob and no JobSet found in {', '.join(settings.paths)}, so there is nothing to judge"
         return None, [Diagnostic("NoTrainJob", "error", message, hint)]
-    return found.answers, compiling.session.rules(found.diagnostics, found.answers is None)
+    return found.answers, [*left, *compiling.session.rules(found.diagnostics, found.answers is None)]
 
 
 def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) -> None:

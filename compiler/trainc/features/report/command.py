@@ -35,7 +35,7 @@ from trainc.explain.select_job import OneJob, compile_every, explain_job
 from trainc.features.graph.formats import graph_text
 from trainc.features.graph.model import Graph, read_graph
 from trainc.features.report.page import Job, Link, link_into, objects_of, page, row_of
-from trainc.findings import CompileError, Diagnostic
+from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.text import counted, escape_xml
 from trainc.options import Options
 from trainc.plugins.registry import enabled
@@ -92,15 +92,18 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         jobs += [replace(job, environment=name) for job in made]
     if refused:
         return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
-    text = escape_xml(page(jobs, merge_diagnostics(diagnostics), _printable(arguments.title), link))
+    found = merge_diagnostics(diagnostics)
+    status = _refused({"": [d for d in found if d.severity == "error" or d.code == "LeftOut"]}, arguments, streams)
+    status = status if has_errors(found) else Status.DONE
+    text = escape_xml(page(jobs, found, _printable(arguments.title), link))
     if arguments.output == "-":
         streams.out.write(text.encode("utf-8", "backslashreplace"))
-        return Status.DONE
+        return status
     with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
         stream.write(text)
     if not arguments.quiet:
         streams.err.write(f"{arguments.output}: {counted(len(jobs), 'job')}\n")
-    return Status.DONE
+    return status
 
 
 def _refused(found: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:
