@@ -78,7 +78,9 @@ FEATURES = (
         "rewrite older APIs and dialects in the current one",
         "move",
         public={"Migration": "migrate", "migrate": "migrate"},
+        adds={"plan": "migrate.Plan"},
     ),
+    Feature("import_", "import", "bring the jobs of a cluster into git", "move"),
     Feature("kubeflow", "sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "move"),
     Feature("init", "init", "create a GitOps repository", "write"),
     Feature(
