@@ -18,7 +18,7 @@ from trainc.api.documents import check
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import QUEUE_LABEL, Manifest
 from trainc.api.records import dataclass, field
-from trainc.features.diff.changes import Change, compare_manifests, normalize
+from trainc.features.diff.changes import Change, compare_manifests, normalize, strip_server_fields
 from trainc.features.diff.delivery import (
     DELIVERY_METHODS,
     Apply,
