@@ -77,7 +77,7 @@ FEATURES = (
         "check whether Kueue's queues can ever admit each job",
         "cluster",
         public={"Fit": "answer", "Fits": "answer", "fits": "answer"},
-        adds={"judge jobs": "judging.judge_jobs", "lines": "forms.lines_about"},
+        adds={"judge jobs": "judging.judge_jobs", "lines": "forms.lines_by_job"},
         codes=True,
     ),
     Feature("doctor", "doctor", "check whether a cluster has what the jobs need", "cluster", codes=True),
