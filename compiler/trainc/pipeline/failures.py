@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from trainc.compilation import CompiledJob
 from trainc.findings import Diagnostic
-from trainc.findings.codes import CODES
+from trainc.findings.codes import codes
 from trainc.findings.text import counted, first_of
 from trainc.kube.documents import mapping
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
@@ -99,7 +99,7 @@ def _add_error(found: Failures, error: Diagnostic, session: Session, inputs: Inp
     file = "" if error.source is None or error.source.origin != "file" else error.source.file
     found.jobs |= {_key(job) for job in session.jobs if job.label == error.object}
     homes = {d.file for d in session.index.refused_jobs if label_of(d.data) == error.object}
-    if error.code in CODES and CODES[error.code].stage == "sweep":
+    if error.code in codes() and codes()[error.code].stage == "sweep":
         # The error may be at the base; the files of trials name the sweep.
         found.files |= inputs.sweeps
     elif homes:
