@@ -11,6 +11,7 @@ from trainc.findings import (
     has_errors,
     sort_diagnostics,
 )
+from trainc.findings.codes import Stage
 from trainc.findings.policy import Policy, keep_severities
 from trainc.findings.text import counted, did_you_mean, escape_line, escape_report, escape_xml
 
@@ -22,6 +23,7 @@ __all__ = [
     "Policy",
     "Severity",
     "Source",
+    "Stage",
     "counted",
     "did_you_mean",
     "escape_line",

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from trainc import __version__
 from trainc.cli.reporting import full_message, rule_page
 from trainc.findings import Diagnostic
-from trainc.findings.codes import CODES, page, summary_of
+from trainc.findings.codes import codes, page, summary_of
 from trainc.startup.patterns import pattern
 
 JSON_VERSION = 1
@@ -73,7 +73,7 @@ def _sarif_rule(code: str) -> dict[str, Any]:
     }
     if (url := rule_page(code)) is not None:
         described["helpUri"] = url
-    if (known := CODES.get(code)) is not None:
+    if (known := codes().get(code)) is not None:
         described["defaultConfiguration"] = {"level": _SARIF_LEVELS[known.severity]}
         described["properties"] = {"tags": [known.stage]}
     return described if text is None else {**described, "help": {"text": _FENCES.sub("", text), "markdown": text}}

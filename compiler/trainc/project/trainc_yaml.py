@@ -88,7 +88,7 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) 
     values |= {key: os.path.join(folder, data[key]) for key in _FOLDERS if key in data}
     values["exclude"] = Exclude(folder, (*around.exclude.globs, *data.get("exclude", ())))
     values["adopted"] = (*around.adopted, *data.get("adopted", ()))
-    rules, problems = read_rules(data.get("rules", {}), folder, CODE)
+    rules, problems = read_rules(data.get("rules", {}), folder, CODE, guarded=True)
     values["rules"] = (*around.rules, *rules)
     url = str(data.get("docsUrl", around.docs_url))
     values["docs_url"] = values.pop("docsUrl", around.docs_url)

@@ -1,47 +1,17 @@
-"""Show what changes between two inputs or outputs, and what the cluster will do.
-
-A and B are folders, files, - for stdin, or git:REV[:PATH]. TrainJobs are compiled
-before comparing; JobSets are compared as they are. Without B, a revision is
-compared with the working tree, output with what its sources compile to, and
-sources with the `output` of trainc.yaml. Without A, too, it is git:HEAD.
-
-The first line counts the jobs that restart, end, start or are refused, with the
-delivery that trainc.yaml configures; --all-deliveries shows the others too.
-
-Examples:
-  trainc diff
-  trainc diff git:origin/main --format markdown > comment.md
-  trainc diff rendered/ --exit-code
-  trainc diff --releases 2.1..2.3 jobs/
-  trainc diff --runtime torch-distributed=new.yaml
-"""
+"""What `trainc diff` does."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
 from io import BytesIO
+from typing import TYPE_CHECKING
 
-from trainc.api.command import (
-    Arguments,
-    Files,
-    Paint,
-    Part,
-    Status,
-    Streams,
-    UsageError,
-    add_input,
-    add_limits,
-    add_reporting,
-    add_shaping,
-    set_completion,
-    text_report,
-)
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, Part, text_report
 from trainc.api.findings import CompileError, Diagnostic, escape_report
 from trainc.api.kube import Manifest
 from trainc.api.records import pattern, replace
 from trainc.api.settings import environment_name
-from trainc.cli.command import SIDE
 from trainc.features.diff.model import Diff
 from trainc.features.diff.sides import (
     ManifestSet,
@@ -54,8 +24,12 @@ from trainc.features.diff.sides import (
     sides_of,
 )
 from trainc.findings.text import first_of
+from trainc.reading.yaml_reader import reading_once
 
-FORMATS = ("text", "json", "markdown")
+if TYPE_CHECKING:
+    from trainc.features.diff.live import LiveDiff
+    from trainc.features.diff.text import Part as TextPart
+
 # Green is harmless, yellow is refused, red restarts or ends a training.
 _COLOURS: dict[str, Part] = {
     "title": "heading",
@@ -70,30 +44,13 @@ _COLOURS: dict[str, Part] = {
 }
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the two sides, or a single one with variations."""
-    set_completion(
-        parser.add_argument(
-            "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
-        ),
-        SIDE,
-    )
-    parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
-    parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
-    parser.add_argument("--all-deliveries", action="store_true", help="show the outcome for every delivery mode")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")
-    parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, like git diff")
-    add_input(parser, paths=False)
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
-
-
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compare two sides for each relevant environment."""
     try:
         look_up(*sides_of(arguments))
         every = environments_of_sides(arguments)
+        if arguments.live and len(every) > 1:
+            raise UsageError("--live is about one cluster; choose an environment with --env NAME")
     except CompileError as error:
         streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
         return Status.DIAGNOSED
@@ -122,21 +79,33 @@ def _format_all(shown: Mapping[str, bytes], form: str) -> bytes:
 
 def _run(arguments: Arguments, streams: Streams) -> Status:
     """Compare two sides; nothing is written unless both can be read."""
-    before, after, diagnostics = _read_both(arguments, streams)
+    with reading_once():
+        before, after, diagnostics = _read_both(arguments, streams)
     if before is None or after is None:
         report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
         streams.err.write(report)
         return Status.DIAGNOSED
+    live = None
+    if arguments.live:
+        from trainc.features.diff.live_sides import compare_with_dump
+
+        live, problems = compare_with_dump(before, after, arguments, streams.stdin)
+        streams.err.write(text_report(problems, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
+        if live is None:
+            return Status.DIAGNOSED
     diff = _compare_sides(before, after, arguments)
-    streams.out.write(_format_diff(diff, arguments, streams).encode("utf-8", "backslashreplace"))
+    streams.out.write(_format_diff(diff, live, arguments, streams).encode("utf-8", "backslashreplace"))
     _report_new_warnings(before, after, arguments, streams)
-    return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
+    changes = diff.has_changes or (live is not None and live.has_drift)
+    return Status.DIAGNOSED if arguments.exit_code and changes else Status.DONE
 
 
 def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     first, second = sides_of(arguments)
     diagnostics: list[Diagnostic] = []
     before = _read(first, arguments, streams, diagnostics)
+    if arguments.live and (first == second or (len(arguments.sides) == 1 and first.revision is None)):
+        return before, before, diagnostics
     if (
         len(arguments.sides) == 1
         and not (arguments.releases or arguments.runtime)
@@ -249,19 +218,40 @@ def _label(side: ReadSide, other: ReadSide) -> str:
     return side.label + named if differ and not side.label.endswith(named) else side.label
 
 
-def _format_diff(diff: Diff, arguments: Arguments, streams: Streams) -> str:
+def _format_diff(diff: Diff, live: LiveDiff | None, arguments: Arguments, streams: Streams) -> str:
+    """The comparison of two sides, with that of one of them with the cluster; only the latter if both are the same."""
+    parts = [] if live is not None and diff.before == diff.after else [diff]
     if arguments.format == "json":
         from trainc.features.diff.text import diff_json
 
-        return diff_json(diff)
-    if arguments.format == "markdown":
-        from trainc.features.diff.markdown import diff_markdown
+        if live is None:
+            return diff_json(diff)
+        from trainc.features.diff.live_report import live_json
 
-        return escape_report(diff_markdown(diff))
+        return diff_json(diff, live_json(live, show_values=arguments.show_values))
+    if arguments.format == "markdown":
+        from trainc.features.diff.markdown import LONGEST_COMMENT, diff_markdown
+
+        section = ""
+        if live is not None:
+            from trainc.features.diff.live_report import live_markdown
+
+            section = live_markdown(live)
+        texts = [diff_markdown(part, most=LONGEST_COMMENT - len(section)) for part in parts]
+        return escape_report("\n".join((section, *texts) if section else texts))
     from trainc.features.diff.text import diff_text
 
     paint = Paint(arguments.color, streams.out)
-    return escape_report(diff_text(diff, lambda part, text: paint(_COLOURS[part], text)), coloured=paint.is_on)
+
+    def look(part: TextPart, text: str) -> str:
+        return paint(_COLOURS[part], text)
+
+    texts = [diff_text(part, look) for part in parts]
+    if live is not None:
+        from trainc.features.diff.live_report import live_text
+
+        texts.append(live_text(live, look, show_values=arguments.show_values))
+    return escape_report("\n".join(texts), coloured=paint.is_on)
 
 
 def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from trainc.api.command import Arguments, Streams, UsageError, kept_in
+from trainc.api.arguments import Arguments, Streams, UsageError
+from trainc.api.command import kept_in
 from trainc.api.documents import (
     STDIN,
     Document,
@@ -49,7 +50,7 @@ from trainc.features.diff.model import Names
 from trainc.findings.policy import Rules
 from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import Keeping
-from trainc.project.dialects import claimed_by
+from trainc.project.dialects import claimed_by, is_sweep
 
 # Turn inputs into manifests to compare: TrainJobs are compiled, previous output is validated.
 
@@ -76,7 +77,8 @@ class ManifestSet:
     """Manifests with their warnings. `compiled` says whether they were compiled from sources.
 
     `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name. `kept` knows the jobs
-    that are kept as built, and the session that compiled them.
+    that are kept as built, and the session that compiled them. `session` is the one that compiled, `rendered` are the documents of JobSets that were not
+    compiled, and `sources` the files of the TrainJobs, both by namespace and name of the JobSet.
     """
 
     manifests: list[dict[str, Any]]
@@ -84,6 +86,9 @@ class ManifestSet:
     compiled: bool
     names: Names = field(default_factory=dict)
     kept: tuple[Session, Keeping] | None = None
+    session: Session | None = None
+    rendered: Mapping[tuple[str, str], Document] = field(default_factory=dict)
+    sources: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 def manifest_set(
@@ -98,7 +103,14 @@ def manifest_set(
         if keeping is not None and has_errors(keeping.problems):
             raise CompileError(keeping.problems)
         kept = None if keeping is None else (session, keeping)
-        found = ManifestSet(compiled.manifests, compiled.diagnostics, True, names_of(compiled.jobs), kept)
+        sources = {
+            (job.namespace, manifest["metadata"]["name"]): job.file
+            for job in compiled.jobs
+            for manifest in job.manifests
+            if manifest["kind"] == "JobSet"
+        }
+        names = names_of(compiled.jobs)
+        found = ManifestSet(compiled.manifests, compiled.diagnostics, True, names, kept, session, sources=sources)
     else:
         found = _read_rendered(inputs, options.release or NEWEST_RELEASE)
     if has_errors(found.diagnostics):
@@ -152,6 +164,7 @@ def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
     manifests: list[dict[str, Any]] = []
     diagnostics = list(inputs.diagnostics)
     names: dict[tuple[str, str], str] = {}
+    rendered: dict[tuple[str, str], Document] = {}
     for document in inputs.documents:
         data = document.data
         if data.get("kind") not in _COMPARED_KINDS or not _has_name(data):
@@ -159,9 +172,11 @@ def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
         manifests.append(data)
         if data["kind"] == "JobSet":
             name = data["metadata"]["name"]
-            names[str(data["metadata"].get("namespace", "")), name] = name_in_file(name, document.file)
+            key = str(data["metadata"].get("namespace", "")), name
+            names[key], rendered[key] = name_in_file(name, document.file), document
         diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
-    return ManifestSet(manifests, diagnostics, False, {key: name for key, name in names.items() if key[1] != name})
+    names = {key: name for key, name in names.items() if key[1] != name}
+    return ManifestSet(manifests, diagnostics, False, names, rendered=rendered)
 
 
 def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
@@ -251,6 +266,10 @@ class ReadSide:
 def sides_of(arguments: Arguments) -> tuple[Side, Side]:
     """The sides before and after. Raises UsageError if the arguments do not define two sides."""
     given = [_side(word) for word in arguments.sides]
+    if arguments.live:
+        given = _with_live(given, arguments)
+        if len(given) == 1 and given[0].revision is None:
+            return given[0], given[0]
     if arguments.releases or arguments.runtime:
         if len(given) > 1:
             raise UsageError("--releases and --runtime compare an input with itself; name only one")
@@ -266,6 +285,18 @@ def sides_of(arguments: Arguments) -> tuple[Side, Side]:
         return before, Side(WORKING_TREE, skip=before.path)
     path = None if before.path is None else _in_working_tree(before.path)
     return before, Side(WORKING_TREE if path is None else path, path)
+
+
+def _with_live(given: list[Side], arguments: Arguments) -> list[Side]:
+    """The sides of a comparison with a cluster: what is named, otherwise the output folder, otherwise the sources."""
+    if arguments.releases or arguments.runtime:
+        raise UsageError("--live compares with a cluster, --releases and --runtime an input with itself; choose one")
+    if arguments.live == STDIN and STDIN in [side.path for side in given]:
+        raise UsageError("only one of A, B and --live can be -")
+    if given:
+        return given
+    output = settings_of(Arguments(**{**vars(arguments), "paths": []})).configuration.output
+    return [Side(output, output) if output and os.path.exists(output) else Side(WORKING_TREE)]
 
 
 def environments_of_sides(arguments: Arguments) -> list[Arguments]:
@@ -385,7 +416,10 @@ def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
         configuration = read_configuration(arguments.paths, None, limits)
     except CompileError:
         return True  # Reported later.
-    return bool(configuration.overlay or configuration.runtimes)
+    if configuration.overlay or configuration.runtimes:
+        return True
+    # A sweep has its base in any file.
+    return any(is_sweep(document.data) for document in read_paths(arguments.paths, limits)[0])
 
 
 def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
