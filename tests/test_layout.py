@@ -54,8 +54,9 @@ MOST_NAMES = 150
 BESIDE = {
     "argocd": "options",
     "diff": "admission.admit admission.defaults admission.updates admission.versions cli.command cli.kept "
-    "cli.revisions emit.name_hash explain.model findings.policy findings.text ir.release kube.documents "
-    "kube.names kube.quantity output.keeping project.dialects reading.yaml_reader",
+    "cli.revisions emit.name_hash explain.model explain.placing findings.policy findings.text ir.release "
+    "kube.documents kube.live_objects kube.names kube.quantity output.keeping output.ownership "
+    "project.dialects reading.cluster reading.yaml_reader",
     "doctor": "cli.version kube.releases",
     "fits": "admission.pod_refusals cli.compiling cli.report_formats kube kube.kueue kube.names kube.quantity "
     "kube.selectors pods.quotas pods.resources reading.cluster schema.shapes schema.unknown_fields",

@@ -295,7 +295,7 @@ class _Comparison:
         """Both sides in the form in which the API server compares them."""
         sides = strip_server_fields(manifest), strip_server_fields(live)
         if manifest["kind"] == "JobSet":
-            sides = self._rules.created(sides[0]).typed, self._rules.put(sides[1])[0].typed
+            sides = dict(self._rules.created(sides[0]).typed), dict(self._rules.put(sides[1])[0].typed)
         return normalize(sides[0]), normalize(sides[1])
 
 
