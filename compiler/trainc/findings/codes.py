@@ -33,7 +33,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "settings": {
         "error": "BrokenPlugin InvalidConfiguration UnknownPlugin",
         "warning": "IgnoreWithoutReason UnknownCode",
-        "info": "FindingsIgnored OptionWithoutEffect ReleaseNotPinned UnusedIgnore",
+        "info": "FindingsIgnored OptionWithoutEffect ReleaseNotPinned SettingsNotUsed UnusedIgnore",
     },
     "read": {
         "error": """
@@ -41,7 +41,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             NoSuchRevision NoTrainJob NonFiniteNumber NotAnObject OutsideRoot TooDeep TooManyAliases
             TooManyDocuments UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
         """,
-        "warning": "SkippedDocument",
+        "warning": "LeftOut NotSelected SkippedDocument",
         "info": "OtherExtension",
     },
     "template": {

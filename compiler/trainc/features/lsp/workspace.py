@@ -214,7 +214,8 @@ class Opened:
         rules = self.settings.policy()
         shared, stack = self._session()
         own = [document for document in self.documents if document.file == file]
-        jobs = [*self._jobs_with(own), *self._users_of(own)]
+        select = self.settings.configuration.select
+        jobs = [d for d in (*self._jobs_with(own), *self._users_of(own)) if not select or select(d.data, d.file)]
         if stack is not None:
             others = [document for document in stack.documents if document.file == file and _is_job(document)]
             jobs = [*stack.more(jobs).documents, *others]

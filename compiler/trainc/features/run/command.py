@@ -68,7 +68,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             return Status.DONE
         _make(plan)
         environ = _environ(machine, plugins)
-        line = Progress(streams.err)
+        line = streams.progress
         reports = _reports(arguments, streams, plan, line)
         stack.callback(line.clear)
         restarts = not arguments.no_restarts
