@@ -24,6 +24,7 @@ from trainc.features.fits.judging import judge_jobs
 from trainc.features.lsp.snapshot import Built, Snapshot
 from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.policy import Policy
+from trainc.kube.documents import identity_of
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
@@ -285,9 +286,8 @@ def _is_job(document: Document) -> bool:
     return document.data.get("kind") in _JOB_KINDS and is_trainer_document(document.data)
 
 
-def _name(document: Document) -> Any:
-    metadata = document.data.get("metadata")
-    return metadata.get("name") if isinstance(metadata, dict) else None
+def _name(document: Document) -> str:
+    return identity_of(document.data)[1]
 
 
 def _reference(document: Document) -> Key | None:
@@ -300,9 +300,7 @@ def _reference(document: Document) -> Key | None:
 
 
 def _key(kind: Any, document: Document, name: Any) -> Key:
-    metadata = document.data.get("metadata")
-    namespace = metadata.get("namespace") if isinstance(metadata, dict) and kind != "ClusterTrainingRuntime" else ""
-    return str(kind), str(namespace or ""), str(name)
+    return str(kind), identity_of(document.data)[0] if kind != "ClusterTrainingRuntime" else "", str(name)
 
 
 Schema = dict[str, Any]

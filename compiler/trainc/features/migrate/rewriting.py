@@ -17,7 +17,7 @@ from yaml.error import YAMLError
 from trainc.emit.yaml_writer import atom, inline, literal
 from trainc.features.migrate.source_text import Entry, Node, SourceText, UnfitError
 from trainc.findings import CompileError
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, is_deeper
 from trainc.reading.yaml_reader import read_value
 from trainc.startup.patterns import pattern
 
@@ -374,6 +374,9 @@ def _recomposed_value(source: SourceText, entry: Entry, value: Any, fresh: _Fres
     return recomposed(source, node, value, fresh) if is_alike else fresh(value, indent)
 
 
+_MOST_LEVELS = 200
+
+
 def leading_objects(text: str) -> Iterator[tuple[str, Any, str]]:
     """Yield each JSON object at the start of `text`: the whitespace before it, its data, its text; then the rest and None.
 
@@ -381,10 +384,12 @@ def leading_objects(text: str) -> Iterator[tuple[str, Any, str]]:
     """
     decoder = json.JSONDecoder()
     start = 0
-    while (space := _SPACE.match(text, start)) and text.startswith("{", space.end()):
+    # Python's parser recurses.
+    is_deep = text.lstrip().startswith("{") and is_deeper(text, _MOST_LEVELS)
+    while not is_deep and (space := _SPACE.match(text, start)) and text.startswith("{", space.end()):
         try:
             value, end = decoder.raw_decode(text, space.end())
-        except (ValueError, RecursionError):
+        except ValueError:
             break
         yield space[0], value, text[space.end() : end]
         start = end
