@@ -37,7 +37,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "error": """
             DocumentTooLarge DuplicateKey FlattenedYAML InvalidEncoding InvalidResourceList LegacyTrainingJob NoSuchPath
             NoSuchRevision NoTrainJob NonFiniteNumber NotAnObject OutsideRoot TooDeep TooManyAliases TooManyDocuments
-            UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
+            TooManyValues UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
         """,
         "warning": "SkippedDocument",
         "info": "OtherExtension",
