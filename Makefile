@@ -19,7 +19,7 @@ PROCESSES ?= 2
 # Every use of a runtime dependency: reading, schemas, templates, overlays, goldens, recorded cases.
 BOUNDED ?= tests/kube tests/schema tests/pods tests/reading tests/project tests/features/migrate tests/pipeline tests/testing tests/emit tests/admission tests/test_conformance.py tests/test_golden.py tests/test_golden_errors.py tests/findings/test_rules.py
 SECONDS ?= 60
-TARGETS ?= reader quantity merge pipeline templates rewriting
+TARGETS ?= reader quantity merge pipeline templates rewriting commands editing shell cel
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-room test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean

@@ -39,7 +39,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "error": """
             DocumentTooLarge DuplicateKey FlattenedYAML InvalidEncoding LegacyTrainingJob NoSuchPath
             NoSuchRevision NoTrainJob NonFiniteNumber NotAnObject OutsideRoot TooDeep TooManyAliases
-            TooManyDocuments UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
+            TooManyDocuments TooManyValues UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
         """,
         "warning": "LeftOut NotSelected SkippedDocument",
         "info": "OtherExtension",

@@ -44,6 +44,7 @@ from trainc.api.settings import (
 from trainc.cli.compiling import judge_of, skipped_documents
 from trainc.features import ask
 from trainc.features.lsp.snapshot import Built, Snapshot
+from trainc.kube.documents import identity_of
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_job
@@ -320,9 +321,8 @@ def _is_job(document: Document) -> bool:
     return document.data.get("kind") in _JOB_KINDS and is_trainer_document(document.data)
 
 
-def _name(document: Document) -> Any:
-    metadata = document.data.get("metadata")
-    return metadata.get("name") if isinstance(metadata, dict) else None
+def _name(document: Document) -> str:
+    return identity_of(document.data)[1]
 
 
 def _reference(document: Document) -> Key | None:
@@ -335,9 +335,7 @@ def _reference(document: Document) -> Key | None:
 
 
 def _key(kind: Any, document: Document, name: Any) -> Key:
-    metadata = document.data.get("metadata")
-    namespace = metadata.get("namespace") if isinstance(metadata, dict) and kind != "ClusterTrainingRuntime" else ""
-    return str(kind), str(namespace or ""), str(name)
+    return str(kind), identity_of(document.data)[0] if kind != "ClusterTrainingRuntime" else "", str(name)
 
 
 Schema = dict[str, Any]
