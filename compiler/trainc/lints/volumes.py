@@ -171,7 +171,7 @@ def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]
     for pod_set in info.pod_sets if modes else ():
         for volume in pod_set.volumes:
             claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-            found = modes.get(claim)
+            found = modes.get(str(claim))
             pods = pod_set.count * pod_set.replicas
             if (
                 found
