@@ -1,40 +1,19 @@
-"""Compile the TrainJobs found under PATH into Kubernetes manifests.
-
-Examples:
-  trainc build train.yaml --release 2.3
-  trainc build jobs/ --runtimes platform/runtimes -o rendered/
-  trainc build jobs/ -o rendered/ --check
-  trainc build --overlay overlays/prod -o rendered/prod
-  trainc build --matrix sweep.yaml -o rendered/sweep
-  trainc build - < train.yaml | kubectl diff -f -
-
-`trainc help output` explains which files are replaced or deleted.
-"""
+"""What `trainc build` does."""
 
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import (
-    FOLDER,
-    REVISION,
     Arguments,
     Status,
     Streams,
     UsageError,
-    add_input,
-    add_limits,
-    add_matrix,
-    add_reporting,
-    add_shaping,
-    add_strict,
-    set_completion,
 )
-from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_matrix, read_stdin, start
-from trainc.cli.reporting import Files, Progress, text_report
+from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, start
+from trainc.cli.reporting import Files, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
@@ -53,14 +32,14 @@ _AT_A_TIME = 1_000_000
 _UNENDED = "\\ No newline at end of file\n"
 
 
-def write_stdout(compilation: Run, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
+def write_stdout(compilation: Run, arguments: Arguments, streams: Streams) -> Status:
     """Write all jobs to stdout as a single stream once the last one is compiled, or report the errors."""
     from trainc.emit.yaml_writer import joined
 
     with HeldOutput() as held:
         for piece in joined((text for _, _, text, _ in compilation.texts(arguments.format)), arguments.format):
             held.write(piece)
-        progress.clear()
+        streams.progress.clear()
         if _is_refused(compilation, arguments):
             return report_refusal(compilation.diagnostics, compilation.files, arguments, streams)
         _report([Target(compilation, "-")], arguments, streams)
@@ -77,11 +56,11 @@ class Target:
     environment: str = ""
 
 
-def write_folders(targets: Sequence[Target], progress: Progress, arguments: Arguments, streams: Streams) -> Status:
+def write_folders(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
     """Write one file per job to each folder, or with --check report the changes; write nothing on errors."""
     sources = [sources_of(target.compilation) for target in targets]
     texts = [_files(target.compilation, each) for target, each in zip(targets, sources, strict=True)]
-    progress.clear()
+    streams.progress.clear()
     for target in targets:
         if target.compilation.keeping is not None and (missing := target.compilation.keeping.nothing_to_keep):
             raise UsageError(f"--keep: there is no file {target.folder}/{missing[0]} to keep")
@@ -289,66 +268,16 @@ def difference(old: str, new: str, old_name: str, new_name: str) -> str:
 STDOUT = "-"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add input and output options."""
-    add_input(parser)
-    add_matrix(parser)
-    output = parser.add_argument_group("output")
-    where = output.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        help="write a file per TrainJob to DIR (default: -, stdout)",
-    )
-    set_completion(where, FOLDER)
-    output.add_argument(
-        "--prune",
-        action="store_true",
-        help="delete files of jobs that are not in this build",
-    )
-    output.add_argument(
-        "--rebuild",
-        metavar="NAME",
-        action="append",
-        help="compile a kept job again: a name, a glob, or all",
-    )
-    output.add_argument(
-        "--keep",
-        metavar="NAME",
-        action="append",
-        help="keep a job's file as it is: a name, a glob, or all",
-    )
-    output.add_argument("--check", action="store_true", help="write nothing; exit 1 and print a diff if DIR is stale")
-    base = output.add_argument(
-        "--base",
-        metavar="REV",
-        help="with --check, compare kept files with REV (default: HEAD)",
-    )
-    set_completion(base, REVISION)
-    output.add_argument(
-        "--exit-code", action="store_true", help="exit 1 if any file was written or deleted (for hooks)"
-    )
-    output.add_argument(
-        "--format", choices=("yaml", "json"), default="yaml", help="yaml (default) or a v1 List in JSON"
-    )
-    output.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
-    add_strict(parser)
-
-
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile everything, and write the output if there are no errors."""
     try:
-        matrix = read_matrix(arguments)
         every = environments_of(arguments)
         settings = [settings_of(each) for each in every]
     except CompileError as error:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
     if arguments.base is not None and not arguments.check and not arguments.keep:
         raise UsageError("--base needs --check")
-    folders, progress = [_target(arguments, each) for each in settings], Progress(streams.err)
+    folders = [_target(arguments, each) for each in settings]
     if len(every) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
         names = ", ".join(map(environment_name, every))
         raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env")
@@ -359,8 +288,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             each,
             read_stdin(each, streams),
             skip,
-            step=progress.step,
-            matrix=matrix,
+            step=streams.progress.step,
             output=None if folder == STDOUT else folder,
             choices=arguments,
         )
@@ -370,8 +298,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
         check_choices(arguments, [target.compilation.keeping for target in targets])
     if folders == [STDOUT]:
-        return write_stdout(targets[0].compilation, progress, arguments, streams)
-    return write_folders(targets, progress, arguments, streams)
+        return write_stdout(targets[0].compilation, arguments, streams)
+    return write_folders(targets, arguments, streams)
 
 
 def _target(arguments: Arguments, settings: Settings) -> str:

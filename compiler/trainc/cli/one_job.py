@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from io import BytesIO
 
 from trainc.cli.command import (
-    JOB,
     Arguments,
     Streams,
     UsageError,
-    add_input,
-    add_limits,
-    add_reporting,
-    set_completion,
 )
 from trainc.cli.compiling import kept_in
 from trainc.cli.job_names import Wanted, candidates, choose_environment, input_of, other_build, pod_of
@@ -25,15 +19,6 @@ from trainc.findings import CompileError
 from trainc.pipeline.inputs import Inputs
 from trainc.reading.opening import read_bounded
 from trainc.startup.records import replace
-
-
-def add_job(parser: ArgumentParser) -> None:
-    """Add JOB and all options for compiling it."""
-    job = parser.add_argument("job", metavar="JOB", help="PATH[#NAME], a JobSet, a pod, or git:REV:PATH")
-    set_completion(job, JOB)
-    add_input(parser, paths=False)
-    add_limits(parser)
-    add_reporting(parser)
 
 
 def compiled_job(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
+from trainc.cli.reporting import configured_docs_url
 from trainc.findings import CompileError, has_errors
 from trainc.findings.policy import Policy
 from trainc.options import SETTINGS, Limits, Options, layered
@@ -17,7 +18,6 @@ from trainc.startup.records import dataclass, fields, replace
 if TYPE_CHECKING:
     from trainc.pipeline.inputs import Inputs, Step
     from trainc.project.overlays.load import Loaded
-    from trainc.reading.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Settings:
         from trainc.reading.ignores import Comments
 
         rules = (*self.configuration.rules, *(rule for overlay in self.overlays for rule in overlay.rules))
-        return Policy(rules, Comments() if read is None else Comments(read))
+        return Policy(rules, (Comments() if read is None else Comments(read)).about)
 
     def read(
         self,
@@ -50,7 +50,6 @@ class Settings:
         step: Step | None = None,
         *,
         everything: bool = False,
-        extra_documents: Sequence[Document] = (),
     ) -> Inputs:
         """Read the input without entering the folder `skip`, and without unrelated files unless `everything` is set."""
         from trainc.pipeline.inputs import read_inputs
@@ -65,7 +64,6 @@ class Settings:
             step=step,
             exclude=self.configuration.exclude,
             everything=everything,
-            extra_documents=extra_documents,
         )
 
 
@@ -74,6 +72,7 @@ def settings_of(arguments: Arguments) -> Settings:
     configuration = read_configuration(arguments.paths, arguments.config, limits_of(arguments))
     # A revision may predate the environment.
     configuration = configuration.environments.get(environment_name(arguments), configuration)
+    configured_docs_url.set(configuration.docs_url)
     named = [path for path in arguments.paths if is_overlay_folder(path)]
     given = [path for path in arguments.paths if path not in named]
     chosen = [*named, *(arguments.overlay or ())]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from commands import Result, run
 
-from trainc.cli import reporting
+from trainc.cli import command
 from trainc.cli.command import Streams
 from trainc.cli.main import main
 from trainc.features.run import command as run_command
@@ -80,7 +80,7 @@ def shown_on(err: io.StringIO, path: str) -> str:
 
 def test_a_terminal_has_a_line_that_says_which_pods_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(reporting, "_PATIENCE", 0)
+    monkeypatch.setattr(command, "_PATIENCE", 0)
     monkeypatch.setattr(run_command, "_SILENT", 0.3)
     path = job(tmp_path, '[ "$JOB_COMPLETION_INDEX" = 1 ] || sleep 1.2')
     shown = shown_on(Terminal(), path)

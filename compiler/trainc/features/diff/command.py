@@ -1,44 +1,17 @@
-"""Show what changes between two inputs or outputs, and what the cluster will do.
-
-A and B are folders, files, - for stdin, or git:REV[:PATH]. TrainJobs are compiled
-before comparing; JobSets are compared as they are. Without B, a revision is
-compared with the working tree, output with what its sources compile to, and
-sources with the `output` of trainc.yaml. Without A, too, it is git:HEAD.
---live FILE compares the output, or A, with a cluster (`trainc help dump`): what has
-drifted, which jobs wait, and which finished ones a sync would run again.
-The first line counts the jobs that restart, end, start or are refused, with the
-delivery that trainc.yaml configures; --all-deliveries shows the others too.
-
-Examples:
-  trainc diff
-  trainc diff git:origin/main --format markdown > comment.md
-  trainc diff --releases 2.1..2.3 jobs/
-  trainc diff --runtime torch-distributed=new.yaml
-  trainc diff --live live.yaml --exit-code
-"""
+"""What `trainc diff` does."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from trainc.cli.command import (
-    FILE,
-    SIDE,
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-    add_input,
-    add_limits,
-    add_reporting,
-    add_shaping,
-    set_completion,
-)
-from trainc.cli.reporting import Files, Paint, Part, text_report
-from trainc.cli.settings import environment_name
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, Part, text_report
+from trainc.api.findings import CompileError, Diagnostic, escape_report
+from trainc.api.kube import Manifest
+from trainc.api.records import pattern, replace
+from trainc.api.settings import environment_name
 from trainc.features.diff.model import Diff
 from trainc.features.diff.sides import (
     ManifestSet,
@@ -50,17 +23,13 @@ from trainc.features.diff.sides import (
     read_side,
     sides_of,
 )
-from trainc.findings import CompileError, Diagnostic
-from trainc.findings.text import escape_report, first_of
-from trainc.kube.documents import Manifest
-from trainc.startup.patterns import pattern
-from trainc.startup.records import replace
+from trainc.findings.text import first_of
+from trainc.reading.yaml_reader import reading_once
 
 if TYPE_CHECKING:
     from trainc.features.diff.live import LiveDiff
     from trainc.features.diff.text import Part as TextPart
 
-FORMATS = ("text", "json", "markdown")
 # Green is harmless, yellow is refused, red restarts or ends a training.
 _COLOURS: dict[str, Part] = {
     "title": "heading",
@@ -73,27 +42,6 @@ _COLOURS: dict[str, Part] = {
     "quiet": "faint",
     "note": "info",
 }
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the two sides, or a single one with variations."""
-    set_completion(
-        parser.add_argument(
-            "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
-        ),
-        SIDE,
-    )
-    parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
-    parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
-    set_completion(parser.add_argument("--live", metavar="FILE", help="a dump of the cluster, or -"), FILE)
-    parser.add_argument("--show-values", action="store_true", help="with --live: the cluster's own values too")
-    parser.add_argument("--all-deliveries", action="store_true", help="show the outcome for every delivery mode")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")
-    parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, like git diff")
-    add_input(parser, paths=False)
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -112,7 +60,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     statuses: list[Status] = []
     for each in every:
         out = BytesIO()
-        statuses.append(_run(each, Streams(streams.stdin, out, streams.err)))
+        statuses.append(_run(each, replace(streams, out=out)))
         shown[environment_name(each)] = out.getvalue()
     streams.out.write(_format_all(shown, arguments.format))
     return max(statuses)
@@ -131,8 +79,10 @@ def _format_all(shown: Mapping[str, bytes], form: str) -> bytes:
 
 def _run(arguments: Arguments, streams: Streams) -> Status:
     """Compare two sides; nothing is written unless both can be read."""
-    before, after, diagnostics = _read_both(arguments, streams)
+    with reading_once():
+        before, after, diagnostics = _read_both(arguments, streams)
     if before is None or after is None:
+        streams.progress.clear()
         report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
         streams.err.write(report)
         return Status.DIAGNOSED
@@ -141,10 +91,12 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
         from trainc.features.diff.live_sides import compare_with_dump
 
         live, problems = compare_with_dump(before, after, arguments, streams.stdin)
+        streams.progress.clear()
         streams.err.write(text_report(problems, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
         if live is None:
             return Status.DIAGNOSED
-    diff = _compare_sides(before, after, arguments)
+    diff = _compare_sides(before, after, arguments, streams)
+    streams.progress.clear()
     streams.out.write(_format_diff(diff, live, arguments, streams).encode("utf-8", "backslashreplace"))
     _report_new_warnings(before, after, arguments, streams)
     changes = diff.has_changes or (live is not None and live.has_drift)
@@ -194,12 +146,12 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
         return None
 
 
-def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
+def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
+    from trainc.api.kube import NEWEST_RELEASE
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
     from trainc.features.diff.model import Side as Compared
     from trainc.features.diff.verdicts import JobSetRules
-    from trainc.kube.releases import NEWEST_RELEASE
 
     release = after.options.release or NEWEST_RELEASE
     found = compare(
@@ -208,6 +160,7 @@ def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> D
         JobSetRules(release),
         [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
         release,
+        streams.progress.over,
     )
     notes = [*_kept(before, after, arguments), *_dropped_fields(before, after), *_admission(before, after)]
     return replace(found, notes=(*notes, *found.notes)) if notes else found

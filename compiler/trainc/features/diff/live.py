@@ -10,13 +10,15 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.cluster import Dump, group_of
+from trainc.api.findings import Path
+from trainc.api.kube import FieldPath, Json, Manifest, mapping
+from trainc.api.records import dataclass, field, replace
 from trainc.features.diff.changes import Change, compare_manifests, normalize, strip_server_fields
 from trainc.features.diff.delivery import DeliveryMethod, Outcome, effective_method
 from trainc.features.diff.model import Names, plain_names
 from trainc.features.diff.verdicts import JobSetRules, sync_outcome
 from trainc.features.diff.waiting import Wait, Waiting
-from trainc.findings import Path
-from trainc.kube.documents import FieldPath, Json, Manifest, mapping
 from trainc.kube.live_objects import (
     FINISHED,
     KUEUE,
@@ -29,8 +31,6 @@ from trainc.kube.live_objects import (
     is_mark,
     state_of,
 )
-from trainc.reading.cluster import Dump, group_of
-from trainc.startup.records import dataclass, field, replace
 
 Presence: TypeAlias = Literal["same", "drifted", "missing", "extra"]
 # API group, kind, namespace and name.
@@ -296,7 +296,7 @@ class _Comparison:
         """Both sides in the form in which the API server compares them."""
         sides = strip_server_fields(manifest), strip_server_fields(live)
         if manifest["kind"] == "JobSet":
-            sides = self._rules.created(sides[0]).typed, self._rules.stored(sides[1]).typed
+            sides = dict(self._rules.created(sides[0]).typed), dict(self._rules.put(sides[1])[0].typed)
         return normalize(sides[0]), normalize(sides[1])
 
 

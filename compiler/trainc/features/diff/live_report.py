@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
+from trainc.api.findings import counted, escape_line, format_path
+from trainc.api.kube import format_field
 from trainc.features.diff.delivery import LABELS, MEANINGS
 from trainc.features.diff.live import Drift, LiveDiff, LiveObject
 from trainc.features.diff.text import Paint, Part
 from trainc.features.diff.values import inline
-from trainc.findings import format_path
-from trainc.findings.text import counted, escape_line, first_of
-from trainc.kube.documents import format_field
+from trainc.findings.text import first_of
 
 _WIDTH = 96
 _MOST_ROWS = 50

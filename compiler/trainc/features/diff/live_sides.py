@@ -6,20 +6,18 @@ import os
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
-from trainc.cli.command import Arguments
+from trainc.api.arguments import Arguments
+from trainc.api.cluster import Dump
+from trainc.api.documents import Document, read_paths
+from trainc.api.explained import Recorder, explanation
+from trainc.api.findings import Diagnostic, Path, Source, has_errors
+from trainc.api.kube import NEWEST_RELEASE, Manifest
+from trainc.api.records import replace
 from trainc.explain.placing import source_of
-from trainc.explain.replay import Recorder, explanation
 from trainc.features.diff.delivery import chosen_method
 from trainc.features.diff.live import InGit, LiveDiff, compare_live
 from trainc.features.diff.sides import ManifestSet, ReadSide
-from trainc.findings import Diagnostic, Path, Source, has_errors
-from trainc.kube.documents import Manifest
-from trainc.kube.releases import NEWEST_RELEASE
 from trainc.output.ownership import source_in
-from trainc.reading.cluster import Dump
-from trainc.reading.document import Document
-from trainc.reading.files import read_paths
-from trainc.startup.records import replace
 
 _Key = tuple[str, str]
 

@@ -8,30 +8,49 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from trainc.cli.command import Arguments, Streams, UsageError
-from trainc.cli.compiling import kept_in
+from trainc.api.arguments import Arguments, Streams, UsageError
+from trainc.api.command import kept_in
+from trainc.api.documents import (
+    STDIN,
+    Document,
+    check,
+    is_inside,
+    is_overlay_folder,
+    is_trainer_document,
+    label_of,
+    read_paths,
+)
+from trainc.api.explained import place
+from trainc.api.findings import (
+    CompileError,
+    Diagnostic,
+    Source,
+    format_path,
+    has_errors,
+    keep_severities,
+    sort_diagnostics,
+)
+from trainc.api.git import commit_of
+from trainc.api.jobs import CompiledJob, Inputs, Session
+from trainc.api.kube import NEWEST_RELEASE, RELEASES, RUNTIME_KINDS, normalize_release
+from trainc.api.output import name_in_file
+from trainc.api.records import dataclass, field, replace
+from trainc.api.settings import (
+    FILE_NAME,
+    Limits,
+    Options,
+    Settings,
+    environments_of,
+    limits_of,
+    read_configuration,
+    settings_of,
+)
 from trainc.cli.revisions import copy_of_revision, here, path_from_top
-from trainc.cli.settings import Settings, environments_of, limits_of, settings_of
-from trainc.compilation import CompiledJob
-from trainc.emit.name_hash import name_in_file
-from trainc.explain import place
 from trainc.features.diff.model import Names
-from trainc.findings import CompileError, Diagnostic, Source, format_path, has_errors, sort_diagnostics
-from trainc.findings.policy import Rules, keep_severities
-from trainc.kube.names import JOBSET_API, RUNTIME_KINDS
-from trainc.kube.releases import NEWEST_RELEASE, RELEASES, normalize_release
-from trainc.options import Limits, Options
+from trainc.findings.policy import Rules
+from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import Keeping
-from trainc.pipeline.inputs import Inputs
-from trainc.pipeline.session import Session
-from trainc.project.configuration import FILE_NAME, read_configuration
-from trainc.project.dialects import claimed_by, is_trainer_document
-from trainc.reading.document import Document, label_of
-from trainc.reading.files import STDIN, is_overlay_folder, read_paths
-from trainc.reading.git import commit_of
-from trainc.reading.opening import is_inside
-from trainc.schema import check
-from trainc.startup.records import dataclass, field, replace
+from trainc.project.dialects import claimed_by, is_sweep
 
 # Turn inputs into manifests to compare: TrainJobs are compiled, previous output is validated.
 
@@ -78,7 +97,7 @@ def manifest_set(
     """The manifests that `inputs` lead to, empty if they contain no job. Raises CompileError if anything is wrong."""
     if holds_jobs(inputs):
         hold = None if keeping is None else keeping.hold
-        session = Session(options, inputs.catalog, place, rules, hold=hold)
+        session = Session(options, inputs.catalog, place, rules, hold=hold, step=inputs.step)
         session = session.with_input(inputs.documents, inputs.runtime_sources)
         compiled = session.compile_all(inputs.diagnostics)
         if keeping is not None and has_errors(keeping.problems):
@@ -392,7 +411,10 @@ def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
         configuration = read_configuration(arguments.paths, None, limits)
     except CompileError:
         return True  # Reported later.
-    return bool(configuration.overlay or configuration.runtimes)
+    if configuration.overlay or configuration.runtimes:
+        return True
+    # A sweep has its base in any file.
+    return any(is_sweep(document.data) for document in read_paths(arguments.paths, limits)[0])
 
 
 def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
@@ -416,10 +438,11 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
         # Compiled manifests have been patched already.
         settings = replace(settings, overlays=())
     skip = side.skip or (None if below else _unless_named(output, settings.paths))
-    inputs = settings.read(streams.stdin, skip)
-    if STDIN not in settings.paths and not holds_jobs(inputs):
+    inputs = settings.read(streams.stdin, skip, streams.progress.step)
+    skipped = any(diagnostic.code == "SkippedDocument" for diagnostic in inputs.diagnostics)
+    if skipped and STDIN not in settings.paths and not holds_jobs(inputs):
         # Some files of split output may contain only a ConfigMap.
-        inputs = settings.read(streams.stdin, skip, everything=True)
+        inputs = settings.read(streams.stdin, skip, streams.progress.step, everything=True)
     if side.runtime:
         inputs = with_runtime(inputs, side.runtime[0], _one_runtime(side.runtime[1], settings.options))
     cluster = settings.configuration.cluster

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Path
-from trainc.kube.documents import Json, mapping, objects
+from trainc.api.cluster import Dump
+from trainc.api.findings import Path
+from trainc.api.kube import QUEUE_LABEL, Json, mapping, objects
+from trainc.api.records import dataclass, pattern
 from trainc.kube.live_objects import controller_of, labels_of, true_conditions
-from trainc.kube.names import QUEUE_LABEL
-from trainc.reading.cluster import KUEUE_GROUP, Dump
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
+from trainc.reading.cluster import KUEUE_GROUP
 
 # Labels that JobSet's controller sets on jobs and pods.
 _JOBSET = "jobset.sigs.k8s.io/jobset-name"

@@ -10,8 +10,8 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.kube.documents import Manifest, mapping, objects
-from trainc.startup.records import dataclass, field
+from trainc.api.kube import Manifest, mapping, objects
+from trainc.api.records import dataclass, field
 
 _CRDS = (
     "trainjobs.trainer.kubeflow.org",

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
+from trainc.api.findings import counted
+from trainc.api.kube import Json
 from trainc.features.graph.model import Launched, launched_in, process_counts, read_graph
-from trainc.findings.text import counted
 from trainc.ir.parallelism import AXES, Division, divisions, groups, read_arguments
-from trainc.kube.documents import Json
 
 # What is shown of long lists.
 _MOST_PODS, _MOST_GROUPS, _MOST_RANKS = 16, 6, 16

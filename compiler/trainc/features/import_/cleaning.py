@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from trainc.kube.documents import Json, items, leaves, mapping
+from trainc.api.documents import check
+from trainc.api.kube import QUEUE_LABEL, RUNTIME_KINDS, Json, mapping
+from trainc.api.records import dataclass
+from trainc.kube.documents import items, leaves
 from trainc.kube.live_objects import KUEUE, Owners, annotations_of, is_mark, labels_of
-from trainc.kube.names import QUEUE_LABEL, RUNTIME_KINDS
-from trainc.schema import check
 from trainc.schema.defaults import DEFAULTS
-from trainc.startup.records import dataclass
 
 # Kueue's entry in the patches of a TrainJob; before Trainer 2.2 an annotation says where Kueue's overrides begin.
 # Source: kubernetes-sigs/kueue pkg/controller/jobs/trainjob/trainjob_controller.go, v0.20 and v0.14.

@@ -1,70 +1,28 @@
-"""Bring the jobs of a cluster into git.
-
-FILE is a dump of the cluster (`trainc help dump`), or - for stdin. Each TrainJob
-becomes one clean file, DIR/NAMESPACE/NAME.yaml, without what the API server,
-webhooks, Kueue and controllers have set; runtimes that are not in the catalog are
-written too. Jobs of Training Operator v1 are migrated. No file is overwritten.
-Without -o, the documents go to stdout.
-
-A variable whose name ends in TOKEN, KEY, SECRET or PASSWORD becomes a reference to
-a Secret, which you have to make.
-
---adopt also writes the rendered file of each job as the cluster has it, so that
-applying it restarts nothing (docs: "When a job has been merged").
-
-Examples:
-  trainc import live.yaml
-  trainc import live.yaml -o jobs
-  trainc import live.yaml -o jobs --adopt
-"""
+"""What `trainc import` does."""
 
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from trainc.cli.command import (
-    FILE,
-    FOLDER,
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-    add_input,
-    add_limits,
-    add_reporting,
-    set_completion,
-)
-from trainc.cli.reporting import Files, Paint, text_report
-from trainc.cli.settings import Settings, environments_of, settings_of
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.cluster import Dump
+from trainc.api.command import Files, Paint, text_report
+from trainc.api.documents import read_paths
+from trainc.api.findings import CompileError, counted, escape_line, has_errors
+from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.settings import Settings, environments_of, settings_of
 from trainc.features.import_.reading import STATES, Import, ImportedJob, Reader
-from trainc.findings import CompileError, has_errors
 from trainc.findings.policy import matches
-from trainc.findings.text import counted, escape_line, first_of
-from trainc.kube.releases import NEWEST_RELEASE
-from trainc.reading.cluster import Dump
-from trainc.reading.files import read_paths
+from trainc.findings.text import first_of
 
 if TYPE_CHECKING:
     from trainc.features.import_.adopting import Adoption
 
 _HEADINGS = ("job", "state", "runtime", "file")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the dump and where to write."""
-    set_completion(parser.add_argument("dump", metavar="FILE", help="a dump of the cluster, or - for stdin"), FILE)
-    folder = parser.add_argument("-o", "--output", metavar="DIR", help="folder for the files, such as jobs")
-    set_completion(folder, FOLDER)
-    help_text = "also write rendered files as the cluster has the jobs"
-    parser.add_argument("--adopt", action="store_true", help=help_text)
-    add_input(parser, paths=False)
-    add_limits(parser)
-    add_reporting(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -134,7 +92,7 @@ def _write(folder: str, files: Mapping[str, str], problems: list[str]) -> None:
 
 
 def _text(path: str) -> str:
-    from trainc.reading.opening import read_file
+    from trainc.api.documents import read_file
 
     return read_file(path, 10_000_000).decode(errors="replace")
 

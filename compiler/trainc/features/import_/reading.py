@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainc.emit.yaml_writer import text_of
+from trainc.api.cluster import Dump
+from trainc.api.documents import Document, check, read_documents
+from trainc.api.findings import CompileError, counted
+from trainc.api.kube import Json, mapping
+from trainc.api.output import dump_yaml
+from trainc.api.records import dataclass, field
+from trainc.api.settings import Limits
 from trainc.features import ask
 from trainc.features.import_.cleaning import applied_metadata, clean, literal_secrets, with_references
-from trainc.findings import CompileError
-from trainc.findings.text import counted, first_of
-from trainc.kube.documents import Json, mapping
+from trainc.findings.text import first_of
 from trainc.kube.live_objects import State, controller_of, state_of, true_conditions
 from trainc.kube.names import TRAINER_GROUP, is_dns1123_label, is_dns1123_subdomain
-from trainc.options import Limits
 from trainc.project.dialects import is_legacy
 from trainc.reading.catalog import find
-from trainc.reading.cluster import Dump
-from trainc.reading.document import Document
-from trainc.reading.yaml_reader import read_documents
-from trainc.schema import check
-from trainc.startup.records import dataclass, field
 
 _SNAPSHOT = "-runtime-snapshot"
 _CLUSTER = "ClusterTrainingRuntime"
@@ -122,7 +120,7 @@ class Reader:
             self._found.notes.append(
                 f"{path}: the value of {first_of(names)} was not written; make the Secret {secret}"
             )
-        self._found.files[path] = comment + text_of(documents, "yaml").decode()
+        self._found.files[path] = comment + dump_yaml(documents)
 
     # Runtimes.
 

@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from trainc.findings import Finding, Path
-from trainc.ir.devices import is_gpu
-from trainc.kube.documents import Json, value_at, with_value
-from trainc.plugins.plugin import Plugin
-from trainc.startup.records import dataclass
+from trainc.api.findings import Finding, Path
+from trainc.api.jobs import Plugin
+from trainc.api.kube import Json, is_gpu, value_at, with_value
+from trainc.api.records import dataclass
 
 ProgramKind = Literal["init", "sidecar", "main"]
 

@@ -6,6 +6,10 @@ import os.path
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
+from trainc.api.findings import Finding, Path, Severity
+from trainc.api.jobs import Plugin
+from trainc.api.kube import NANOS_PER_UNIT, Json, parse_quantity
+from trainc.api.records import dataclass, replace
 from trainc.features.run.model import (
     LOOPBACK,
     ExitRule,
@@ -26,12 +30,7 @@ from trainc.features.run.model import (
     rendezvous_ports,
 )
 from trainc.features.run.stand_ins import ALWAYS, stand_ins, stands_in_for_recipe
-from trainc.findings import Finding, Path, Severity
-from trainc.kube.documents import Json
 from trainc.kube.names import ANCESTOR_LABEL
-from trainc.kube.quantity import NANOS_PER_UNIT, parse_quantity
-from trainc.plugins.plugin import Plugin
-from trainc.startup.records import dataclass, replace
 
 # Volumes as local folders: shared ones by claim, others by pod, and ConfigMaps with their files.
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+from trainc.api.records import dataclass
 from trainc.features.run.model import Plan, Pod, Program, Step
-from trainc.startup.records import dataclass
 
 # Decide which pods start, restart and end, given how pods end, following the Job and JobSet controllers.
 #
