@@ -420,6 +420,7 @@ _BOUNDED = {
     "documents": "documents per run",
     "depth": "nesting depth of a document",
     "alias_expansions": "YAML alias expansions per document",
+    "values": "keys and values of a YAML document",
     "template_steps": "steps a template may take",
     "template_bytes": "bytes a template may produce",
     "template_seconds": "CPU seconds a template may take",

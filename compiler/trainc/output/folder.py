@@ -108,6 +108,8 @@ def plan(
             refused[path] = obstacle or _NOT_OURS
         old[path], new[path] = current, text
     gone = marked_files(folder, wanted)
+    if sources is not None:
+        gone = {path: name for path, name in gone.items() if not sources.spares(path, name)}
     for path in gone if prune else ():
         old[path], new[path] = _current(folder, path)[0], None
     left = [path for path in sorted(listed - wanted.keys()) if os.path.lexists(os.path.join(folder, path))]
