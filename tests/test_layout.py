@@ -63,7 +63,7 @@ BESIDE = {
     "schema.unknown_fields",
     "graph": "ir.commands.launcher ir.commands.programs ir.commands.started ir.parallelism plugins.plugin "
     "plugins.registry",
-    "import_": "admission.admit cli.kept emit.yaml_writer findings.policy findings.text kube.documents "
+    "import_": "admission.admit cli.kept findings.policy findings.text kube.documents "
     "kube.live_objects kube.names output.keeping output.ownership project.dialects reading.catalog "
     "schema.defaults",
     "init": "cli.command cli.schema project.configuration reading.opening",
