@@ -40,7 +40,7 @@ ORDER = (
     "testing",
 )
 # These see everything, features among it.
-FRONT = {"cli", "feature", "kubeflow", "__init__", "__main__"}
+FRONT = {"api", "cli", "feature", "kubeflow", "__init__", "__main__"}
 # Arrows against the order. The list only shrinks.
 AGAINST = {
     ("kube", "findings"),
@@ -48,20 +48,49 @@ AGAINST = {
     ("pipeline", "explain"),
     ("testing", "feature"),  # for types alone
 }
+# The door: what features may import of the compiler, at most.
+MOST_NAMES = 150
+# What each feature imports beside the door. The list only shrinks.
+BESIDE = {
+    "argocd": "options",
+    "diff": "admission.admit admission.defaults admission.updates admission.versions cli.command cli.kept "
+    "cli.revisions emit.name_hash explain.model explain.placing findings.policy findings.text ir.release "
+    "kube.documents kube.live_objects kube.names kube.quantity output.keeping output.ownership "
+    "pipeline.failures project.dialects reading.cluster reading.yaml_reader",
+    "doctor": "cli.version kube.releases",
+    "fits": "admission.pod_refusals cli.compiling cli.report_formats kube kube.kueue kube.names kube.quantity "
+    "kube.selectors pipeline.failures pods.quotas pods.resources reading.cluster schema.shapes "
+    "schema.unknown_fields",
+    "graph": "ir.commands.launcher ir.commands.programs ir.commands.started ir.parallelism plugins.plugin "
+    "plugins.registry",
+    "import_": "admission.admit cli.kept emit.yaml_writer findings.policy findings.text kube.documents "
+    "kube.live_objects kube.names output.keeping output.ownership project.dialects reading.catalog "
+    "schema.defaults",
+    "init": "cli.command cli.schema project.configuration reading.opening",
+    "krm": "ir.trainjob project.dialects project.overlays.load project.overlays.overlay reading.opening",
+    "kubeflow": "pipeline.python",
+    "lsp": "admission.admit cli.compiling cli.version explain.model explain.text findings.text kube.devices "
+    "kube.names kube.tuning_variables lints.duplicate_subdomain lints.registry pipeline.fragments "
+    "pipeline.index pipeline.inputs project.dialects project.overlays.load reading reading.catalog "
+    "reading.files reading.ignores reading.libyaml reading.opening schema.editor_schema",
+    "migrate": "cli.build cli.reporting emit.yaml_writer kube.documents kube.names kube.releases pipeline.patches "
+    "project.dialects project.dialects.dialect project.dialects.enclosed project.dialects.shape "
+    "reading.block_lines reading.document reading.files reading.libyaml",
+    "notebook": "explain.text findings.as_html",
+    "policies": "kube.releases",
+    "report": "explain.select_job explain.text",
+    "run": "cli.command kube.names",
+    "sweeps": "kube.names pipeline.inputs project.configuration project.overlays.patterns reading.opening "
+    "schema.document_kinds",
+}
 # Features that import another, which they will ask the table of features for instead. The list only shrinks.
 ACROSS = {
     ("diff", "fits"),
     ("diff", "graph"),
     ("init", "argocd"),
     ("init", "krm"),
-    ("lsp", "diff"),
-    ("lsp", "fits"),
-    ("lsp", "graph"),
-    ("notebook", "diff"),
-    ("notebook", "graph"),
     ("report", "fits"),
     ("report", "graph"),
-    ("sweeps", "graph"),
 }
 PRINTING = {"__main__", "cli", "feature"}
 # A module is what belongs together: nobody reads more than this at once.
@@ -129,6 +158,33 @@ def test_features_do_not_import_each_other() -> None:
         if name.startswith("trainc.features.") and name.split(".")[2] != module.split("/")[1]
     }
     assert across == ACROSS
+
+
+def test_features_enter_the_compiler_by_its_door() -> None:
+    beside: dict[str, set[str]] = {}
+    for module in MODULES:
+        if home(module) == "feature":
+            for name in imported(module):
+                if not name.startswith(("trainc.api", "trainc.features")):
+                    beside.setdefault(module.split("/")[1], set()).add(name.removeprefix("trainc."))
+    assert beside == {feature: set(names.split()) for feature, names in BESIDE.items()}
+
+
+def test_the_door_is_narrow_and_nothing_behind_it_looks_through_it() -> None:
+    names = [name for path in (PACKAGE / "api").glob("[a-z]*.py") for name in exported(path)]
+    assert len(names) == len(set(names)) <= MOST_NAMES
+    assert {module for module, used in arrows() if used == "api"} == {"feature"}
+
+
+def exported(path: Path) -> list[str]:
+    """Return the names in `__all__`, which are all that a module of the door has."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    assert {type(node) for node in body} <= {ast.Expr, ast.ImportFrom, ast.Assign}
+    listed = next(ast.literal_eval(node.value) for node in body if isinstance(node, ast.Assign))
+    assert sorted(listed) == sorted(
+        alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names
+    )
+    return list(listed)
 
 
 def test_every_folder_has_its_place() -> None:

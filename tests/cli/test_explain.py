@@ -10,8 +10,9 @@ import jsonschema
 import pytest
 from commands import run
 
-from trainc.cli.schema import KINDS, of_every_kind
-from trainc.features.graph.command import FORMATS
+from trainc.cli.arguments.schema import KINDS
+from trainc.cli.schema import of_every_kind
+from trainc.features.graph.arguments import FORMATS
 from trainc.kube.releases import RELEASES
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
@@ -100,7 +101,7 @@ def test_without_the_extra_svg_names_it(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "svg", None)
     result = run("graph", JOB, "--format", "svg", *PINNED)
     assert (result.status, result.stdout) == (2, "")
-    assert "pip install 'trainc[graph]'" in result.stderr
+    assert "pip install 'svg.py>=1.5'" in result.stderr
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -1,48 +1,28 @@
-"""Validate and lint TrainJobs, runtimes and JobSets without writing anything.
-
-TrainJobs are compiled as in `trainc build`, and each runtime that no TrainJob
-uses with a minimal one. Rendered JobSets are checked against JobSet's admission
-rules. Fragments, such as a lone `mlPolicy:`, are checked in place. If trainc.yaml
-sets `cluster:`, a job that the cluster can never admit is an error (`trainc fits`).
-
-Examples:
-  trainc check jobs/ runtimes/
-  trainc check --format github .
-  trainc check --format sarif jobs/ > trainc.sarif
-
-Exit code: 0 no errors (warnings are allowed), 1 errors, 2 wrong usage.
-"""
+"""What `trainc check` does."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
 from trainc.cli.command import (
     Arguments,
+    Progress,
     Status,
     Streams,
     UsageError,
-    add_input,
-    add_limits,
-    add_matrix,
-    add_reporting,
-    add_shaping,
-    add_strict,
 )
 from trainc.cli.compiling import (
-    MatrixInput,
     Run,
     diagnostics_paint,
     is_checked,
     is_failure,
     nothing_found,
-    read_matrix,
     read_stdin,
+    report_unselected,
     start,
 )
-from trainc.cli.reporting import Files, Progress, text_report
+from trainc.cli.reporting import Files, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.features import ask
@@ -53,33 +33,17 @@ from trainc.project.environments import merge_diagnostics
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 
-FORMATS = ("text", "json", "github", "sarif")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add input and reporting options."""
-    add_input(parser)
-    add_matrix(parser)
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
-    add_strict(parser)
-    parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is nothing to check")
-    parser.add_argument(
-        "--format", choices=FORMATS, default="text", help="text (default) goes to stderr, the others to stdout"
-    )
-
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, discard the manifests, and report."""
     try:
-        matrix = read_matrix(arguments)
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
-    stdin, progress = read_stdin(every[0][1], streams), Progress(streams.err)
-    checked = {name: _check(settings, stdin, progress, arguments, matrix) for name, settings in every}
-    progress.clear()
+    stdin = read_stdin(every[0][1], streams)
+    checked = {name: _check(settings, stdin, streams.progress, arguments) for name, settings in every}
+    streams.progress.clear()
+    report_unselected([each.checking for each in checked.values()], arguments)
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
     status = _report(found, next(iter(checked.values())).checking.files, arguments, streams)
@@ -99,9 +63,7 @@ class _Checked:
     counted: str
 
 
-def _check(
-    settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, matrix: MatrixInput | None
-) -> _Checked:
+def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments) -> _Checked:
     cluster, snapshot = settings.configuration.cluster, None
     if cluster:
         snapshot = read_paths([cluster], settings.options.limits, everything=True)
@@ -111,7 +73,6 @@ def _check(
         stdin,
         checks_fragments=True,
         step=progress.step,
-        matrix=matrix,
         cluster=around,
         output=settings.output,
     )
@@ -138,7 +99,9 @@ def _check(
         found = judge_jobs(jobs, inputs.documents, cluster, settings.options, snapshot, session=checking.session)
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
-        checking.diagnostics += nothing_found(settings, checking.diagnostics, len(inputs.documents))
+        checking.diagnostics += nothing_found(
+            settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected)
+        )
     if settings.whole:
         checking.diagnostics += _skipped_sources(checking, compiled)
     checking.diagnostics += checking.as_built()
@@ -196,14 +159,7 @@ def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Argument
 
 
 def _format(diagnostics: Sequence[Diagnostic], form: str) -> str:
-    if form == "json":
-        from trainc.cli.report_formats import json_report
+    from trainc.cli import report_formats
 
-        return json_report(diagnostics)
-    if form == "github":
-        from trainc.cli.report_formats import github_report
-
-        return github_report(diagnostics)
-    from trainc.cli.report_formats import sarif_report
-
-    return sarif_report(diagnostics)
+    report: Callable[[Sequence[Diagnostic]], str] = getattr(report_formats, f"{form}_report")
+    return report(diagnostics)

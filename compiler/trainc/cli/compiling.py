@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.reporting import STDIN, Files, Paint
@@ -17,46 +17,20 @@ from trainc.findings import Diagnostic, Finding, Severity, has_errors
 from trainc.findings.text import counted
 from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
-from trainc.pipeline.inputs import Inputs, Step
+from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.configuration import FILE_NAME
-from trainc.reading.document import Document
+from trainc.project.dialects import is_sweep
+from trainc.reading.document import Document, label_of
 from trainc.reading.opening import read_bounded
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
     from trainc.emit.yaml_writer import Form
     from trainc.output.keeping import Keeping
+    from trainc.pipeline.failures import Failures
     from trainc.pipeline.fragments import Fragment
     from trainc.project.dialects.enclosed import Enclosed
-
-
-class Tally(Protocol):
-    """What is counted over all jobs of an expanded input."""
-
-    def add(self, job: CompiledJob) -> None:
-        """Count a job."""
-
-    def without_repetitions(self, found: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-        """Skip what was said of an earlier job."""
-
-    def diagnostics(self) -> list[Diagnostic]:
-        """Return what there is to say of all jobs."""
-
-
-class MatrixInput(Protocol):
-    """What `--matrix` names: its jobs take the place of the input's."""
-
-    @property
-    def documents(self) -> Sequence[Document]:
-        """Documents to read beside the input."""
-
-    def expand(self, inputs: Inputs) -> tuple[Inputs, Tally]:
-        """Return the input with the jobs, and what counts them."""
-
-
-def _ignore_progress(what: str, done: int, total: int | None) -> None:
-    pass
 
 
 # Kinds of other documents that a compilation or a check reads.
@@ -85,11 +59,14 @@ class Run:
     inputs: Inputs
     session: Session
     files: Files
-    step: Step = _ignore_progress
     diagnostics: list[Diagnostic] = field(default_factory=list)
     tally: Tally | None = None
     keeping: Keeping | None = None
     compiled: int = 0
+    # What was found about the input as a whole and about all jobs together, and the jobs that compile.
+    _whole: list[Diagnostic] = field(default_factory=list)
+    _later: list[Diagnostic] = field(default_factory=list)
+    _right: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def documents(self) -> int:
@@ -115,19 +92,26 @@ class Run:
 
         Errors in the others are added to `diagnostics`.
         """
-        total = sum(document.data.get("kind") in JOB_KINDS for document in self.inputs.documents)
-        for job, found in self.session.compile_each():
+        for number, (job, found) in enumerate(self.session.compile_each()):
+            if number == 0:
+                self._whole = [*self.diagnostics, *found]
+            elif job is not None and not has_errors(found):
+                self._right.add((job.namespace, job.name))
             self.diagnostics += found if self.tally is None else self.tally.without_repetitions(found)
             if job is not None:
                 self.compiled += 1
-                self.step("compiling", self.compiled, total)
                 if self.tally is not None:
                     self.tally.add(job)
                 yield job
-        if self.tally is not None:
-            self.diagnostics += self.session.rules(self.tally.diagnostics(), True)
-        if self.keeping is not None:
-            self.diagnostics += self.keeping.diagnostics()
+        self._later = [] if self.tally is None else self.session.rules(self.tally.diagnostics(), True)
+        self._later += [] if self.keeping is None else self.keeping.diagnostics()
+        self.diagnostics += self._later
+
+    def failures(self) -> Failures:
+        """What the errors concern, once all jobs are compiled."""
+        from trainc.pipeline.failures import failures_of
+
+        return failures_of(self.session, self.inputs, self._whole, self._right, self._later)
 
     def as_built(self) -> list[Diagnostic]:
         """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
@@ -149,33 +133,52 @@ def start(  # noqa: PLR0913 - all but three go by their names
     skip: str | None = None,
     *,
     checks_fragments: bool = False,
-    step: Step = _ignore_progress,
-    matrix: MatrixInput | None = None,
+    step: Step | None = None,
     cluster: Iterable[Json] = (),
     output: str | None = None,
     choices: Arguments | None = None,
 ) -> Run:
     """Read the input of a command without entering the folder `skip`. Some commands handle fragments themselves.
 
-    `step` receives the progress of reading and compiling. With a `matrix`, its trials replace the TrainJobs. `cluster`
+    `step` receives the progress of reading and compiling. `cluster`
     are objects of the cluster by which pods are judged. Jobs whose rendered file in the folder `output` is kept as built
     count as they are in that file; a build has `choices`.
     """
-    inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=matrix.documents if matrix is not None else ())
-    tally = None
-    if matrix is not None:
-        inputs, tally = matrix.expand(inputs)
+    inputs = settings.read(BytesIO(stdin), skip, step)
     files = Files(stdin)
     rules = settings.policy(files.text)
     judge, problems = judge_of(settings, inputs.documents)
     keeping = kept_in(output, settings, inputs.documents, choices)
     hold = None if keeping is None else keeping.hold
     quiet = choices is not None and choices.quiet and not choices.strict and not rules.raises
-    session = Session(settings.options, inputs.catalog, place, rules, judge, cluster, hold, quiet)
+    session = Session(settings.options, inputs.catalog, place, rules, judge, cluster, hold, quiet, inputs.step)
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     found = rules([*inputs.diagnostics, *problems, *skipped], True)
-    return Run(settings, inputs, session, files, step, found, tally, keeping)
+    return Run(settings, inputs, session, files, found, inputs.tally, keeping)
+
+
+def report_unselected(runs: Sequence[Run], arguments: Arguments) -> None:
+    """Warn in each environment about the TrainJobs that no environment selects; nothing is known with --env."""
+    if arguments.env:
+        return
+    chosen = {_place(document) for run in runs for document in run.inputs.documents}
+    # A trial has the file of its sweep.
+    chosen |= {(document.file, "Sweep") for run in runs for document in run.inputs.documents}
+    left_out = {_place(document): document for run in runs for document in run.inputs.unselected}
+    message = "no environment of trainc.yaml selects this job, so nothing is compiled of it"
+    if not runs[0].settings.configuration.environment:
+        message = "`select` in trainc.yaml does not select this job, so it is not compiled"
+    hint = "change its queue, labels or namespace, extend `select`, or list the file under `exclude`"
+    finding = Finding("NotSelected", "warning", message, hint, ("metadata", "name"))
+    found = [document.place(finding) for place, document in left_out.items() if place not in chosen]
+    for run in runs:
+        run.diagnostics += run.session.rules(found, False)
+
+
+def _place(document: Document) -> object:
+    written = (document.before or document).data
+    return document.file, "Sweep" if is_sweep(written) else label_of(written)
 
 
 def kept_in(
@@ -187,15 +190,6 @@ def kept_in(
     from trainc.cli.kept import keeping_in
 
     return keeping_in(folder, settings, documents, choices)
-
-
-def read_matrix(arguments: Arguments) -> MatrixInput | None:
-    """Read the sweep that --matrix names, if any. Raises CompileError."""
-    if not arguments.matrix:
-        return None
-    for read in added("matrix"):
-        return cast("MatrixInput", read(arguments))
-    raise UsageError("this installation of trainc has no sweeps")
 
 
 def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
@@ -213,12 +207,18 @@ def is_failure(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
     return has_errors(found) or (arguments.strict and any(d.severity == "warning" for d in found))
 
 
-def nothing_found(settings: Settings, found: Sequence[Diagnostic], documents: int) -> list[Diagnostic]:
+def nothing_found(
+    settings: Settings, found: Sequence[Diagnostic], documents: int, unselected: int = 0
+) -> list[Diagnostic]:
     """The error for input without anything to process, unless other errors already explain why."""
     if has_errors(found):
         return []
     read = ["the standard input" if path == STDIN else path for path in settings.paths]
     paths = ", ".join(read) or "the overlay's resources"
+    if unselected:
+        message = f"`select` chooses none of the {counted(unselected, 'TrainJob')} in {paths}; with pruning on, empty output would delete every running job"
+        hint = "check `select` in trainc.yaml, or allow this with --allow-empty"
+        return [Diagnostic("NoTrainJob", "error", message, hint)]
     is_empty = documents == 0 and len(read) == 1 and not os.path.isdir(read[0])
     empty = ", which is empty or has only comments" if is_empty else ""
     message = f"no TrainJob found in {paths}{empty}; with pruning on, empty output would delete every running job"
@@ -257,12 +257,9 @@ def skipped_documents(
         if is_legacy(document.data):
             yield _legacy(document, "warning" if has_jobs else "error")
             continue
-        if is_trainer_document(document.data) or document.data.get("kind") in _USED_KINDS:
+        if is_trainer_document(document.data) or is_sweep(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
         if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
-            continue
-        if (misspelt := _misspelt_sweep(document)) is not None:
-            yield misspelt
             continue
         if inside := list(enclosed(document.data)):
             yield from (_enclosed(document, job, "warning" if has_jobs else "error") for job in inside)
@@ -284,23 +281,9 @@ def _legacy(document: Document, severity: Severity) -> Diagnostic:
     """Report a job that only `migrate` reads: an error if there is no other job and nothing would be compiled."""
     kind = document.data["kind"]
     message = f"{kind} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
-    hint = f"convert it with `trainc migrate {document.file or '-'}` (add --diff to preview)"
+    file = document.file or "-"
+    hint = f"`trainc migrate --report {file}` says what becomes of it, and `trainc migrate {file}` converts it"
     return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))
-
-
-def _misspelt_sweep(document: Document) -> Diagnostic | None:
-    """Report a Sweep under a group like ours: without an error, its trials would silently end."""
-    api = str(document.data.get("apiVersion") or "")
-    group = api.partition("/")[0]
-    if document.data.get("kind") != "Sweep" or group == "trainc":
-        return None
-    from trainc.findings.text import misspelt
-
-    if group and not misspelt(group, ["trainc"]):
-        return None
-    message = f"there is no apiVersion {api!r}" if api else "apiVersion is missing"
-    hint = "write apiVersion: trainc/v1alpha1"
-    return document.place(Finding("InvalidSweep", "error", message, hint, ("apiVersion",)), "Sweep")
 
 
 def _enclosed(document: Document, job: Enclosed, severity: Severity) -> Diagnostic:
@@ -326,17 +309,13 @@ def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
         message = f"this is {fragment.label}, not a complete document; skipped"
         hint = "put it in its place in a complete document; `trainc check` can check it alone"
         return Diagnostic("Fragment", "warning", message, hint, fragment.label, "", document.locate(()))
-    from trainc.reading.document import label_of
-
     message = "neither a TrainJob nor a runtime; skipped"
     source = document.locate(("kind",))
-    is_sweep = document.data.get("kind") == "Sweep"
-    hint = f"to compile its trials, use --matrix {document.file}"
     return Diagnostic(
         "SkippedDocument",
         "warning",
         message,
-        hint if is_sweep else "remove it from the paths on the command line",
+        "remove it from the paths on the command line",
         label_of(document.data),
         "",
         source,

@@ -37,7 +37,8 @@ TOPICS = {
     "output": "where manifests go, and which files trainc replaces or deletes",
     "delivery": "Argo CD, Flux or kubectl; secrets; name hashes",
     "sync-options": "what each sync option does to a running job",
-    "sweeps": "one TrainJob for each combination of values: --matrix FILE",
+    "sweeps": "one TrainJob for each combination of values",
+    "dump": "a dump of the cluster, for `diff --live` and `import`",
     "limits": "bounds on the size and complexity of input",
     "diagnostics": "severities, colors, and formats for CI",
     "exit-codes": "what the exit code of a command means",
@@ -87,7 +88,7 @@ with --semantics gitops (the default) only:
 left out. This is what each one does to a job that is already running:
 """,
     "sweeps": """\
-`trainc build --matrix FILE` compiles one TrainJob for each combination of values, and nothing else. FILE:
+A Sweep in the input stands for one TrainJob per combination of values:
 
   apiVersion: trainc/v1alpha1
   kind: Sweep
@@ -100,14 +101,30 @@ left out. This is what each one does to a job that is already running:
   maxTrials: 20                                              default: 100
   budget: {gpuHours: 512, hoursPerTrial: 4}                  more is an error
 
-Trials are called NAME-trial-0, NAME-trial-1 and so on; NAME is that of the base, or metadata.name of the sweep.
+Its trials are compiled instead of the base. They are called NAME-trial-0, NAME-trial-1 and so on; NAME is that of the
+base, or metadata.name of the sweep. Commands about one job also take FILE#NAME#3 for trial 3.
+
 Programs get the values in environment variables such as KUBEFLOW_TRAINER_OPT_LR, as in a trial of Trainer's
 OptimizationJob. In the base, ${trialParameters.lr} and ${trialSpec.Name} are replaced with the value and the name.
 
-FILE may also be an OptimizationJob with searchAlgorithm: {grid: {}}.
+An OptimizationJob with searchAlgorithm: {grid: {}} is a sweep, too.
 
-Without `base`, the TrainJob is in FILE, too. A PATH on the command line overrides `base`. The hours of a trial are its
-activeDeadlineSeconds, or hoursPerTrial if that is less.
+Without `base`, the TrainJob is in the file of the sweep. The hours of a trial are its activeDeadlineSeconds, or
+hoursPerTrial if that is less.
+""",
+    "dump": """\
+`trainc diff --live FILE` and `trainc import FILE` read what kubectl prints. trainc never asks a cluster itself:
+
+  kubectl get jobsets.jobset.x-k8s.io,trainjobs.trainer.kubeflow.org,trainingruntimes.trainer.kubeflow.org,\
+clustertrainingruntimes.trainer.kubeflow.org,workloads.kueue.x-k8s.io,podgroups.scheduling.x-k8s.io,\
+jobs.batch,configmaps,pods,events -A -o yaml --show-managed-fields > live.yaml
+
+Leave out what the cluster does not have: kubectl then says that it "doesn't have a resource type". With Volcano, add
+podgroups.scheduling.volcano.sh. Instead of -A, name a namespace with -n. FILE may be - for stdin.
+
+Leave Secrets out: they are not needed, and trainc does not read them. Only --show-managed-fields tells who changed a
+field. Without Workloads, pods and events the dump does not say why a job waits. What else is missing from a
+dump is named as unknown; nothing is concluded from it.
 """,
     "limits": """\
 Bounds that keep broken or malicious input from using up time and memory. Input beyond a limit is an error.

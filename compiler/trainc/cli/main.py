@@ -11,10 +11,12 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextvars import copy_context
 from io import BytesIO, RawIOBase, StringIO
 from typing import Any, BinaryIO, NoReturn
 
-from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError, build_parser, parse_arguments
+from trainc.cli.command import COMMANDS, Command, Progress, Status, Streams, UsageError, build_parser, parse_arguments
+from trainc.startup.records import replace
 
 # kustomize invokes an exec plugin by an executable named after the `kind` of its configuration.
 KUSTOMIZE_PLUGIN = "Overlay"
@@ -36,10 +38,10 @@ def run() -> NoReturn:
 
 def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> int:
     """Run one command line (the process's own arguments by default) and return its exit code."""
-    if streams is None:
-        streams = _own_streams()
+    streams = streams or _own_streams()
+    streams = replace(streams, progress=Progress(streams.err))
     try:
-        status = _dispatch(_process_words() if words is None else list(words), streams)
+        status = copy_context().run(_dispatch, _process_words() if words is None else list(words), streams)
         streams.out.flush()
         if sys.stdout is not None:
             sys.stdout.flush()  # argparse prints its help to sys.stdout.
@@ -120,7 +122,8 @@ def _dispatch(words: list[str], streams: Streams) -> int:
 def _run(command: Command, words: list[str], streams: Streams) -> int:
     parser = build_parser(command)
     try:
-        return command.load().run(parse_arguments(parser, words), streams)
+        arguments = parse_arguments(parser, words)
+        return command.load().run(arguments, streams)
     except UsageError as error:
         parser.print_usage(streams.err)
         streams.err.write(f"trainc {command.name}: error: {error}\n")

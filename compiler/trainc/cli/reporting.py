@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from typing import BinaryIO, Literal, TextIO
 
 from trainc.findings import Diagnostic, Source
 from trainc.findings.text import counted, escape_line, escape_report, underlined
 from trainc.startup.records import dataclass, field, replace
-
-# What a terminal shows beyond plain text: colours, and a line that says how far a command has come.
-
 
 Part = Literal[
     "error",
@@ -81,57 +78,6 @@ _RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")
 def obeys_escapes(stream: TextIO | BinaryIO) -> bool:
     """Whether escape sequences in `stream` may have an effect: a terminal, or a CI runner that parses job output."""
     return stream.isatty() or any(os.environ.get(name) for name in _RUNNERS)
-
-
-_PATIENCE = 1.0
-_BETWEEN = 0.1
-_BAR = 30
-
-
-class Progress:
-    """Rewrites one line of a terminal in place, without colors, using only a carriage return."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._on = stream.isatty() and os.environ.get("TERM") != "dumb"
-        self._next = time.monotonic() + _PATIENCE if self._on else 0.0
-        self._shown = 0
-
-    def step(self, what: str, done: int, total: int | None = None) -> None:
-        """Report that `done` of `total` are done; `total` is None if unknown."""
-        self.show(lambda: _line(what, done, total))
-
-    def show(self, line: Callable[[], str]) -> None:
-        """Show the line if there is a terminal and the last update is long enough ago; it is computed only then."""
-        if self._on and (now := time.monotonic()) >= self._next:
-            self._next = now + _BETWEEN
-            self._write(line()[: _columns(self._stream) - 1])
-
-    def clear(self) -> None:
-        """Clear the line for subsequent output."""
-        if self._shown:
-            self._write("")
-            self._stream.write("\r")
-            self._stream.flush()
-
-    def _write(self, line: str) -> None:
-        self._stream.write(f"\r{line.ljust(self._shown)}")
-        self._stream.flush()
-        self._shown = len(line)
-
-
-def _line(what: str, done: int, total: int | None) -> str:
-    if not total:
-        return f"{what} {done:,}"
-    full = _BAR * done // total
-    return f"{what} [{'#' * full}{'.' * (_BAR - full)}] {done:,} of {total:,}"
-
-
-def _columns(stream: TextIO) -> int:
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or 80
-    except (OSError, ValueError):
-        return 80
 
 
 STDIN = "-"
@@ -251,9 +197,19 @@ def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterab
     if d.hint:
         yield f"  {paint('help', 'help:')} {escape_line(d.hint)}"
     if linked:
-        from trainc.findings.codes import rule_url
+        yield paint("faint", f"  rule: {escape_line(rule_page(d.code) or f'trainc rule {d.code}')}")
 
-        yield paint("faint", f"  rule: {rule_url(d.code)}")
+
+# `docsUrl` of the trainc.yaml that the running command has read.
+configured_docs_url: ContextVar[str] = ContextVar("configured_docs_url", default="")
+
+
+def rule_page(code: str, configured: str | None = None) -> str | None:
+    """Return the URL of the published page of a code, if trainc.yaml, TRAINC_DOCS_URL or this build names a site."""
+    from trainc.findings.codes import DOCS_URL, rule_url
+
+    configured = configured_docs_url.get() if configured is None else configured
+    return rule_url(code, configured or os.environ.get("TRAINC_DOCS_URL") or DOCS_URL)
 
 
 def full_message(d: Diagnostic) -> str:

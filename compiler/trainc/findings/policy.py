@@ -130,9 +130,9 @@ def _ignored(ignored: Diagnostic, found: Diagnostic, reason: str, example: str, 
 
 def _hides_missing_output(code: str) -> bool:
     """Return whether the error means that the output lacks something, although it would look complete."""
-    from trainc.findings.codes import CODES
+    from trainc.findings.codes import codes
 
-    return code in CODES and CODES[code].stage == "emit"
+    return code in codes() and codes()[code].stage == "emit"
 
 
 def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:

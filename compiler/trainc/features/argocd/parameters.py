@@ -12,11 +12,10 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from trainc.findings import CompileError, Diagnostic
-from trainc.findings.text import did_you_mean
+from trainc.api.documents import is_inside
+from trainc.api.findings import CompileError, Diagnostic, did_you_mean
+from trainc.api.records import dataclass, field
 from trainc.options import Setting, settings_in
-from trainc.reading.opening import is_inside
-from trainc.startup.records import dataclass, field
 
 Kind: TypeAlias = Literal["text", "truth", "list", "paths"]
 Value: TypeAlias = str | bool | list[str]

@@ -1,41 +1,17 @@
-"""Show what changes between two inputs or outputs, and what the cluster will do.
-
-A and B are folders, files, - for stdin, or git:REV[:PATH]. TrainJobs are compiled
-before comparing; JobSets are compared as they are. Without B, a revision is
-compared with the working tree, output with what its sources compile to, and
-sources with the `output` of trainc.yaml. Without A, too, it is git:HEAD.
-
-The first line counts the jobs that restart, end, start or are refused, with the
-delivery that trainc.yaml configures; --all-deliveries shows the others too.
-
-Examples:
-  trainc diff
-  trainc diff git:origin/main --format markdown > comment.md
-  trainc diff rendered/ --exit-code
-  trainc diff --releases 2.1..2.3 jobs/
-  trainc diff --runtime torch-distributed=new.yaml
-"""
+"""What `trainc diff` does."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
+from typing import TYPE_CHECKING
 
-from trainc.cli.command import (
-    SIDE,
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-    add_input,
-    add_limits,
-    add_reporting,
-    add_shaping,
-    set_completion,
-)
-from trainc.cli.reporting import Files, Paint, Part, text_report
-from trainc.cli.settings import environment_name
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, Part, text_report
+from trainc.api.findings import CompileError, Diagnostic, escape_report
+from trainc.api.kube import Manifest
+from trainc.api.records import pattern, replace
+from trainc.api.settings import environment_name
 from trainc.features.diff.model import Diff
 from trainc.features.diff.sides import (
     ManifestSet,
@@ -47,13 +23,13 @@ from trainc.features.diff.sides import (
     read_side,
     sides_of,
 )
-from trainc.findings import CompileError, Diagnostic
-from trainc.findings.text import escape_report, first_of
-from trainc.kube.documents import Manifest
-from trainc.startup.patterns import pattern
-from trainc.startup.records import replace
+from trainc.findings.text import first_of
+from trainc.reading.yaml_reader import reading_once
 
-FORMATS = ("text", "json", "markdown")
+if TYPE_CHECKING:
+    from trainc.features.diff.live import LiveDiff
+    from trainc.features.diff.text import Part as TextPart
+
 # Green is harmless, yellow is refused, red restarts or ends a training.
 _COLOURS: dict[str, Part] = {
     "title": "heading",
@@ -68,40 +44,22 @@ _COLOURS: dict[str, Part] = {
 }
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the two sides, or a single one with variations."""
-    set_completion(
-        parser.add_argument(
-            "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
-        ),
-        SIDE,
-    )
-    parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
-    parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
-    parser.add_argument("--all-deliveries", action="store_true", help="show the outcome for every delivery mode")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")
-    parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, like git diff")
-    add_input(parser, paths=False)
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
-
-
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compare two sides for each relevant environment."""
     try:
         look_up(*sides_of(arguments))
         every = environments_of_sides(arguments)
+        if arguments.live and len(every) > 1:
+            raise UsageError("--live is about one cluster; choose an environment with --env NAME")
     except CompileError as error:
-        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
-        return Status.DIAGNOSED
+        return _not_compared(error.diagnostics, arguments, streams)
     if len(every) == 1:
         return _run(every[0], streams)
     shown: dict[str, bytes] = {}
     statuses: list[Status] = []
     for each in every:
         out = BytesIO()
-        statuses.append(_run(each, Streams(streams.stdin, out, streams.err)))
+        statuses.append(_run(each, replace(streams, out=out)))
         shown[environment_name(each)] = out.getvalue()
     streams.out.write(_format_all(shown, arguments.format))
     return max(statuses)
@@ -120,21 +78,64 @@ def _format_all(shown: Mapping[str, bytes], form: str) -> bytes:
 
 def _run(arguments: Arguments, streams: Streams) -> Status:
     """Compare two sides; nothing is written unless both can be read."""
-    before, after, diagnostics = _read_both(arguments, streams)
+    with reading_once():
+        before, after, diagnostics = _read_both(arguments, streams)
     if before is None or after is None:
-        report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
-        streams.err.write(report)
-        return Status.DIAGNOSED
-    diff = _compare_sides(before, after, arguments)
-    streams.out.write(_format_diff(diff, arguments, streams).encode("utf-8", "backslashreplace"))
+        streams.progress.clear()
+        return _not_compared(diagnostics, arguments, streams)
+    live = None
+    if arguments.live:
+        from trainc.features.diff.live_sides import compare_with_dump
+
+        live, problems = compare_with_dump(before, after, arguments, streams.stdin)
+        streams.progress.clear()
+        streams.err.write(text_report(problems, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
+        if live is None:
+            return Status.DIAGNOSED
+    errors = [d for side in (before, after) for d in side.found.diagnostics if d.severity == "error"]
+    notes = _left_out(before, after)
+    was, becomes = before.found, after.found
+    before = replace(before, found=was.without_failures_of(becomes).without_failures_of(was))
+    after = replace(after, found=becomes.without_failures_of(was).without_failures_of(becomes))
+    diff = _compare_sides(before, after, arguments, streams)
+    diff = replace(diff, notes=(*notes, *diff.notes)) if notes else diff
+    streams.progress.clear()
+    streams.out.write(_format_diff(diff, live, arguments, streams).encode("utf-8", "backslashreplace"))
+    streams.err.write(text_report(errors, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
     _report_new_warnings(before, after, arguments, streams)
-    return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
+    if errors and arguments.format != "markdown":
+        return Status.DIAGNOSED
+    changes = diff.has_changes or (live is not None and live.has_drift)
+    return Status.DIAGNOSED if arguments.exit_code and changes else Status.DONE
+
+
+def _not_compared(diagnostics: Sequence[Diagnostic], arguments: Arguments, streams: Streams) -> Status:
+    """Report why nothing can be compared; in Markdown, as a comment that takes the place of that of the last push."""
+    report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+    streams.err.write(report)
+    if arguments.format != "markdown":
+        return Status.DIAGNOSED
+    plain = escape_report(text_report(diagnostics, Files(), Paint("never", streams.err), quiet=True))
+    lines = "".join(f"    {line}\n" for line in plain.splitlines())
+    streams.out.write(f"The two sides cannot be compared:\n\n{lines}".encode("utf-8", "backslashreplace"))
+    return Status.DONE
+
+
+def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
+    """What is left out of a comparison because of errors on either side."""
+    found = {side.label: side.found.failures for side in (before, after) if side.found.failures}
+    sentences = {failures.sentence for failures in found.values()}
+    if len(sentences) == 1 and len(found) == 2:
+        return [f"{sentences.pop()}."]
+    return [f"In {label}, {failures.sentence}." for label, failures in found.items()]
 
 
 def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     first, second = sides_of(arguments)
     diagnostics: list[Diagnostic] = []
     before = _read(first, arguments, streams, diagnostics)
+    if arguments.live and (first == second or (len(arguments.sides) == 1 and first.revision is None)):
+        return before, before, diagnostics
     if (
         len(arguments.sides) == 1
         and not (arguments.releases or arguments.runtime)
@@ -172,12 +173,12 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
         return None
 
 
-def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
+def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
+    from trainc.api.kube import NEWEST_RELEASE
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
     from trainc.features.diff.model import Side as Compared
     from trainc.features.diff.verdicts import JobSetRules
-    from trainc.kube.releases import NEWEST_RELEASE
 
     release = after.options.release or NEWEST_RELEASE
     found = compare(
@@ -186,6 +187,7 @@ def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> D
         JobSetRules(release),
         [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
         release,
+        streams.progress.over,
     )
     notes = [*_kept(before, after, arguments), *_dropped_fields(before, after), *_admission(before, after)]
     return replace(found, notes=(*notes, *found.notes)) if notes else found
@@ -247,19 +249,40 @@ def _label(side: ReadSide, other: ReadSide) -> str:
     return side.label + named if differ and not side.label.endswith(named) else side.label
 
 
-def _format_diff(diff: Diff, arguments: Arguments, streams: Streams) -> str:
+def _format_diff(diff: Diff, live: LiveDiff | None, arguments: Arguments, streams: Streams) -> str:
+    """The comparison of two sides, with that of one of them with the cluster; only the latter if both are the same."""
+    parts = [] if live is not None and diff.before == diff.after else [diff]
     if arguments.format == "json":
         from trainc.features.diff.text import diff_json
 
-        return diff_json(diff)
-    if arguments.format == "markdown":
-        from trainc.features.diff.markdown import diff_markdown
+        if live is None:
+            return diff_json(diff)
+        from trainc.features.diff.live_report import live_json
 
-        return escape_report(diff_markdown(diff))
+        return diff_json(diff, live_json(live, show_values=arguments.show_values))
+    if arguments.format == "markdown":
+        from trainc.features.diff.markdown import LONGEST_COMMENT, diff_markdown
+
+        section = ""
+        if live is not None:
+            from trainc.features.diff.live_report import live_markdown
+
+            section = live_markdown(live)
+        texts = [diff_markdown(part, most=LONGEST_COMMENT - len(section)) for part in parts]
+        return escape_report("\n".join((section, *texts) if section else texts))
     from trainc.features.diff.text import diff_text
 
     paint = Paint(arguments.color, streams.out)
-    return escape_report(diff_text(diff, lambda part, text: paint(_COLOURS[part], text)), coloured=paint.is_on)
+
+    def look(part: TextPart, text: str) -> str:
+        return paint(_COLOURS[part], text)
+
+    texts = [diff_text(part, look) for part in parts]
+    if live is not None:
+        from trainc.features.diff.live_report import live_text
+
+        texts.append(live_text(live, look, show_values=arguments.show_values))
+    return escape_report("\n".join(texts), coloured=paint.is_on)
 
 
 def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.jobs import PLUGINS, Gang
+from trainc.api.kube import FieldPath, Json, Manifest, mapping, objects, value_at
+from trainc.api.records import dataclass, replace
+from trainc.api.settings import Options
 from trainc.explain.model import matches, parse
 from trainc.features.diff.changes import identities
-from trainc.kube.documents import MERGE_KEYS, FieldPath, Json, Manifest, mapping, objects, value_at
-from trainc.options import Options
-from trainc.plugins.plugin import Gang
-from trainc.plugins.registry import PLUGINS
-from trainc.startup.records import dataclass, replace
+from trainc.kube.documents import MERGE_KEYS
 
 Tool: TypeAlias = Literal["kubectl", "argocd", "flux", "any"]
 # When a refused or unwanted object is deleted and recreated: never, if it is refused, or at every sync.

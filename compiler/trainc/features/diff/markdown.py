@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from trainc.api.findings import counted, escape_line
+from trainc.api.kube import format_field
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
 from trainc.features.diff.model import Diff, JobDiff, ObjectDiff, Step, Versions
@@ -20,8 +22,6 @@ from trainc.features.diff.values import (
     one_liners,
 )
 from trainc.features.graph.formats import Arrow, Box, flowchart
-from trainc.findings.text import counted, escape_line
-from trainc.kube.documents import format_field
 
 # GitHub limits a comment to 65,536 characters.
 LONGEST_COMMENT = 60_000

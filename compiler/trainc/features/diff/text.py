@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.findings import Finding, counted, format_path
+from trainc.api.kube import FieldPath, format_field
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, DeliveryMethod, Outcome
 from trainc.features.diff.model import Diff, JobDiff, ObjectDiff, Step, Totals, Versions
@@ -21,9 +23,6 @@ from trainc.features.diff.values import (
     one_liners,
 )
 from trainc.features.diff.verdicts import Verdict
-from trainc.findings import Finding, format_path
-from trainc.findings.text import counted
-from trainc.kube.documents import FieldPath, format_field
 from trainc.kube.quantity import format_resources
 
 Part: TypeAlias = Literal["title", "added", "removed", "changed", "harmless", "refused", "harmful", "quiet", "note"]
@@ -152,9 +151,9 @@ def _tone(outcome: Outcome) -> Part:
 _API = "trainc/v1alpha1"
 
 
-def diff_json(diff: Diff) -> str:
-    """Return the document, indented, with a trailing newline."""
-    return json.dumps(_diff(diff), indent=2, ensure_ascii=False) + "\n"
+def diff_json(diff: Diff, more: Mapping[str, Any] | None = None) -> str:
+    """Return the document with the keys of `more`, indented, with a trailing newline."""
+    return json.dumps({**_diff(diff), **(more or {})}, indent=2, ensure_ascii=False) + "\n"
 
 
 def _diff(diff: Diff) -> dict[str, Any]:

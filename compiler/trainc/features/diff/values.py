@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trainc.api.findings import escape_line
+from trainc.api.kube import ITEM_KEYS, FieldPath
+from trainc.api.records import dataclass, pattern
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, DeliveryMethod, Outcome
 from trainc.features.diff.model import Diff, JobDiff, ObjectDiff, Totals, Versions
-from trainc.findings.text import escape_line
-from trainc.kube.documents import ITEM_KEYS, FieldPath, Item
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
+from trainc.kube.documents import Item
 
 # A sign ("+", "-", or " " for context) and the text that follows it.
 SignedLine: TypeAlias = tuple[str, str]

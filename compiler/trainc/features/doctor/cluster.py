@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trainc.findings import Path
-from trainc.kube.documents import Json, mapping, objects, value_at
-from trainc.kube.releases import JOBSETS, RELEASES, Columns
-from trainc.reading.cluster import Dump
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
+from trainc.api.cluster import Dump
+from trainc.api.findings import Path
+from trainc.api.kube import RELEASES, Json, mapping, objects, value_at
+from trainc.api.records import dataclass, pattern
+from trainc.kube.releases import JOBSETS, Columns
 
 # component -> the suffix of its controller's or scheduler's image path, without the tag; the first one decides.
 _IMAGES = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.kube import Json
+from trainc.api.records import dataclass
 from trainc.features.doctor.cluster import (
     Component,
     components,
@@ -15,8 +17,6 @@ from trainc.features.doctor.cluster import (
     number_of,
     serves_workloads,
 )
-from trainc.kube.documents import Json
-from trainc.startup.records import dataclass
 
 VERSION = 1
 Status: TypeAlias = Literal["OK", "differs", "not found", "not running", "unknown"]

@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.kube.documents import Manifest, mapping, objects, read_json
-from trainc.startup.records import dataclass, field
+from trainc.api.kube import Manifest, mapping, objects, read_json
+from trainc.api.records import dataclass, field
 
 _CRDS = (
     "trainjobs.trainer.kubeflow.org",

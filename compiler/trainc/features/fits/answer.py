@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from trainc.admission.pod_refusals import pod_refusals
+from trainc.api.cluster import Dump
+from trainc.api.documents import ROOTS
+from trainc.api.findings import Diagnostic
+from trainc.api.kube import NEWEST_RELEASE, Json, mapping
+from trainc.api.records import dataclass, field, replace
 from trainc.features.fits import findings
 from trainc.features.fits.assigner import State
 from trainc.features.fits.assignment import TOPOLOGY, Assigned, Assignment
@@ -30,14 +35,9 @@ from trainc.features.fits.shortfall import PARTIAL_SLICE, shortfall, unplaced_po
 from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.webhooks import refusals
 from trainc.features.fits.workload import Workload, job_name, place, queue_of, workload_of
-from trainc.findings import Diagnostic
-from trainc.kube.documents import Json, mapping
 from trainc.kube.kueue import checked_kueue
-from trainc.kube.releases import NEWEST_RELEASE
-from trainc.reading.cluster import Dump
-from trainc.schema.shapes import ROOTS, Struct
+from trainc.schema.shapes import Struct
 from trainc.schema.unknown_fields import mistyped, without_nulls
-from trainc.startup.records import dataclass, field, replace
 
 Verdict: TypeAlias = Literal["fits", "never", "inactive", "refused", "admitted", "waits", "unknown"]
 
@@ -98,17 +98,22 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json], kueue: str | None = N
 
 
 def fits_named(
-    jobsets: Sequence[tuple[str, Json]], dump: Dump, created: Created = (), kueue: str | None = None
+    jobsets: Sequence[tuple[str, Json]],
+    dump: Dump,
+    created: Created = (),
+    kueue: str | None = None,
+    over: Callable[[str, Sequence[_Job]], Iterable[_Job]] = lambda _, jobs: jobs,
 ) -> Fits:
     """Like `fits`, for JobSets under the names that their answers are to have: those of the TrainJobs.
 
     `created` are the objects that are created along with the JobSets, so that the cluster need not have them.
+    `over` yields the jobs, and may say how many are judged.
     """
     cluster, problems = read_cluster(dump, kueue)
     state = idle_state(cluster)
     jobs = [_readable_job(name, jobset, cluster, created) for name, jobset in jobsets]
     judge = _Judge(state)
-    alone = [judge.judge(job) for job in jobs]
+    alone = [judge.judge(job) for job in over("judging", jobs)]
     about = [*findings.about_kueue(dump, kueue), *findings.about_snapshot(cluster, alone)]
     return Fits(alone, _together(jobs, alone, state), [*problems, *about])
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from trainc.api.kube import MalformedSelector
+from trainc.api.records import dataclass, field
 from trainc.features.fits.assignment import (
     NO_MATCH,
     NO_TOPOLOGY,
@@ -34,8 +36,6 @@ from trainc.features.fits.requests import PODS, Amounts
 from trainc.features.fits.selectors import barring_taint, flavor_matches
 from trainc.features.fits.topology import Occupancy, Tree, Values, occupy
 from trainc.features.fits.workload import PodSet, Workload
-from trainc.kube.selectors import MalformedSelector
-from trainc.startup.records import dataclass, field
 
 PlacesKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 # The places of each pod set, or the pod set for which none was found.

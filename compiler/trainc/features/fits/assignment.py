@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import TypeAlias
 
+from trainc.api.records import dataclass, field
 from trainc.features.fits.cluster import ClusterQueue, FlavorResource
 from trainc.features.fits.placement import NoPlace
 from trainc.features.fits.requests import Amounts
 from trainc.features.fits.topology import Placement
 from trainc.features.fits.workload import PodSet
-from trainc.startup.records import dataclass, field
 
 # By pod set: resource -> index of the flavor at which the search stopped, -1 if all flavors were tried.
 Progress: TypeAlias = tuple[Mapping[str, int], ...]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from trainc.api.cluster import Dump
+from trainc.api.kube import Json
 from trainc.features.fits.answer import Fit, Fits, fits_named
 from trainc.features.fits.cluster import Cluster, ClusterQueue
 from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.words import amount_with_unit, bare_amount
-from trainc.kube.documents import Json
-from trainc.reading.cluster import Dump
 
 # The JobSets, each with the name of its job, and the cluster of one side of the change.
 Side: TypeAlias = tuple[Sequence[tuple[str, Json]], Sequence[Json]]

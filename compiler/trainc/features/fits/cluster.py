@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from trainc.api.cluster import Dump, Key
+from trainc.api.kube import Json
+from trainc.api.records import dataclass, field
 from trainc.features.fits.requests import Amounts, Limits, Written
 from trainc.kube import kueue
-from trainc.kube.documents import Json
-from trainc.reading.cluster import Dump, Key
-from trainc.startup.records import dataclass, field
 
 FlavorResource: TypeAlias = tuple[str, str]
 

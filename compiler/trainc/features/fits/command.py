@@ -1,66 +1,20 @@
-"""Check whether Kueue's queues and the cluster's nodes can ever run each job.
-
-Each job is tried alone on the idle cluster, then all jobs together, in order.
-Jobs without a queue are matched against the nodes, as kube-scheduler does. The
-answer is never "yes, now": running workloads, preemption, fair sharing and
-admission checks are unknown. --cluster expects the output of
-
-  kubectl get namespaces,nodes,limitranges,resourcequotas,serviceaccounts,persistentvolumeclaims,runtimeclasses,priorityclasses,storageclasses,deployments -A -o yaml > cluster/core.yaml
-  kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,admissionchecks -A -o yaml > cluster/kueue.yaml
-
-or as much of it as you have. docs/fits.md has a command for the names of
-Secrets and ConfigMaps, and an example of lists written by hand.
-
-Examples:
-  trainc fits jobs/ --cluster cluster/
-  trainc fits --format github
-
-Exit code: 0 every job can run, 1 a job can never run, or the input is wrong.
-"""
+"""What `trainc fits` does."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from trainc.cli.command import (
-    FOLDER,
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-    add_input,
-    add_limits,
-    add_reporting,
-    add_shaping,
-    add_strict,
-    set_completion,
-)
-from trainc.cli.compiling import diagnostics_paint, is_failure, read_stdin, start
-from trainc.cli.reporting import Files, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, diagnostics_paint, read_stdin, start, text_report
+from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
+from trainc.api.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.cli.compiling import is_failure
 from trainc.features.fits.judging import judge_jobs
-from trainc.findings import CompileError, Diagnostic, has_errors
-from trainc.findings.text import escape_report
-from trainc.project.environments import merge_diagnostics
+from trainc.pipeline.failures import left_out
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits
-
-FORMATS = ("text", "json", "github")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add input, cluster and format options."""
-    add_input(parser)
-    help_text = "file or folder with the cluster's objects (default: `cluster` in trainc.yaml)"
-    set_completion(parser.add_argument("--cluster", metavar="DIR", help=help_text), FOLDER)
-    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
-    add_strict(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -73,23 +27,35 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not any(clusters.values()):
         raise UsageError("--cluster DIR is missing, and trainc.yaml has no `cluster:`")
     stdin = read_stdin(next(iter(every.values())), streams)
-    requested = {name: _judge(every[name], cluster, stdin) for name, cluster in clusters.items() if cluster}
+    requested = {name: _judge(every[name], cluster, stdin, streams) for name, cluster in clusters.items() if cluster}
+    streams.progress.clear()
     _print({name: answers for name, (answers, _) in requested.items() if answers}, arguments, streams)
     return _refused({name: found for name, (_, found) in requested.items()}, Files(stdin), arguments, streams)
 
 
-def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None, list[Diagnostic]]:
+def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> tuple[Fits | None, list[Diagnostic]]:
     """The answers for one environment, None if there are none, and the diagnostics."""
-    compiling = start(settings, stdin, output=settings.output)
-    jobs = list(compiling.jobs())
+    compiling = start(settings, stdin, step=streams.progress.step, output=settings.output)
+    jobs, left = list(compiling.jobs()), []
     if has_errors(compiling.diagnostics):
-        return None, compiling.diagnostics
-    found = judge_jobs(jobs, compiling.inputs.documents, cluster, settings.options, session=compiling.session)
+        failures = compiling.failures()
+        jobs = [job for job in jobs if not failures.concerns(job)]
+        if failures.fatal or not jobs:
+            return None, compiling.diagnostics
+        left = [*(d for d in compiling.diagnostics if d.severity == "error"), *left_out(failures)]
+    found = judge_jobs(
+        jobs,
+        compiling.inputs.documents,
+        cluster,
+        settings.options,
+        session=compiling.session,
+        over=streams.progress.over,
+    )
     if found.answers and not found.answers.alone:
         hint = "pass the file or folder with your TrainJobs"
         message = f"no TrainJob and no JobSet found in {', '.join(settings.paths)}, so there is nothing to judge"
         return None, [Diagnostic("NoTrainJob", "error", message, hint)]
-    return found.answers, compiling.session.rules(found.diagnostics, found.answers is None)
+    return found.answers, [*left, *compiling.session.rules(found.diagnostics, found.answers is None)]
 
 
 def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) -> None:

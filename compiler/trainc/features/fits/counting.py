@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from trainc.api.records import dataclass, field
 from trainc.features.fits.requests import PODS, times_in
 from trainc.features.fits.topology import Domain, Taken, Tree, remaining
 from trainc.features.fits.workload import PodSet
 from trainc.kube.kueue import LEADER_FEASIBLE
-from trainc.startup.records import dataclass, field
 
 # The number of whole slices together with the last, smaller one in a domain that cannot even hold that.
 NO_ROOM = -1

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trainc.api.kube import Json, mapping, names, objects
 from trainc.features.fits.cluster import AUTOSCALER, KARPENTER, Cluster, Flavor, Node
 from trainc.features.fits.nodes import Inventory
 from trainc.features.fits.words import is_gpu
 from trainc.features.fits.workload import PodSet, Workload
-from trainc.kube import names
-from trainc.kube.documents import Json, mapping, objects
 
 _KEEP = {
     KARPENTER: (("karpenter.sh/do-not-disrupt", "true"), ("karpenter.sh/do-not-evict", "true")),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from trainc.api.cluster import KINDS, Dump
+from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, format_path
+from trainc.api.records import replace
 from trainc.features.fits.assignment import TOPOLOGY
 from trainc.features.fits.cluster import Cluster, ClusterQueue
 from trainc.features.fits.namespace_quotas import OverQuota
@@ -14,11 +17,8 @@ from trainc.features.fits.shortfall import PARTIAL_SLICE
 from trainc.features.fits.snapshot import READ_KINDS, export_command
 from trainc.features.fits.webhooks import Refusal
 from trainc.features.fits.workload import QUEUE, PodSet, Workload
-from trainc.findings import Diagnostic, Finding, Path, Severity, format_path
-from trainc.findings.text import did_you_mean
 from trainc.kube import kueue
-from trainc.reading.cluster import KINDS, KUEUE_GROUP, Dump, label_of
-from trainc.startup.records import replace
+from trainc.reading.cluster import KUEUE_GROUP, label_of
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trainc.features.fits.answer import Fit, Fits
@@ -101,6 +101,21 @@ def _entry(fit: Fit) -> dict[str, Any]:
         "requests": fit.requests,
         "reasons": [{"code": one.code, "message": one.message, "hint": one.hint} for one in fit.diagnostics],
     }
+
+
+def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
+    """Return a line for each answer, by job: `fits queue team-a, with h100`."""
+    found: dict[str, list[str]] = {}
+    for fit in fits:
+        queue = f"queue {fit.queue}" if fit.queue else "the cluster without a queue"
+        flavors = sorted({flavor for by_resource in fit.flavors.values() for flavor in by_resource.values()})
+        using = f", with {', '.join(flavors)}" if flavors else ""
+        if fit.verdict == "fits":
+            line = f"fits {queue}{using}{', borrowing' if fit.borrows else ''}"
+        else:
+            line = f"{fit.verdict} in {queue}" + (f": {fit.cause}" if fit.cause else "")
+        found.setdefault(fit.job, []).append(line)
+    return found
 
 
 def fits_by_job(found: Fits) -> dict[str, str]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from trainc.compilation import CompiledJob
-from trainc.findings import Diagnostic, Finding, has_errors
-from trainc.findings.policy import keep_severities
-from trainc.options import Options
-from trainc.pipeline.session import Judge, Session
-from trainc.reading.cluster import Dump
-from trainc.reading.document import Document, label_of
-from trainc.reading.files import read_paths
-from trainc.startup.records import dataclass, replace
+from trainc.api.cluster import Dump
+from trainc.api.documents import Document, label_of, read_paths
+from trainc.api.findings import Diagnostic, Finding, has_errors, keep_severities
+from trainc.api.jobs import CompiledJob, Judge, Session
+from trainc.api.records import dataclass, replace
+from trainc.api.settings import Options
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits
@@ -39,13 +36,14 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     *,
     session: Session | None = None,
     around: Sequence[Document] = (),
+    over: Callable[[str, Sequence[Any]], Iterable[Any]] = lambda _, jobs: jobs,
 ) -> ClusterVerdicts:
     """Check whether the cluster described in a folder can run the compiled jobs, and the JobSets in `documents`.
 
     Jobs go by the names of their TrainJobs, with which the documents are found too: those of JobSets may have a hash.
     A JobSet that was rendered from a compiled job does not count. `read` is what is in the folder, if that is known. With
     the `session` that compiled the jobs, findings about fields of their pods are located where the field was written.
-    `around` are further documents of the input.
+    `around` are further documents of the input. `over` yields the jobs, and may say how many are judged.
     """
     from trainc.features.fits.answer import fits_named
     from trainc.features.fits.placing_findings import place_in_input, place_in_snapshot
@@ -71,7 +69,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
         homes.setdefault(job, document)
     applied = [document.data for document in (*documents, *around)]
     created = created_by((*applied, *(made for one in compiled for made in one.manifests)), options.namespace or "")
-    found = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created, options.kueue)
+    found = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created, options.kueue, over)
     problems += place_in_snapshot(found.diagnostics, snapshot)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)
@@ -126,7 +124,7 @@ def _rendered(
     jobsets = [document for document in documents if document.data.get("kind") == "JobSet"]
     if not jobsets:
         return []
-    from trainc.emit.name_hash import name_in_file
+    from trainc.api.output import name_in_file
     from trainc.features.fits.workload import job_name, place
 
     found: dict[str, Document] = {}

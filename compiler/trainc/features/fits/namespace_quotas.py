@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from trainc.api.cluster import Dump
+from trainc.api.kube import Json, Quantity, mapping, names
+from trainc.api.records import dataclass
 from trainc.features.fits.requests import Place, amount
 from trainc.features.fits.words import amount_with_unit, bare_amount
 from trainc.features.fits.workload import PodSet, Workload
-from trainc.kube import names
-from trainc.kube.documents import Json, mapping
-from trainc.kube.quantity import Quantity
 from trainc.pods.quotas import pod_usage
 from trainc.pods.resources import read_amounts
-from trainc.reading.cluster import Dump
-from trainc.startup.records import dataclass
 
 RESOURCE_QUOTA = "resource-quota"
 

@@ -11,15 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from trainc.api.kube import Json, MalformedSelector, names
+from trainc.api.records import dataclass, field
 from trainc.features.fits.cluster import Flavor, Node
 from trainc.features.fits.requests import PODS, UNLIMITED, Amounts, times_in
 from trainc.features.fits.selectors import barring_taint, node_matches
 from trainc.features.fits.words import amount_with_unit, bare_amount, counted_pods, is_gpu, requests_text
 from trainc.features.fits.workload import PodSet, Workload, with_size
-from trainc.kube import names
-from trainc.kube.documents import Json
-from trainc.kube.selectors import MalformedSelector
-from trainc.startup.records import dataclass, field
 
 NO_NODE, TOO_FEW_NODES = "no-node", "too-few-nodes"
 

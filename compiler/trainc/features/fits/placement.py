@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from trainc.api.records import dataclass
 from trainc.features.fits.counting import NO_ROOM, Counts, Request, Wanted
 from trainc.features.fits.selectors import is_readable
 from trainc.features.fits.topology import Domain, Placement, Taken, Tree
 from trainc.features.fits.workload import TopologyRequest
 from trainc.kube.kueue import LEADER_FEASIBLE, PARTIAL_SLICES
-from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Document, label_of
+from trainc.api.findings import Diagnostic, Path, format_path
+from trainc.api.kube import names
+from trainc.api.records import pattern, replace
 from trainc.features.fits.workload import QUEUE
-from trainc.findings import Diagnostic, Path, format_path
-from trainc.kube import names
 from trainc.reading.cluster import label_of as named
-from trainc.reading.document import Document, label_of
-from trainc.startup.patterns import pattern
-from trainc.startup.records import replace
 
 _STEP = pattern(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
 _QUEUE = pattern(r"ClusterQueue [-a-z0-9.]*[a-z0-9]")

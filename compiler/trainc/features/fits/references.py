@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from trainc.findings import Path
-from trainc.findings.text import did_you_mean
-from trainc.kube.documents import Json, mapping, objects
-from trainc.reading.cluster import Dump
+from trainc.api.cluster import Dump
+from trainc.api.findings import Path, did_you_mean
+from trainc.api.kube import Json, mapping, objects
 
 # Kind, namespace (empty for kinds of the whole cluster) and name.
 Created: TypeAlias = Collection[tuple[str, str, str]]

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.kube.documents import Json
-from trainc.kube.quantity import Quantity, max_resources, parse_quantity, pod_requests
-from trainc.startup.records import dataclass, field
+from trainc.api.kube import Json, Quantity, parse_quantity, pod_requests
+from trainc.api.records import dataclass, field
+from trainc.kube.quantity import max_resources
 
 Amounts: TypeAlias = dict[str, int]
 Written: TypeAlias = Mapping[str, str | float]

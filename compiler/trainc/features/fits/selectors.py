@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from trainc.kube.documents import Json
+from trainc.api.kube import Json, MalformedSelector
+from trainc.api.records import pattern
 from trainc.kube.names import is_label_key, is_label_value
-from trainc.kube.selectors import MalformedSelector, int64, read_requirement
-from trainc.startup.patterns import pattern
+from trainc.kube.selectors import int64, read_requirement
 
 Labels: TypeAlias = Mapping[str, str]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from trainc.api.kube import names
+from trainc.api.records import dataclass
 from trainc.features.fits.assigner import State
 from trainc.features.fits.assignment import (
     NO_MATCH,
@@ -31,8 +33,6 @@ from trainc.features.fits.scheduling import (
 )
 from trainc.features.fits.words import amount_with_unit, bare_amount, counted_pods, level_word, requests_text
 from trainc.features.fits.workload import PodSet, Workload, with_tolerations, with_topology
-from trainc.kube import names
-from trainc.startup.records import dataclass
 
 PARTIAL_SLICE = "partial-slice"
 

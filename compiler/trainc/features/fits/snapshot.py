@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from trainc.api.cluster import KINDS, UNCOUNTED, Dump, Key, group_of
+from trainc.api.findings import Diagnostic
+from trainc.api.kube import NEWEST_RELEASE, Json, parse_quantity
+from trainc.api.records import replace
 from trainc.features.fits.cluster import (
     AUTOSCALER,
     KARPENTER,
@@ -20,14 +24,9 @@ from trainc.features.fits.cluster import (
     Quota,
 )
 from trainc.features.fits.requests import amount, amounts, merged_limits
-from trainc.findings import Diagnostic
 from trainc.kube import kueue
-from trainc.kube.documents import Json
-from trainc.kube.quantity import parse_quantity
-from trainc.kube.releases import NEWEST_RELEASE
-from trainc.reading.cluster import KINDS, UNCOUNTED, Dump, Key, group_of, label_of
+from trainc.reading.cluster import label_of
 from trainc.schema.unknown_fields import mistyped
-from trainc.startup.records import replace
 
 # Kueue's limit: apis/kueue/v1beta2/topology_types.go.
 _MOST_LEVELS = 16

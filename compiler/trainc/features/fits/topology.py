@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from trainc.api.kube import Json, MalformedSelector
 from trainc.features.fits.cluster import HOSTNAME, Cluster, Flavor, Node
 from trainc.features.fits.requests import PODS, Amounts, times_in
 from trainc.features.fits.selectors import barring_taint, node_matches
-from trainc.kube.documents import Json
 from trainc.kube.kueue import DEFAULT, NODES_COUNT
-from trainc.kube.selectors import MalformedSelector
 
 Values: TypeAlias = tuple[str, ...]
 # Pods per domain, keyed by the domain's values, or by the hostname alone if that is the lowest level.

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TypeAlias
 
+from trainc.api.kube import Json, parse_quantity
+from trainc.api.records import pattern
 from trainc.features.fits import workload
 from trainc.features.fits.workload import (
     GROUP,
@@ -21,11 +23,8 @@ from trainc.features.fits.workload import (
     SLICE_SIZE,
     UNCONSTRAINED,
 )
-from trainc.kube.documents import Json
 from trainc.kube.kueue import DEFAULT, FALSE_REFUSED, PARTIAL_SLICES, SLICED_GROUPS
 from trainc.kube.names import is_label_key, is_label_value, is_subdomain, length
-from trainc.kube.quantity import parse_quantity
-from trainc.startup.patterns import pattern
 
 Annotations: TypeAlias = Mapping[str, str]
 Place: TypeAlias = tuple[str | int, ...]

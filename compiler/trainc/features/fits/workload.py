@@ -10,13 +10,11 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from trainc.api.kube import Json, canonical, identity_of, mapping, names, read_json
+from trainc.api.records import dataclass, field, replace
 from trainc.features.fits.cluster import Cluster
 from trainc.features.fits.requests import Amounts, charged_pod, pod_amounts
-from trainc.kube import names
-from trainc.kube.documents import Json, identity_of, mapping, read_json
 from trainc.kube.kueue import CONTAINERS_COUNT, LIMITS_FIRST
-from trainc.kube.quantity import canonical
-from trainc.startup.records import dataclass, field, replace
 
 PREFIX = "kueue.x-k8s.io/"
 QUEUE = names.QUEUE_LABEL

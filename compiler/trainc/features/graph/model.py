@@ -8,18 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
-from trainc.findings.text import counted
+from trainc.api.findings import counted
+from trainc.api.jobs import PLUGINS, Plugin
+from trainc.api.jobs import Gang as GangScheduler
+from trainc.api.kube import Json, Quantity, accelerator, names, pod_requests, value_at
+from trainc.api.records import dataclass, replace
 from trainc.ir.commands.launcher import Launch
 from trainc.ir.commands.programs import base
 from trainc.ir.commands.started import CommandLine, read_command
-from trainc.kube import names
-from trainc.kube.devices import accelerator
-from trainc.kube.documents import Json, value_at
-from trainc.kube.quantity import Quantity, pod_requests
-from trainc.plugins.plugin import Gang as GangScheduler
-from trainc.plugins.plugin import Plugin, RendezvousFile
-from trainc.plugins.registry import PLUGINS, programs
-from trainc.startup.records import dataclass, replace
+from trainc.plugins.plugin import RendezvousFile
+from trainc.plugins.registry import programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +285,14 @@ def _number(option: Any) -> int:
 
 
 def summary_of(manifests: Sequence[Json]) -> str:
-    """Return what the pods of a job run, in a line."""
+    """Return what the pods of a job run, in a line; nothing if no step is known to train."""
     return summary(read_graph(manifests).steps)
+
+
+def headline_of(manifests: Sequence[Json]) -> str:
+    """Return what the pods of a job run, or else how many there are, in a line."""
+    graph = read_graph(manifests)
+    return summary(graph.steps) or total(graph)
 
 
 def summary(steps: Sequence[Step]) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
+from trainc.api.findings import counted
+from trainc.api.kube import Json
 from trainc.features.graph.model import Launched, launched_in, process_counts, read_graph
-from trainc.findings.text import counted
 from trainc.ir.parallelism import AXES, Division, divisions, groups, read_arguments
-from trainc.kube.documents import Json
 
 # What is shown of long lists.
 _MOST_PODS, _MOST_GROUPS, _MOST_RANKS = 16, 6, 16
@@ -53,6 +53,18 @@ def read_ranks(manifests: Sequence[Json]) -> list[Ranks]:
             pods = tuple(f"{jobset['metadata']['name']}-{step.name}-{replica}-{pod}" for replica, pod in indexes)
             found.append(Ranks(step.name, pods, each, tuple(_layouts(started, ranks)), _by_index(started)))
     return found
+
+
+def ranks_of_pod(manifests: Sequence[Json], step: str, replica: int, index: int) -> str:
+    """Return the ranks in one pod as text: `ranks 24 to 31 of 32`; empty if they are not known before the job runs."""
+    for ranks in read_ranks(manifests):
+        if ranks.step == step and ranks.sorted:
+            place = next((i for i, pod in enumerate(ranks.pods) if pod.endswith(f"-{step}-{replica}-{index}")), None)
+            if place is not None:
+                first, last = place * ranks.each, (place + 1) * ranks.each - 1
+                numbers = f"rank {first}" if first == last else f"ranks {first} to {last}"
+                return f"{numbers} of {len(ranks.pods) * ranks.each}"
+    return ""
 
 
 def _by_index(started: Launched) -> bool:

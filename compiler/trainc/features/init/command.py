@@ -1,106 +1,56 @@
-"""Create a GitOps repository with jobs, runtimes, overlays, hooks and CI.
-
-Nothing is overwritten. Hooks are added to an existing .pre-commit-config.yaml
-and schemas to the editor's settings; an existing README.md is kept, and any
-other conflict is an error. The new repository passes its own checks, and
-`trainc build --check` fails as soon as a TrainJob changes.
-
---only writes one part: jobs (with trainc.yaml, runtimes, overlays and what they
-compile to), gitops, hooks, workflow (GitHub Actions), editor (schemas for VS
-Code) or kustomize.
-
-Examples:
-  trainc init training
-  trainc init training --gitops flux
-  trainc init --repository https://github.com/my-org/training.git
-  trainc init --only hooks --only workflow
-  trainc init --only workflow --print
-  trainc init --requirement 'trainc @ git+https://git.example.com/platform/trainc@8f3c2d1'
-"""
+"""What `trainc init` does."""
 
 from __future__ import annotations
 
 import json
 import os
-from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping
-from typing import get_args
 
-from trainc.cli.command import (
-    COLOR_HELP,
-    COLOURS,
-    COMMANDS,
-    FOLDER,
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-    set_completion,
-)
-from trainc.cli.reporting import Files, Paint, text_report
+from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, text_report
+from trainc.api.documents import read_file
+from trainc.api.findings import CompileError, Diagnostic
+from trainc.api.records import replace
+from trainc.api.settings import Limits, read_configuration
+from trainc.features.init import PARTS, REPOSITORY
 from trainc.features.init.scaffold import (
+    ATTRIBUTES,
+    EXAMPLES,
     HOOKS,
-    PARTS,
     README,
     RENDERED,
     REQUIREMENTS,
     SETTINGS,
     VENDORED,
-    GitOps,
+    Delivered,
+    Plan,
     Requirement,
     requirement_of,
     scaffold,
+    with_attributes,
     with_hooks,
     with_settings,
 )
-from trainc.findings import Diagnostic
-from trainc.options import Limits
-from trainc.reading.opening import read_file
+from trainc.project.configuration import Configuration, settings_below
+from trainc.reading.opening import repository_above
 
-_REPOSITORY = "https://git.example.com/ml/training.git"
 _LEFT_ALONE = (README, REQUIREMENTS)
-_ADDED_TO = {HOOKS: with_hooks, SETTINGS: with_settings}
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the folder, the GitOps tool, and the parts to write."""
-    folder = parser.add_argument(
-        "folder", metavar="DIR", nargs="?", default=".", help="where to create it (default: .)"
-    )
-    set_completion(folder, FOLDER)
-    parser.add_argument(
-        "--gitops",
-        choices=get_args(GitOps),
-        default="argocd",
-        help="the tool that applies the manifests (default: argocd)",
-    )
-    parser.add_argument(
-        "--repository",
-        metavar="URL",
-        default=_REPOSITORY,
-        help="URL that the tool clones (default: a placeholder)",
-    )
-    parser.add_argument("--only", choices=PARTS, action="append", help="write only this part (repeatable)")
-    parser.add_argument("--kustomize", action="store_true", help="also write a kustomization that compiles the jobs")
-    parser.add_argument("--print", action="store_true", help="print the files, and write nothing")
-    parser.add_argument(
-        "--requirement",
-        metavar="REQUIREMENT",
-        help="what pip installs in hooks and CI (default: this trainc, from where it was installed)",
-    )
-    parser.add_argument("--color", choices=COLOURS, metavar="WHEN", default="auto", help=COLOR_HELP)
+_ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Write the repository and compile it."""
-    folder = arguments.folder
-    requirement = Requirement(arguments.requirement) if arguments.requirement else _own_requirement()
-    texts = _texts(arguments, requirement)
+    if os.path.isfile(arguments.folder):
+        raise UsageError(f"{arguments.folder} is a file; use a folder (it is created if missing)")
+    try:
+        folder, plan = _plan(arguments)
+    except CompileError as error:
+        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
+        return Status.DIAGNOSED
+    requirement, texts = plan.requirement, _texts(arguments, plan)
     if arguments.print:
         streams.out.write(_format_files(texts).encode("utf-8", "backslashreplace"))
         return Status.DONE
-    if os.path.isfile(folder):
-        raise UsageError(f"{folder} is a file; use a folder (it is created if missing)")
     merged, in_the_way = _merge_with_existing(folder, texts)
     builds = "trainc.yaml" in texts
     if builds and os.path.lexists(os.path.join(folder, RENDERED)):
@@ -118,6 +68,83 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return Status.DONE
 
 
+def _plan(arguments: Arguments) -> tuple[str, Plan]:
+    """The folder of trainc.yaml, and what the files depend on. Raises CompileError if trainc.yaml is invalid."""
+    from trainc import __version__
+
+    for name in ("repository", "requirement", "index_url"):
+        given = getattr(arguments, name)
+        if given is not None and not given.isprintable():
+            raise UsageError(f"argument --{name.replace('_', '-')}: {given!r} must contain printable characters only")
+    folder = arguments.folder
+    configuration = Configuration()
+    if arguments.only and "jobs" not in arguments.only:
+        configuration = read_configuration([_existing(folder)], None)
+        if configuration.file is not None:
+            folder = os.path.dirname(configuration.file) or os.curdir
+        elif not arguments.print and (below := settings_below(folder)):
+            where = os.path.normpath(os.path.join(folder, below[0]))
+            raise UsageError(f"trainc.yaml is in {where}: run `trainc init {where} --only {arguments.only[0]}`")
+    root = _root_of(folder)
+    inside = os.path.relpath(os.path.realpath(folder), root).replace(os.sep, "/")
+    inside = "" if inside == os.curdir else inside
+    every = configuration.environments.values() or [configuration]
+    extras = ["policy"] if any(each.policies for each in every) else []
+    requirement = _requirement(arguments, folder).with_extras(extras)
+    delivered = _delivered(arguments, configuration, root, inside)
+    return folder, Plan(
+        arguments.gitops, arguments.repository, __version__, requirement, inside, delivered, arguments.index_url
+    )
+
+
+def _root_of(folder: str) -> str:
+    """The root of the repository around a folder that may not exist yet; without a repository, the folder itself."""
+    return repository_above(_existing(folder)) or os.path.realpath(folder)
+
+
+def _existing(folder: str) -> str:
+    existing = os.path.realpath(folder)
+    while not os.path.isdir(existing):
+        existing = os.path.dirname(existing)
+    return existing
+
+
+def _delivered(arguments: Arguments, configuration: Configuration, root: str, inside: str) -> list[Delivered]:
+    """The outputs of trainc.yaml, or of the examples that are about to be written, with their clusters."""
+    clusters = {}
+    for pair in arguments.cluster or ():
+        name, equals, url = pair.partition("=")
+        if not equals or not url.startswith("https://") or not url.isprintable() or " " in url:
+            raise UsageError(f"argument --cluster: {pair!r} does not have the form ENV=https://...")
+        clusters[name] = url
+    found = [replace(each, path="/".join(filter(None, (inside, each.path)))) for each in EXAMPLES]
+    if configuration.file is not None:
+        every = configuration.environments or {"": configuration}
+        outputs = {name: os.path.realpath(each.output) for name, each in every.items() if each.output}
+        found = [Delivered(name, os.path.relpath(path, root).replace(os.sep, "/")) for name, path in outputs.items()]
+        if not found and "gitops" in (arguments.only or ()):
+            raise UsageError("trainc.yaml has no `output`, so there is nothing to apply")
+    known = [each.environment for each in found]
+    for name in clusters:
+        if name not in known:
+            raise UsageError(
+                f"argument --cluster: there is no environment {name!r} with an output; known: {', '.join(known)}"
+            )
+    return [replace(each, server=clusters.get(each.environment, each.server)) for each in found]
+
+
+def _requirement(arguments: Arguments, folder: str) -> Requirement:
+    """What pip installs: as asked for, as the repository has it already, or where this trainc came from."""
+    if arguments.requirement:
+        return Requirement(arguments.requirement)
+    try:
+        lines = read_file(os.path.join(folder, REQUIREMENTS), Limits().file_bytes).decode().splitlines()
+    except (OSError, ValueError):
+        return _own_requirement()
+    own = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
+    return Requirement(own[0]) if len(own) == 1 and own[0].startswith("trainc") else _own_requirement()
+
+
 def _own_requirement() -> Requirement:
     """The requirement that this trainc was installed from, as recorded by the installer."""
     from importlib.metadata import PackageNotFoundError, distribution
@@ -132,23 +159,18 @@ def _own_requirement() -> Requirement:
     return requirement_of(json.loads(recorded) if recorded else None, __version__)
 
 
-def _texts(arguments: Arguments, requirement: Requirement) -> dict[str, str]:
-    from trainc import __version__
-
-    for name in ("repository", "requirement"):
-        given = getattr(arguments, name)
-        if given is not None and not given.isprintable():
-            raise UsageError(f"argument --{name}: {given!r} must contain printable characters only")
+def _texts(arguments: Arguments, plan: Plan) -> dict[str, str]:
     usual = [part for part in PARTS if part != "kustomize"]
     parts = [*(arguments.only or usual), *(["kustomize"] if arguments.kustomize else [])]
-    texts = scaffold(parts, arguments.gitops, arguments.repository, __version__, requirement.line)
+    texts = scaffold(parts, plan)
     return {**texts, **_schemas()} if "editor" in parts else texts
 
 
 def _schemas() -> dict[str, str]:
     """The schemas that the editor's settings refer to."""
-    from trainc.cli.schema import OWN_KINDS, of_every_kind
-    from trainc.kube.releases import NEWEST_RELEASE
+    from trainc.api.command import OWN_KINDS
+    from trainc.api.kube import NEWEST_RELEASE
+    from trainc.cli.schema import of_every_kind
 
     schemas = {
         "trainc": of_every_kind(NEWEST_RELEASE),
@@ -170,7 +192,7 @@ def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[st
     merged: dict[str, str] = {}
     in_the_way: list[str] = []
     for path, text in texts.items():
-        target = os.path.join(folder, path)
+        target = os.path.normpath(os.path.join(folder, path))
         if not os.path.lexists(target):
             merged[path] = text
         elif path not in _LEFT_ALONE:
@@ -183,10 +205,11 @@ def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[st
 
 
 def _add_to_existing(target: str, path: str, text: str) -> str | None:
-    if path not in _ADDED_TO:
+    name = os.path.basename(path) if path.startswith("..") else path
+    if name not in _ADDED_TO:
         return None
     try:
-        return _ADDED_TO[path](read_file(target, Limits().file_bytes).decode(), text)
+        return _ADDED_TO[name](read_file(target, Limits().file_bytes).decode(), text)
     except (OSError, ValueError):
         return None
 
@@ -199,7 +222,7 @@ def _refusal(folder: str, path: str) -> Diagnostic:
 
 def _write(folder: str, texts: Mapping[str, str]) -> None:
     for path, text in texts.items():
-        target = os.path.join(folder, path)
+        target = os.path.normpath(os.path.join(folder, path))
         os.makedirs(os.path.dirname(target) or os.curdir, exist_ok=True)
         with open(target, "w", encoding="utf-8", newline="") as stream:
             stream.write(text)
@@ -214,8 +237,8 @@ def _vendor(folder: str, wheel: str) -> None:
 
 def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` for every environment of the new repository."""
-    from trainc.cli.build import run as build
-    from trainc.cli.command import build_parser, parse_arguments
+    from trainc.api.arguments import build_parser, parse_arguments
+    from trainc.api.command import run as build
 
     (command,) = (command for command in COMMANDS if command.name == "build")
     words = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]
@@ -224,7 +247,12 @@ def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
 
 def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arguments: Arguments) -> str:
     builds = "trainc.yaml" in paths
-    lines = [f"created in {folder}:", *(f"  {path}" for path in sorted(paths)), *([f"  {RENDERED}/"] if builds else [])]
+    shown = {path: os.path.normpath(os.path.join(folder, path)) if path.startswith("..") else path for path in paths}
+    lines = [
+        f"created in {folder}:",
+        *(f"  {shown[path]}" for path in sorted(paths)),
+        *([f"  {RENDERED}/"] if builds else []),
+    ]
     lines += ["", "next:", *([] if folder == "." else [f"  cd {folder}"])]
     lines += ["  trainc build --check"] if builds else []
     if requirement.problem and REQUIREMENTS in paths:
@@ -233,7 +261,7 @@ def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arg
             f"    {requirement.problem}",
         ]
     if f"{arguments.gitops}/prod.yaml" in paths:
-        if arguments.repository == _REPOSITORY:
+        if arguments.repository == REPOSITORY:
             lines.append(f"  set the repository URL in {arguments.gitops}/*.yaml")
         lines.append(f"  kubectl apply -f {arguments.gitops}/    (after pushing the repository)")
     return "".join(f"{line}\n" for line in lines)

@@ -6,15 +6,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.emit.yaml_writer import dump_yaml
-from trainc.findings import Diagnostic, Path, format_path
-from trainc.kube.documents import Json
-from trainc.options import Limits
+from trainc.api.documents import Document, is_inside, read_documents, read_file, root_around
+from trainc.api.findings import Diagnostic, Path, format_path
+from trainc.api.kube import Json
+from trainc.api.output import dump_yaml
+from trainc.api.records import dataclass
+from trainc.api.settings import Limits
 from trainc.project.overlays.overlay import is_overlay
-from trainc.reading.document import Document
-from trainc.reading.opening import is_inside, read_file, root_around
-from trainc.reading.yaml_reader import read_documents
-from trainc.startup.records import dataclass
 
 # Source: kubernetes-sigs/kustomize api/konfig/general.go (RecognizedKustomizationFileNames).
 _FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -123,7 +121,6 @@ def _name(data: Json) -> str:
 # commonlabels.go).
 
 
-FILE_NAME = "kustomizeconfig.yaml"
 _HEAD = """\
 # What kustomize needs to know about TrainJobs, runtimes and JobSets. In the kustomization that lists trainc as a transformer:
 #

@@ -14,17 +14,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.features.krm.kustomization import FILE_NAME, Kustomization, images_of, references_of
-from trainc.findings import CompileError, Diagnostic, Path, Source
+from trainc.api.documents import Document, is_inside, label_of, read_documents, read_file, root_around
+from trainc.api.findings import CompileError, Diagnostic, Path, Source
+from trainc.api.kube import RUNTIME_KINDS, Json, Manifest
+from trainc.api.records import dataclass, pattern
+from trainc.api.settings import Limits
+from trainc.features.krm import FILE_NAME
+from trainc.features.krm.kustomization import Kustomization, images_of, references_of
 from trainc.ir.trainjob import carried
-from trainc.kube.documents import Json, Manifest
-from trainc.kube.names import RUNTIME_KINDS
-from trainc.options import Limits
-from trainc.reading.document import Document, label_of
-from trainc.reading.opening import is_inside, read_file, root_around
-from trainc.reading.yaml_reader import read_documents
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
 
 # What kustomize and kpt write into the metadata of resources: read where it helps, and never handed on.
 #

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Document, is_trainer_document, label_of, read_value
+from trainc.api.findings import CompileError, Diagnostic, Path, Policy, format_path, has_errors, sort_diagnostics
+from trainc.api.jobs import compile_documents, read_inputs
+from trainc.api.kube import Json, Manifest
+from trainc.api.records import dataclass, replace
+from trainc.api.settings import Limits, Options
 from trainc.features.krm.kustomization import kustomization_in
 from trainc.features.krm.references import as_written, file_of, find_stale_references
-from trainc.findings import CompileError, Diagnostic, Path, format_path, has_errors, sort_diagnostics
-from trainc.findings.policy import Policy
-from trainc.kube.documents import Json, Manifest
-from trainc.options import Limits, Options
-from trainc.pipeline.inputs import read_inputs
-from trainc.pipeline.python import compile_documents
-from trainc.project.dialects import is_trainer_document
+from trainc.project.dialects import is_sweep
 from trainc.project.overlays.load import load_overlay, overlaid_options
 from trainc.project.overlays.overlay import is_overlay
-from trainc.reading.document import Document, label_of
-from trainc.reading.yaml_reader import read_value
-from trainc.startup.records import dataclass, replace
 
 # Fields of a plugin's configuration that kustomize reads to find its arguments.
 _KUSTOMIZES_OWN = ("argsOneLiner", "argsFromFile")
@@ -76,7 +73,7 @@ def _own(configuration: Document) -> Document:
 
 def _is_consumed(item: Mapping[str, Any]) -> bool:
     # A generator also receives its own configuration as an item.
-    return is_trainer_document(item) or is_overlay(item)
+    return is_trainer_document(item) or is_sweep(item) or is_overlay(item)
 
 
 def _is_passed_on(item: Mapping[str, Any], new: set[tuple[str, ...]]) -> bool:

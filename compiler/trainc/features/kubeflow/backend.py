@@ -17,13 +17,12 @@ from kubeflow.trainer.backends.kubernetes.backend import KubernetesBackend
 from kubeflow.trainer.options import Name
 from kubeflow.trainer.types import types
 
-from trainc.compilation import Compilation
-from trainc.emit.yaml_writer import dump_yaml
-from trainc.findings import CompileError, sort_diagnostics
-from trainc.kube.documents import Manifest
-from trainc.kube.releases import NEWEST_RELEASE
-from trainc.options import Options
-from trainc.pipeline.python import catalog, compile_trainjob
+from trainc.api.findings import CompileError, sort_diagnostics
+from trainc.api.jobs import Compilation, compile_trainjob
+from trainc.api.kube import NEWEST_RELEASE, Manifest
+from trainc.api.output import dump_yaml
+from trainc.api.settings import Options
+from trainc.pipeline.python import catalog
 
 # A stand-in for the API server that the SDK talks to: it has runtimes, and keeps the TrainJobs that it is sent.
 

@@ -14,12 +14,12 @@ from unittest import mock
 
 from kubeflow.trainer import TrainerClient
 
+from trainc.api.findings import CompileError
+from trainc.api.jobs import compile_trainjob
+from trainc.api.kube import Manifest
+from trainc.api.records import dataclass
+from trainc.api.settings import Options
 from trainc.features.kubeflow.backend import OfflineBackend
-from trainc.findings import CompileError
-from trainc.kube.documents import Manifest
-from trainc.options import Options
-from trainc.pipeline.python import compile_trainjob
-from trainc.startup.records import dataclass
 
 Client = TypeVar("Client")
 _GROUP, _VERSION = "trainer.kubeflow.org", "v1alpha1"

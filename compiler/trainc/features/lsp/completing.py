@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.documents import encode, read_documents
+from trainc.api.findings import Path
+from trainc.api.kube import NEWEST_RELEASE, RUNTIME_KINDS, Json, mapping, objects, value_at_index
+from trainc.api.records import dataclass, pattern
+from trainc.api.settings import Limits
 from trainc.features.lsp.names import OVERLAY, SETTINGS, at, fields_of, kind_of, runtime_of, values_of
 from trainc.features.lsp.snapshot import Position, Range, Schema, Snapshot, Typing, typing_at
-from trainc.findings import Path
 from trainc.kube.devices import KNOWN
-from trainc.kube.documents import Json, mapping, objects, value_at_index
-from trainc.kube.names import RUNTIME_KINDS, TRAINER_API
-from trainc.kube.releases import NEWEST_RELEASE
-from trainc.options import Limits
+from trainc.kube.names import TRAINER_API
 from trainc.reading.catalog import names as names_in_catalog
-from trainc.reading.yaml_reader import encode, read_documents
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
 
 Role: TypeAlias = Literal["field", "value", "name"]
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import TypeAlias
 
+from trainc.api.findings import Diagnostic
+from trainc.api.records import dataclass, pattern
 from trainc.features.lsp.hovering import marked
 from trainc.features.lsp.snapshot import Field, Position, Range, Snapshot, Tree, trees
-from trainc.findings import Diagnostic
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
 
 # Hints read: the edits that do what the help of a diagnostic says.
 #

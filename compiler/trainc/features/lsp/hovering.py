@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trainc.explain.model import ExplainedField, Explanation, Input, prefix
-from trainc.explain.replay import Recorder, explanation
-from trainc.explain.text import describe_origin, shorten_value
+from trainc.api.documents import Document
+from trainc.api.explained import ExplainedField, Explanation, Recorder, describe_origin, explanation
+from trainc.api.findings import Diagnostic, Source, escape_line
+from trainc.api.kube import FieldPath, format_field, stable_path
+from trainc.api.records import dataclass
+from trainc.explain.model import Input, prefix
+from trainc.explain.text import shorten_value
 from trainc.features.lsp.names import at, kind_of, root_of
 from trainc.features.lsp.snapshot import Built, Field, Position, Range, Snapshot, Tree, trees
-from trainc.findings import Diagnostic, Source
-from trainc.findings.text import escape_line, underlined
-from trainc.kube.documents import FieldPath, format_field, stable_path
-from trainc.reading.document import Document
-from trainc.startup.records import dataclass
+from trainc.findings.text import underlined
 
 _MOST_SHOWN = 8
 _JOB_KINDS = ("TrainJob", "TrainingJob")

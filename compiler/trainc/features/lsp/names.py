@@ -10,15 +10,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.documents import Document
+from trainc.api.findings import Path
+from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, RUNTIME_KINDS, Json, mapping, value_at_index
+from trainc.api.records import dataclass
 from trainc.features.lsp.snapshot import Field, Range, Schema, Snapshot, Tree, trees
-from trainc.findings import Path
-from trainc.kube.documents import ITEM_KEYS, Json, mapping, value_at_index
-from trainc.kube.names import RUNTIME_KINDS
-from trainc.kube.releases import NEWEST_RELEASE
 from trainc.reading.catalog import find
-from trainc.reading.document import Document
 from trainc.reading.files import OVERLAY_FILE
-from trainc.startup.records import dataclass
 
 # The outline of a file: its documents, and in each what has a name or holds one that has.
 

@@ -21,16 +21,16 @@ from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import PositionCodec
 
 from trainc import __version__
+from trainc.api.command import rule_page
+from trainc.api.documents import decode, read_file
+from trainc.api.findings import Diagnostic, Source
 from trainc.cli.version import describe_defect
 from trainc.features.lsp import completing, fixes, hovering, lenses, names
 from trainc.features.lsp import hovering as marking
 from trainc.features.lsp import names as symbols
 from trainc.features.lsp.snapshot import Position, Range, Snapshot, Workspace
-from trainc.findings import Diagnostic, Source
-from trainc.findings.codes import rule_url
 from trainc.reading.catalog import SHOWN_FOLDER, catalog_folder
-from trainc.reading.opening import CONFIGURATION_FILE, folders_upward, read_file
-from trainc.reading.yaml_reader import decode
+from trainc.reading.opening import CONFIGURATION_FILE, folders_upward
 
 # How long nobody has typed, in seconds, when what takes longer is done: the cluster is asked, and other files are looked at.
 _MOMENT = 0.4
@@ -167,19 +167,20 @@ class Server(LanguageServer):
         if snapshot is not None:
             units = self.units(snapshot.lines)
             marked = hovering.marked(snapshot)
-            found = [self.diagnostic(units, *one) for one in marked[:_MOST_SHOWN]]
+            found = [self.diagnostic(snapshot, units, *one) for one in marked[:_MOST_SHOWN]]
             if len(marked) > _MOST_SHOWN:
                 found.append(_about_file(f"... and {len(marked) - _MOST_SHOWN:,} more; fix these first", "Information"))
         self._publish(uri, found)
 
-    def diagnostic(self, units: Units, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
+    def diagnostic(self, snapshot: Snapshot, units: Units, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
         """A diagnostic as the protocol has it."""
+        url = rule_page(diagnostic.code, snapshot.docs_url)
         return types.Diagnostic(
             units.range(place),
             hovering.full_message(diagnostic),
             _SEVERITIES[diagnostic.severity],
             diagnostic.code,
-            types.CodeDescription(rule_url(diagnostic.code)),
+            None if url is None else types.CodeDescription(url),
             "trainc",
         )
 
@@ -341,7 +342,7 @@ def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeA
         types.CodeAction(
             fix.title,
             types.CodeActionKind.QuickFix,
-            [server.diagnostic(units, fix.diagnostic, known[fix.diagnostic])],
+            [server.diagnostic(snapshot, units, fix.diagnostic, known[fix.diagnostic])],
             fix.preferred,
             edit=types.WorkspaceEdit({uri: [types.TextEdit(units.range(e.range), e.text) for e in fix.edits]}),
         )

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from trainc.compilation import CompiledJob
-from trainc.features.fits.answer import Fit
-from trainc.findings import Diagnostic, Path
-from trainc.options import Limits
-from trainc.pipeline.session import Session
-from trainc.reading.document import Chunk, Document, split
+from trainc.api.documents import Chunk, Document, decode, encode, split
+from trainc.api.findings import Diagnostic, Path
+from trainc.api.jobs import CompiledJob, Session
+from trainc.api.records import dataclass, field, pattern
+from trainc.api.settings import Limits
 from trainc.reading.libyaml import Node, RefusedError, compose
-from trainc.reading.yaml_reader import decode, encode
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, field
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -54,8 +50,9 @@ class Snapshot:
     diagnostics: Sequence[Diagnostic] = ()
     schema: Callable[[str], Schema | None] = field(default=_no_schema, repr=False)
     queues: Sequence[str] = ()
-    fits: Sequence[Fit] = ()
+    fits: Sequence[Any] = ()
     complete: bool = True
+    docs_url: str = ""
 
     @property
     def lines(self) -> list[str]:

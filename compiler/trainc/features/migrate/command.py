@@ -1,63 +1,25 @@
-"""Rewrite older APIs, dialects and Training Operator v1 jobs in the current API.
-
-Only lines that have to change are rewritten; comments and order are kept. What
-the current API cannot express is left as it is and reported. The manifests that
-`trainc build` produces stay the same; any difference is reported, too.
-
-A PyTorchJob, TFJob, XGBoostJob, JAXJob, PaddleJob or MPIJob becomes a TrainJob
-and a runtime, with the same ranks, addresses, resources and success policy.
-
-Examples:
-  trainc migrate --report .
-  trainc migrate --diff old-runtime.yaml
-  trainc migrate jobs/ runtimes/
-  trainc migrate - < job.yaml > new.yaml
-
-Exit code: 0 success, 1 something cannot be migrated, or --check found a change.
-"""
+"""What `trainc migrate` does."""
 
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from trainc.cli.command import FILE, Arguments, Status, Streams, UsageError, add_limits, add_reporting, set_completion
-from trainc.cli.reporting import Files, Paint, obeys_escapes, text_report
-from trainc.cli.settings import limits_of
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, text_report
+from trainc.api.documents import STDIN, TEMPLATE_SUFFIXES, Document, decode, encode, read_documents, shown_path
+from trainc.api.findings import Diagnostic, Severity, counted, escape_line, escape_report, has_errors, sort_diagnostics
+from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.settings import Limits, limits_of
+from trainc.cli.reporting import obeys_escapes
 from trainc.features.migrate.files import MigratedFile, migrate_documents
 from trainc.features.migrate.migrate import Plan
-from trainc.findings import Diagnostic, Severity, has_errors, sort_diagnostics
-from trainc.findings.text import counted, escape_line, escape_report
-from trainc.kube.releases import NEWEST_RELEASE
-from trainc.options import Limits
-from trainc.reading.document import Document
-from trainc.reading.files import STDIN, TEMPLATE_SUFFIXES, Walk, shown_path
-from trainc.reading.yaml_reader import decode, encode, read_documents
+from trainc.reading.files import Walk
 
 _NOT_MIGRATED = ("CannotMigrate",)
 # Objects of Kueue in a version that is migrated; no other command reads them as sources.
 _OF_KUEUE = b"kueue.x-k8s.io/v1beta1"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add files and output options."""
-    help_text = "file, folder, or - for stdin to stdout"
-    set_completion(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), FILE)
-    writing = parser.add_mutually_exclusive_group()
-    writing.add_argument("--diff", action="store_true", help="print a diff and write nothing")
-    writing.add_argument("--check", action="store_true", help="write nothing; exit 1 if any file would change")
-    help_text = "write nothing; list each job, what it becomes, and open questions"
-    writing.add_argument("--report", action="store_true", help=help_text)
-    help_text = "v1 jobs: generate a runtime (default), or use a built-in one that fits"
-    parser.add_argument("--into", choices=("runtime", "catalog"), default="runtime", help=help_text)
-    help_text = "v1 PyTorchJobs: keep v1's env variables (default), or start `python x` with torchrun"
-    parser.add_argument("--variables", choices=("keep", "torchrun", "auto"), default="auto", help=help_text)
-    help_text = "v1 jobs: shorten names that are too long for the pods of a JobSet"
-    parser.add_argument("--rename", action="store_true", help=help_text)
-    add_limits(parser)
-    add_reporting(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -69,6 +31,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     read: list[tuple[str, str, list[Document]]] = []
     for file, text in _texts(arguments.paths, limits, streams, diagnostics):
         documents, problems = read_documents(encode(text), file, limits)
+        streams.progress.step("reading", len(read) + 1)
         diagnostics += problems
         # A file with a problem stays as it is, and so nothing is said about its other documents.
         read.append((file, text, [] if problems else documents))
@@ -84,12 +47,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.report:
         stuck = _write_report(every, plan, diagnostics, streams)
     else:
-        for file, text, documents in read:
+        for file, text, documents in streams.progress.over("migrating", read):
             migrated = migrate_documents(text, documents, limits, plan)
             diagnostics += migrated.diagnostics
             changed += migrated.text != text
             _deliver(file, text, migrated, arguments, streams)
         stuck = any(d.code in _NOT_MIGRATED for d in diagnostics) or (arguments.check and changed > 0)
+    streams.progress.clear()
     paint = Paint(arguments.color, streams.err)
     streams.err.write(text_report(sort_diagnostics(diagnostics), Files(), paint, quiet=arguments.quiet))
     if not arguments.quiet and not arguments.report:
@@ -104,7 +68,8 @@ def _write_report(every: list[Document], plan: Plan, diagnostics: list[Diagnosti
     """Print the report to stdout; return whether it has a job that cannot be migrated."""
     from trainc.features.migrate.report import format_report, rows_of
 
-    rows = rows_of(every, plan)
+    rows = rows_of(streams.progress.over("migrating", every), plan)
+    streams.progress.clear()
     text = format_report(rows, plan.notes(), all_read=not has_errors(diagnostics))
     streams.out.write(escape_report(text).encode("utf-8", "backslashreplace"))
     return any(row.is_stuck for row in rows)
@@ -144,8 +109,10 @@ def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments,
         patch = difference(text, migrated.text, f"{name} (now)", f"{name} (migrated)")
         if obeys_escapes(streams.out):
             patch = escape_report(patch)
+        streams.progress.clear()
         streams.out.write(patch.encode("utf-8", "backslashreplace"))
     elif file == STDIN and not arguments.check:
+        streams.progress.clear()
         streams.out.write(migrated.text.encode("utf-8", "backslashreplace"))
     elif migrated.text != text and not arguments.check:
         _replace(file, migrated.text)

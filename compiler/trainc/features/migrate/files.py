@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trainc.api.documents import Document, encode, read_documents, read_value
+from trainc.api.findings import CompileError, Diagnostic, Path
+from trainc.api.kube import Json
+from trainc.api.records import dataclass, pattern
+from trainc.api.settings import Limits
 from trainc.features.migrate.migrate import Plan
-from trainc.findings import CompileError, Diagnostic, Path
-from trainc.kube.documents import Json
-from trainc.options import Limits
-from trainc.reading.document import Document, items
-from trainc.reading.yaml_reader import encode, read_documents, read_value
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
+from trainc.reading.document import items
 
 # Three dashes in the first column start a new document everywhere, even inside a block scalar.
 _SEPARATOR = pattern(r"^(---(?:[ \t][^\n]*)?\n)", re.MULTILINE)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from trainc.api.findings import Finding
+from trainc.api.kube import Json, canonical
 from trainc.features.migrate.v1.job import changes
-from trainc.findings import Finding
-from trainc.kube.documents import Json
-from trainc.kube.quantity import canonical
 
 GROUP = "kueue.x-k8s.io"
 _NEW = f"{GROUP}/v1beta2"

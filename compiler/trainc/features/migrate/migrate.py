@@ -6,6 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Document
+from trainc.api.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
+from trainc.api.kube import NEWEST_RELEASE, Json
+from trainc.api.records import dataclass, replace
+from trainc.api.settings import Options
 from trainc.features.migrate import kueue
 from trainc.features.migrate.newest import around_of, migrate_document
 from trainc.features.migrate.v1 import enclosing
@@ -13,15 +18,9 @@ from trainc.features.migrate.v1.conversion import Choices, Converted, Into, conv
 from trainc.features.migrate.v1.job import changes, kind_of, stuck
 from trainc.features.migrate.v1.labels import findings_about
 from trainc.features.migrate.v1.variables import Variables
-from trainc.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
-from trainc.kube.documents import Json
 from trainc.kube.names import SUBDOMAIN_LIMIT
-from trainc.kube.releases import NEWEST_RELEASE
-from trainc.options import Options
 from trainc.project.dialects import is_legacy
 from trainc.project.dialects.enclosed import Enclosed, enclosed
-from trainc.reading.document import Document
-from trainc.startup.records import dataclass, replace
 
 _CHOICES = {"into": ("runtime", "catalog"), "variables": ("keep", "torchrun", "auto")}
 

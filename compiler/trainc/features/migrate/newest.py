@@ -6,17 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
-from trainc.findings import Finding, Path
-from trainc.kube import names
-from trainc.kube.documents import Json, value_at, with_value, without_path
+from trainc.api.documents import check
+from trainc.api.findings import Finding, Path
+from trainc.api.kube import RELEASES, Json, names, value_at, with_value, without_path
+from trainc.api.records import dataclass
 from trainc.kube.names import KINDS
-from trainc.kube.releases import RELEASES
 from trainc.pipeline.patches import Role, infer_roles
 from trainc.project.dialects import Conversion, DialectContext, dialect_context, dialect_of
 from trainc.project.dialects.dialect import NamingConvention, original_path
 from trainc.project.dialects.shape import JOBS
-from trainc.schema import check
-from trainc.startup.records import dataclass
 
 # Raised by code that expects valid fields. `build` validates the document against a single release first, but here it
 # may belong to any release.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from trainc.api.documents import Document, label_of
+from trainc.api.findings import Diagnostic, Path, sort_diagnostics
+from trainc.api.records import dataclass
 from trainc.features.migrate.migrate import Plan
-from trainc.findings import Diagnostic, Path, sort_diagnostics
-from trainc.reading.document import Document, label_of
-from trainc.startup.records import dataclass
 
 _COLUMNS = ("JOB", "FILE", "BECOMES", "PODS", "CHANGES", "DECISIONS")
 

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from yaml.error import YAMLError
 
-from trainc.emit.yaml_writer import atom, inline, literal
+from trainc.api.documents import read_value
+from trainc.api.findings import CompileError
+from trainc.api.kube import Json, is_deeper
+from trainc.api.output import inline
+from trainc.api.records import pattern
+from trainc.emit.yaml_writer import atom, literal
 from trainc.features.migrate.source_text import Entry, Node, SourceText, UnfitError
-from trainc.findings import CompileError
-from trainc.kube.documents import Json, is_deeper
-from trainc.reading.yaml_reader import read_value
-from trainc.startup.patterns import pattern
 
 _Fresh: TypeAlias = Callable[[Any, str], str]
 _SPACE = pattern(r"\s*")

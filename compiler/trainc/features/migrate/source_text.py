@@ -9,10 +9,9 @@ from typing import Any
 
 from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, MappingStartEvent, ScalarEvent
 
+from trainc.api.records import dataclass, field, pattern
 from trainc.reading.block_lines import plain
 from trainc.reading.libyaml import EventParser
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, field
 
 _BEHIND = pattern(r"\s+#.*$")
 _COMMENT = pattern(r"(?m)(?:^|(?<=\s))#.*")

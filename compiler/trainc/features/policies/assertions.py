@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any, Protocol, TypeAlias
 
-from trainc.features.policies import judge_of
-from trainc.findings import Diagnostic, Finding, has_errors
-from trainc.kube.documents import Json
-from trainc.options import Options
-from trainc.reading.files import STDIN, read_paths
+from trainc.api.documents import STDIN, read_paths
+from trainc.api.findings import Diagnostic, Finding, has_errors
+from trainc.api.kube import Json
+from trainc.api.settings import Options
+from trainc.features.policies.reading import judge_of
 
 # Paths, YAML text (of several lines) or documents, one or several.
 Policies: TypeAlias = (

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha1
 from typing import Any
 
+from trainc.api.findings import Path
+from trainc.api.records import dataclass
 from trainc.features.policies.cel import Unknown
-from trainc.findings import Path
-from trainc.startup.records import dataclass
 
 _JOBSET = "jobset.sigs.k8s.io"
 _BATCH = "batch.kubernetes.io"

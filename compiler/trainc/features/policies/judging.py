@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Document, label_of
+from trainc.api.findings import Finding, Path, Severity
+from trainc.api.records import dataclass, field, replace
 from trainc.features.policies.cel import (
     Budget,
     CostExceededError,
@@ -29,9 +32,6 @@ from trainc.features.policies.matching import (
     resource_of,
 )
 from trainc.features.policies.pod_security import standards, violations
-from trainc.findings import Finding, Path, Severity
-from trainc.reading.document import Document, label_of
-from trainc.startup.records import dataclass, field, replace
 
 # Steps for all expressions of one policy on one object.
 MOST_STEPS = 100_000

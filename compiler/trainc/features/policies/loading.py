@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Document
+from trainc.api.findings import Diagnostic, Finding, Path
+from trainc.api.records import dataclass, field, pattern
 from trainc.features.policies.cel import (
     Environment,
     InvalidExpressionError,
@@ -22,10 +25,6 @@ from trainc.features.policies.cel import (
 )
 from trainc.features.policies.matching import is_about
 from trainc.features.policies.shapes import BINDING, POLICY
-from trainc.findings import Diagnostic, Finding, Path
-from trainc.reading.document import Document
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, field
 
 _LONGEST_MESSAGE = 200
 _GROUP = "admissionregistration.k8s.io"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Document
+from trainc.api.kube import MalformedSelector, matches_selector
 from trainc.features.policies.cel import Unknown
-from trainc.kube.selectors import MalformedSelector, matches_selector
-from trainc.reading.document import Document
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 _SET_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp")

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Path
-from trainc.kube.documents import Json
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
+from trainc.api.findings import Path
+from trainc.api.kube import Json
+from trainc.api.records import dataclass, pattern
 
 _LABEL = "pod-security.kubernetes.io"
 _LEVELS = ("privileged", "baseline", "restricted")

@@ -1,70 +1,22 @@
-"""Write an HTML page about all jobs: steps, resources, findings, field origins.
-
-The page is a single file that works offline and without JavaScript. With the
-extra `trainc[graph]` it includes a picture of each job.
-
-Examples:
-  trainc report jobs/ -o report.html
-  trainc report jobs/ --overlay overlays/prod -o prod.html
-  trainc report --source-url https://git.example.com/ml/training/blob/main
-"""
+"""What `trainc report` does."""
 
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 
-from trainc.cli.command import (
-    FILE,
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-    add_input,
-    add_limits,
-    add_reporting,
-    add_shaping,
-    set_completion,
-)
-from trainc.cli.compiling import kept_in
-from trainc.cli.reporting import Files, Paint, text_report
-from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
-from trainc.emit.yaml_writer import dump_yaml
-from trainc.explain.select_job import OneJob, compile_every, explain_job
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, kept_in, text_report
+from trainc.api.documents import Document
+from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors
+from trainc.api.jobs import OneJob, enabled
+from trainc.api.output import dump_yaml
+from trainc.api.records import replace
+from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.explain.select_job import compile_every, explain_job
 from trainc.features.graph.formats import graph_text
 from trainc.features.graph.model import Graph, read_graph
 from trainc.features.report.page import Job, Link, link_into, objects_of, page, row_of
-from trainc.findings import CompileError, Diagnostic
-from trainc.findings.text import counted, escape_xml
-from trainc.options import Options
-from trainc.plugins.registry import enabled
-from trainc.project.environments import merge_diagnostics
-from trainc.reading.document import Document
-from trainc.startup.records import replace
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add input and output options."""
-    add_input(parser)
-    where = parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        default="report.html",
-        help="output file, or - for stdout (default: report.html)",
-    )
-    set_completion(where, FILE)
-    parser.add_argument(
-        "--source-url",
-        metavar="URL",
-        default="",
-        help="base URL for links to source lines (default: relative paths)",
-    )
-    parser.add_argument("--title", default="Training jobs", help="heading of the page (default: Training jobs)")
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -81,26 +33,31 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     refused: dict[str, list[Diagnostic]] = {}
     for name, settings in every.items():
         try:
-            inputs = settings.read(streams.stdin)
+            inputs = settings.read(streams.stdin, step=streams.progress.step)
             keeping = kept_in(settings.output, settings, inputs.documents)
             compiled, diagnostics[name] = compile_every(inputs, settings.options, settings.policy(), keeping)
         except CompileError as error:
             refused[name] = error.diagnostics
             continue
         fit, options = _fits(compiled, inputs.documents, settings), settings.options
-        made = (_job(len(jobs) + at, one, options, fit, link) for at, one in enumerate(compiled))
+        shown = streams.progress.over("drawing", compiled)
+        made = (_job(len(jobs) + at, one, options, fit, link) for at, one in enumerate(shown))
         jobs += [replace(job, environment=name) for job in made]
+    streams.progress.clear()
     if refused:
         return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
-    text = escape_xml(page(jobs, merge_diagnostics(diagnostics), _printable(arguments.title), link))
+    found = merge_diagnostics(diagnostics)
+    status = _refused({"": [d for d in found if d.severity == "error" or d.code == "LeftOut"]}, arguments, streams)
+    status = status if has_errors(found) else Status.DONE
+    text = escape_xml(page(jobs, found, _printable(arguments.title), link))
     if arguments.output == "-":
         streams.out.write(text.encode("utf-8", "backslashreplace"))
-        return Status.DONE
+        return status
     with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
         stream.write(text)
     if not arguments.quiet:
         streams.err.write(f"{arguments.output}: {counted(len(jobs), 'job')}\n")
-    return Status.DONE
+    return status
 
 
 def _refused(found: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:

@@ -10,15 +10,12 @@ from importlib.resources import files
 from typing import TypeAlias
 from urllib.parse import quote
 
-from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Origin
-from trainc.explain.text import describe_origin, format_value, place
+from trainc.api.explained import ExplainedField, ExplainedObject, Explanation, Origin, describe_origin
+from trainc.api.findings import Diagnostic, Source, counted
+from trainc.api.kube import NANOS_PER_UNIT, ZERO, Json, Quantity, accelerator, format_field
+from trainc.api.records import dataclass
+from trainc.explain.text import format_value, place
 from trainc.features.graph.model import Graph, per_pod
-from trainc.findings import Diagnostic, Source
-from trainc.findings.text import counted
-from trainc.kube.devices import accelerator
-from trainc.kube.documents import Json, format_field
-from trainc.kube.quantity import NANOS_PER_UNIT, ZERO, Quantity
-from trainc.startup.records import dataclass
 
 # The table of jobs on the report page: a row for each job, and totals by namespace, queue and runtime.
 

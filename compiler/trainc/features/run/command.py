@@ -1,18 +1,4 @@
-"""Run a compiled job as processes on this machine, to see its ranks meet.
-
-Each pod is a process group with its compiled environment; pods meet on the
-loopback address. The job's commands run as you, outside any container: images
-are ignored, and programs and files are those of this machine. Volumes are
-folders below --workdir. Restarts and the end of the job follow backoffLimit and
-the failure and success policies. Ctrl-C stops everything.
-
-Examples:
-  trainc run jobs/llm.yaml --pods 2 --procs 2
-  trainc run jobs/llm.yaml --map /workspace=. --python .venv/bin/python
-
-Exit code: 0 the job succeeded, 124 after --timeout, 1 the input is wrong, else
-that of the program that failed the job.
-"""
+"""What `trainc run` does."""
 
 from __future__ import annotations
 
@@ -22,48 +8,26 @@ import socket
 import subprocess
 import tempfile
 import time
-from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 
-from trainc.cli.command import FILE, FOLDER, Arguments, Status, Streams, UsageError, argument_error, set_completion
-from trainc.cli.one_job import add_job, compiled_job
-from trainc.cli.reporting import Files, Paint, Part, Progress, text_report
-from trainc.explain.select_job import OneJob
-from trainc.features.run.model import Machine, Plan, Pod, Program, Size, requested_programs, scale_job
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, Part, Progress, compiled_job, text_report
+from trainc.api.findings import Diagnostic, Finding, escape_line, format_path, has_errors
+from trainc.api.jobs import OneJob, Plugin, enabled
+from trainc.api.kube import Json
+from trainc.features.run.model import Machine, Plan, Size, requested_programs, scale_job
 from trainc.features.run.plan import inherited_variables, plan_of
-from trainc.features.run.processes import MARK, Reports, run_plan
-from trainc.features.run.stand_ins import MODULES_LOOKED_UP, PROGRAMS_LOOKED_UP, local_variables
-from trainc.findings import Diagnostic, Finding, format_path, has_errors
-from trainc.kube.documents import Json
-from trainc.plugins.plugin import Plugin
-from trainc.plugins.registry import enabled
+from trainc.features.run.processes import MARK, Printed, Reports, run_plan
+from trainc.features.run.stand_ins import MODULES_LOOKED_UP, PROGRAMS_LOOKED_UP, local_variables, uses_launcher
 
 _MOST_PODS = 64
 _SILENT = 5.0
 _PORTS = 64
+_LONGEST_SHEBANG = 256
 # Placeholder for values that differ between runs, so that a dry run always prints the same.
 _EXAMPLE, _EXAMPLE_PORTS = "/tmp/trainc-run", range(29500, 29500 + _PORTS)  # noqa: S108 - nothing is written there
 _COLOURS: tuple[Part, ...] = ("runtime", "trainjob", "plugin", "deviation", "value", "help")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add job, size and location options."""
-    add_job(parser)
-    group = parser.add_argument_group("run")
-    group.add_argument("--pods", type=_positive, metavar="N", help="number of nodes to start, instead of the job's")
-    group.add_argument("--procs", type=_positive, metavar="N", help="processes to start per node, instead of the job's")
-    group.add_argument("--dry-run", action="store_true", help="print the commands without running them")
-    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="stop the job after this time")
-    group.add_argument("--no-restarts", action="store_true", help="stop at the first failure")
-    help_text = "folder for volumes (default: a temporary one)"
-    set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
-    group.add_argument(
-        "--map", type=_place, action="append", default=[], metavar="PATH=DIR",
-        help="use DIR in place of PATH in the image (repeatable)",
-    )  # fmt: skip
-    help_text = "interpreter for python, torchrun and tune"
-    set_completion(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -105,7 +69,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             return Status.DONE
         _make(plan)
         environ = _environ(machine, plugins)
-        line = Progress(streams.err)
+        line = streams.progress
         reports = _reports(arguments, streams, plan, line)
         stack.callback(line.clear)
         restarts = not arguments.no_restarts
@@ -126,9 +90,20 @@ def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     ports = tuple(_EXAMPLE_PORTS) if arguments.dry_run else _free_ports(_PORTS)
     # A dry run starts no process, not even to inspect the interpreter.
-    uses_tune = not arguments.dry_run and "tune" in requested_programs(one.compiled.manifests, places)
-    missing = _missing_modules(python or programs.get("python3", "")) if uses_tune else frozenset()
-    return Machine(workdir, os.environ, programs, ports, places, python, is_root, missing)
+    launches = not arguments.dry_run and uses_launcher(one.compiled.manifests)
+    missing = _missing_modules(python or programs.get("python3", "")) if launches else frozenset()
+    of_launchers = _shebang(programs.get("accelerate") or programs.get("torchrun", ""))
+    return Machine(workdir, os.environ, programs, ports, places, python, is_root, missing, of_launchers)
+
+
+def _shebang(program: str) -> str:
+    """The interpreter that a script names in its first line; empty without one."""
+    try:
+        with open(program, "rb") as file:
+            first = file.readline(_LONGEST_SHEBANG).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+    return first[2:].strip() if first.startswith("#!/") and " " not in first[2:].strip() else ""
 
 
 def _missing_modules(python: str) -> frozenset[str]:
@@ -190,15 +165,31 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan, line: Progress)
     colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
     out_paint, err_paint = Paint(arguments.color, streams.out), Paint(arguments.color, streams.err)
     last = [time.monotonic()]
+    bars: dict[str, str] = {}
 
-    def output(pod: Pod, program: Program, text: bytes) -> None:
+    def label(printed: Printed) -> str:
+        pod, program = printed.pod, printed.program
+        containers = sum(each.kind == "main" for each in pod.programs)
+        name = pod.short if program.kind == "main" and containers == 1 else f"{pod.short}/{program.name}"
+        return f"{name} rank {printed.rank}" if printed.rank else name
+
+    def output(printed: Printed, text: bytes) -> None:
         line.clear()
         last[0] = time.monotonic()
-        containers = sum(each.kind == "main" for each in pod.programs)
-        label = pod.short if program.kind == "main" and containers == 1 else f"{pod.short}/{program.name}"
-        prefix = out_paint(colours[pod.short], f"{label:{width}} | ")
-        streams.out.write(prefix.encode() + text.rstrip(b"\r") + b"\n")
+        bars.pop(label(printed), None)
+        prefix = f"{label(printed):{width}} | "
+        if printed.late and arguments.color:
+            shown = out_paint("faint", prefix + text.decode("utf-8", "surrogateescape")).encode(
+                "utf-8", "surrogateescape"
+            )
+        else:
+            shown = out_paint(colours[printed.pod.short], prefix).encode() + text
+        streams.out.write(shown + b"\n")
         streams.out.flush()
+
+    def bar(printed: Printed, text: bytes) -> None:
+        last[0] = time.monotonic()
+        bars[label(printed)] = text.decode("utf-8", "replace")
 
     def event(pod: str, what: str) -> None:
         line.clear()
@@ -207,17 +198,23 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan, line: Progress)
             streams.err.flush()
 
     def state(running: Sequence[str], done: int) -> None:
-        line.show(lambda: _state(running, done, plan.pods, time.monotonic() - last[0]))
+        line.show(lambda: _state(running, done, plan.pods, time.monotonic() - last[0], bars))
 
     event(
         plan.name,
         f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes on this machine; images are not used",
     )
-    return Reports(output, event, state)
+    return Reports(output, event, bar, state)
 
 
-def _state(running: Sequence[str], done: int, pods: int, silent: float) -> str:
-    """The state of a run on one line: `2 of 4 pods running, 1 done, no output for 12 s: node-0-1, node-0-2`."""
+def _state(running: Sequence[str], done: int, pods: int, silent: float, bars: Mapping[str, str]) -> str:
+    """The state of a run on one line: `2 of 4 pods running, 1 done, no output for 12 s: node-0-1, node-0-2`.
+
+    A program's progress bar takes the place of the names.
+    """
+    if bars:
+        shown = "; ".join(f"{label} {text}" for label, text in bars.items())
+        return escape_line(f"{len(running)} of {pods} pods running, {done} done: {shown}")
     quiet = f", no output for {silent:.0f} s" if silent >= _SILENT else ""
     return f"{len(running)} of {pods} pods running, {done} done{quiet}: {', '.join(running)}"
 
@@ -238,28 +235,3 @@ def _format_plan(plan: Plan) -> str:
                 variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
                 lines.append(f"{variables} {shlex.join(program.words)}".strip())
     return "\n".join([*lines, ""])
-
-
-def _positive(text: str) -> int:
-    return int(_number(text, "a positive whole number", lambda value: value >= 1 and value == int(value)))
-
-
-def _seconds(text: str) -> float:
-    return _number(text, "a number of seconds", lambda value: value > 0)
-
-
-def _number(text: str, what: str, is_right: Callable[[float], bool]) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not (value < float("inf") and is_right(value)):
-        raise argument_error(f"{text!r} is not {what}")
-    return value
-
-
-def _place(text: str) -> tuple[str, str]:
-    path, separator, folder = text.partition("=")
-    if not separator or not path.startswith("/") or path == "/":
-        raise argument_error(f"{text!r} does not have the form PATH=DIR with an absolute PATH")
-    return path, os.path.abspath(folder or ".")

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
+from trainc.api.documents import check
+from trainc.api.findings import Finding, Path, has_errors
+from trainc.api.kube import Json, canonical, mapping, value_at
 from trainc.features.migrate.v1.job import Kind, changes, stuck
-from trainc.findings import Finding, Path, has_errors
-from trainc.kube.documents import Json, items, mapping, value_at
+from trainc.kube.documents import items
 from trainc.kube.names import LABEL_LIMIT, is_dns1035_label
-from trainc.kube.quantity import canonical
-from trainc.schema import check
 
 _SCHEDULING: Json = {
     **dict.fromkeys(("queue", "priorityClass"), str),

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from trainc.api.documents import check
+from trainc.api.findings import Finding, format_path, has_errors
+from trainc.api.kube import Json, names
+from trainc.api.records import dataclass, replace
 from trainc.features.migrate.v1 import documents, lifecycle, mpi
 from trainc.features.migrate.v1.admission import admit
 from trainc.features.migrate.v1.job import Job, Kind, changes, differs, job_of, stuck
 from trainc.features.migrate.v1.labels import unreadable
 from trainc.features.migrate.v1.layout import UNKNOWN_NAME, Layout, excess, layout_of, renaming
 from trainc.features.migrate.v1.variables import Launch, Variables, launch_of
-from trainc.findings import Finding, format_path, has_errors
-from trainc.kube import names
-from trainc.kube.documents import Json
 from trainc.kube.releases import Span
-from trainc.schema import check
-from trainc.startup.records import dataclass, replace
 
 Into: TypeAlias = Literal["runtime", "catalog"]
 
@@ -126,7 +125,7 @@ def _differences(layout: Layout, launch: Launch, choice: Variables) -> Iterator[
         hint = "set replicas to the largest number that the job may need"
         yield differs(("spec", "enableDynamicWorker"), message, hint)
     if names.QUEUE_LABEL in (job.metadata.get("labels") or {}):
-        message = f"Kueue now queues a JobSet instead of a {job.kind.name}"
+        message = f"Kueue now queues a JobSet instead of this {job.kind.name}"
         hint = "make sure that Kueue's integrations include jobset.x-k8s.io/jobset (the default)"
         yield changes(("metadata", "labels", names.QUEUE_LABEL), message, hint)
     manager = job.policy.get("managedBy")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trainc.api.findings import Finding
+from trainc.api.kube import Json, names
 from trainc.features.migrate.v1 import mpi
 from trainc.features.migrate.v1.job import Role, changes, differs
 from trainc.features.migrate.v1.labels import rewrite_selectors, variable
@@ -18,9 +20,6 @@ from trainc.features.migrate.v1.lifecycle import (
     trainjob_fields,
 )
 from trainc.features.migrate.v1.variables import Launch, rewrite_addresses, variables, with_torchrun, words
-from trainc.findings import Finding
-from trainc.kube import names
-from trainc.kube.documents import Json
 
 # JobSet gives the first two; v1 overwrote the third with the policy of the role.
 _OVERWRITTEN = ("hostname", "subdomain", "restartPolicy")
@@ -182,8 +181,8 @@ def _numbers(layout: Layout) -> Iterator[Finding]:
     trainer = next(group for group in layout.groups if group.is_trainer)
     if len(layout.groups) > 1:
         others = " and ".join(group.name for group in layout.groups if group is not trainer)
-        message = f"numNodes counts the pods of {trainer.name} alone, of which there {'is 1' if len(trainer.pods) == 1 else f'are {len(trainer.pods)}'}"
-        hint = f"to change the number of others, change it in the runtime's job {others}, and in the variables that count pods"
+        message = f"numNodes counts the pods of {trainer.name} alone, {len(trainer.pods)} of {job.size}"
+        hint = f"the number of {others} is in the runtime; change it there, and in the variables that count pods"
         yield changes(path, message, hint)
     elif job.kind.name == "XGBoostJob":
         message = f"WORLD_SIZE and WORKER_ADDRS are written for {job.size} pods; numNodes does not change them"

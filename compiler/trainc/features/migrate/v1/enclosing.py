@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 
+from trainc.api.findings import Finding, Path
+from trainc.api.kube import Json, names, value_at, with_value, without_path
+from trainc.api.records import replace
 from trainc.features.migrate.v1.conversion import Converted
 from trainc.features.migrate.v1.documents import main_name
 from trainc.features.migrate.v1.job import LABELS, changes, differs, stuck
 from trainc.features.migrate.v1.labels import pod_labels
 from trainc.features.migrate.v1.layout import Layout
-from trainc.findings import Finding, Path
-from trainc.kube import names
-from trainc.kube.documents import Json, value_at, with_value, without_path
 from trainc.project.dialects.enclosed import Enclosed
-from trainc.startup.records import replace
 
 _WRAPPERS = "workload.codeflare.dev/"
 _EXPERIMENTS = "kubeflow.org/v1beta1"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainc.findings import Finding, Path
-from trainc.kube.documents import Json
-from trainc.startup.records import dataclass
+from trainc.api.findings import Finding, Path
+from trainc.api.kube import Json
+from trainc.api.records import dataclass
 
 LABELS = "training.kubeflow.org/"
 # A v1 pod: its role in lower case, and its index within the role.

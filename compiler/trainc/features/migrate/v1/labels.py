@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.findings import Finding, Path
+from trainc.api.kube import Json
+from trainc.api.records import pattern
 from trainc.features.migrate.v1.job import KINDS, LABELS, Job, Pod, stuck
 from trainc.features.migrate.v1.layout import COMPLETION_INDEX, Group, Layout, counted
-from trainc.findings import Finding, Path
-from trainc.kube.documents import Json
-from trainc.startup.patterns import pattern
 
 _JOBSET = "jobset.sigs.k8s.io/jobset-name"
 _REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"

@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from trainc.api.kube import names
+from trainc.api.records import dataclass, pattern, replace
 from trainc.features.migrate.v1.job import LABELS, Job, Pod, Role
-from trainc.kube import names
 from trainc.kube.names import LABEL_LIMIT
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, replace
 
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 JOB_INDEX = "jobset.sigs.k8s.io/job-index"

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from trainc.api.findings import Finding, Path
+from trainc.api.kube import Json, names
 from trainc.features.migrate.v1.job import Job, Role, changes, differs
 from trainc.features.migrate.v1.layout import Group, Layout
-from trainc.findings import Finding, Path
-from trainc.kube import names
-from trainc.kube.documents import Json
 
 # v1 retries indefinitely by default, while a Job stops after 6 failures. This is the largest limit that a Job accepts.
 _FOR_EVER = 2_147_483_647

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from trainc.api.findings import Finding
+from trainc.api.kube import Json
 from trainc.features.migrate.v1.job import Job, changes, differs
 from trainc.features.migrate.v1.layout import UNKNOWN_NAME, Group, Layout
-from trainc.findings import Finding
-from trainc.kube.documents import Json
 
 _CONFIG = "mpi-job-config"
 _CONFIG_PATH = "/etc/mpi"

@@ -12,11 +12,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypeGuard
 
+from trainc.api.kube import Json
+from trainc.api.records import dataclass, pattern
 from trainc.features.migrate.v1.job import Job
 from trainc.features.migrate.v1.layout import Group, Layout, Renaming, counted
-from trainc.kube.documents import Json
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
 
 # The fields in which the kubelet expands `$(NAME)`, and all that spell out a pod's address.
 _EXPANDED = ("command", "args")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+from trainc.api.records import dataclass, field
 from trainc.features.policies.cel import types
 from trainc.features.policies.cel.functions import FUNCTIONS, Overload, apply
 from trainc.features.policies.cel.strings import FormatError, clauses, compiled, fits_clause, refusal
@@ -27,7 +28,6 @@ from trainc.features.policies.cel.syntax import (
 )
 from trainc.features.policies.cel.types import BOOL, DYN, INT, Type, Unifier, substituted
 from trainc.features.policies.cel.values import Budget, EvaluationError, UnknownError, type_of
-from trainc.startup.records import dataclass, field
 
 Fields = Mapping[str, Mapping[str, Type]]
 # Calls with a constant argument are evaluated when the policy is created.

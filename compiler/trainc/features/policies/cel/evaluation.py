@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from trainc.api.findings import Path
+from trainc.api.records import dataclass, field
 from trainc.features.policies.cel.functions import apply, list_index, map_key
 from trainc.features.policies.cel.syntax import Call, Comprehension, List, Literal, Map, Name, Node, Select
 from trainc.features.policies.cel.types import Type
 from trainc.features.policies.cel.values import NONE, Budget, EvaluationError, Maybe, UnknownError, known, type_of
-from trainc.findings import Path
-from trainc.startup.records import dataclass, field
 
 Scope = Mapping[str, Any]
 _ERRORS = (EvaluationError, UnknownError)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from trainc.api.records import dataclass, pattern
 from trainc.features.policies.cel.types import Type, parse_type, split_types
 from trainc.features.policies.cel.values import (
     LARGEST,
@@ -35,8 +36,6 @@ from trainc.features.policies.cel.values import (
     type_of,
     whole,
 )
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
 
 Function: TypeAlias = Callable[..., Any]
 COMPARABLE = (

@@ -13,6 +13,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from trainc.api.kube import NANOS_PER_UNIT, Quantity, parse_quantity
+from trainc.api.records import dataclass, pattern
 from trainc.features.policies.cel.functions import define
 from trainc.features.policies.cel.values import (
     LARGEST,
@@ -24,9 +26,6 @@ from trainc.features.policies.cel.values import (
     UnknownError,
     named,
 )
-from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
 
 _QUANTITY_TEXT = pattern(r"(?a)[+-]?[0-9.]*\d[0-9.]*[eEinumkKMGTP]*[-+]?\d*")
 _ESCAPES = pattern(r"%(?![0-9a-fA-F]{2})")

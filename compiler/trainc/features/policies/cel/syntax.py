@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from trainc.api.records import dataclass, pattern
 from trainc.features.policies.cel.functions import FUNCTIONS
 from trainc.features.policies.cel.values import LARGEST, Uint
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
 
 LONGEST = 100_000  # Characters, as for the API server.
 # Nodes inside nodes, and brackets inside brackets. The API server takes more; whoever writes such a policy is told.

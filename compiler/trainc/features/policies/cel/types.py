@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from trainc.startup.records import dataclass, field
+from trainc.api.records import dataclass, field
 
 
 class Type(NamedTuple):

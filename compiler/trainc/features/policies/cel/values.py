@@ -10,9 +10,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, TypeVar
 
+from trainc.api.kube import Quantity
+from trainc.api.records import dataclass
 from trainc.features.policies.cel.types import Type, is_object
-from trainc.kube.quantity import Quantity
-from trainc.startup.records import dataclass
 
 T = TypeVar("T")
 LARGEST = 2**63

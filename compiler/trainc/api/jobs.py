@@ -1,0 +1,27 @@
+"""Compiling: a session, its jobs, and what a job becomes."""
+
+from trainc.compilation import Compilation, CompiledJob
+from trainc.explain.select_job import OneJob
+from trainc.pipeline.inputs import Inputs, read_inputs
+from trainc.pipeline.python import compile_documents, compile_trainjob
+from trainc.pipeline.session import Judge, Session
+from trainc.pipeline.valid_document import ValidDocument
+from trainc.plugins.plugin import Gang, Plugin
+from trainc.plugins.registry import PLUGINS, enabled
+
+__all__ = [
+    "PLUGINS",
+    "Compilation",
+    "CompiledJob",
+    "Gang",
+    "Inputs",
+    "Judge",
+    "OneJob",
+    "Plugin",
+    "Session",
+    "ValidDocument",
+    "compile_documents",
+    "compile_trainjob",
+    "enabled",
+    "read_inputs",
+]

@@ -1,0 +1,19 @@
+"""What trainc.yaml, its environments and the command line say."""
+
+from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
+from trainc.options import Limits, Options
+from trainc.project.configuration import FILE_NAME, read_configuration
+from trainc.project.environments import merge_diagnostics
+
+__all__ = [
+    "FILE_NAME",
+    "Limits",
+    "Options",
+    "Settings",
+    "environment_name",
+    "environments_of",
+    "limits_of",
+    "merge_diagnostics",
+    "read_configuration",
+    "settings_of",
+]
