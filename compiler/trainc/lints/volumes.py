@@ -103,7 +103,8 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     if has_cache and step is not None and step.storage_uri is not None:
         # The runtime is made for a cache, and the job downloads instead.
         path, about = ("spec", "initializer", (pod_set.ancestor or "").partition("-")[0], "storageUri"), "trainjob"
-        hint += "; the runtime torchtune-llama3.2-1b does so: `trainc runtimes show torchtune-llama3.2-1b` prints it"
+        name = info.release.sharing_runtime
+        hint += f"; the runtime {name} does so: `trainc runtimes show {name}` prints it"
     yield Finding("InitializerVolumeNotShared", "warning", message, hint=hint, path=path, about=about)
 
 
