@@ -9,8 +9,18 @@ from pathlib import Path
 
 from trainc.cli.command import COMMANDS, Command, build_parser
 from trainc.findings.codes import codes, page, summary_of
+from website.words import WORDS
 
-_TOP = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+_TOP = (
+    "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
+    "CONTRIBUTING.md",
+    "GOVERNANCE.md",
+    "MAINTAINERS.md",
+    "ROADMAP.md",
+    "SECURITY.md",
+    "SUPPORT.md",
+)
 # The pages that the website's first page replaces.
 _FIRST_PAGE = ("README.md", "docs/README.md")
 # `[text](target)` with a target in the repository.
@@ -27,20 +37,28 @@ _HOME = Path(__file__).parent / "home.md"
 
 def lay_out(repository: Path, source: Path, demo: str, *, playground: bool) -> None:
     """Write the sources below `source` in the repository's layout, which keeps relative links valid."""
-    pages = sorted(str(path.relative_to(repository)) for path in repository.glob("docs/*.md"))
+    pages = sorted(str(path.relative_to(repository)) for path in repository.glob("docs/**/*.md"))
     names = [*_TOP, *(page for page in pages if page not in _FIRST_PAGE)]
     for name in names:
-        (source / name).parent.mkdir(exist_ok=True)
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
         text = (repository / name).read_text(encoding="utf-8")
-        (source / name).write_text(_with_links(text, Path(name), repository, {*names}), encoding="utf-8")
-    for picture in repository.glob("docs/*.svg"):
-        shutil.copy(picture, source / "docs")
+        text = _keywords(name) + _with_links(text, Path(name), repository, {*names})
+        (source / name).write_text(text, encoding="utf-8")
+    for picture in (*repository.glob("docs/*.svg"), *repository.glob("docs/pictures/*.png")):
+        (source / picture.parent.relative_to(repository)).mkdir(exist_ok=True)
+        shutil.copy(picture, source / picture.relative_to(repository))
     _write_rules(source / "rules")
     (source / "commands.md").write_text(_commands(), encoding="utf-8")
     home = _HOME.read_text(encoding="utf-8").replace("<!-- demo -->", demo)
     home = home.replace("<!-- playground -->\n", _PLAYGROUND if playground else "")
     home = home.replace("<!-- contents -->", _contents((repository / _INDEX).read_text(encoding="utf-8")))
     (source / "index.md").write_text(home, encoding="utf-8")
+
+
+def _keywords(name: str) -> str:
+    """The front matter with which the search finds a page by other words than its own."""
+    words = WORDS.get(name.removesuffix(".md"))
+    return "" if words is None else f'---\nhtml_meta:\n  keywords: "{words}"\n---\n'
 
 
 def _contents(index: str) -> str:
