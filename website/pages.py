@@ -5,10 +5,12 @@ from __future__ import annotations
 import posixpath
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from trainc.cli.command import COMMANDS, Command, build_parser
 from trainc.findings.codes import codes, page, summary_of
+from trainc.ir.deviations import DEVIATIONS
 from website.words import WORDS
 
 _TOP = (
@@ -112,10 +114,36 @@ def _write_rules(folder: Path) -> None:
     (folder / "index.md").write_text(_rules_index(), encoding="utf-8")
 
 
+# Who meets the codes of a stage. Codes of the other stages are about jobs.
+_OF_REPOSITORIES = ("settings", "template", "overlay", "emit", "output", "diff", "sweep")
+_OF_CLUSTERS = ("policy", "fits", "doctor")
+_OF_OLDER_APIS = ("dialect", "migrate")
+
+
 def _rules_index() -> str:
-    rows = "".join(f"| [{code}]({code}.md) | {codes()[code].severity} | {summary_of(code)} |\n" for code in codes())
+    groups: dict[str, list[str]] = {
+        "Jobs and runtimes": [],
+        "Repositories and output": [],
+        "Clusters and their policies": [],
+        "Running jobs on this machine": [],
+        "Older APIs and dialects": [],
+        "Only with `--semantics controller`": [],
+    }
+    jobs, repositories, clusters, local, older, controller = groups.values()
+    of_controller = {deviation.code for deviation in DEVIATIONS}
+    homes = {**dict.fromkeys(_OF_REPOSITORIES, repositories), **dict.fromkeys(_OF_CLUSTERS, clusters), "run": local}
+    homes |= dict.fromkeys(_OF_OLDER_APIS, older)
+    for code, (_, stage) in codes().items():
+        home = homes.get(stage, jobs) if code not in of_controller else controller
+        home.append(code)
+    parts = [f"## {title}\n\n{_table_of(found)}" for title, found in groups.items() if found]
     entries = "\n".join(codes())
     return (
-        f"# Rules\n\nEvery diagnostic has a code. `trainc rule CODE` prints its page in the terminal.\n\n"
-        f"| code | severity | means |\n|---|---|---|\n{rows}\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
+        "# Rules\n\nEvery diagnostic has a code. `trainc rule CODE` prints its page in the terminal.\n\n"
+        f"{''.join(parts)}```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
     )
+
+
+def _table_of(found: Sequence[str]) -> str:
+    rows = "".join(f"| [{code}]({code}.md) | {codes()[code].severity} | {summary_of(code)} |\n" for code in found)
+    return f"| code | severity | means |\n|---|---|---|\n{rows}\n"
