@@ -130,8 +130,8 @@ lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the 
 	@for group in audit bench fuzz mutation release site; do \
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
-# BEFORE=79829ac measures that commit, trainc 0.1.0, in turn with this one.
-bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md; then measure the language server
+# BEFORE=79829ac measures that commit, trainc 0.1.0, in turn with this one; RECORD=1 replaces benchmarks/instructions.json.
+bench: $(READY) ## count the instructions of each command, compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md; then measure the language server
 	@$(LOCKED) locks/bench.txt
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench \
@@ -141,6 +141,7 @@ bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write
 		$(UV) venv --quiet --clear --python $(BIN)/python build/bench-before && \
 		$(UV) pip install --quiet --compile-bytecode --python build/bench-before \
 			--constraint build/before/locks/runtime.txt ./build/before; }
+	@$(BIN)/python -m benchmarks.commands '$(CURDIR)/build/bench/bin/trainc' $(if $(RECORD),record)
 	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(if $(BEFORE),build/bench-before/bin/python)
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks.editor
 
