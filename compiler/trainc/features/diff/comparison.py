@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import Path, counted
@@ -22,6 +22,7 @@ from trainc.features.diff.delivery import (
     lasting_claims,
     worst,
 )
+from trainc.features.diff.grouping import group_jobs
 from trainc.features.diff.model import (
     Diff,
     JobDiff,
@@ -263,14 +264,23 @@ def _object(job: JobDiff, kind: str) -> ObjectDiff | None:
 _QUIET: tuple[Outcome, ...] = ("nothing", "in-place")
 
 
-def compare(before: Side, after: Side, rules: ClusterRules, deliveries: Sequence[DeliveryMethod], release: str) -> Diff:
+def compare(  # noqa: PLR0913, PLR0917 - the last goes by its name
+    before: Side,
+    after: Side,
+    rules: ClusterRules,
+    deliveries: Sequence[DeliveryMethod],
+    release: str,
+    leave_out: Container[tuple[str, str]] = (),
+) -> Diff:
     """Compare two sets of manifests, and predict what the cluster that `rules` describe does about the changes.
 
     JobSets must have passed their schema; the inputs are not modified. The first of `deliveries` is the configured one;
-    the notes cover all of them. `release` is the Trainer release that the rules belong to.
+    the notes cover all of them. `release` is the Trainer release that the rules belong to. Jobs to `leave_out`, by
+    namespace and name, are not compared.
     """
     method, shown_methods = deliveries[0], tuple(method for method in DELIVERY_METHODS if method in deliveries)
-    groups = group_by_job(pair_objects(before.manifests, after.manifests, (before.names, after.names)))
+    paired = group_by_job(pair_objects(before.manifests, after.manifests, (before.names, after.names)))
+    groups = [group for group in paired if (group.namespace, group.name) not in leave_out]
     jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in groups])
     shown = tuple(job for job in jobs if job.objects)
     return Diff(
@@ -283,6 +293,7 @@ def compare(before: Side, after: Side, rules: ClusterRules, deliveries: Sequence
         len(jobs) - len(shown),
         Versions(_sum(job.totals.before for job in jobs), _sum(job.totals.after for job in jobs)),
         (*_repetitions(before, after), *overall_notes(groups, jobs, rules, shown_methods)),
+        group_jobs(shown, method),
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from trainc.api.command import Arguments, Streams, UsageError, kept_in
 from trainc.api.documents import (
@@ -30,8 +30,8 @@ from trainc.api.findings import (
     sort_diagnostics,
 )
 from trainc.api.git import Repository, commit_of
-from trainc.api.jobs import CompiledJob, Inputs, Session
-from trainc.api.kube import NEWEST_RELEASE, RELEASES, RUNTIME_KINDS, normalize_release
+from trainc.api.jobs import CompiledJob, Inputs, Judge, Session, ValidDocument
+from trainc.api.kube import NEWEST_RELEASE, RELEASES, RUNTIME_KINDS, Json, mapping, normalize_release
 from trainc.api.output import name_in_file
 from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import (
@@ -44,11 +44,14 @@ from trainc.api.settings import (
     read_configuration,
     settings_of,
 )
+from trainc.cli.compiling import judge_of
 from trainc.cli.revisions import copy_of_revision, here
 from trainc.features.diff.model import Names
 from trainc.findings.policy import Rules
 from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import Keeping
+from trainc.pipeline.index import find_runtime
+from trainc.project.configuration import Configuration
 from trainc.project.dialects import claimed_by
 
 # Turn inputs into manifests to compare: TrainJobs are compiled, previous output is validated.
@@ -71,12 +74,16 @@ _COMPARED_KINDS = (
 )
 
 
+JobKey: TypeAlias = tuple[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestSet:
-    """Manifests with their warnings. `compiled` says whether they were compiled from sources.
+    """Manifests with their diagnostics. `compiled` says whether they were compiled from sources.
 
     `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name. `kept` knows the jobs
-    that are kept as built, and the session that compiled them.
+    that are kept as built, and the session that compiled them. Of compiled jobs there is more: the `session`, the jobs,
+    those with errors (`broken`), which have no manifests, and the files that could not be used as a whole.
     """
 
     manifests: list[dict[str, Any]]
@@ -84,26 +91,88 @@ class ManifestSet:
     compiled: bool
     names: Names = field(default_factory=dict)
     kept: tuple[Session, Keeping] | None = None
+    session: Session | None = None
+    jobs: Mapping[JobKey, CompiledJob] = field(default_factory=dict)
+    broken: frozenset[JobKey] = frozenset()
+    broken_files: frozenset[str] = frozenset()
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        """Why some jobs could not be compiled."""
+        return [d for d in self.diagnostics if d.severity == "error"]
+
+    @property
+    def sources(self) -> Mapping[JobKey, ValidDocument]:
+        """The TrainJobs that were compiled."""
+        return {} if self.session is None else {key_of(job.data): job for job in self.session.jobs}
+
+    @property
+    def refused_files(self) -> set[str]:
+        """The files of TrainJobs that are not valid."""
+        return set() if self.session is None else {job.file for job in self.session.index.refused_jobs}
+
+    def made_from(self, files: frozenset[str]) -> Iterator[JobKey]:
+        """Yield the jobs that are in one of these files, or whose runtime is."""
+        if self.session is None or not files:
+            return
+        for key, job in self.sources.items():
+            runtime, _ = find_runtime(job.data, self.session.index, self.session.release)
+            if job.document.file in files or (runtime is not None and runtime.document.file in files):
+                yield key
+
+
+def key_of(trainjob: Json, namespace: str | None = None) -> JobKey:
+    """The namespace and name of a TrainJob; `namespace` is that of the options."""
+    metadata = mapping(trainjob.get("metadata"))
+    return str(metadata.get("namespace") or namespace or ""), str(metadata.get("name"))
 
 
 def manifest_set(
     inputs: Inputs, options: Options, rules: Rules = keep_severities, keeping: Keeping | None = None
 ) -> ManifestSet:
-    """The manifests that `inputs` lead to, empty if they contain no job. Raises CompileError if anything is wrong."""
-    if holds_jobs(inputs):
-        hold = None if keeping is None else keeping.hold
-        session = Session(options, inputs.catalog, place, rules, hold=hold)
-        session = session.with_input(inputs.documents, inputs.runtime_sources)
-        compiled = session.compile_all(inputs.diagnostics)
-        if keeping is not None and has_errors(keeping.problems):
-            raise CompileError(keeping.problems)
-        kept = None if keeping is None else (session, keeping)
-        found = ManifestSet(compiled.manifests, compiled.diagnostics, True, names_of(compiled.jobs), kept)
-    else:
+    """The manifests that `inputs` lead to, empty if they contain no job.
+
+    Jobs with errors are left out. Raises CompileError if rendered manifests or kept files have errors.
+    """
+    if not holds_jobs(inputs):
         found = _read_rendered(inputs, options.release or NEWEST_RELEASE)
-    if has_errors(found.diagnostics):
-        raise CompileError(found.diagnostics)
-    return replace(found, diagnostics=sort_diagnostics(found.diagnostics))
+        if has_errors(found.diagnostics):
+            raise CompileError(found.diagnostics)
+        return replace(found, diagnostics=sort_diagnostics(found.diagnostics))
+    session = Session(options, inputs.catalog, place, rules, hold=None if keeping is None else keeping.hold)
+    session = session.with_input(inputs.documents, inputs.runtime_sources)
+    diagnostics = rules(inputs.diagnostics, True)
+    jobs: dict[JobKey, CompiledJob] = {}
+    tally = getattr(inputs, "tally", None)
+    for job, problems in session.compile_each():
+        diagnostics += problems if tally is None else tally.without_repetitions(problems)
+        if job is not None:
+            jobs[job.namespace, job.name] = job
+            if tally is not None:
+                tally.add(job)
+    diagnostics += rules(tally.diagnostics(), True) if tally is not None else ()
+    if keeping is not None and has_errors(keeping.problems):
+        raise CompileError(keeping.problems)
+    return ManifestSet(
+        [manifest for job in jobs.values() for manifest in job.manifests],
+        sort_diagnostics(diagnostics),
+        True,
+        names_of(jobs.values()),
+        None if keeping is None else (session, keeping),
+        session,
+        jobs,
+        frozenset(
+            key for d in inputs.documents if _is_trainjob(d) and (key := key_of(d.data, options.namespace)) not in jobs
+        ),
+        frozenset(_unusable_files(inputs.diagnostics, session.index.diagnostics)),
+    )
+
+
+def _unusable_files(reading: Iterable[Diagnostic], documents: Iterable[Diagnostic]) -> Iterator[str]:
+    """Files that could not be read, or have a wrong runtime: jobs that need them cannot be told from what is left."""
+    for found in (*reading, *(d for d in documents if d.object.partition(" ")[0] in RUNTIME_KINDS)):
+        if found.severity == "error" and found.source is not None:
+            yield found.source.file
 
 
 def names_of(jobs: Iterable[CompiledJob]) -> Names:
@@ -235,8 +304,8 @@ class ReadSide:
     """A side after reading: its manifests, how they were compiled and are delivered, and the location of output.
 
     `output_below` is the output folder if it is below the named path and no sources are.
-    `cluster` has the objects of the snapshot that trainc.yaml names; None if it names none. `keeps` says whether jobs are
-    kept as built.
+    `cluster` has the objects of the snapshot that trainc.yaml names; None if it names none. `judge` evaluates the policies
+    that it names, `policy_problems` are theirs.
     """
 
     label: str
@@ -245,7 +314,14 @@ class ReadSide:
     output: str | None
     output_below: str | None = None
     cluster: list[dict[str, Any]] | None = None
-    keeps: bool = False
+    configuration: Configuration = Configuration()
+    judge: Judge | None = None
+    policy_problems: Sequence[Diagnostic] = ()
+
+    @property
+    def keeps(self) -> bool:
+        """Whether jobs are kept as built."""
+        return self.configuration.rebuild == "changed-jobs"
 
 
 def sides_of(arguments: Arguments) -> tuple[Side, Side]:
@@ -318,11 +394,20 @@ def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
 
 def _side(word: str) -> Side:
     if not word.startswith(_GIT):
+        if word != STDIN and not os.path.lexists(word) and _is_revision(word):
+            raise UsageError(f"there is no file or folder {word}; to compare with the revision, write {_GIT}{word}")
         return Side("stdin" if word == STDIN else word, word)
     revision, colon, path = word.removeprefix(_GIT).partition(":")
     if not revision or revision.startswith("-"):
         raise UsageError(f"{word!r} has no revision; write git:REV or git:REV:PATH")
     return Side(word, path if colon else None, revision)
+
+
+def _is_revision(word: str) -> bool:
+    try:
+        return bool(commit_of(here(), word))
+    except CompileError:
+        return False
 
 
 def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
@@ -395,9 +480,13 @@ def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
         return _read(side, given, streams)
     with _inside(side.revision, arguments, side.path) as (moved, folder):
         try:
-            return _read(side, moved, streams)
+            read = _read(side, moved, streams)
         except CompileError as error:
             raise CompileError(_of_revision(d, side.revision, folder) for d in error.diagnostics) from None
+    diagnostics = [
+        _of_revision(d, side.revision, folder) if d.severity == "error" else d for d in read.found.diagnostics
+    ]
+    return replace(read, found=replace(read.found, diagnostics=diagnostics))
 
 
 def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
@@ -413,6 +502,9 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     if STDIN not in settings.paths and not holds_jobs(inputs):
         # Some files of split output may contain only a ConfigMap.
         inputs = settings.read(streams.stdin, skip, everything=True)
+    overlaid = {file for overlay in settings.overlays for one in overlay.in_order for file, _ in one.texts}
+    if any(d.severity == "error" and d.source is not None and d.source.file in overlaid for d in inputs.diagnostics):
+        raise CompileError(inputs.diagnostics)  # Without a part of its overlay, every job would look changed.
     if side.runtime:
         inputs = with_runtime(inputs, side.runtime[0], _one_runtime(side.runtime[1], settings.options))
     cluster = settings.configuration.cluster
@@ -423,8 +515,9 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     asks_compiler = bool(arguments.releases or arguments.runtime)
     keeping = None if asks_compiler else kept_in(settings.output, settings, inputs.documents)
     found = manifest_set(inputs, settings.options, settings.policy(), keeping)
-    keeps = settings.configuration.rebuild == "changed-jobs"
-    return ReadSide(side.label, found, settings.options, output, below, snapshot, keeps)
+    judge, problems = judge_of(settings, inputs.documents) if found.compiled else (None, [])
+    configuration = settings.configuration
+    return ReadSide(side.label, found, settings.options, output, below, snapshot, configuration, judge, problems)
 
 
 def _only_output(output: str | None, settings: Settings) -> str | None:
