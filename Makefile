@@ -22,7 +22,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance dist playground test-playground lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
+.PHONY: help setup demo test test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,10 @@ diagnostics: $(READY) ## write build/diagnostics.md, the pages of all codes as o
 
 conformance: $(READY) ## score trainc on the recorded behaviour of the controllers
 	@$(BIN)/python $(VECTORS)/check_vectors.py $(wildcard $(VECTORS)/*.jsonl.gz)
+
+# The folder has clones of the repositories in scripts/ecosystem.toml, as owner/name; other folders are read as they are.
+ecosystem: $(READY) ## compare with BEFORE=COMMIT (HEAD) on the checkouts in TRAINC_ECOSYSTEM; without them, skipped by name
+	@$(BIN)/python scripts/ecosystem.py '$(TRAINC_ECOSYSTEM)' --before '$(or $(BEFORE),HEAD)'
 
 dist: $(READY) ## build the wheel and the source distribution
 	@$(BIN)/python -m build --no-isolation --outdir dist .

@@ -2,7 +2,7 @@
 
     python scripts/generate_diagnostics.py
 
-The pages are compiler/trainc/findings/rules/*.md.
+The pages are in the folders rules/ of compiler/trainc.
 """
 
 from __future__ import annotations

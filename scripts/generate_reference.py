@@ -38,7 +38,7 @@ A file `overlay.yaml`, as [overlays](overlays.md) describes. The same document c
 _SWEEP = """\
 ## Sweep
 
-A file for `--matrix`, as [sweeps](sweeps.md) describes.
+A document of the input, as [sweeps](sweeps.md) describes.
 """
 
 

@@ -14,7 +14,7 @@ PAGE = runpy.run_path(str(ROOT / "scripts" / "generate_diagnostics.py"))["docume
 
 def test_every_code_has_one_entry_with_wrong_and_right_input() -> None:
     entries = re.split(r"^## (?=[A-Z])", PAGE, flags=re.MULTILINE)[1:]
-    assert [entry.partition("\n")[0] for entry in entries] == codes()
+    assert [entry.partition("\n")[0] for entry in entries] == list(codes())
     lacking = [
         e.partition("\n")[0]
         for e in entries

@@ -17,7 +17,7 @@ from trainc.project.overlays.overlay import OVERLAY
 
 _HEAD = ("apiVersion", "kind", "metadata")
 DOCS = ROOT / "docs"
-RULES = {path.stem for path in (ROOT / "compiler" / "trainc" / "findings" / "rules").glob("*.md")}
+RULES = {path.stem for path in (ROOT / "compiler" / "trainc").rglob("rules/*.md")}
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
 WITH_COMMANDS = [name for name, text in TEXTS.items() if any(isinstance(step, Shown) for step in steps(text))]
 

@@ -89,3 +89,14 @@ def test_the_compiler_works_without_any_feature(tmp_path: Path, whole: dict[str,
 def test_every_folder_of_features_has_its_entry() -> None:
     folders = {path.name for path in (PACKAGE / "features").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders == {feature.name for feature in FEATURES}
+
+
+def test_without_sweeps_a_sweep_is_an_error_and_not_left_out(tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text(f"apiVersion: trainc/v1alpha1\nkind: Sweep\nbase: {JOB}\nparameters: {{lr: [1, 2]}}\n")
+    path = linked(tmp_path / "compiler", {"sweeps"})
+    for command in ("build", "check", "diff"):
+        paths = [str(JOB)] if command == "diff" else []
+        done = trainc_in(path, command, *paths, str(sweep))
+        assert done.returncode == 1, command
+        assert "error[InvalidSweep] kind: this installation of trainc cannot expand sweeps" in done.stderr

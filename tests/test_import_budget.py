@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from trainc.cli.command import COMMANDS, Command
 from trainc.features import FEATURES
 from trainc.plugins.registry import FOLDERS
 
@@ -85,10 +86,26 @@ def test_compiling_a_plain_job_imports_nothing_heavy_and_nothing_that_does_not_c
     assert within(modules, HEAVY | UNUSUAL | UNCONCERNED) == []
 
 
-@pytest.mark.parametrize("words", [["--help"], ["build", "--help"], ["check", "--help"], ["rule", "UnknownField"]])
+# What is needed only once the words of a command are right.
+COMPILING = {
+    *(f"trainc.{folder}" for folder in ("plugins", "lints", "admission", "emit", "output", "pipeline", "explain")),
+    *("trainc.reading", "trainc.pods", "trainc.ir"),
+}
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["version"], ["rule", "UnknownField"], ["completion", "bash"], ["build", "--help"]]
+)
 def test_a_command_imports_nothing_heavy_to_explain_itself(words: list[str]) -> None:
     modules = imported(f"from trainc.cli.main import main; main({words})")
     assert within(modules, HEAVY) == []
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_a_wrong_option_imports_only_what_says_so(command: Command) -> None:
+    modules = imported(f"from trainc.cli.main import main; main([{command.name!r}, '--unheard-of'])")
+    # difflib looks for near names; argparse imports shutil for a command that has commands of its own.
+    assert within(modules, (HEAVY | COMPILING) - {"difflib", "shutil"}) == []
 
 
 def test_importing_trainc_imports_next_to_nothing() -> None:

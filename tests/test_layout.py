@@ -55,19 +55,20 @@ BESIDE = {
     "argocd": "options",
     "diff": "admission.admit admission.defaults admission.updates admission.versions cli.command cli.compiling cli.kept "
     "cli.revisions emit.name_hash explain.model findings.policy findings.text ir.release kube.documents "
-    "kube.names kube.quantity output.keeping pipeline.index project.configuration project.dialects project.loosening",
+    "kube.names kube.quantity output.keeping pipeline.index project.configuration project.dialects project.loosening "
+    "reading.yaml_reader",
     "doctor": "cli.version kube.releases",
     "fits": "admission.pod_refusals cli.compiling cli.report_formats findings.text kube kube.kueue kube.names kube.quantity "
     "kube.selectors pods.quotas pods.resources reading.cluster schema.shapes schema.unknown_fields",
     "graph": "ir.commands.launcher ir.commands.programs ir.commands.started ir.parallelism plugins.plugin "
     "plugins.registry",
     "init": "cli.command cli.schema",
-    "krm": "ir.trainjob project.overlays.load project.overlays.overlay reading.opening",
+    "krm": "ir.trainjob project.dialects project.overlays.load project.overlays.overlay reading.opening",
     "kubeflow": "pipeline.python",
     "lsp": "admission.admit cli.compiling explain.model explain.text findings.text kube.devices kube.names "
     "kube.tuning_variables lints.duplicate_subdomain lints.registry pipeline.fragments pipeline.index "
-    "project.overlays.load reading reading.catalog reading.files reading.ignores reading.libyaml "
-    "reading.opening schema.editor_schema",
+    "pipeline.inputs project.dialects project.overlays.load reading reading.catalog reading.files "
+    "reading.ignores reading.libyaml reading.opening schema.editor_schema",
     "migrate": "cli.build cli.reporting emit.yaml_writer kube.documents kube.names kube.releases pipeline.patches "
     "project.dialects project.dialects.dialect project.dialects.enclosed project.dialects.shape "
     "reading.block_lines reading.document reading.files reading.libyaml",
@@ -75,21 +76,15 @@ BESIDE = {
     "policies": "kube.releases",
     "report": "explain.select_job explain.text",
     "run": "cli.command kube.names",
-    "sweeps": "project.overlays.patterns reading.opening schema.document_kinds",
+    "sweeps": "kube.names pipeline.inputs project.overlays.patterns reading.opening schema.document_kinds",
 }
 # Features that import another, which they will ask the table of features for instead. The list only shrinks.
 ACROSS = {
     ("diff", "graph"),
     ("init", "argocd"),
     ("init", "krm"),
-    ("lsp", "diff"),
-    ("lsp", "fits"),
-    ("lsp", "graph"),
-    ("notebook", "diff"),
-    ("notebook", "graph"),
     ("report", "fits"),
     ("report", "graph"),
-    ("sweeps", "graph"),
 }
 PRINTING = {"__main__", "cli", "feature"}
 # A module is what belongs together: nobody reads more than this at once.

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from trainc.cli.command import COMMANDS, Command, build_parser
-from trainc.findings.codes import CODES, codes, page, summary_of
+from trainc.findings.codes import codes, page, summary_of
 
 _TOP = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 # The pages that the website's first page replaces.
@@ -95,7 +95,7 @@ def _write_rules(folder: Path) -> None:
 
 
 def _rules_index() -> str:
-    rows = "".join(f"| [{code}]({code}.md) | {CODES[code].severity} | {summary_of(code)} |\n" for code in codes())
+    rows = "".join(f"| [{code}]({code}.md) | {codes()[code].severity} | {summary_of(code)} |\n" for code in codes())
     entries = "\n".join(codes())
     return (
         f"# Rules\n\nEvery diagnostic has a code. `trainc rule CODE` prints its page in the terminal.\n\n"

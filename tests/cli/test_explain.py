@@ -10,8 +10,9 @@ import jsonschema
 import pytest
 from commands import run
 
-from trainc.cli.schema import KINDS, of_every_kind
-from trainc.features.graph.command import FORMATS
+from trainc.cli.arguments.schema import KINDS
+from trainc.cli.schema import of_every_kind
+from trainc.features.graph.arguments import FORMATS
 from trainc.kube.releases import RELEASES
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents

@@ -15,7 +15,7 @@ def test_a_page_is_printed_as_it_is() -> None:
 
 def test_all_codes_are_listed_with_a_sentence_each() -> None:
     lines = run("rule", "--all").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == codes()
+    assert [line.split()[0] for line in lines] == list(codes())
     assert [line for line in lines if not line.endswith((".", "?", "!"))] == []
 
 

@@ -98,7 +98,7 @@ def test_paths_of_rules_begin_at_trainc_yaml_wherever_trainc_runs(monkeypatch: p
     absolute = str(Path("jobs/llm.yaml").resolve())
     monkeypatch.chdir("jobs")
     for words in (("check",), ("check", "llm.yaml"), ("check", absolute)):
-        assert WARNING not in run(*words).stderr
+        assert f"[{WARNING}]" not in run(*words).stderr
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,8 @@ def test_a_comment_on_the_line_or_above_it_ignores_a_diagnostic(comment: str, ab
     write("jobs/llm.yaml", with_comment(comment, above=above))
     for words in (("build",), ("build", "jobs/llm.yaml")):
         assert run(*words).stderr == ""
-    assert run("check").stderr == "1 document checked, 1 TrainJob compiled\n"
+    counted = f"trainc: info[FindingsIgnored] 1 finding ignored: {WARNING} jobs/llm.yaml:9\n"
+    assert run("check").stderr == f"{counted}1 document checked, 1 TrainJob compiled\n"
     assert run("build", "-", stdin=Path("jobs/llm.yaml").read_bytes()).stderr == ""
 
 
@@ -271,3 +272,69 @@ def test_diff_tells_of_no_warning_that_is_ignored() -> None:
     assert f"warning[{WARNING}]" in run("diff", "a", "b").stderr
     configure(f"{{{WARNING}: ignore}}")
     assert run("diff", "a", "b").stderr == ""
+
+
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [jobset.x-k8s.io], apiVersions: ["*"], operations: [CREATE], resources: [jobsets]}]
+  validations: [{expression: "false"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: p}
+spec: {policyName: p, validationActions: [Deny]}
+"""
+
+
+def denied(rules: str = "{}", comment: str = "", overlay: str = "") -> Result:
+    """A job that a policy denies, checked in spite of what its author and the project say."""
+    write("policy.yaml", POLICY)
+    write("jobs/llm.yaml", JOB.replace("team-a}\n", f"team-a}} {comment}\n").replace("$PORT", "8080"))
+    chosen = "overlay: overlay\n" if overlay else ""
+    write("trainc.yaml", f'release: "2.3"\nsources: [jobs]\npolicies: [policy.yaml]\n{chosen}rules: {rules}\n')
+    if overlay:
+        write("overlay/overlay.yaml", f"apiVersion: trainc/v1alpha1\nkind: Overlay\nrules: {overlay}\n")
+    return run("check")
+
+
+def test_what_a_policy_denies_is_not_ignored_by_a_comment() -> None:
+    result = denied(comment="# trainc: ignore[PolicyDenied] a reason")
+    assert result.status == 1
+    assert "error[PolicyDenied]" in result.stderr
+    assert "only `rules:` in trainc.yaml can ignore this, with a reason" in result.stderr
+
+
+@pytest.mark.parametrize("rule", ["info", "ignore", "{level: ignore, reason: ' '}"])
+def test_nor_by_a_rule_without_a_reason(rule: str) -> None:
+    result = denied(rules=f"{{PolicyDenied: {rule}}}")
+    assert result.status == 1
+    assert "rules.PolicyDenied: PolicyDenied can be changed only in trainc.yaml, and only with" in result.stderr
+
+
+def test_nor_by_an_overlay() -> None:
+    result = denied(overlay="{PolicyDenied: {level: ignore, reason: a reason}}")
+    assert result.status == 1
+    assert "move the rule to `rules:` in trainc.yaml" in result.stderr
+
+
+def test_the_project_may_ignore_it_with_a_reason_and_every_format_counts_it() -> None:
+    result = denied(rules="{PolicyDenied: {level: ignore, reason: the policy is a draft}}")
+    counted = "1 finding ignored: PolicyDenied jobs/llm.yaml:3"
+    assert result.status == 0
+    assert f"info[FindingsIgnored] {counted}\n" in result.stderr
+    for form in ("json", "github", "sarif"):
+        assert counted in run("check", "--format", form).stdout
+
+
+def test_an_error_of_a_policy_may_be_demanded_anywhere() -> None:
+    assert denied(overlay="{PolicyNotEvaluated: error}").stderr.count("InvalidOverlay") == 0
+
+
+def test_a_comment_that_tries_to_is_reported() -> None:
+    configure("{}")
+    write("jobs/llm.yaml", with_comment(f"# trainc: ignore[{WARNING}, PolicyDenied] why"))
+    assert "info[UnusedIgnore] a comment cannot ignore PolicyDenied" in run("check").stderr

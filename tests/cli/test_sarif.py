@@ -21,7 +21,7 @@ CASES = sorted((Path(__file__).parents[1] / "cases" / "errors").glob("*.yaml"))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 DIAGNOSTICS = st.builds(
     Diagnostic,
-    st.sampled_from(codes()),
+    st.sampled_from(list(codes())),
     st.sampled_from(["error", "warning", "info"]),
     TEXTS,
     TEXTS,

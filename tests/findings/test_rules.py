@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,8 @@ from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
 
 RULES = {
-    rule.name.removesuffix(".md"): rule.read_text(encoding="utf-8")
-    for rule in files("trainc.findings.rules").iterdir()
-    if rule.name.endswith(".md")
+    rule.stem: rule.read_text(encoding="utf-8")
+    for rule in (Path(__file__).parents[2] / "compiler" / "trainc").rglob("rules/*.md")
 }
 SOURCES = sorted((Path(__file__).parents[2] / "compiler" / "trainc").rglob("*.py"))
 _BLOCK = re.compile(r"^## (Wrong|Right)\n+```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)

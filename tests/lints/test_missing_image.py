@@ -9,6 +9,7 @@ from builders import container, diagnostics_of, job, runtime, trainjob
 
 CODE = "MissingImage"
 BARE = {"name": "node"}
+AGAIN = {"backoffLimit": 3}
 PATCH = {
     "manager": "example.com/image",
     "trainingRuntimeSpec": {
@@ -80,10 +81,12 @@ def test_a_job_that_is_wrong_elsewhere_is_not_asked_for_images() -> None:
     ],
 )
 def test_a_tag_that_moves_is_reported_where_it_was_written(image: str, name: str) -> None:
-    (own,) = diagnostics_of("MovingImageTag", trainjob({"image": image}), runtime())
+    (own,) = diagnostics_of("MovingImageTag", trainjob({"image": image}), runtime(job(spec=AGAIN)))
     assert (own.severity, own.object, own.path) == ("warning", "TrainJob team-a/llm", "spec.trainer.image")
     assert f"such as {name}:1.0, or a digest: {name}@sha256:..." in own.hint
-    (of_runtime,) = diagnostics_of("MovingImageTag", trainjob({}), runtime(job(containers=[{**BARE, "image": image}])))
+    (of_runtime,) = diagnostics_of(
+        "MovingImageTag", trainjob({}), runtime(job(spec=AGAIN, containers=[{**BARE, "image": image}]))
+    )
     assert of_runtime.object == "ClusterTrainingRuntime rt"
     assert of_runtime.path.endswith("containers[0].image")
 
@@ -101,20 +104,20 @@ def test_a_tag_that_moves_is_reported_where_it_was_written(image: str, name: str
     ],
 )
 def test_a_tag_that_stays_and_a_digest_are_fine(image: str) -> None:
-    assert diagnostics_of("MovingImageTag", trainjob({"image": image}), runtime()) == []
+    assert diagnostics_of("MovingImageTag", trainjob({"image": image}), runtime(job(spec=AGAIN))) == []
 
 
 @pytest.mark.parametrize(
     ("of_job", "policy", "restarts"),
     [
-        ({}, {}, True),
+        ({}, {}, False),
         ({"backoffLimit": 3}, {}, True),
         ({"backoffLimit": 0}, {}, False),
         ({"backoffLimit": 0}, {"failurePolicy": {"maxRestarts": 0}}, False),
         ({"backoffLimit": 0}, {"failurePolicy": {"maxRestarts": 3}}, True),
     ],
 )
-def test_only_a_job_that_restarts_needs_a_tag_that_stays(
+def test_only_a_job_that_says_that_it_restarts_needs_a_tag_that_stays(
     of_job: dict[str, Any], policy: dict[str, Any], restarts: bool
 ) -> None:
     rt = runtime(job(spec=of_job), **policy)

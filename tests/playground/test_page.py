@@ -410,7 +410,7 @@ def test_a_refused_case_gives_the_same_report(asked: Asked, case: Path) -> None:
 def test_the_example_of_each_rule_gives_the_same_report(asked: Asked) -> None:
     blocks = [
         block.partition("```")[0]
-        for page in sorted((ROOT / "compiler" / "trainc" / "findings" / "rules").glob("*.md"))
+        for page in sorted((ROOT / "compiler" / "trainc").rglob("rules/*.md"))
         for block in page.read_text(encoding="utf-8").split("```yaml\n")[1:]
     ]
     assert len(blocks) > 200

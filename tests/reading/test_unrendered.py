@@ -97,6 +97,11 @@ def test_katib_fills_in_its_own_parameters() -> None:
     assert template_finding({"replicas": "${workers}"}, ("replicas",), "") is not None
 
 
+def test_a_manifest_in_the_text_of_a_workflow_is_not_a_template_of_the_file() -> None:
+    manifest = "kind: TFJob\nmetadata: {name: {{inputs.name}}}\n"
+    assert template_finding({"spec": {"manifest": manifest}}, ("spec", "manifest"), "job.yaml") is None
+
+
 def test_a_document_without_a_file_is_called_something() -> None:
     job = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "a"}}
     with pytest.raises(CompileError, match=r"envsubst < job\.yaml"):

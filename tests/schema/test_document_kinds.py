@@ -13,6 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainc.cli.arguments.schema import OWN_KINDS as KIND_NAMES
 from trainc.cli.schema import OWN_KINDS
 from trainc.features.sweeps.matrix import OPTIMIZATION_JOB
 from trainc.findings import format_path
@@ -57,6 +58,10 @@ def test_each_is_a_json_schema_in_the_keywords_that_are_checked(name: str) -> No
     jsonschema.Draft202012Validator.check_schema(KINDS[name].json_schema())
     used = {keyword for schema in subschemas(KINDS[name].schema) for keyword in schema}
     assert used - FOR_EDITORS <= CHECKED
+
+
+def test_the_command_knows_their_names_without_importing_them() -> None:
+    assert tuple(OWN_KINDS) == KIND_NAMES
 
 
 @pytest.mark.parametrize("name", OWN_KINDS)

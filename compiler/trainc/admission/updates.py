@@ -104,8 +104,9 @@ def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
     suspended = _spec(old).get("suspend") is True or _spec(new).get("suspend") is True
     filled = items(_spec(baked).get("replicatedJobs"))
     for i, (left, right) in enumerate(zip(before, after, strict=True)):
-        left_out = set(differences(left, right)) - set(differences(left, filled[i]))
-        for path in differences(left, right):
+        changed = list(differences(left, right))
+        left_out = set(changed).difference(differences(left, filled[i])) if changed else ()
+        for path in changed:
             if not (suspended and _is_free(path)):
                 where = (*_JOBS, i, *path)
                 yield _immutable(where, _at(left, path), _at(right, path), path in left_out, _is_free(path))
@@ -168,10 +169,13 @@ def differences(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
             left, right = old.get(key), new.get(key)
             absent = _WHEN_ABSENT.get(key) if (*path, key) != _POD_RESOURCES else None
             left, right = absent if left is None else left, absent if right is None else right
-            yield from differences(left, right, (*path, key))
+            # What the schema has typed can be equal only if it is of one type.
+            if left != right:
+                yield from differences(left, right, (*path, key))
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for i, (left, right) in enumerate(zip(old, new, strict=True)):
-            yield from differences(left, right, (*path, i))
+            if left != right:
+                yield from differences(left, right, (*path, i))
     elif not _equal(old, new, path):
         yield path
 

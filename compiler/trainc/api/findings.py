@@ -11,7 +11,7 @@ from trainc.findings import (
     has_errors,
     sort_diagnostics,
 )
-from trainc.findings.codes import rule_url
+from trainc.findings.codes import Stage, rule_url
 from trainc.findings.policy import Policy, keep_severities
 from trainc.findings.text import counted, did_you_mean, escape_line, escape_report, escape_xml
 
@@ -23,6 +23,7 @@ __all__ = [
     "Policy",
     "Severity",
     "Source",
+    "Stage",
     "counted",
     "did_you_mean",
     "escape_line",

@@ -1,21 +1,7 @@
-"""Validate and lint TrainJobs, runtimes and JobSets without writing anything.
-
-TrainJobs are compiled as in `trainc build`, and each runtime that no TrainJob
-uses with a minimal one. Rendered JobSets are checked against JobSet's admission
-rules. Fragments, such as a lone `mlPolicy:`, are checked in place. If trainc.yaml
-sets `cluster:`, a job that the cluster can never admit is an error (`trainc fits`).
-
-Examples:
-  trainc check jobs/ runtimes/
-  trainc check --format github .
-  trainc check --format sarif jobs/ > trainc.sarif
-
-Exit code: 0 no errors (warnings are allowed), 1 errors, 2 wrong usage.
-"""
+"""What `trainc check` does."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
@@ -24,21 +10,13 @@ from trainc.cli.command import (
     Status,
     Streams,
     UsageError,
-    add_input,
-    add_limits,
-    add_matrix,
-    add_reporting,
-    add_shaping,
-    add_strict,
 )
 from trainc.cli.compiling import (
-    MatrixInput,
     Run,
     diagnostics_paint,
     is_checked,
     is_failure,
     nothing_found,
-    read_matrix,
     read_stdin,
     start,
 )
@@ -53,32 +31,15 @@ from trainc.project.environments import merge_diagnostics
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 
-FORMATS = ("text", "json", "github", "sarif")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add input and reporting options."""
-    add_input(parser)
-    add_matrix(parser)
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
-    add_strict(parser)
-    parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is nothing to check")
-    parser.add_argument(
-        "--format", choices=FORMATS, default="text", help="text (default) goes to stderr, the others to stdout"
-    )
-
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, discard the manifests, and report."""
     try:
-        matrix = read_matrix(arguments)
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     stdin, progress = read_stdin(every[0][1], streams), Progress(streams.err)
-    checked = {name: _check(settings, stdin, progress, arguments, matrix) for name, settings in every}
+    checked = {name: _check(settings, stdin, progress, arguments) for name, settings in every}
     progress.clear()
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
@@ -99,9 +60,7 @@ class _Checked:
     counted: str
 
 
-def _check(
-    settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, matrix: MatrixInput | None
-) -> _Checked:
+def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments) -> _Checked:
     cluster, snapshot = settings.configuration.cluster, None
     if cluster:
         snapshot = read_paths([cluster], settings.options.limits, everything=True)
@@ -111,7 +70,6 @@ def _check(
         stdin,
         checks_fragments=True,
         step=progress.step,
-        matrix=matrix,
         cluster=around,
         output=settings.output,
     )
@@ -163,17 +121,18 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]]) -> Iter
 
 
 def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:
-    """Report on ignore comments once all other findings are known, since one may concern a single environment."""
-    from trainc.reading.ignores import Comments, check_ignores
+    """Report on ignored findings and comments once all findings are known: a comment may concern a single environment."""
+    from trainc.reading.ignores import Comments, check_ignores, count_ignored
 
     found = [diagnostic for checking in every for diagnostic in checking.diagnostics]
+    counts = list(count_ignored(found))
     if has_errors(found):
-        return []
+        return counts
     read = [document.file for checking in every for document in checking.inputs.read]
     read += [file for checking in every for overlay in checking.settings.overlays for file, _ in overlay.texts]
     comments = Comments(every[0].files.text)
     ignores = [ignore for file in dict.fromkeys(read) for ignore in comments(file)]
-    return every[0].session.rules(check_ignores(ignores, found), True)
+    return every[0].session.rules([*check_ignores(ignores, found), *counts], True)
 
 
 def _runs(job: CompiledJob) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What a command is, which there are, and how the words of each are read: the table of contents of the command line.
 
-A command is a module with two functions, imported when that command is run.
+A command is one module, or two: what its help says and the words that it takes, and what it does, which is imported when
+the words are right.
 """
 
 from __future__ import annotations
@@ -13,16 +14,20 @@ from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, cast
 
-from trainc.features import features
+from trainc.features import Feature, features
 from trainc.options import SETTINGS, Limits, Setting
 from trainc.startup.records import dataclass, fields
 
 if TYPE_CHECKING:
 
-    class CommandModule(Protocol):
-        """The functions that every command module defines."""
+    class ArgumentsModule(Protocol):
+        """What a command takes; its docstring is the text of `--help`."""
 
         add_arguments: Callable[[ArgumentParser], None]
+
+    class CommandModule(Protocol):
+        """What a command does."""
+
         run: Callable[[Arguments, Streams], Status]
 
 
@@ -58,18 +63,28 @@ class UsageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: its name, its line in the overview and the group in which that stands, and its module."""
+    """A command: its name, its line in the overview and the group in which that stands, and its modules.
+
+    `arguments` is the module with its help and its arguments, if these are not in `module`.
+    """
 
     name: str
     summary: str
     group: str
     module: str
+    arguments: str = ""
 
     def load(self) -> CommandModule:
-        """Import the command's module, whose docstring is the text of its --help."""
+        """Import what the command does."""
         from importlib import import_module
 
         return cast("CommandModule", import_module(self.module))
+
+    def load_arguments(self) -> ArgumentsModule:
+        """Import what the command takes."""
+        from importlib import import_module
+
+        return cast("ArgumentsModule", import_module(self.arguments or self.module))
 
 
 # The groups of the overview, in the order in which people meet them.
@@ -80,22 +95,29 @@ GROUPS = {
     "move": "Bring jobs along",
     "tools": "For other tools",
 }
+
+
+def _own(name: str, summary: str, group: str) -> Command:
+    return Command(name, summary, group, f"trainc.cli.{name}", f"trainc.cli.arguments.{name}")
+
+
+def _of(feature: Feature) -> Command:
+    folder = f"trainc.features.{feature.name}"
+    return Command(feature.command, feature.summary, feature.group, f"{folder}.command", f"{folder}.arguments")
+
+
 _OWN = (
-    Command("check", "validate and lint without writing anything", "write", "trainc.cli.check"),
-    Command("build", "compile TrainJobs into manifests", "write", "trainc.cli.build"),
-    Command("runtimes", "list or show the built-in runtimes", "write", "trainc.cli.runtimes"),
-    Command("explain", "show which file, patch or plugin set each output field", "look", "trainc.cli.explain"),
+    _own("check", "validate and lint without writing anything", "write"),
+    _own("build", "compile TrainJobs into manifests", "write"),
+    _own("runtimes", "list or show the built-in runtimes", "write"),
+    _own("explain", "show which file, patch or plugin set each output field", "look"),
     Command("rule", "explain a diagnostic code", "look", "trainc.cli.rule"),
-    Command("schema", "print the JSON Schema of TrainJobs and runtimes for editors", "tools", "trainc.cli.schema"),
+    _own("schema", "print the JSON Schema of TrainJobs and runtimes for editors", "tools"),
     Command("completion", "print a shell completion script", "tools", "trainc.cli.completion"),
     Command("help", "show help for a command or topic", "tools", "trainc.cli.help"),
     Command("version", "print the version and the upstream releases it follows", "tools", "trainc.cli.version"),
 )
-_OF_FEATURES = (
-    Command(feature.command, feature.summary, feature.group, f"trainc.features.{feature.name}.command")
-    for feature in features()
-    if feature.command
-)
+_OF_FEATURES = (_of(feature) for feature in features() if feature.command)
 COMMANDS = tuple(sorted((*_OWN, *_OF_FEATURES), key=lambda command: list(GROUPS).index(command.group)))
 
 
@@ -131,7 +153,7 @@ class _Parser(ArgumentParser):
 
 def build_parser(command: Command) -> ArgumentParser:
     """Build a parser whose help is the module docstring: the first paragraph as description, the rest as examples."""
-    module = command.load()
+    module = command.load_arguments()
     head, _, examples = (module.__doc__ or "").strip().partition("\n\n")
     parser = _Parser(
         prog=f"trainc {command.name}",
@@ -247,11 +269,13 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
     _add_rare_input(parser)
 
 
-def add_matrix(parser: ArgumentParser) -> None:
-    """Add `--matrix`, for commands that compile the whole input."""
-    group: Any = next(group for group in parser._action_groups if group.title == "input")  # noqa: SLF001 - as in command.py
-    help_text = "compile the trials of the sweep in FILE (`trainc help sweeps`)"
-    set_completion(group.add_argument("--matrix", metavar="FILE", action="append", help=help_text), FILE)
+def add_job(parser: ArgumentParser) -> None:
+    """Add JOB and all options for compiling it."""
+    job = parser.add_argument("job", metavar="JOB", help="the TrainJob: PATH[#[NAMESPACE/]NAME[#TRIAL]]")
+    set_completion(job, JOB)
+    add_input(parser, paths=False)
+    add_limits(parser)
+    add_reporting(parser)
 
 
 def _add_rare_input(parser: ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.reporting import STDIN, Files, Paint
@@ -17,7 +17,7 @@ from trainc.findings import Diagnostic, Finding, Severity, has_errors
 from trainc.findings.text import counted
 from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
-from trainc.pipeline.inputs import Inputs, Step
+from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.configuration import FILE_NAME
 from trainc.reading.document import Document
@@ -29,30 +29,6 @@ if TYPE_CHECKING:
     from trainc.output.keeping import Keeping
     from trainc.pipeline.fragments import Fragment
     from trainc.project.dialects.enclosed import Enclosed
-
-
-class Tally(Protocol):
-    """What is counted over all jobs of an expanded input."""
-
-    def add(self, job: CompiledJob) -> None:
-        """Count a job."""
-
-    def without_repetitions(self, found: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-        """Skip what was said of an earlier job."""
-
-    def diagnostics(self) -> list[Diagnostic]:
-        """Return what there is to say of all jobs."""
-
-
-class MatrixInput(Protocol):
-    """What `--matrix` names: its jobs take the place of the input's."""
-
-    @property
-    def documents(self) -> Sequence[Document]:
-        """Documents to read beside the input."""
-
-    def expand(self, inputs: Inputs) -> tuple[Inputs, Tally]:
-        """Return the input with the jobs, and what counts them."""
 
 
 def _ignore_progress(what: str, done: int, total: int | None) -> None:
@@ -150,21 +126,17 @@ def start(  # noqa: PLR0913 - all but three go by their names
     *,
     checks_fragments: bool = False,
     step: Step = _ignore_progress,
-    matrix: MatrixInput | None = None,
     cluster: Iterable[Json] = (),
     output: str | None = None,
     choices: Arguments | None = None,
 ) -> Run:
     """Read the input of a command without entering the folder `skip`. Some commands handle fragments themselves.
 
-    `step` receives the progress of reading and compiling. With a `matrix`, its trials replace the TrainJobs. `cluster`
+    `step` receives the progress of reading and compiling. `cluster`
     are objects of the cluster by which pods are judged. Jobs whose rendered file in the folder `output` is kept as built
     count as they are in that file; a build has `choices`.
     """
-    inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=matrix.documents if matrix is not None else ())
-    tally = None
-    if matrix is not None:
-        inputs, tally = matrix.expand(inputs)
+    inputs = settings.read(BytesIO(stdin), skip, step)
     files = Files(stdin)
     rules = settings.policy(files.text)
     judge, problems = judge_of(settings, inputs.documents)
@@ -175,7 +147,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     found = rules([*inputs.diagnostics, *problems, *skipped], True)
-    return Run(settings, inputs, session, files, step, found, tally, keeping)
+    return Run(settings, inputs, session, files, step, found, inputs.tally, keeping)
 
 
 def kept_in(
@@ -187,15 +159,6 @@ def kept_in(
     from trainc.cli.kept import keeping_in
 
     return keeping_in(folder, settings, documents, choices)
-
-
-def read_matrix(arguments: Arguments) -> MatrixInput | None:
-    """Read the sweep that --matrix names, if any. Raises CompileError."""
-    if not arguments.matrix:
-        return None
-    for read in added("matrix"):
-        return cast("MatrixInput", read(arguments))
-    raise UsageError("this installation of trainc has no sweeps")
 
 
 def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
@@ -246,7 +209,7 @@ def skipped_documents(
     documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
 ) -> Iterator[Diagnostic]:
     """Report documents that are not compiled: a warning for each if the file was named, else a single info."""
-    from trainc.project.dialects import is_legacy, is_trainer_document
+    from trainc.project.dialects import is_legacy, is_sweep, is_trainer_document
     from trainc.project.dialects.enclosed import enclosed
 
     named = {path.removeprefix("./") for path in settings.paths}
@@ -257,12 +220,9 @@ def skipped_documents(
         if is_legacy(document.data):
             yield _legacy(document, "warning" if has_jobs else "error")
             continue
-        if is_trainer_document(document.data) or document.data.get("kind") in _USED_KINDS:
+        if is_trainer_document(document.data) or is_sweep(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
         if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
-            continue
-        if (misspelt := _misspelt_sweep(document)) is not None:
-            yield misspelt
             continue
         if inside := list(enclosed(document.data)):
             yield from (_enclosed(document, job, "warning" if has_jobs else "error") for job in inside)
@@ -284,23 +244,9 @@ def _legacy(document: Document, severity: Severity) -> Diagnostic:
     """Report a job that only `migrate` reads: an error if there is no other job and nothing would be compiled."""
     kind = document.data["kind"]
     message = f"{kind} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
-    hint = f"convert it with `trainc migrate {document.file or '-'}` (add --diff to preview)"
+    file = document.file or "-"
+    hint = f"`trainc migrate --report {file}` says what becomes of it, and `trainc migrate {file}` converts it"
     return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))
-
-
-def _misspelt_sweep(document: Document) -> Diagnostic | None:
-    """Report a Sweep under a group like ours: without an error, its trials would silently end."""
-    api = str(document.data.get("apiVersion") or "")
-    group = api.partition("/")[0]
-    if document.data.get("kind") != "Sweep" or group == "trainc":
-        return None
-    from trainc.findings.text import misspelt
-
-    if group and not misspelt(group, ["trainc"]):
-        return None
-    message = f"there is no apiVersion {api!r}" if api else "apiVersion is missing"
-    hint = "write apiVersion: trainc/v1alpha1"
-    return document.place(Finding("InvalidSweep", "error", message, hint, ("apiVersion",)), "Sweep")
 
 
 def _enclosed(document: Document, job: Enclosed, severity: Severity) -> Diagnostic:
@@ -330,13 +276,11 @@ def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
 
     message = "neither a TrainJob nor a runtime; skipped"
     source = document.locate(("kind",))
-    is_sweep = document.data.get("kind") == "Sweep"
-    hint = f"to compile its trials, use --matrix {document.file}"
     return Diagnostic(
         "SkippedDocument",
         "warning",
         message,
-        hint if is_sweep else "remove it from the paths on the command line",
+        "remove it from the paths on the command line",
         label_of(document.data),
         "",
         source,

@@ -1,28 +1,12 @@
-"""Show which file, patch or plugin set each field of a job's output.
-
-FIELD is a path in the output, with list items by name. It may be just the
-beginning of a path; `...` stands for any steps in between and `*` for any name.
-Fields are those of the JobSet, unless FIELD starts with PodGroup: or
-ConfigMap/NAME:.
-
-Examples:
-  trainc explain jobs/llm.yaml
-  trainc explain jobs/#team-a/llm 'spec.replicatedJobs[node]...env[PET_NNODES]'
-  trainc explain jobs/llm.yaml parallelism
-  trainc explain jobs/llm.yaml PodGroup:spec.minMember --format json
-
-Of a job that is kept as built (`trainc help output`), this explains what a
-rebuild would give, after a list of the fields that it would change.
-"""
+"""What `trainc explain` does."""
 
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from trainc.cli.command import Arguments, Status, Streams, add_shaping
-from trainc.cli.one_job import add_job, compiled_job
+from trainc.cli.command import Arguments, Status, Streams
+from trainc.cli.one_job import compiled_job
 from trainc.cli.reporting import Files, Paint, Part, text_report
 from trainc.explain.kept import Change, changes, changes_json, changes_text
 from trainc.explain.model import Explanation, NoMatch, QueryError, choose
@@ -42,14 +26,6 @@ _LOOKS: dict[Role, Part] = {
     "deviation": "deviation",
 }
 _MOST_MADE = 4
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add job, field and format options."""
-    add_job(parser)
-    parser.add_argument("field", metavar="FIELD", nargs="?", help="fields to explain (default: all)")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    add_shaping(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

@@ -37,7 +37,7 @@ TOPICS = {
     "output": "where manifests go, and which files trainc replaces or deletes",
     "delivery": "Argo CD, Flux or kubectl; secrets; name hashes",
     "sync-options": "what each sync option does to a running job",
-    "sweeps": "one TrainJob for each combination of values: --matrix FILE",
+    "sweeps": "one TrainJob for each combination of values",
     "limits": "bounds on the size and complexity of input",
     "diagnostics": "severities, colors, and formats for CI",
     "exit-codes": "what the exit code of a command means",
@@ -87,7 +87,7 @@ with --semantics gitops (the default) only:
 left out. This is what each one does to a job that is already running:
 """,
     "sweeps": """\
-`trainc build --matrix FILE` compiles one TrainJob for each combination of values, and nothing else. FILE:
+A Sweep in the input stands for one TrainJob per combination of values:
 
   apiVersion: trainc/v1alpha1
   kind: Sweep
@@ -100,14 +100,16 @@ left out. This is what each one does to a job that is already running:
   maxTrials: 20                                              default: 100
   budget: {gpuHours: 512, hoursPerTrial: 4}                  more is an error
 
-Trials are called NAME-trial-0, NAME-trial-1 and so on; NAME is that of the base, or metadata.name of the sweep.
+Its trials are compiled instead of the base. They are called NAME-trial-0, NAME-trial-1 and so on; NAME is that of the
+base, or metadata.name of the sweep. Commands about one job also take FILE#NAME#3 for trial 3.
+
 Programs get the values in environment variables such as KUBEFLOW_TRAINER_OPT_LR, as in a trial of Trainer's
 OptimizationJob. In the base, ${trialParameters.lr} and ${trialSpec.Name} are replaced with the value and the name.
 
-FILE may also be an OptimizationJob with searchAlgorithm: {grid: {}}.
+An OptimizationJob with searchAlgorithm: {grid: {}} is a sweep, too.
 
-Without `base`, the TrainJob is in FILE, too. A PATH on the command line overrides `base`. The hours of a trial are its
-activeDeadlineSeconds, or hoursPerTrial if that is less.
+Without `base`, the TrainJob is in the file of the sweep. The hours of a trial are its activeDeadlineSeconds, or
+hoursPerTrial if that is less.
 """,
     "limits": """\
 Bounds that keep broken or malicious input from using up time and memory. Input beyond a limit is an error.

@@ -120,7 +120,8 @@ def _dispatch(words: list[str], streams: Streams) -> int:
 def _run(command: Command, words: list[str], streams: Streams) -> int:
     parser = build_parser(command)
     try:
-        return command.load().run(parse_arguments(parser, words), streams)
+        arguments = parse_arguments(parser, words)
+        return command.load().run(arguments, streams)
     except UsageError as error:
         parser.print_usage(streams.err)
         streams.err.write(f"trainc {command.name}: error: {error}\n")

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from io import BytesIO
 
 from trainc.cli.command import (
-    JOB,
     Arguments,
     Streams,
     UsageError,
-    add_input,
-    add_limits,
-    add_reporting,
-    set_completion,
 )
 from trainc.cli.compiling import kept_in
 from trainc.cli.reporting import STDIN, Files, Paint, text_report
@@ -21,15 +15,6 @@ from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job
 from trainc.findings import CompileError
 from trainc.reading.opening import read_bounded
-
-
-def add_job(parser: ArgumentParser) -> None:
-    """Add JOB and all options for compiling it."""
-    job = parser.add_argument("job", metavar="JOB", help="PATH[#[NAMESPACE/]NAME] of the TrainJob")
-    set_completion(job, JOB)
-    add_input(parser, paths=False)
-    add_limits(parser)
-    add_reporting(parser)
 
 
 def compiled_job(

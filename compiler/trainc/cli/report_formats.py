@@ -11,7 +11,7 @@ from urllib.parse import quote
 from trainc import __version__
 from trainc.cli.reporting import full_message
 from trainc.findings import Diagnostic
-from trainc.findings.codes import CODES, page, rule_url, summary_of
+from trainc.findings.codes import codes, page, rule_url, summary_of
 from trainc.startup.patterns import pattern
 
 JSON_VERSION = 1
@@ -72,7 +72,7 @@ def _sarif_rule(code: str) -> dict[str, Any]:
         "helpUri": rule_url(code),
         "shortDescription": {"text": summary_of(code) or code},
     }
-    if (known := CODES.get(code)) is not None:
+    if (known := codes().get(code)) is not None:
         described["defaultConfiguration"] = {"level": _SARIF_LEVELS[known.severity]}
         described["properties"] = {"tags": [known.stage]}
     return described if text is None else {**described, "help": {"text": _FENCES.sub("", text), "markdown": text}}

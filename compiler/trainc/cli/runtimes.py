@@ -1,35 +1,13 @@
-"""List the built-in runtimes, or show one.
-
-A TrainJob uses a built-in runtime if no other ClusterTrainingRuntime has that
-name. Runtimes differ between Trainer releases, mostly in their images; the
-default is the newest release.
-
-Examples:
-  trainc runtimes list
-  trainc runtimes list --release 2.1
-  trainc runtimes show torch-distributed > runtimes/torch-distributed.yaml
-"""
+"""What `trainc runtimes` does."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
-
-from trainc.cli.command import RUNTIME, Arguments, Status, Streams, add_release, set_completion
+from trainc.cli.command import Arguments, Status, Streams
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.reading import catalog
 from trainc.reading.document import Document
 
 _FRAMEWORK = "trainer.kubeflow.org/framework"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add `list` and `show`."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="list names, frameworks and releases", allow_abbrev=False)
-    add_release(listing.add_argument)
-    showing = actions.add_parser("show", help="print the YAML of one runtime", allow_abbrev=False)
-    set_completion(showing.add_argument("name", metavar="NAME"), RUNTIME)
-    add_release(showing.add_argument)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

@@ -1,26 +1,14 @@
-"""Print a JSON Schema for editors: of TrainJobs, runtimes, or trainc's own files.
-
-Without KIND, the schema is for files with documents of several kinds. Without
---release, it is for the release in trainc.yaml, or else the newest.
-
-Examples:
-  trainc schema > .trainc.schema.json
-  trainc schema TrainJob --release 2.2
-  trainc schema trainc.yaml
-
-To use it in editors with the YAML language server, start a file with
-  # yaml-language-server: $schema=.trainc.schema.json
-"""
+"""What `trainc schema` does."""
 
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser
 from typing import Any
 
-from trainc.cli.command import Arguments, Status, Streams, add_release
+from trainc.cli.arguments.schema import KINDS
+from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.reporting import Files, Paint, text_report
-from trainc.features import added
+from trainc.features import features
 from trainc.findings import CompileError
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.configuration import read_configuration
@@ -28,16 +16,9 @@ from trainc.project.overlays.overlay import OVERLAY
 from trainc.project.trainc_yaml import TRAINC_YAML
 from trainc.schema.editor_schema import DIALECT, json_schema
 
-KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
+_OF_FEATURES = (feature.load(target) for feature in features() for target in feature.kinds.values())
 # trainc's own files.
-OWN_KINDS = {kind.name: kind for kind in (OVERLAY, *added("kind"), TRAINC_YAML)}
-_KIND_HELP = f"{', '.join((*KINDS, *OWN_KINDS))} (default: {', '.join(KINDS[:2])} and {KINDS[2]} together)"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add kind and release options."""
-    parser.add_argument("kind", metavar="KIND", nargs="?", choices=(*KINDS, *OWN_KINDS), help=_KIND_HELP)
-    add_release(parser.add_argument)
+OWN_KINDS = {kind.name: kind for kind in (OVERLAY, *_OF_FEATURES, TRAINC_YAML)}
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

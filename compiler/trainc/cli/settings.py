@@ -17,7 +17,6 @@ from trainc.startup.records import dataclass, fields, replace
 if TYPE_CHECKING:
     from trainc.pipeline.inputs import Inputs, Step
     from trainc.project.overlays.load import Loaded
-    from trainc.reading.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Settings:
         from trainc.reading.ignores import Comments
 
         rules = (*self.configuration.rules, *(rule for overlay in self.overlays for rule in overlay.rules))
-        return Policy(rules, Comments() if read is None else Comments(read))
+        return Policy(rules, (Comments() if read is None else Comments(read)).about)
 
     def read(
         self,
@@ -50,7 +49,6 @@ class Settings:
         step: Step | None = None,
         *,
         everything: bool = False,
-        extra_documents: Sequence[Document] = (),
     ) -> Inputs:
         """Read the input without entering the folder `skip`, and without unrelated files unless `everything` is set."""
         from trainc.pipeline.inputs import read_inputs
@@ -65,7 +63,6 @@ class Settings:
             step=step,
             exclude=self.configuration.exclude,
             everything=everything,
-            extra_documents=extra_documents,
         )
 
 

@@ -7,6 +7,7 @@ Examples:
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from typing import Any
 
@@ -71,11 +72,13 @@ def _upstream(column: dict[str, Any]) -> str:
 
 def read_port() -> dict[str, Any]:
     """Read PORT.yaml, which lists the pinned upstream releases."""
-    from importlib.resources import files
-
+    # importlib.resources would import as much as all the rest of the command.
+    from trainc.options import Limits
+    from trainc.reading.opening import read_file
     from trainc.reading.yaml_reader import read_value
 
-    port: dict[str, Any] = read_value(files("trainc").joinpath("PORT.yaml").read_text(encoding="utf-8"))
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "PORT.yaml")
+    port: dict[str, Any] = read_value(read_file(path, Limits().file_bytes).decode())
     return port
 
 

@@ -27,13 +27,18 @@ def name_hash(manifests: Iterable[Manifest]) -> str:
     The hash does not depend on fields that can be updated in place, on hooks, which run before the job starts, or on the
     order of objects and keys.
     """
-    texts = sorted(_canonical(_immutable(m)) for m in manifests if not _is_hook(m))
+    texts = sorted(map(_canonical, hashed_content(manifests)))
     number = int.from_bytes(hashlib.sha256("\n".join(texts).encode()).digest(), "big")
     digits = []
     for _ in range(LENGTH):
         number, digit = divmod(number, len(ALPHABET))
         digits.append(ALPHABET[digit])
     return "-" + "".join(digits)
+
+
+def hashed_content(manifests: Iterable[Manifest]) -> list[Manifest]:
+    """Return what the hash is taken of."""
+    return [_immutable(manifest) for manifest in manifests if not _is_hook(manifest)]
 
 
 def name_in_file(name: str, file: str) -> str:
@@ -55,7 +60,7 @@ def _immutable(manifest: Manifest) -> Manifest:
     metadata = {key: value for key, value in manifest["metadata"].items() if key not in _MUTABLE_METADATA}
     if manifest["kind"] != "JobSet":
         return {**manifest, "metadata": metadata}
-    spec = {key: value for key, value in manifest["spec"].items() if key not in _MUTABLE_SPEC}
+    spec = {key: value for key, value in manifest.get("spec", {}).items() if key not in _MUTABLE_SPEC}
     return {**manifest, "metadata": metadata, "spec": spec}
 
 

@@ -12,8 +12,9 @@ from trainc.explain.model import Explanation
 from trainc.explain.replay import Recorder, explanation
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
-from trainc.findings.text import did_you_mean, first_of
+from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import Json
+from trainc.kube.names import trial_name
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.output.keeping import Keeping
@@ -66,8 +67,11 @@ def explain_job(job: OneJob, options: Options) -> Explanation:
 
 
 def split_job(text: str) -> tuple[str, str | None]:
-    """Split `PATH#NAMESPACE/NAME` into path and job; the job is None if it is not given."""
+    """Split `PATH#[NAMESPACE/]NAME[#TRIAL]` into path and job, a trial under its own name; None if there is no job."""
     path, separator, job = text.rpartition("#")
+    before, another, sweep = path.rpartition("#")
+    if job.isdecimal() and another and before and sweep:
+        return before, trial_name(sweep, int(job))
     return (path, job) if separator and path else (text, None)
 
 
@@ -146,6 +150,11 @@ def _chosen(jobs: Sequence[ValidDocument], wanted: str | None, read: Sequence[Di
         raise NoSuchJobError("there is no TrainJob in the input")
     if not found:
         assert wanted is not None
+        first = trial_name(wanted, 0)
+        if any(first in _names(job) for job in jobs):
+            trials = [name for name in known if name.rpartition("-")[0].endswith(first.rpartition("-")[0])]
+            message = f"{wanted} is a sweep of {counted(len(trials), 'trial')}; choose one with PATH#{wanted}#0: {first_of(trials)}"
+            raise NoSuchJobError(message)
         hint = did_you_mean(wanted, [_names(job)["/" not in wanted] for job in jobs])
         raise NoSuchJobError(f"there is no TrainJob {wanted} in the input; {hint or 'it has ' + first_of(known)}")
     raise NoSuchJobError(f"the input has several TrainJobs; choose one with PATH#NAME: {first_of(known)}")

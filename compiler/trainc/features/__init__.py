@@ -3,8 +3,10 @@
 To delete a feature, delete its folder, its folder in tests/features, and its entry. A feature imports `trainc.api` and
 itself. What it adds to the rest is found here by name, and imported when it is used:
 
-- `command`: a command, in `command.py` of the folder.
+- `command`: a command: what its help says and what it takes is in `arguments.py` of the folder, what it does in `command.py`.
 - `public`: names of the package `trainc`, each with the module of the folder that defines it.
+- `codes`: whether it has diagnostic codes, in `codes.py` of the folder, with a page of each in `rules/`.
+- `kinds`: kinds of documents of trainc's own, each with its record, as `module.name` in the folder.
 - `adds`: functions and records for extension points, as `module.name` in the folder. `added` yields those of all features
   for one point, and `ask` returns that of one feature, for features that show each other's results.
 
@@ -29,8 +31,15 @@ class Feature:
     command: str = ""
     summary: str = ""
     group: str = ""
+    codes: bool = False
     public: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
     adds: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> str:
+        """The path of its folder."""
+        return os.path.join(os.path.dirname(__file__), self.name)
 
     def load(self, target: str) -> Any:
         """Import `module.function` of the feature's folder; `.function` is one of the package itself."""
@@ -46,31 +55,46 @@ FEATURES = (
         "graph",
         "draw the steps, pods, addresses and GPUs of a job",
         "look",
-        adds={"summary": "model.summary_of"},
+        adds={
+            "summary": "model.summary_of",
+            "headline": "model.headline_of",
+            "text": "formats.text_of",
+            "svg": "drawing.svg_of",
+        },
     ),
-    Feature("diff", "diff", "show what changes, and what the cluster will do about it", "look"),
+    Feature(
+        "diff",
+        "diff",
+        "show what changes, and what the cluster will do about it",
+        "look",
+        adds={"text": "shown.text_between", "fate": "shown.fate_between"},
+    ),
     Feature("report", "report", "write an HTML page about all jobs", "look"),
-    Feature("run", "run", "run a job as processes on this machine, to see its ranks meet", "look"),
+    Feature("run", "run", "run a job as processes on this machine, to see its ranks meet", "look", codes=True),
     Feature(
         "fits",
         "fits",
         "check whether Kueue's queues can ever admit each job",
         "cluster",
         public={"Fit": "answer", "Fits": "answer", "fits": "answer"},
-        adds={"judge jobs": "judging.judge_jobs", "changes": "changes.fit_changes"},
+        adds={"judge jobs": "judging.judge_jobs", "lines": "forms.lines_about", "changes": "changes.fit_changes"},
+        codes=True,
     ),
-    Feature("doctor", "doctor", "check whether a cluster has what the jobs need", "cluster"),
+    Feature("doctor", "doctor", "check whether a cluster has what the jobs need", "cluster", codes=True),
     Feature(
         "policies",
         adds={
-            "judge": ".read_policies",
+            "judge": "reading.read_policies",
             "test assert_allowed": "assertions.assert_allowed",
             "test assert_denied": "assertions.assert_denied",
         },
+        codes=True,
     ),
     Feature(
         "sweeps",
-        adds={"matrix": "command.read_matrix_option", "kind": "matrix.SWEEP"},
+        kinds={"Sweep": "matrix.SWEEP"},
+        adds={"expand": "inputs.read_sweeps"},
+        codes=True,
     ),
     Feature(
         "migrate",
@@ -78,6 +102,7 @@ FEATURES = (
         "rewrite older APIs and dialects in the current one",
         "move",
         public={"Migration": "migrate", "migrate": "migrate"},
+        codes=True,
     ),
     Feature("kubeflow", "sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "move"),
     Feature("init", "init", "create a GitOps repository", "write"),
@@ -91,16 +116,15 @@ FEATURES = (
         },
     ),
     Feature("lsp", "lsp", "run as a language server for editors", "tools"),
-    Feature("krm", "krm", "run as a kustomize function or plugin", "tools"),
-    Feature("argocd", "cmp", "run as an Argo CD config management plugin", "tools"),
+    Feature("krm", "krm", "run as a kustomize function or plugin", "tools", codes=True),
+    Feature("argocd", "cmp", "run as an Argo CD config management plugin", "tools", codes=True),
 )
 
 
 @cache
 def features() -> tuple[Feature, ...]:
     """Return the features whose folders are there."""
-    here = os.path.dirname(__file__)
-    return tuple(feature for feature in FEATURES if os.path.isdir(os.path.join(here, feature.name)))
+    return tuple(feature for feature in FEATURES if os.path.isdir(feature.folder))
 
 
 def added(point: str) -> Iterator[Any]:

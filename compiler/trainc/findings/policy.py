@@ -7,7 +7,7 @@ ignore comments that no longer match anything.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -24,6 +24,11 @@ Rules: TypeAlias = Callable[[Iterable[Diagnostic], bool], list[Diagnostic]]
 
 _STAYS = "this error cannot be ignored: nothing can be compiled until it is fixed"
 _NEEDS_REASON = "an error is ignored only with a reason: "
+# What the administrators of a cluster or a budget decide, and the author of a job under review must not.
+GUARDED = frozenset(("ExceedsQuota", "OverBudget", "PolicyDenied", "PolicyNotEvaluated", "QuotaNeedsResources"))
+_GUARDED_STAYS = (
+    "only `rules:` in trainc.yaml can ignore this, with a reason: `{}: {{level: ignore, reason: why it is fine}}`"
+)
 
 
 def keep_severities(found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
@@ -46,9 +51,9 @@ class Rule:
     here: str = ""
 
     def concerns(self, found: Diagnostic) -> bool:
-        """Return whether the rule applies to a diagnostic."""
-        if found.code != self.code or not self.glob:
-            return found.code == self.code
+        """Return whether the rule applies to a diagnostic with its code."""
+        if not self.glob:
+            return True
         if found.source is None:
             return False
 
@@ -66,16 +71,21 @@ class Ignore:
     source: Source
 
 
-def _no_comments(file: str) -> Sequence[Ignore]:
-    return ()
+def _no_comment(file: str, code: str, line: int) -> Ignore | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A `Rules` callable: the last matching rule wins, and ignore comments take precedence over rules."""
+    """A `Rules` callable: the last matching rule wins, and ignore comments take precedence over rules.
+
+    `comment` finds the comment that ignores a code on a line of a file.
+    """
 
     rules: tuple[Rule, ...] = ()
-    comments: Callable[[str], Sequence[Ignore]] = field(default=_no_comments, repr=False)
+    comment: Callable[[str, str, int], Ignore | None] = field(default=_no_comment, repr=False)
+    # The rules of each code, the last one first.
+    _by_code: dict[str, list[Rule]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def raises(self) -> bool:
@@ -90,11 +100,16 @@ class Policy:
         if found.severity == "ignored":
             return found
         source = found.source
-        for ignore in self.comments(source.file) if source is not None else ():
-            if (ignore.code, ignore.line) == (found.code, source.line if source else 0):
-                example = f"`# trainc: ignore[{found.code}] why it is fine`"
-                return _ignored(replace(found, source=ignore.source), found, ignore.reason, example, fixed=fixed)
-        rule = next((rule for rule in reversed(self.rules) if rule.concerns(found)), None)
+        ignore = self.comment(source.file, found.code, source.line) if source is not None else None
+        if ignore is not None and found.code in GUARDED:
+            found = _with_hint(found, _GUARDED_STAYS.format(found.code))
+        elif ignore is not None:
+            example = f"`# trainc: ignore[{found.code}] why it is fine`"
+            return _ignored(replace(found, source=ignore.source), found, ignore.reason, example, fixed=fixed)
+        if self.rules and not self._by_code:
+            for each in reversed(self.rules):
+                self._by_code.setdefault(each.code, []).append(each)
+        rule = next((rule for rule in self._by_code.get(found.code, ()) if rule.concerns(found)), None)
         if rule is None:
             return found
         if rule.level == "ignore":
@@ -115,9 +130,9 @@ def _ignored(ignored: Diagnostic, found: Diagnostic, reason: str, example: str, 
 
 def _hides_missing_output(code: str) -> bool:
     """Return whether the error means that the output lacks something, although it would look complete."""
-    from trainc.findings.codes import CODES
+    from trainc.findings.codes import codes
 
-    return code in CODES and CODES[code].stage == "emit"
+    return code in codes() and codes()[code].stage == "emit"
 
 
 def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:
@@ -152,10 +167,13 @@ RULES_SCHEMA: Mapping[str, Any] = {
 }
 
 
-def read_rules(value: Mapping[str, Any], folder: str, code: str) -> tuple[list[Rule], list[Finding]]:
+def read_rules(
+    value: Mapping[str, Any], folder: str, code: str, *, guarded: bool = False
+) -> tuple[list[Rule], list[Finding]]:
     """Return the rules in a `rules:` mapping that fits the schema, and its problems as findings with `code`.
 
-    Globs are relative to `folder`. Rules for specific paths come after general ones, so that they take precedence.
+    Globs are relative to `folder`. Rules for specific paths come after general ones, so that they take precedence. Rules
+    for what administrators decide are read only with `guarded`.
     """
     rules: list[Rule] = []
     problems: list[Finding] = []
@@ -164,11 +182,17 @@ def read_rules(value: Mapping[str, Any], folder: str, code: str) -> tuple[list[R
     everywhere = {key: entry for key, entry in value.items() if key not in by_path}
     for glob, entries in (("", everywhere), *by_path.items()):
         for name, entry in entries.items():
+            path: Path = ("rules", glob, name) if glob else ("rules", name)
             if hint := unknown_code(name):
-                path: Path = ("rules", glob, name) if glob else ("rules", name)
                 problems.append(Finding(code, "error", f"there is no diagnostic {name}", hint, path))
                 continue
             level, reason = (entry["level"], entry.get("reason", "")) if isinstance(entry, Mapping) else (entry, "")
+            if name in GUARDED and level != "error" and not (guarded and reason.strip()):
+                example = f"`{name}: {{level: {level}, reason: why it is fine}}`"
+                hint = f"write {example}" if guarded else f"move the rule to `rules:` in trainc.yaml, as {example}"
+                message = f"{name} can be changed only in trainc.yaml, and only with a reason"
+                problems.append(Finding(code, "error", message, hint, path))
+                continue
             rules.append(Rule(name, level, reason.strip(), glob, here if glob else ""))
     return rules, problems
 

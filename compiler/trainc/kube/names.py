@@ -48,6 +48,11 @@ def pod_host(job: str, replicated_job: str, replica: int, index: int) -> str:
     return f"{job}-{replicated_job}-{replica}-{index}"
 
 
+def trial_name(sweep: str, index: int) -> str:
+    """Return the name of a trial, as the controller of OptimizationJobs gives it (kubeflow/trainer KEP-3562)."""
+    return f"{sweep}-trial-{index}"
+
+
 def is_of_trainjob(jobset: Mapping[str, Any]) -> bool:
     """Return whether a rendered JobSet was made of a TrainJob: Trainer's label marks its steps."""
     jobs = (jobset.get("spec") or {}).get("replicatedJobs") or ()

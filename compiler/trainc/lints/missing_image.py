@@ -45,7 +45,7 @@ def _tag(image: str) -> str:
 
 
 def moving_tag(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """Yield a warning for an image with a moving tag in a job whose pods are created again when they fail."""
+    """Yield a warning for an image with a moving tag in a job that says that its pods are created again when they fail."""
     if not _restarts(info, entry) or reference_problem(entry.image):
         return
     tag = _tag(entry.image)
@@ -61,11 +61,13 @@ def moving_tag(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding
 
 
 def _restarts(info: Info, entry: Entrypoint) -> bool:
-    """Return whether JobSet, the Job or the kubelet starts the pods of a container again when they fail."""
+    """Return whether the job says that JobSet or the Job starts the pods of a container again when they fail.
+
+    A Job without a backoffLimit retries, too; but nobody asked it to.
+    """
     if (info.template.get("failurePolicy") or {}).get("maxRestarts"):
         return True
     for replicated in info.template.get("replicatedJobs", ()):
         if replicated["name"] == entry.pod_set.name:
-            limit = (replicated["template"].get("spec") or {}).get("backoffLimit")
-            return limit is None or limit > 0
+            return bool((replicated["template"].get("spec") or {}).get("backoffLimit"))
     return False

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
-from trainc.findings import Diagnostic
+from trainc.features import added
+from trainc.findings import Diagnostic, Finding
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
-from trainc.project.dialects import is_trainer_document
+from trainc.project.dialects import is_sweep, is_trainer_document
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
 from trainc.reading.files import Exclude, read_paths
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 if TYPE_CHECKING:
+    from trainc.compilation import CompiledJob
     from trainc.project.overlays.load import Loaded
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
@@ -23,12 +25,44 @@ AnyPath: TypeAlias = "str | os.PathLike[str]"
 Step: TypeAlias = Callable[[str, int, "int | None"], None]
 
 
+# Reads the documents of a file, and its problems.
+Read: TypeAlias = Callable[[str], "tuple[list[Document], list[Diagnostic]]"]
+
+
+class Tally(Protocol):
+    """What is counted over the trials of sweeps while they are compiled."""
+
+    def add(self, job: CompiledJob) -> None:
+        """Count a job."""
+
+    def without_repetitions(self, found: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
+        """Skip what was said of an earlier trial."""
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """Return what there is to say of all trials."""
+
+
+class Expansion(Protocol):
+    """The sweeps of an input. `documents` are what they need beside the input."""
+
+    @property
+    def documents(self) -> list[Document]:
+        """The documents."""
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """What is wrong with the sweeps."""
+
+    def expand(self, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic], Tally]:
+        """Return the input, after overlays, with trials instead of their bases."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """What was read: the documents to compile, the runtimes of each additional source, and diagnostics.
 
-    `catalog` is trainc's catalog with the overlays applied. `files` are those in which there is a TrainJob or runtime,
-    also if an overlay deletes it.
+    `catalog` is trainc's catalog with the overlays applied. `files` are those in which there is a TrainJob, a runtime or a
+    sweep, also if an overlay deletes it. Sweeps are expanded: `documents` has their trials, and `tally` counts them.
     """
 
     documents: list[Document]
@@ -36,6 +70,7 @@ class Inputs:
     diagnostics: list[Diagnostic]
     catalog: Catalog = find
     files: frozenset[str] = frozenset()
+    tally: Tally | None = None
 
     @property
     def read(self) -> list[Document]:
@@ -87,15 +122,46 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         sources.append(found)
         diagnostics += problems
     files = files_of_ours(documents, *sources)
-    if not overlays:
-        return Inputs([*extra_documents, *documents], sources, diagnostics, files=files)
-    from trainc.project.overlays.load import apply_overlays
-
     documents = [*extra_documents, *_without_overlay_resources(documents, overlays)]
-    overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
-    diagnostics += overlaid.diagnostics
-    files |= files_of_ours(overlaid.documents)
-    return Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog, files)
+    resources = [document for overlay in overlays for one in overlay.in_order for document in one.resources]
+    sweeps = [document for document in (*documents, *resources) if is_sweep(document.data)]
+    expansion = None
+    if sweeps:
+        files |= {sweep.file for sweep in sweeps}
+        documents = [document for document in documents if not is_sweep(document.data)]
+
+        def read(path: str) -> tuple[list[Document], list[Diagnostic]]:
+            return read_paths([path], options.limits, values=values)
+
+        expansion, problems = expansion_of(sweeps, [*documents, *resources], read, options)
+        # A file with errors may have been read before.
+        diagnostics += [problem for problem in problems if problem not in diagnostics]
+        documents += [] if expansion is None else expansion.documents
+    inputs = Inputs(documents, sources, diagnostics, files=files)
+    if overlays:
+        from trainc.project.overlays.load import apply_overlays
+
+        overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
+        diagnostics += overlaid.diagnostics
+        files |= files_of_ours(overlaid.documents)
+        inputs = Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog, files)
+    if expansion is None:
+        return inputs
+    documents, problems, tally = expansion.expand([each for each in inputs.documents if not is_sweep(each.data)])
+    return replace(inputs, documents=documents, diagnostics=[*diagnostics, *problems], tally=tally)
+
+
+def expansion_of(
+    sweeps: Sequence[Document], others: Sequence[Document], read: Read, options: Options
+) -> tuple[Expansion | None, list[Diagnostic]]:
+    """Return the sweeps of an input, and what is wrong with them; None if this installation has no sweeps."""
+    for read_sweeps in added("expand"):
+        expansion: Expansion = read_sweeps(sweeps, others, read, options.limits)
+        return expansion, expansion.diagnostics
+    message = "this installation of trainc cannot expand sweeps"
+    hint = "install trainc with its feature `sweeps`, or exclude this file in trainc.yaml"
+    finding = Finding("InvalidSweep", "error", message, hint, ("kind",))
+    return None, [sweep.place(finding) for sweep in sweeps]
 
 
 def files_of_ours(*sources: Sequence[Document]) -> frozenset[str]:

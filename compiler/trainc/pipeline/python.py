@@ -102,7 +102,7 @@ def compile_inputs(
     """Like `compile_paths`; `-` among the paths refers to `stdin`."""
     loaded, options = _load(overlays, options)
     inputs = read_inputs(paths, runtimes, options, overlays=loaded, stdin=stdin)
-    rules = Policy(tuple(rule for overlay in loaded for rule in overlay.rules), Comments())
+    rules = Policy(tuple(rule for overlay in loaded for rule in overlay.rules), Comments().about)
     session = Session(options, inputs.catalog, place, rules, cluster=())
     return session.with_input(inputs.documents, inputs.runtime_sources).compile_all(inputs.diagnostics)
 

@@ -342,7 +342,7 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
         hint = f"write kind: {near[0] if near else 'TrainJob'}"
         if kind == "OptimizationJob":
             message = "no release of Trainer has OptimizationJob yet"
-            hint = "compile the trials of its grid: trainc build --matrix FILE"
+            hint = "compile the trials of its grid: trainc build FILE"
         yield Finding("UnknownKind", "error", message, hint, ("kind",))
 
 

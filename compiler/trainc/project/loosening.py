@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from trainc.findings import Severity
-from trainc.findings.codes import CODES
+from trainc.findings.codes import codes
 from trainc.findings.policy import Level, Rule
 from trainc.project.configuration import Configuration
 
@@ -47,7 +47,7 @@ def _rules(before: Collection[Rule], after: Collection[Rule]) -> Iterator[str]:
 def _level(rules: Collection[Rule], code: str, glob: str) -> Level | Severity:
     """The level of a code in files of a glob: that of the last rule for them, or for all files."""
     levels = [rule.level for rule in rules if rule.code == code and rule.glob in (glob, "")]
-    return levels[-1] if levels else CODES[code].severity if code in CODES else "error"
+    return levels[-1] if levels else known.severity if (known := codes().get(code)) else "error"
 
 
 # Severities include that of ignored findings.

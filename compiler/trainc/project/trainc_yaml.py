@@ -84,7 +84,7 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) 
     values |= {key: os.path.join(folder, data[key]) for key in _FOLDERS if key in data}
     values["exclude"] = Exclude(folder, (*around.exclude.globs, *data.get("exclude", ())))
     values["adopted"] = (*around.adopted, *data.get("adopted", ()))
-    rules, problems = read_rules(data.get("rules", {}), folder, CODE)
+    rules, problems = read_rules(data.get("rules", {}), folder, CODE, guarded=True)
     values["rules"] = (*around.rules, *rules)
     options, wrong = read_options(data, "trainc.yaml", CODE)
     return replace(around, **values, options=layered(around.options, options)), [*problems, *wrong]

@@ -132,8 +132,12 @@ def _single(text: str) -> float:
 
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _IN_KEYS = _LETTERS | frozenset("0123456789./-")
+_QUOTES = ("'", '"')
+_IN_QUOTED_KEYS = _IN_KEYS | frozenset(" ")
 _PLAIN_START = _IN_KEYS | frozenset("$(+=/\\^~;")
 _IN_BRACKETS = _IN_KEYS | frozenset("$()+=@%")
+# Characters inside a plain scalar in brackets, and at its beginning, if one of those in brackets follows.
+_BETWEEN = ((":", " ", "#"), (":",))
 # YAML parsers look for the colon within 1,024 characters; real keys are much shorter.
 _LONGEST_KEY = 300
 _LONGEST_KNOWN = 200
@@ -219,7 +223,7 @@ class LinePlaces:
                 break
             place, container = marks[step], container[step]
             line, column = place
-            after = column + (1 if isinstance(step, int) else len(step) + 1)
+            after = column + 1 if isinstance(step, int) else self._lines[line].find(": ", column) + 1
             start = len(self._lines[line]) - len(self._lines[line][after:].lstrip(" "))
             if isinstance(step, int):
                 place = line, start
@@ -305,11 +309,17 @@ def _entry(content: str) -> tuple[str | None, str]:
         if not key.endswith(":"):
             return None, key
         key = key[:-1]
-    return (key, text.strip(" ")) if _is_key(key) else (None, content.rstrip(" "))
+    return (name, text.strip(" ")) if (name := _key(key)) else (None, content.rstrip(" "))
 
 
-def _is_key(text: str) -> bool:
-    return 0 < len(text) < _LONGEST_KEY and text[0] in _LETTERS and _IN_KEYS.issuperset(text) and text not in WORDS
+def _key(text: str) -> str:
+    """Return a key without its quotes, or an empty string if this reader does not handle it."""
+    if not 0 < len(text) < _LONGEST_KEY:
+        return ""
+    if text[0] in _LETTERS:
+        return text if _IN_KEYS.issuperset(text) and text not in WORDS else ""
+    inner = text[1:-1]
+    return inner if text[0] in _QUOTES and text[-1] == text[0] and _IN_QUOTED_KEYS.issuperset(inner) else ""
 
 
 def _block(lines: list[str], at: int, column: int, indicator: str) -> tuple[str, int]:
@@ -391,9 +401,9 @@ def _collection(text: str, at: int, found: list[tuple[Path, int]] | None = None,
         key, start = "", at
         if closing == "}":
             end = text.find(": ", at, at + _LONGEST_KEY)
-            key = text[at:end] if end > 0 else ""
+            key = _key(text[at:end]) if end > 0 else ""
             at = _after_spaces(text, end + 2)
-            if not _is_key(key) or key in mapping:
+            if not key or key in mapping:
                 raise NotPlainError
         inner: Path = path if found is None else (*path, key or len(items))
         if found is not None:
@@ -423,7 +433,7 @@ def _item(text: str, at: int, found: list[tuple[Path, int]] | None, path: Path) 
         return _quoted(text[at:end]), end
     end = at
     while text[end : end + 1] in _IN_BRACKETS or (
-        text[end : end + 1] == ":" and text[end + 1 : end + 2] in _IN_BRACKETS
+        text[end : end + 1] in _BETWEEN[end == at] and text[end + 1 : end + 2] in _IN_BRACKETS
     ):
         end += 1
     if end == at:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from trainc.findings import Diagnostic, Source
-from trainc.findings.policy import Ignore, unknown_code
+from trainc.findings.policy import GUARDED, Ignore, unknown_code
+from trainc.findings.text import counted, first_of
 from trainc.options import Limits
 from trainc.reading.opening import read_file
 from trainc.reading.yaml_reader import decode
@@ -30,6 +31,7 @@ class Comments:
     def __init__(self, read: Callable[[str], str] = text_of) -> None:
         self._read = read
         self._found: dict[str, Sequence[Ignore]] = {}
+        self._by_line: dict[str, dict[tuple[str, int], Ignore]] = {}
 
     def __call__(self, file: str) -> Sequence[Ignore]:
         """Return the ignore comments of a file."""
@@ -37,17 +39,27 @@ class Comments:
             self._found[file] = tuple(ignores_of(self._read(file), file))
         return self._found[file]
 
+    def about(self, file: str, code: str, line: int) -> Ignore | None:
+        """Return the first comment that ignores a code on a line of a file."""
+        if file not in self._by_line:
+            self._by_line[file] = {(one.code, one.line): one for one in reversed(self(file))}
+        return self._by_line[file].get((code, line))
+
 
 def ignores_of(text: str, file: str) -> Iterator[Ignore]:
     """Yield an `Ignore` per code in the comments of a file; the code is empty if a comment has none."""
     if _WORD not in text:
         return
     lines = text.split("\n")
+    next_line = 0
     for number, line in enumerate(lines, 1):
         found = _COMMENT.search(line) if _WORD in line else None
         if found is None:
             continue
-        about = _next_line(lines, number) if line.lstrip().startswith("#") else number
+        about = number
+        if line.lstrip().startswith("#"):
+            # Of many comments above one line, only the first looks for it.
+            about = next_line = next_line if next_line > number else _next_line(lines, number)
         reason = found[2].strip()
         codes = list(_CODE.finditer(found[1] or ""))
         for code in codes:
@@ -75,6 +87,10 @@ def check_ignores(ignores: Iterable[Ignore], found: Iterable[Diagnostic]) -> Ite
         elif hint:
             message = f"there is no diagnostic {ignore.code}"
             yield Diagnostic("UnknownCode", "warning", message, hint, source=ignore.source)
+        elif ignore.code in GUARDED:
+            message = f"a comment cannot ignore {ignore.code}"
+            hint = f"remove the code from the comment; only `rules:` in trainc.yaml can change {ignore.code}"
+            yield Diagnostic("UnusedIgnore", "info", message, hint, source=ignore.source)
         elif ignore.source not in used:
             message = f"there is no {ignore.code} on line {ignore.line} to ignore"
             hint = "remove the code from the comment, or put the comment on the line that the diagnostic names"
@@ -83,3 +99,12 @@ def check_ignores(ignores: Iterable[Ignore], found: Iterable[Diagnostic]) -> Ite
             message = f"{ignore.code} is ignored without a reason"
             hint = f"add a reason: `# trainc: ignore[{ignore.code}] why it is fine`"
             yield Diagnostic("IgnoreWithoutReason", "warning", message, hint, source=ignore.source)
+
+
+def count_ignored(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Report how many diagnostics are ignored, and where, so that a reviewer of the report learns of it."""
+    ignored = dict.fromkeys(diagnostic for diagnostic in found if diagnostic.severity == "ignored")
+    if ignored:
+        places = dict.fromkeys(f"{d.code} {d.source.file}:{d.source.line}" if d.source else d.code for d in ignored)
+        message = f"{counted(len(ignored), 'finding')} ignored: {first_of(list(places))}"
+        yield Diagnostic("FindingsIgnored", "info", message)

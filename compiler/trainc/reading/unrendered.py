@@ -67,8 +67,13 @@ def _first(data: Any) -> tuple[Path, str] | None:
 
 
 def _placeholder(path: Path, value: Any) -> str | None:
-    """Return the placeholder in a value, unless it is part of a script or a variable."""
-    if not isinstance(value, str) or any(step in _SCRIPTS for step in path[:-1]) or any(o in value for o in _NOT_OURS):
+    """Return the placeholder in a value, unless it is part of a script, of a text within a document, or a variable."""
+    if (
+        not isinstance(value, str)
+        or "\n" in value
+        or any(step in _SCRIPTS for step in path[:-1])
+        or any(o in value for o in _NOT_OURS)
+    ):
         return None
     found = _PLACEHOLDER.search(value)
     return None if found is None else found[0]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from trainc.findings import CompileError, Diagnostic, Source
@@ -146,13 +148,33 @@ def _looks_flattened(value: Any) -> bool:
     return any(key in value and value[key] is None for key in fields)
 
 
-def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
+# The values of documents that were read, by their text, while `reading_once` lasts. Each thread has its own.
+_read: ContextVar[dict[str, Any] | None] = ContextVar("_read", default=None)
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Read documents with the same text only once while this lasts. They share their data, which nobody may change."""
+    token = _read.set({})
     try:
-        return read_lines(chunk.text, limits.depth), []
+        yield
+    finally:
+        _read.reset(token)
+
+
+def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
+    known = _read.get()
+    if known is not None and chunk.text in known:
+        return known[chunk.text], []
+    try:
+        value = read_lines(chunk.text, limits.depth)
     except ValueError:
         from trainc.reading.libyaml import read_strictly
 
         return read_strictly(chunk, limits)
+    if known is not None:
+        known[chunk.text] = value
+    return value, []
 
 
 def _take(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]) -> None:

@@ -12,7 +12,7 @@ from commands import run
 from golden_files import ROOT, GoldenFile
 from syrupy.assertion import SnapshotAssertion
 
-from trainc.features.fits import command
+from trainc.features.fits import arguments
 from trainc.features.fits.snapshot import EXPORT
 
 CASE = ROOT / "tests" / "cases" / "fits"
@@ -127,7 +127,7 @@ def test_the_commands_that_export_the_kinds_are_in_the_help_and_in_the_documenta
     page = (ROOT / "docs" / "fits.md").read_text(encoding="utf-8")
     for file, line in EXPORT.items():
         assert f"{line} > cluster/{file}" in page
-        assert file == "names.yaml" or f"{line} > cluster/{file}" in (command.__doc__ or "")
+        assert file == "names.yaml" or f"{line} > cluster/{file}" in (arguments.__doc__ or "")
 
 
 JOBSET = """

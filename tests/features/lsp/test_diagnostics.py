@@ -18,7 +18,7 @@ from editor import JOB, RUNTIME, Editor, editing
 from trainc.features.lsp.workspace import Workspace
 from trainc.findings.codes import rule_url
 
-RULES = sorted((Path(__file__).parents[3] / "compiler/trainc/findings/rules").glob("*.md"))
+RULES = sorted((Path(__file__).parents[3] / "compiler/trainc").rglob("rules/*.md"))
 _BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 
 Opens = Callable[[Path], Workspace]
@@ -166,3 +166,18 @@ def test_positions_are_counted_as_the_client_counts(encoding: str, repository: P
         len(before.encode(encoding + "-le" * (encoding != "utf-8"))) // {"utf-16": 2, "utf-32": 4, "utf-8": 1}[encoding]
     )
     assert wrong["range"] == {"start": {"line": 9, "character": units}, "end": {"line": 9, "character": units + 7}}
+
+
+def test_a_sweep_and_its_base_are_judged_by_the_trials(workspace_at: Opens, tmp_path: Path) -> None:
+    base = JOB.replace("numNodes: 4", "numNodes: ${trialParameters.nodes}").replace(
+        "name: pretrain", "name: torch-distributed"
+    )
+    sweep = "apiVersion: trainc/v1alpha1\nkind: Sweep\nbase: llm.yaml\nparameters: {nodes: [1, 2]}\n"
+    for name, text in (("trainc.yaml", 'release: "2.3"\n'), ("llm.yaml", base), ("sweep.yaml", sweep)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    workspace = workspace_at(tmp_path)
+    assert [seen(workspace, file, text) for file, text in (("llm.yaml", base), ("sweep.yaml", sweep))] == [[], []]
+    many = sweep.replace("[1, 2]", "[1, many]")
+    assert [d["code"] for d in seen(workspace, "sweep.yaml", many)] == ["WrongType"]
+    typo = base.replace("Parameters.nodes", "Parameters.node")
+    assert [d["code"] for d in seen(workspace, "llm.yaml", typo)] == ["UnknownParameter"]

@@ -15,7 +15,7 @@ from trainc.features.lsp.snapshot import Position, Range
 from trainc.features.lsp.workspace import Workspace
 from trainc.findings import Diagnostic
 
-RULES = sorted((Path(__file__).parents[3] / "compiler/trainc/findings/rules").glob("*.md"))
+RULES = sorted((Path(__file__).parents[3] / "compiler/trainc").rglob("rules/*.md"))
 EVERYWHERE = Range(Position(0, 0), Position(10**6, 0))
 _BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 

@@ -42,7 +42,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def swept(text: str, *words: str) -> Result:
     Path("tune.yaml").write_text(text, encoding="utf-8")
-    return run("build", "--matrix", "tune.yaml", "--release", "2.3", *words)
+    return run("build", "tune.yaml", "--release", "2.3", *words)
 
 
 def test_its_trials_are_those_of_its_controller() -> None:
@@ -102,8 +102,3 @@ def test_a_mistake_is_told_at_its_place(old: str, new: str, place: str, code: st
 def test_another_shape_is_refused(spec: str) -> None:
     text = f"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: OptimizationJob\nmetadata: []\nspec: {spec}\n"
     assert "error[InvalidSweep]" in swept(text).stderr
-
-
-def test_without_the_option_it_is_said_what_compiles_it() -> None:
-    Path("tune.yaml").write_text(JOB, encoding="utf-8")
-    assert "trainc build --matrix FILE" in run("check", "tune.yaml", "--release", "2.3").stderr

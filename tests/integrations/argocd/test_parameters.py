@@ -13,10 +13,10 @@ import yaml
 
 import trainc
 from trainc import CompileError
-from trainc.features.argocd import FILE_NAMES, text_of
+from trainc.features.argocd.files import FILE_NAMES, text_of
 from trainc.features.argocd.parameters import PARAMETERS, read_parameters
 
-RULES = Path(trainc.__file__).parent / "findings" / "rules"
+RULES = Path(trainc.__file__).parent / "features" / "argocd" / "rules"
 
 
 def as_json(*entries: dict[str, Any]) -> dict[str, str]:

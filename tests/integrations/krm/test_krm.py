@@ -18,7 +18,7 @@ from trainc.cli import main
 from trainc.features.krm.transform import transform
 
 Json = dict[str, Any]
-RULES = Path(main.__file__).parents[1] / "findings" / "rules"
+RULES = Path(main.__file__).parents[1] / "features" / "krm" / "rules"
 # What kustomize adds to everything that it hands to a function.
 TOOLS = {
     "alpha.config.kubernetes.io/transformations": "- configuredIn: kustomization.yaml\n",

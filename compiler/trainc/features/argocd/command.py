@@ -1,37 +1,18 @@
-"""Run as a config management plugin for Argo CD in the current folder.
-
-generate (default) prints the manifests; parameters prints the parameters that an
-Application can set. Parameters are read from ARGOCD_APP_PARAMETERS,
-PARAM_<NAME> and ARGOCD_ENV_<NAME>, in this order, and override trainc.yaml. If
-the folder has an overlay.yaml, it is applied.
-
-Examples:
-  trainc cmp generate
-  trainc cmp parameters
-  trainc cmp --print plugin.yaml
-  kubectl -n argocd patch deployment argocd-repo-server --patch "$(trainc cmp --print sidecar.yaml)"
-"""
+"""What `trainc cmp` does."""
 
 from __future__ import annotations
 
 import json
 import os
-from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from trainc.api.command import COMMANDS, Arguments, Files, Paint, Status, Streams, add_reporting, text_report
+from trainc.api.arguments import COMMANDS, Arguments, Status, Streams
+from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import is_overlay_folder
 from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.settings import read_configuration
-from trainc.features.argocd import FILE_NAMES, text_of
+from trainc.features.argocd.files import text_of
 from trainc.features.argocd.parameters import PARAMETERS, Parameter, read_parameters
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the choice of what to print."""
-    parser.add_argument("action", nargs="?", choices=("generate", "parameters"), default="generate")
-    parser.add_argument("--print", choices=FILE_NAMES, help="print a file for setting up Argo CD, and exit")
-    add_reporting(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -50,7 +31,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _generate(arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` with the parameters of the Application."""
-    from trainc.api.command import build_parser, parse_arguments
+    from trainc.api.arguments import build_parser, parse_arguments
     from trainc.api.command import run as build
 
     (command,) = (command for command in COMMANDS if command.name == "build")

@@ -80,12 +80,14 @@ def compare_manifests(before: Json, after: Json) -> tuple[tuple[Change, ...], tu
 
 
 def _compare(old: Any, new: Any, place: _Place) -> Iterator[Change | Move]:
+    if old == new and _same(old, new):
+        return
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted({*old, *new}):
             yield from _compare(old.get(key), new.get(key), place.key(key))
     elif isinstance(old, list) and isinstance(new, list):
         yield from _compare_lists(old, new, place)
-    elif not _same(old, new):
+    else:
         yield Change(place.path, old, new, place.old, place.new)
 
 
@@ -96,7 +98,7 @@ def _compare_lists(old: Sequence[Any], new: Sequence[Any], place: _Place) -> Ite
     elif len(old) == len(new) and all(isinstance(item, dict) for item in (*old, *new)):
         for i, (left, right) in enumerate(zip(old, new, strict=True)):
             yield from _compare(left, right, place.item(i, i, i))
-    elif not _same(old, new):
+    else:
         yield Change(place.path, old, new, place.old, place.new)
 
 

@@ -1,45 +1,14 @@
-"""Show what changes between two inputs or outputs, and what the cluster will do.
-
-A and B are folders, files, - for stdin, or git:REV[:PATH]. TrainJobs are compiled
-before comparing; JobSets are compared as they are. Without B, a revision is
-compared with the working tree, output with what its sources compile to, and
-sources with the `output` of trainc.yaml. Without A, too, it is git:HEAD.
-
-The first line counts the jobs that restart, end, start or are refused, with the
-delivery that trainc.yaml configures; --all-deliveries shows the others too.
-
-Examples:
-  trainc diff
-  trainc diff git:origin/main --format markdown > comment.md
-  trainc diff rendered/ --exit-code
-  trainc diff --releases 2.1..2.3 jobs/
-  trainc diff --runtime torch-distributed=new.yaml
-"""
+"""What `trainc diff` does."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 
-from trainc.api.command import (
-    Arguments,
-    Files,
-    Paint,
-    Part,
-    Status,
-    Streams,
-    UsageError,
-    add_input,
-    add_limits,
-    add_reporting,
-    add_shaping,
-    set_completion,
-    text_report,
-)
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, Part, text_report
 from trainc.api.findings import CompileError, Diagnostic, escape_report
 from trainc.api.records import pattern, replace
 from trainc.api.settings import environment_name
-from trainc.cli.command import SIDE
 from trainc.features.diff.model import Diff
 from trainc.features.diff.sides import (
     ReadSide,
@@ -51,8 +20,8 @@ from trainc.features.diff.sides import (
     sides_of,
 )
 from trainc.findings.text import first_of
+from trainc.reading.yaml_reader import reading_once
 
-FORMATS = ("text", "json", "markdown")
 # Green is harmless, yellow is refused, red restarts or ends a training.
 _COLOURS: dict[str, Part] = {
     "title": "heading",
@@ -65,25 +34,6 @@ _COLOURS: dict[str, Part] = {
     "quiet": "faint",
     "note": "info",
 }
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the two sides, or a single one with variations."""
-    set_completion(
-        parser.add_argument(
-            "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
-        ),
-        SIDE,
-    )
-    parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
-    parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
-    parser.add_argument("--all-deliveries", action="store_true", help="show the outcome for every delivery mode")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")
-    parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, like git diff")
-    add_input(parser, paths=False)
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -101,7 +51,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     has_failed = False
     for each in every:
         name = environment_name(each) if len(every) > 1 else ""
-        before, after, diagnostics = _read_both(each, streams)
+        with reading_once():
+            before, after, diagnostics = _read_both(each, streams)
         if before is None or after is None:
             report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
             streams.err.write(report)

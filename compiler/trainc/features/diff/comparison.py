@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.api.findings import Path, counted
 from trainc.api.kube import Manifest, format_field
 from trainc.api.records import replace
+from trainc.emit.name_hash import hashed_content
 from trainc.features.diff.changes import Change, compare_manifests
 from trainc.features.diff.delivery import (
     ARGOCD_REPLACE,
@@ -41,7 +42,7 @@ from trainc.features.diff.model import (
     steps_of,
     totals_of,
 )
-from trainc.features.diff.verdicts import ClusterRules, Verdict, verdict_on
+from trainc.features.diff.verdicts import JobSetRules, Verdict, verdict_on
 from trainc.findings.text import first_of
 
 # Notes on consequences that no single field or outcome shows, as full sentences.
@@ -69,7 +70,7 @@ def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod
 
 
 def overall_notes(
-    groups: Sequence[JobPairs], jobs: Sequence[JobDiff], rules: ClusterRules, deliveries: Sequence[DeliveryMethod]
+    groups: Sequence[JobPairs], jobs: Sequence[JobDiff], rules: JobSetRules, deliveries: Sequence[DeliveryMethod]
 ) -> tuple[str, ...]:
     """Notes on unchanged jobs, which an unrelated sync may affect too."""
     if all(job.status == "unchanged" for job in jobs):
@@ -267,7 +268,7 @@ _QUIET: tuple[Outcome, ...] = ("nothing", "in-place")
 def compare(  # noqa: PLR0913, PLR0917 - the last goes by its name
     before: Side,
     after: Side,
-    rules: ClusterRules,
+    rules: JobSetRules,
     deliveries: Sequence[DeliveryMethod],
     release: str,
     leave_out: Container[tuple[str, str]] = (),
@@ -305,7 +306,7 @@ def _repetitions(*sides: Side) -> list[str]:
     ]
 
 
-def _job_diff(group: JobPairs, rules: ClusterRules, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
+def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
     objects = hold_back_job(with_new_names(group, objects, rules))
     shown = tuple(o for o in objects if o.status != "unchanged" or _is_refused(o))
@@ -327,7 +328,7 @@ def _job_diff(group: JobPairs, rules: ClusterRules, deliveries: Sequence[Deliver
     return add_notes(job, group, deliveries) if shown else job
 
 
-def _object_diff(pair: Pair, rules: ClusterRules) -> ObjectDiff:
+def _object_diff(pair: Pair, rules: JobSetRules) -> ObjectDiff:
     before, after = pair.normal_before, pair.normal_after
     renamed = (_name(pair.before), _name(pair.after)) if pair.is_renamed else None
     if before is None or after is None:
@@ -409,24 +410,24 @@ def _held_back(diff: ObjectDiff, method: str) -> ObjectDiff:
 # With a content hash in the names, a job whose content changes becomes a new job, and the old one is removed.
 
 
-def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: ClusterRules) -> list[ObjectDiff]:
+def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: JobSetRules) -> list[ObjectDiff]:
     """Judge a job's objects again for hashed names: either all of them get a new name, or none does."""
     jobset = group.jobset
     if jobset is None or jobset.before is None or jobset.after is None or jobset.is_renamed or not objects:
         return list(objects)
-    if rules.content_hash(group.manifests("before")) == rules.content_hash(group.manifests("after")):
+    if hashed_content(group.manifests("before")) == hashed_content(group.manifests("after")):
         return list(objects)
     outcome: Outcome = "invalid" if rules.creation_refusals(jobset.after) else "re-created"
     before = {pair.key: pair.before for pair in group.pairs}
-    return [_renamed(diff, before[diff.key], outcome, rules) for diff in objects]
+    return [_renamed(diff, before[diff.key], outcome) for diff in objects]
 
 
-def _renamed(diff: ObjectDiff, before: Manifest | None, outcome: Outcome, rules: ClusterRules) -> ObjectDiff:
+def _renamed(diff: ObjectDiff, before: Manifest | None, outcome: Outcome) -> ObjectDiff:
     old = diff.verdicts[NAME_HASH.id]
     if before is None or diff.status == "removed":
         return diff
-    plain = rules.content_hash([before])
-    changed = [rules.content_hash([with_change(before, change)]) != plain for change in diff.changes]
+    plain = hashed_content([before])
+    changed = [hashed_content([with_change(before, change)]) != plain for change in diff.changes]
     alone = tuple(outcome if c else was for c, was in zip(changed, old.per_change, strict=True))
     return replace(diff, verdicts={**diff.verdicts, NAME_HASH.id: Verdict(outcome, alone)})
 

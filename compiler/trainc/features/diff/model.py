@@ -52,15 +52,18 @@ Names: TypeAlias = Mapping[tuple[str, str], str]
 
 
 def pair_objects(
-    before: Iterable[Manifest], after: Iterable[Manifest], names: tuple[Names, Names] = ({}, {})
+    before: Sequence[Manifest], after: Sequence[Manifest], names: tuple[Names, Names] = ({}, {})
 ) -> tuple[Pair, ...]:
     """Pair the objects of both sides, ordered by namespace and name. Of duplicates, the last one counts.
 
-    `names` are those of each side's jobs without a hash, as far as known.
+    `names` are those of each side's jobs without a hash, as far as known. A manifest that both sides share, because its
+    text is the same, is one object, and remains one.
     """
-    left, right = [strip_server_fields(m) for m in before], [strip_server_fields(m) for m in after]
+    stripped = {id(m): strip_server_fields(m) for m in {id(m): m for m in (*before, *after)}.values()}
+    left, right = [stripped[id(m)] for m in before], [stripped[id(m)] for m in after]
     plain = _plain_by_namespace(left, right, names)
-    was, becomes = _by_key(left, plain), _by_key(right, plain)
+    compared = {id(m): replace_hashed_names(normalize(m), plain.get(_namespace(m), {})) for m in stripped.values()}
+    was, becomes = _by_key(left, compared), _by_key(right, compared)
     return tuple(
         Pair(key, *_delivered(was.get(key), becomes.get(key)), *_compared(was.get(key), becomes.get(key)))
         for key in sorted({*was, *becomes})
@@ -101,13 +104,12 @@ def _jobsets(manifests: list[Manifest]) -> dict[tuple[str, str], Manifest]:
     return {(_namespace(m), m["metadata"]["name"]): m for m in manifests if m["kind"] == "JobSet"}
 
 
-def _by_key(manifests: list[Manifest], plain: Mapping[str, Mapping[str, str]]) -> dict[ObjectKey, _SideOfObject]:
+def _by_key(manifests: list[Manifest], compared: Mapping[int, Manifest]) -> dict[ObjectKey, _SideOfObject]:
     found = {}
     for manifest in manifests:
-        compared = replace_hashed_names(normalize(manifest), plain.get(_namespace(manifest), {}))
-        name = compared["metadata"]["name"]
-        key = ObjectKey(_namespace(manifest), name, manifest["kind"], manifest["apiVersion"])
-        found[key] = _SideOfObject(manifest, compared)
+        normal = compared[id(manifest)]
+        key = ObjectKey(_namespace(manifest), normal["metadata"]["name"], manifest["kind"], manifest["apiVersion"])
+        found[key] = _SideOfObject(manifest, normal)
     return found
 
 

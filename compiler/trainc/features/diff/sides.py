@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from trainc.api.command import Arguments, Streams, UsageError, kept_in
+from trainc.api.arguments import Arguments, Streams, UsageError
+from trainc.api.command import kept_in
 from trainc.api.documents import (
     STDIN,
     Document,
@@ -52,7 +53,7 @@ from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import Keeping
 from trainc.pipeline.index import find_runtime
 from trainc.project.configuration import Configuration
-from trainc.project.dialects import claimed_by
+from trainc.project.dialects import claimed_by, is_sweep
 
 # Turn inputs into manifests to compare: TrainJobs are compiled, previous output is validated.
 
@@ -143,7 +144,7 @@ def manifest_set(
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     diagnostics = rules(inputs.diagnostics, True)
     jobs: dict[JobKey, CompiledJob] = {}
-    tally = getattr(inputs, "tally", None)
+    tally = inputs.tally
     for job, problems in session.compile_each():
         diagnostics += problems if tally is None else tally.without_repetitions(problems)
         if job is not None:
@@ -470,7 +471,10 @@ def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
         configuration = read_configuration(arguments.paths, None, limits)
     except CompileError:
         return True  # Reported later.
-    return bool(configuration.overlay or configuration.runtimes)
+    if configuration.overlay or configuration.runtimes:
+        return True
+    # A sweep has its base in any file.
+    return any(is_sweep(document.data) for document in read_paths(arguments.paths, limits)[0])
 
 
 def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:

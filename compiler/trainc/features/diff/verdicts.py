@@ -6,9 +6,9 @@ the refusals that concern it; if the object is deleted and recreated, so is ever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import Any
 
 from trainc.admission.admit import as_submitted, creation_refusals
 from trainc.admission.defaults import bake_defaults
@@ -17,8 +17,7 @@ from trainc.admission.versions import jobset_version
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import QUEUE_LABEL, Manifest
-from trainc.api.records import dataclass
-from trainc.emit.name_hash import name_hash
+from trainc.api.records import dataclass, field
 from trainc.features.diff.changes import Change, compare_manifests, normalize
 from trainc.features.diff.delivery import (
     DELIVERY_METHODS,
@@ -34,51 +33,60 @@ from trainc.features.diff.delivery import (
 )
 from trainc.ir.release import release_facts
 
-# The interface to the cluster's admission rules, which the caller implements.
+# How the API server treats a JobSet under one Trainer release.
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A JobSet as stored by the API server: the document, and its decoded form."""
+class JobSetRules:
+    """The rules of the JobSet minor version that belongs to a Trainer release. No method modifies its arguments."""
 
-    document: Manifest
-    typed: Manifest
+    release: str
+    _refusals: dict[int, tuple[Manifest, list[Finding]]] = field(default_factory=dict, compare=False, repr=False)
 
-    def suspended(self) -> Stored:
-        """A copy with `suspend` set."""
-        return Stored(suspended(self.document), suspended(self.typed))
+    @property
+    def _jobset(self) -> str:
+        return release_facts(self.release).jobset
 
-
-def suspended(jobset: Manifest) -> Manifest:
-    """A copy of the JobSet with `suspend` set."""
-    return {**jobset, "spec": {**jobset.get("spec", {}), "suspend": True}}
-
-
-class ClusterRules(Protocol):
-    """How the API server treats a JobSet under one Trainer release. No method modifies its arguments."""
-
-    def created(self, jobset: Manifest) -> Stored:
+    def created(self, jobset: Manifest) -> Submitted:
         """The JobSet as stored on creation, with all defaults filled in."""
+        return self.put(bake_defaults(jobset, self._jobset))[0]
 
     def creation_refusals(self, jobset: Manifest) -> Sequence[Finding]:
         """Why creating the JobSet would be refused; empty if it would be accepted."""
+        if id(jobset) not in self._refusals:
+            baked = bake_defaults(jobset, self._jobset)
+            _, findings = check(baked, "JobSet", self.release, prune=True)
+            self._refusals[id(jobset)] = jobset, _errors([*findings, *creation_refusals(baked, self._jobset)])
+        return self._refusals[id(jobset)][1]
 
-    def updated(self, stored: Stored, jobset: Manifest) -> tuple[Stored, Sequence[Finding]]:
-        """The object that would replace `stored`, without the CREATE webhook's defaults, and the reasons for refusal.
+    def put(self, jobset: Manifest) -> tuple[Submitted, list[Finding]]:
+        """The JobSet as stored by an update, without the CREATE webhook's defaults, and why the schema refuses it."""
+        becomes, findings = as_submitted(jobset, self.release)
+        return becomes, _errors(findings)
 
-        The paths of the findings use list indexes. There are no findings if the update is accepted.
-        """
+    def update_refusals(self, stored: Submitted, becomes: Submitted) -> Sequence[Finding]:
+        """Why `becomes` may not replace `stored`; empty if it may. The paths of the findings use list indexes."""
+        return update_refusals(stored, becomes, self._jobset)
 
     def answers_forbidden(self, refusals: Sequence[Finding]) -> bool:
-        """Whether an update refused for these reasons is answered with 403 rather than 422."""
+        """Whether an update refused for these reasons is answered with 403 rather than 422.
+
+        The API server checks schema and CEL rules first and calls the webhook only for objects that pass.
+        """
+        return not jobset_version(self._jobset).answers_invalid and all(
+            refusal.path[:2] in _BY_WEBHOOK for refusal in refusals
+        )
 
     def leaves_out_defaults(self, jobset: Manifest) -> bool:
         """Whether the CREATE webhook would fill in any default."""
-
-    def content_hash(self, manifests: Iterable[Manifest]) -> str:
-        """The suffix that a name hash would give a job with these objects."""
+        return bake_defaults(jobset, self._jobset) != jobset
 
 
+def _errors(findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity == "error"]
+
+
+_BY_WEBHOOK = (("spec", "replicatedJobs"), ("spec", "managedBy"))
 _ABOUT_UPDATES = ("FieldImmutable", "WebhookDefaultMissing", "ObjectRenamed")
 # Kinds that accompany a job and have no immutable fields.
 _MUTABLE_KINDS = (
@@ -104,7 +112,7 @@ class Verdict:
 
 
 def verdict_on(
-    before: Manifest | None, after: Manifest | None, changes: Sequence[Change], rules: ClusterRules
+    before: Manifest | None, after: Manifest | None, changes: Sequence[Change], rules: JobSetRules
 ) -> dict[str, Verdict]:
     """A verdict for each method, by method id. The manifests are normalized; None means that git has no such object."""
     if before is None or after is None:
@@ -131,14 +139,14 @@ def _all(outcome: Outcome, changes: Sequence[Change], refusals: Sequence[Finding
     return Verdict(outcome, (outcome,) * len(changes), tuple(refusals))
 
 
-def _one_sided(method: DeliveryMethod, before: Manifest | None, after: Manifest | None, rules: ClusterRules) -> Verdict:
+def _one_sided(method: DeliveryMethod, before: Manifest | None, after: Manifest | None, rules: JobSetRules) -> Verdict:
     if before is not None:
         return Verdict("deleted" if effective_method(method, before, None).prunes else "nothing")
     assert after is not None
     return Verdict("invalid" if _refused_new(after, rules) else "created")
 
 
-def _refused_new(manifest: Manifest, rules: ClusterRules) -> bool:
+def _refused_new(manifest: Manifest, rules: JobSetRules) -> bool:
     return manifest["kind"] == "JobSet" and bool(rules.creation_refusals(manifest))
 
 
@@ -221,7 +229,7 @@ class Attempt:
 class JobSetUpdate:
     """The update of the applied and stored `before` to `after`, by any apply method. Evaluated lazily."""
 
-    def __init__(self, before: Manifest, after: Manifest, rules: ClusterRules) -> None:
+    def __init__(self, before: Manifest, after: Manifest, rules: JobSetRules) -> None:
         self._before, self._after, self._rules = before, after, rules
         self._attempts: dict[Apply, Attempt] = {}
 
@@ -234,30 +242,40 @@ class JobSetUpdate:
         """The update by one apply method; methods that send the same request share a result."""
         if apply in self._attempts:
             return self._attempts[apply]
-        sent = submitted(apply, self._live.document, self._before, self._after)
+        sent = submitted(apply, dict(self._live.document), self._before, self._after)
         same = next((attempt for attempt in self._attempts.values() if attempt.sent == sent), None)
-        return self._attempts.setdefault(apply, same or self._attempt(apply, sent))
+        return self._attempts.setdefault(apply, same or self._attempt(sent))
 
-    def _attempt(self, apply: Apply, sent: Manifest) -> Attempt:
-        becomes, refusals = self._update(self._live, sent)
-        again: Sequence[Finding] = ()
-        if refusals:
-            paused = self._live.suspended()
-            _, again = self._update(paused, submitted(apply, paused.document, self._before, suspended(self._after)))
-        effective, _ = compare_manifests(normalize(self._live.document), normalize(becomes.document))
-        return Attempt(sent, tuple(refusals), tuple(again), effective)
+    def _attempt(self, sent: Manifest) -> Attempt:
+        becomes, refusals = self._rules.put(sent)
+        refused = self._refused(self._live, becomes, refusals)
+        # The schema does not ask whether a JobSet is suspended.
+        again = self._refused(_suspend(self._live), _suspend(becomes), refusals) if refused else ()
+        effective, _ = compare_manifests(self._normal_live, normalize(dict(becomes.document)))
+        return Attempt(sent, refused, again, effective)
 
     def is_forbidden(self, refusals: Sequence[Finding]) -> bool:
         """Whether the API server answers 403 to an update refused for these reasons."""
         return self._rules.answers_forbidden(refusals)
 
     @cached_property
-    def _live(self) -> Stored:
+    def _live(self) -> Submitted:
         return self._rules.created(self._before)
 
-    def _update(self, stored: Stored, jobset: Manifest) -> tuple[Stored, Sequence[Finding]]:
-        becomes, refusals = self._rules.updated(stored, jobset)
-        return becomes, [*refusals, *kueue_refusals(stored.document, jobset)]
+    @cached_property
+    def _normal_live(self) -> Manifest:
+        return normalize(dict(self._live.document))
+
+    def _refused(self, stored: Submitted, becomes: Submitted, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        by_kueue = kueue_refusals(stored.document, becomes.document)
+        return (*findings, *self._rules.update_refusals(stored, becomes), *by_kueue)
+
+
+def _suspend(jobset: Submitted) -> Submitted:
+    document, typed = (
+        {**side, "spec": {**side.get("spec", {}), "suspend": True}} for side in (jobset.document, jobset.typed)
+    )
+    return Submitted(document, typed)
 
 
 # The update rules of Kueue's own webhook for queued JobSets, in addition to those of JobSet's webhook.
@@ -269,7 +287,7 @@ _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 _TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
 
 
-def kueue_refusals(stored: Manifest, jobset: Manifest) -> Iterator[Finding]:
+def kueue_refusals(stored: Mapping[str, Any], jobset: Mapping[str, Any]) -> Iterator[Finding]:
     """Why Kueue would refuse to replace `stored` with `jobset`; empty if neither names a queue."""
     before, after = _labels(stored), _labels(jobset)
     if QUEUE_LABEL not in {*before, *after}:
@@ -289,69 +307,10 @@ def _immutable(label: str, message: str) -> Finding:
     return Finding("FieldImmutable", "error", message, hint="", path=("metadata", "labels", label))
 
 
-def _labels(jobset: Manifest) -> dict[str, str]:
+def _labels(jobset: Mapping[str, Any]) -> dict[str, str]:
     labels: dict[str, str] = jobset["metadata"].get("labels") or {}
     return labels
 
 
-def _suspended(jobset: Manifest) -> bool:
+def _suspended(jobset: Mapping[str, Any]) -> bool:
     return jobset.get("spec", {}).get("suspend") is True
-
-
-# Implement the cluster rules of a comparison with JobSet's admission (`admit` and `refusals`).
-
-
-_BY_WEBHOOK = (("spec", "replicatedJobs"), ("spec", "managedBy"))
-
-
-@dataclass(frozen=True, slots=True)
-class JobSetRules:
-    """The rules of the JobSet minor version that belongs to a Trainer release."""
-
-    release: str
-
-    @property
-    def _jobset(self) -> str:
-        return release_facts(self.release).jobset
-
-    def created(self, jobset: Manifest) -> Stored:
-        """The JobSet as stored on creation, with all defaults filled in."""
-        submitted, _ = as_submitted(bake_defaults(jobset, self._jobset), self.release)
-        return _stored(submitted)
-
-    def creation_refusals(self, jobset: Manifest) -> Sequence[Finding]:
-        """Why creating the JobSet would be refused; empty if it would be accepted."""
-        baked = bake_defaults(jobset, self._jobset)
-        _, findings = check(baked, "JobSet", self.release, prune=True)
-        return _errors([*findings, *creation_refusals(baked, self._jobset)])
-
-    def updated(self, stored: Stored, jobset: Manifest) -> tuple[Stored, Sequence[Finding]]:
-        """The object that would replace `stored`, and the reasons for refusal."""
-        after, findings = as_submitted(jobset, self.release)
-        before = Submitted(stored.document, stored.typed)
-        return _stored(after), _errors([*findings, *update_refusals(before, after, self._jobset)])
-
-    def answers_forbidden(self, refusals: Sequence[Finding]) -> bool:
-        """Whether an update refused for these reasons is answered with 403 rather than 422.
-
-        The API server checks schema and CEL rules first and calls the webhook only for objects that pass.
-        """
-        return not jobset_version(self._jobset).answers_invalid and all(
-            refusal.path[:2] in _BY_WEBHOOK for refusal in refusals
-        )
-
-    def leaves_out_defaults(self, jobset: Manifest) -> bool:
-        """Whether the CREATE webhook would fill in any default."""
-        return bake_defaults(jobset, self._jobset) != jobset
-
-    def content_hash(self, manifests: Iterable[Manifest]) -> str:
-        """The suffix that `--name-hash` would give a job with these objects."""
-        return name_hash({**manifest, "spec": manifest.get("spec", {})} for manifest in manifests)
-
-
-def _stored(submitted: Submitted) -> Stored:
-    return Stored(dict(submitted.document), dict(submitted.typed))
-
-
-def _errors(findings: Iterable[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.severity == "error"]

@@ -1,40 +1,12 @@
-"""Check whether a cluster has what the compiled jobs need, in the right versions.
-
-kubectl reads the versions of Kubernetes, JobSet, Trainer, Kueue, coscheduling
-and Volcano, and the queues that jobs name. It changes nothing.
-
-Examples:
-  trainc doctor --context staging
-  kubectl get nodes,crd,deployments,localqueues -A -o yaml > cluster.yaml
-  trainc doctor --from cluster.yaml
-
-Exit code: 0 the jobs can run there, 1 something is missing, too old or not
-running, or nothing shows whether it is there.
-"""
+"""What `trainc doctor` does."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from trainc.api.command import (
-    FILE,
-    FOLDER,
-    Arguments,
-    Files,
-    Status,
-    Streams,
-    UsageError,
-    add_input,
-    add_limits,
-    add_reporting,
-    diagnostics_paint,
-    read_stdin,
-    set_completion,
-    start,
-    text_report,
-)
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, diagnostics_paint, read_stdin, start, text_report
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.kube import QUEUE_LABEL
 from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
@@ -43,23 +15,6 @@ if TYPE_CHECKING:
     from trainc.api.kube import Manifest
     from trainc.features.doctor.comparison import Wanted
     from trainc.features.doctor.questions import Answers
-
-FORMATS = ("text", "json")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add input, cluster and format options."""
-    add_input(parser)
-    group = parser.add_argument_group("cluster")
-    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: the current one)")
-    help_text = "kubeconfig file (default: kubectl's own)"
-    set_completion(group.add_argument("--kubeconfig", metavar="FILE", help=help_text), FILE)
-    group.add_argument("--timeout", metavar="SECONDS", type=int, default=10, help="timeout of each call (default: 10)")
-    help_text = "read saved output of kubectl instead of a cluster"
-    set_completion(group.add_argument("--from", dest="snapshot", metavar="DIR", help=help_text), FOLDER)
-    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    add_limits(parser)
-    add_reporting(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

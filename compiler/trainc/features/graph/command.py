@@ -1,30 +1,18 @@
-"""Draw a job: its steps and their order, pods, GPUs, volumes, addresses and gang.
-
-text is a tree for the terminal, mermaid a flowchart for Markdown, dot is for
-Graphviz. svg follows the reader's light or dark theme and needs the extra
-`trainc[graph]`. --ranks adds a table of the ranks: which pod and device each
-one is on, and the groups of tensor, pipeline and data parallelism.
-
-Examples:
-  trainc graph jobs/llm.yaml
-  trainc graph jobs/llm.yaml --ranks
-  trainc graph jobs/#team-a/llm --format svg > llm.svg
-"""
+"""What `trainc graph` does."""
 
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from trainc.api.command import Arguments, Paint, Part, Status, Streams, add_job, compiled_job
+from trainc.api.arguments import Arguments, Status, Streams
+from trainc.api.command import Paint, Part, compiled_job
 from trainc.api.findings import escape_report
 from trainc.api.jobs import enabled
 from trainc.api.kube import Manifest
 from trainc.features.graph.formats import Role
 from trainc.features.graph.model import Graph, read_graph
 
-FORMATS = ("text", "mermaid", "dot", "svg", "json")
 _LOOKS: dict[Role, Part] = {
     "heading": "heading",
     "step": "heading",
@@ -33,13 +21,6 @@ _LOOKS: dict[Role, Part] = {
     "address": "runtime",
     "gang": "deviation",
 }
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add job and format options."""
-    add_job(parser)
-    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    parser.add_argument("--ranks", action="store_true", help="add the ranks and their groups (text and json)")
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

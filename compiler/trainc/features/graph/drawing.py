@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
 from trainc.api.findings import escape_xml
+from trainc.api.kube import Json
 from trainc.api.records import dataclass
-from trainc.features.graph.model import Graph, Step, cpu_and_memory, devices, gang, layers, size, total
+from trainc.features.graph.model import Graph, Step, cpu_and_memory, devices, gang, layers, read_graph, size, total
 
 if TYPE_CHECKING:
     import svg
@@ -230,6 +231,11 @@ def graph_svg(graph: Graph, *, stacked: bool = False) -> str:
         ],
     )
     return escape_xml(str(picture).replace("><", ">\n<")) + "\n"
+
+
+def svg_of(manifests: Sequence[Json]) -> str:
+    """Draw the job of some manifests as SVG. Raises ModuleNotFoundError without svg.py."""
+    return graph_svg(read_graph(manifests))
 
 
 def _text(x: int, y: int, text: str, *classes: str, anchor: Literal["start", "middle", "end"] = "start") -> svg.Text:

@@ -15,8 +15,9 @@ from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import escape_line
+from trainc.api.kube import Json
 from trainc.api.records import dataclass
-from trainc.features.graph.model import Graph, Step, gang, layers, per_pod, size, total
+from trainc.features.graph.model import Graph, Step, gang, layers, per_pod, read_graph, size, total
 
 
 def graph_dot(graph: Graph) -> str:
@@ -125,6 +126,11 @@ def graph_text(graph: Graph, paint: Paint = plain) -> str:
         first, *others = _step_lines(step, graph, width, paint)
         lines += ["│", branch + first, *(trunk + line for line in others)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def text_of(manifests: Sequence[Json]) -> str:
+    """Draw the job of some manifests as an indented tree."""
+    return graph_text(read_graph(manifests))
 
 
 def _step_lines(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[str]:

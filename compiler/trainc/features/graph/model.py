@@ -285,8 +285,14 @@ def _number(option: Any) -> int:
 
 
 def summary_of(manifests: Sequence[Json]) -> str:
-    """Return what the pods of a job run, in a line."""
+    """Return what the pods of a job run, in a line; nothing if no step is known to train."""
     return summary(read_graph(manifests).steps)
+
+
+def headline_of(manifests: Sequence[Json]) -> str:
+    """Return what the pods of a job run, or else how many there are, in a line."""
+    graph = read_graph(manifests)
+    return summary(graph.steps) or total(graph)
 
 
 def summary(steps: Sequence[Step]) -> str:

@@ -1,56 +1,24 @@
-"""Create a GitOps repository with jobs, runtimes, overlays, hooks and CI.
-
-Nothing is overwritten. Hooks are added to an existing .pre-commit-config.yaml
-and schemas to the editor's settings; an existing README.md is kept, and any
-other conflict is an error. The new repository passes its own checks, and
-`trainc build --check` fails as soon as a TrainJob changes.
-
---only writes one part: jobs (with trainc.yaml, runtimes, overlays and what they
-compile to), gitops, hooks, workflow (GitHub Actions), editor (schemas for VS
-Code) or kustomize.
-
-Examples:
-  trainc init training
-  trainc init training --gitops flux
-  trainc init --repository https://github.com/my-org/training.git
-  trainc init --only hooks --only workflow
-  trainc init --only workflow --print
-  trainc init --requirement 'trainc @ git+https://git.example.com/platform/trainc@8f3c2d1'
-"""
+"""What `trainc init` does."""
 
 from __future__ import annotations
 
 import json
 import os
-from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping
-from typing import get_args
 
-from trainc.api.command import (
-    COMMANDS,
-    FOLDER,
-    Arguments,
-    Files,
-    Paint,
-    Status,
-    Streams,
-    UsageError,
-    set_completion,
-    text_report,
-)
+from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import read_file
 from trainc.api.findings import Diagnostic
 from trainc.api.settings import Limits
-from trainc.cli.command import COLOR_HELP, COLOURS
+from trainc.features.init import PARTS, REPOSITORY
 from trainc.features.init.scaffold import (
     HOOKS,
-    PARTS,
     README,
     RENDERED,
     REQUIREMENTS,
     SETTINGS,
     VENDORED,
-    GitOps,
     Requirement,
     requirement_of,
     scaffold,
@@ -58,38 +26,8 @@ from trainc.features.init.scaffold import (
     with_settings,
 )
 
-_REPOSITORY = "https://git.example.com/ml/training.git"
 _LEFT_ALONE = (README, REQUIREMENTS)
 _ADDED_TO = {HOOKS: with_hooks, SETTINGS: with_settings}
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the folder, the GitOps tool, and the parts to write."""
-    folder = parser.add_argument(
-        "folder", metavar="DIR", nargs="?", default=".", help="where to create it (default: .)"
-    )
-    set_completion(folder, FOLDER)
-    parser.add_argument(
-        "--gitops",
-        choices=get_args(GitOps),
-        default="argocd",
-        help="the tool that applies the manifests (default: argocd)",
-    )
-    parser.add_argument(
-        "--repository",
-        metavar="URL",
-        default=_REPOSITORY,
-        help="URL that the tool clones (default: a placeholder)",
-    )
-    parser.add_argument("--only", choices=PARTS, action="append", help="write only this part (repeatable)")
-    parser.add_argument("--kustomize", action="store_true", help="also write a kustomization that compiles the jobs")
-    parser.add_argument("--print", action="store_true", help="print the files, and write nothing")
-    parser.add_argument(
-        "--requirement",
-        metavar="REQUIREMENT",
-        help="what pip installs in hooks and CI (default: this trainc, from where it was installed)",
-    )
-    parser.add_argument("--color", choices=COLOURS, metavar="WHEN", default="auto", help=COLOR_HELP)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -216,7 +154,7 @@ def _vendor(folder: str, wheel: str) -> None:
 
 def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` for every environment of the new repository."""
-    from trainc.api.command import build_parser, parse_arguments
+    from trainc.api.arguments import build_parser, parse_arguments
     from trainc.api.command import run as build
 
     (command,) = (command for command in COMMANDS if command.name == "build")
@@ -235,7 +173,7 @@ def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arg
             f"    {requirement.problem}",
         ]
     if f"{arguments.gitops}/prod.yaml" in paths:
-        if arguments.repository == _REPOSITORY:
+        if arguments.repository == REPOSITORY:
             lines.append(f"  set the repository URL in {arguments.gitops}/*.yaml")
         lines.append(f"  kubectl apply -f {arguments.gitops}/    (after pushing the repository)")
     return "".join(f"{line}\n" for line in lines)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from importlib.resources import files
 from string import Template
 from textwrap import indent
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from trainc.api.documents import read_documents
@@ -17,15 +17,12 @@ from trainc.api.git import published_commit
 from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import dataclass
 from trainc.api.settings import Limits
-from trainc.features.argocd import text_of
+from trainc.features.argocd.files import text_of
 from trainc.features.argocd.health import flux_health_checks
-from trainc.features.krm.kustomization import FILE_NAME as KUSTOMIZE_CONFIG
+from trainc.features.init import PARTS, GitOps, Part
+from trainc.features.krm import FILE_NAME as KUSTOMIZE_CONFIG
 from trainc.features.krm.kustomization import kustomize_config
 
-GitOps: TypeAlias = Literal["argocd", "flux"]
-Part: TypeAlias = Literal["jobs", "gitops", "hooks", "workflow", "editor", "kustomize"]
-
-PARTS: tuple[Part, ...] = get_args(Part)
 ENVIRONMENTS = ("dev", "prod")
 RENDERED = "rendered"
 README = "README.md"

@@ -1,58 +1,22 @@
-"""Compile the TrainJobs among kustomize's resources; leave the others unchanged.
-
-Without CONFIG, trainc is a KRM function: it reads a ResourceList from stdin and
-writes one to stdout. Its functionConfig is an overlay (apiVersion:
-trainc/v1alpha1, kind: Overlay). With CONFIG, the file of an overlay, it is an
-exec plugin: it reads and writes a stream of YAML. kustomize looks for exec
-plugins by kind, so install trainc, or a link to it, under the name Overlay.
-
-Examples:
-  trainc krm < resource-list.yaml
-  trainc krm overlay.yaml < resources.yaml
-  trainc krm --print kustomizeconfig.yaml > kustomizeconfig.yaml
-  kubectl kustomize --enable-alpha-plugins DIR
-    (with overlay.yaml under `transformers`, and the plugin installed as
-    $KUSTOMIZE_PLUGIN_HOME/trainc/v1alpha1/overlay/Overlay)
-"""
+"""What `trainc krm` does."""
 
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from trainc.api.command import (
-    FILE,
-    Arguments,
-    Files,
-    Paint,
-    Status,
-    Streams,
-    add_reporting,
-    set_completion,
-    text_report,
-)
+from trainc.api.arguments import Arguments, Status, Streams
+from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import Document, read_file
 from trainc.api.findings import CompileError, Diagnostic, has_errors
 from trainc.api.kube import Manifest
 from trainc.api.output import dump_yaml
 from trainc.api.settings import Limits
-from trainc.features.krm.kustomization import FILE_NAME, kustomize_config, used_as_validator
+from trainc.features.krm.kustomization import kustomize_config, used_as_validator
 from trainc.features.krm.transform import Transformed, transform
 from trainc.reading.opening import error_reason, read_bounded
 
 _STDIN = "-"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the configuration argument."""
-    configuration = parser.add_argument(
-        "configuration", metavar="CONFIG", nargs="?", help="overlay file; kustomize passes it to exec plugins"
-    )
-    set_completion(configuration, FILE)
-    parser.add_argument("--print", choices=(FILE_NAME,), help="print a file that kustomize needs, and exit")
-    parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
-    add_reporting(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

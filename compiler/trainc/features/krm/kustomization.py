@@ -121,7 +121,6 @@ def _name(data: Json) -> str:
 # commonlabels.go).
 
 
-FILE_NAME = "kustomizeconfig.yaml"
 _HEAD = """\
 # What kustomize needs to know about TrainJobs, runtimes and JobSets. In the kustomization that lists trainc as a transformer:
 #

@@ -19,7 +19,8 @@ from trainc.api.findings import CompileError, Diagnostic, Path, Source
 from trainc.api.kube import RUNTIME_KINDS, Json, Manifest
 from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
-from trainc.features.krm.kustomization import FILE_NAME, Kustomization, images_of, references_of
+from trainc.features.krm import FILE_NAME
+from trainc.features.krm.kustomization import Kustomization, images_of, references_of
 from trainc.ir.trainjob import carried
 
 # What kustomize and kpt write into the metadata of resources: read where it helps, and never handed on.

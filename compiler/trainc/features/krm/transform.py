@@ -13,6 +13,7 @@ from trainc.api.records import dataclass, replace
 from trainc.api.settings import Limits, Options
 from trainc.features.krm.kustomization import kustomization_in
 from trainc.features.krm.references import as_written, file_of, find_stale_references
+from trainc.project.dialects import is_sweep
 from trainc.project.overlays.load import load_overlay, overlaid_options
 from trainc.project.overlays.overlay import is_overlay
 
@@ -72,7 +73,7 @@ def _own(configuration: Document) -> Document:
 
 def _is_consumed(item: Mapping[str, Any]) -> bool:
     # A generator also receives its own configuration as an item.
-    return is_trainer_document(item) or is_overlay(item)
+    return is_trainer_document(item) or is_sweep(item) or is_overlay(item)
 
 
 def _is_passed_on(item: Mapping[str, Any], new: set[tuple[str, ...]]) -> bool:

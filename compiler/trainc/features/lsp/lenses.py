@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from trainc.api.documents import Document
 from trainc.api.findings import counted
 from trainc.api.jobs import CompiledJob
-from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import dataclass
 from trainc.api.settings import Options
-from trainc.features.diff.comparison import compare
-from trainc.features.diff.delivery import chosen_method
-from trainc.features.diff.model import Side
-from trainc.features.diff.values import fate_of
-from trainc.features.diff.verdicts import JobSetRules
-from trainc.features.fits.answer import Fit
-from trainc.features.fits.workload import job_name
-from trainc.features.graph.model import read_graph, summary
+from trainc.features import ask
 from trainc.features.lsp.names import RUNTIME, mentions, references
 from trainc.features.lsp.snapshot import Built, Position, Range, Snapshot
 
@@ -48,9 +41,9 @@ def _lens_texts(
         where = f"{built.environment}: " if len(snapshot.built) > 1 else ""
         for job in built.compiled:
             if _is_of(job, document, built):
-                yield from (f"{where}{text}" for text in _of_job(job, built, snapshot.fits))
+                yield from (f"{where}{text}" for text in _of_job(job, snapshot.fits))
                 if before is not None and number < len(before):
-                    yield where + _change(job, before[number], built.session.options)
+                    yield from (where + text for text in _change(job, before[number], built.session.options))
     yield from _users(snapshot, document)
 
 
@@ -60,35 +53,23 @@ def _is_of(job: CompiledJob, document: Document, built: Built) -> bool:
     return any(home.file == document.file and home.locate(()) == document.locate(()) for home in homes)
 
 
-def _of_job(job: CompiledJob, built: Built, fits: Sequence[Fit]) -> Iterator[str]:
-    if any(manifest["kind"] == "JobSet" for manifest in job.manifests) and (
-        line := summary(read_graph(job.manifests).steps)
-    ):
+def _of_job(job: CompiledJob, fits: Sequence[Any]) -> Iterator[str]:
+    summary, lines = ask("graph", "summary"), ask("fits", "lines")
+    is_jobset = any(manifest["kind"] == "JobSet" for manifest in job.manifests)
+    if summary is not None and is_jobset and (line := summary(job.manifests)):
         yield line
-    for fit in fits:
-        if fit.job == job_name(job.namespace, job.name):
-            yield _fit(fit)
+    if lines is not None:
+        yield from lines(fits, job.namespace, job.name)
 
 
-def _fit(fit: Fit) -> str:
-    queue = f"queue {fit.queue}" if fit.queue else "the cluster without a queue"
-    flavors = sorted({flavor for by_resource in fit.flavors.values() for flavor in by_resource.values()})
-    if fit.verdict == "fits":
-        using = f", with {', '.join(flavors)}" if flavors else ""
-        return f"fits {queue}{using}{', borrowing' if fit.borrows else ''}"
-    return f"{fit.verdict} in {queue}" + (f": {fit.cause}" if fit.cause else "")
-
-
-def _change(job: CompiledJob, before: Sequence[CompiledJob], options: Options) -> str:
+def _change(job: CompiledJob, before: Sequence[CompiledJob], options: Options) -> Iterator[str]:
     """What the delivery tool does with the job against what it was."""
-    release, method = options.release or NEWEST_RELEASE, chosen_method(options)
+    fate_between = ask("diff", "fate")
+    if fate_between is None:
+        return
     same = [one for one in before if (one.namespace, one.name) == (job.namespace, job.name)]
     earlier = [manifest for one in same for manifest in one.manifests]
-    diff = compare(Side("HEAD", earlier), Side("now", job.manifests), JobSetRules(release), [method], release)
-    changed = [one for one in diff.jobs if one.status != "unchanged"]
-    if not changed:
-        return "unchanged against HEAD"
-    return f"{fate_of(changed[0], method)} under {method.label.partition(',')[0]} against HEAD"
+    yield f"{fate_between(earlier, job.manifests, options)} against HEAD"
 
 
 def _users(snapshot: Snapshot, document: Document) -> Iterator[str]:

@@ -10,7 +10,6 @@ from trainc.api.findings import Diagnostic, Path
 from trainc.api.jobs import CompiledJob, Session
 from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
-from trainc.features.fits.answer import Fit
 from trainc.reading.libyaml import Node, RefusedError, compose
 
 Schema: TypeAlias = Mapping[str, Any]
@@ -51,7 +50,7 @@ class Snapshot:
     diagnostics: Sequence[Diagnostic] = ()
     schema: Callable[[str], Schema | None] = field(default=_no_schema, repr=False)
     queues: Sequence[str] = ()
-    fits: Sequence[Fit] = ()
+    fits: Sequence[Any] = ()
     complete: bool = True
 
     @property

@@ -13,8 +13,9 @@ from itertools import islice
 from typing import Any
 
 from trainc.admission.admit import check_rendered
+from trainc.api.arguments import Arguments, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import OWN_KINDS, Arguments, UsageError, kept_in
+from trainc.api.command import OWN_KINDS, kept_in
 from trainc.api.documents import (
     ROOTS,
     TEMPLATE_SUFFIXES,
@@ -41,13 +42,14 @@ from trainc.api.settings import (
     settings_of,
 )
 from trainc.cli.compiling import judge_of, skipped_documents
-from trainc.features.fits.answer import Fit
-from trainc.features.fits.judging import judge_jobs
+from trainc.features import ask
 from trainc.features.lsp.snapshot import Built, Snapshot
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_job
 from trainc.pipeline.index import Key
+from trainc.pipeline.inputs import expansion_of
+from trainc.project.dialects import is_sweep
 from trainc.project.overlays.load import Stack, load_overlays, values_of
 from trainc.reading import opening
 from trainc.reading.catalog import find
@@ -216,14 +218,38 @@ class Opened:
         if stack is not None:
             others = [document for document in stack.documents if document.file == file and _is_job(document)]
             jobs = [*stack.more(jobs).documents, *others]
+        jobs, problems = self._expanded(own, jobs, stack)
         keeping = kept_in(self.settings.output, self.settings, jobs)
         session = replace(shared.with_jobs(jobs), rules=rules, hold=None if keeping is None else keeping.hold)
         found = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
-        found += session.diagnostics()
+        found += [*problems, *session.diagnostics()]
         compiled, more = compile_among(session, self._neighbours)
         found += [*more, *self._about_others(file, session, rules)]
         mine = tuple(job for job in compiled if job.file == file)
         return Built(self.name, self._with_a_job(session, file), mine), found
+
+    def _expanded(
+        self, own: Sequence[Document], jobs: list[Document], stack: Stack | None
+    ) -> tuple[list[Document], list[Diagnostic]]:
+        """The jobs of a file with some trials of its sweeps, and of the sweeps of other files that have a base in it."""
+        mine = [document for document in own if is_sweep(document.data)]
+        sweeps = mine or [document for document in self._documents if is_sweep(document.data)]
+        if not sweeps:
+            return jobs, []
+        limits, others = self.settings.options.limits, [d for d in self._documents if not is_sweep(d.data)]
+        expansion, problems = expansion_of(
+            sweeps, others, lambda path: read_paths([path], limits, values=self._values), self.settings.options
+        )
+        if expansion is None:
+            return jobs, problems
+        if mine:
+            bases = [document for document in (*others, *expansion.documents) if _is_job(document)]
+            jobs = [*jobs, *(bases if stack is None else stack.more(bases).documents)]
+        documents, more, _ = expansion.expand(jobs)
+        files = {document.file for document in own}
+        trials = [d for d in documents if d.file in {sweep.file for sweep in sweeps}]
+        kept = [d for d in documents if d.file in files and d not in trials] + trials[:_MOST_USERS]
+        return kept, [d for d in (*problems, *more) if d.source and d.source.file in files]
 
     def _session(self) -> tuple[Session, Stack | None]:
         """The session for everything except jobs, reused until that changes."""
@@ -442,7 +468,8 @@ class Workspace:
         documents: list[Document] = []
         everything: list[Document] = []
         built: list[Built] = []
-        fits: list[Fit] = []
+        fits: list[Any] = []
+        judge_jobs = ask("fits", "judge jobs")
         found: dict[str, list[Diagnostic]] = {"": []} if not environments else {}
         complete = True
         for one in environments:
@@ -453,7 +480,7 @@ class Workspace:
             complete = complete and (not thorough or opened.learn())
             result, more = opened.build(name)
             problems += more
-            if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
+            if thorough and judge_jobs and result.compiled and (cluster := opened.settings.configuration.cluster):
                 judgement = judge_jobs(
                     result.compiled,
                     own,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from trainc.api.jobs import Compilation, CompiledJob
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass
-from trainc.features.graph.formats import graph_text
-from trainc.features.graph.model import Graph, read_graph, summary, total
+from trainc.features import ask
 from trainc.findings.as_html import MONOSPACE, count_severities, diagnostics_html, html_text
 
 if TYPE_CHECKING:
@@ -41,15 +40,13 @@ class View:
 
 def view_compilation(compilation: Compilation) -> View:
     """The size, picture, diagnostics and YAML of the jobs, limited to the first twenty."""
-    found, shown = list(_graphs(compilation)), compilation.jobs[:_MOST_JOBS]
-    graphs = dict(found)
-    heads = [_headline(job, graphs.get(index)) for index, job in enumerate(compilation.jobs)]
+    heads = list(map(_headline, compilation.jobs))
     counts = count_severities(compilation.diagnostics)
     lines = [*heads, *([counts] if counts else []), *(str(d) for d in compilation.diagnostics)]
     boxes = [
         f'<div style="{_BOX}"><b>{html_text(heads[index])}</b>'
-        f"{_picture(graphs[index]) if index in graphs else ''}{_folded_yaml(job)}</div>"
-        for index, job in enumerate(shown)
+        f"{_picture(job) if _is_drawn(job) else ''}{_folded_yaml(job)}</div>"
+        for index, job in enumerate(compilation.jobs[:_MOST_JOBS])
     ]
     html = f"<div>{''.join(boxes)}{_others(compilation)}{diagnostics_html(compilation.diagnostics)}</div>"
     return View("\n".join(lines or ["no jobs"]), html)
@@ -57,9 +54,11 @@ def view_compilation(compilation: Compilation) -> View:
 
 def view_graph(compilation: Compilation) -> View:
     """The picture of each job; in text form, its tree."""
-    graphs = [graph for _, graph in _graphs(compilation)]
-    pictures = "".join(_picture(graph) for graph in graphs[:_MOST_JOBS])
-    return View("\n".join(map(graph_text, graphs)), f"<div>{pictures}{_others(compilation)}</div>")
+    text_of = _ask("graph", "text")
+    drawn = [job for job in compilation.jobs if _is_drawn(job)]
+    pictures = "".join(map(_picture, drawn[:_MOST_JOBS]))
+    text = "\n".join(text_of(job.manifests) for job in drawn)
+    return View(text, f"<div>{pictures}{_others(compilation)}</div>")
 
 
 def view_explanation(compilation: Compilation, field: str | None, job: str | None) -> View:
@@ -100,48 +99,41 @@ def _name(job: ValidDocument) -> str:
 
 def view_diff(before: Compilation, after: Compilation) -> View:
     """The changes between two compilations and their effect on the cluster, as in `trainc diff`."""
-    from trainc.api.kube import NEWEST_RELEASE
-    from trainc.api.settings import Options
-    from trainc.features.diff.comparison import compare
-    from trainc.features.diff.delivery import chosen_method
-    from trainc.features.diff.model import Side
-    from trainc.features.diff.sides import names_of
-    from trainc.features.diff.text import diff_text
-    from trainc.features.diff.verdicts import JobSetRules
-
-    sessions: Sequence[Session] = after.sessions or before.sessions
-    options = sessions[0].options if sessions else Options()
-    release = options.release or NEWEST_RELEASE
-    left = Side("before", before.manifests, names_of(before.jobs))
-    right = Side("after", after.manifests, names_of(after.jobs))
-    found = compare(left, right, JobSetRules(release), [chosen_method(options)], release)
-    return _as_lines(diff_text(found, lambda _, text: text))
+    return _as_lines(_ask("diff", "text")(before, after))
 
 
 def _as_lines(text: str) -> View:
     return View(text, f'<pre style="{_SCROLL}">{html_text(text)}</pre>')
 
 
-def _graphs(compilation: Compilation) -> Iterator[tuple[int, Graph]]:
-    for index, job in enumerate(compilation.jobs):
-        if any(manifest["kind"] == "JobSet" for manifest in job.manifests):
-            yield index, read_graph(job.manifests)
+def _ask(feature: str, point: str) -> Callable[..., str]:
+    found: Callable[..., str] | None = ask(feature, point)
+    if found is None:
+        raise AttributeError(f"this installation of trainc has no feature {feature}")
+    return found
 
 
-def _headline(job: CompiledJob, graph: Graph | None) -> str:
+def _is_drawn(job: CompiledJob) -> bool:
+    return ask("graph", "text") is not None and _has_jobset(job)
+
+
+def _has_jobset(job: CompiledJob) -> bool:
+    return any(manifest["kind"] == "JobSet" for manifest in job.manifests)
+
+
+def _headline(job: CompiledJob) -> str:
     name = "/".join(filter(None, (job.namespace, job.name)))
-    if graph is None:
+    if not _has_jobset(job):
         return f"{name}: no JobSet"
-    return f"{name}: {summary(graph.steps) or total(graph)}"
+    headline_of = ask("graph", "headline")
+    return name if headline_of is None else f"{name}: {headline_of(job.manifests)}"
 
 
-def _picture(graph: Graph) -> str:
+def _picture(job: CompiledJob) -> str:
     """An <img>, to isolate the styles and ids of the SVG; the tree if svg.py is not installed."""
-    tree = graph_text(graph)
+    tree = _ask("graph", "text")(job.manifests)
     try:
-        from trainc.features.graph.drawing import graph_svg
-
-        drawn = b64encode(graph_svg(graph).encode()).decode()
+        drawn = b64encode(_ask("graph", "svg")(job.manifests).encode()).decode()
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise

@@ -12,7 +12,7 @@ from trainc.api.documents import STDIN, read_paths
 from trainc.api.findings import Diagnostic, Finding, has_errors
 from trainc.api.kube import Json
 from trainc.api.settings import Options
-from trainc.features.policies import judge_of
+from trainc.features.policies.reading import judge_of
 
 # Paths, YAML text (of several lines) or documents, one or several.
 Policies: TypeAlias = (

@@ -1,36 +1,12 @@
-"""Write an HTML page about all jobs: steps, resources, findings, field origins.
-
-The page is a single file that works offline and without JavaScript. With the
-extra `trainc[graph]` it includes a picture of each job.
-
-Examples:
-  trainc report jobs/ -o report.html
-  trainc report jobs/ --overlay overlays/prod -o prod.html
-  trainc report --source-url https://git.example.com/ml/training/blob/main
-"""
+"""What `trainc report` does."""
 
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 
-from trainc.api.command import (
-    FILE,
-    Arguments,
-    Files,
-    Paint,
-    Status,
-    Streams,
-    UsageError,
-    add_input,
-    add_limits,
-    add_reporting,
-    add_shaping,
-    kept_in,
-    set_completion,
-    text_report,
-)
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, kept_in, text_report
 from trainc.api.documents import Document
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml
 from trainc.api.jobs import OneJob, enabled
@@ -41,29 +17,6 @@ from trainc.explain.select_job import compile_every, explain_job
 from trainc.features.graph.formats import graph_text
 from trainc.features.graph.model import Graph, read_graph
 from trainc.features.report.page import Job, Link, link_into, objects_of, page, row_of
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add input and output options."""
-    add_input(parser)
-    where = parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        default="report.html",
-        help="output file, or - for stdout (default: report.html)",
-    )
-    set_completion(where, FILE)
-    parser.add_argument(
-        "--source-url",
-        metavar="URL",
-        default="",
-        help="base URL for links to source lines (default: relative paths)",
-    )
-    parser.add_argument("--title", default="Training jobs", help="heading of the page (default: Training jobs)")
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

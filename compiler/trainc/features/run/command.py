@@ -1,18 +1,4 @@
-"""Run a compiled job as processes on this machine, to see its ranks meet.
-
-Each pod is a process group with its compiled environment; pods meet on the
-loopback address. The job's commands run as you, outside any container: images
-are ignored, and programs and files are those of this machine. Volumes are
-folders below --workdir. Restarts and the end of the job follow backoffLimit and
-the failure and success policies. Ctrl-C stops everything.
-
-Examples:
-  trainc run jobs/llm.yaml --pods 2 --procs 2
-  trainc run jobs/llm.yaml --map /workspace=. --python .venv/bin/python
-
-Exit code: 0 the job succeeded, 124 after --timeout, 1 the input is wrong, else
-that of the program that failed the job.
-"""
+"""What `trainc run` does."""
 
 from __future__ import annotations
 
@@ -22,30 +8,14 @@ import socket
 import subprocess
 import tempfile
 import time
-from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
-from trainc.api.command import (
-    FILE,
-    FOLDER,
-    Arguments,
-    Files,
-    Paint,
-    Part,
-    Progress,
-    Status,
-    Streams,
-    UsageError,
-    add_job,
-    compiled_job,
-    set_completion,
-    text_report,
-)
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, Part, Progress, compiled_job, text_report
 from trainc.api.findings import Diagnostic, Finding, format_path, has_errors
 from trainc.api.jobs import OneJob, Plugin, enabled
 from trainc.api.kube import Json
-from trainc.cli.command import argument_error
 from trainc.features.run.model import Machine, Plan, Pod, Program, Size, requested_programs, scale_job
 from trainc.features.run.plan import inherited_variables, plan_of
 from trainc.features.run.processes import MARK, Reports, run_plan
@@ -57,25 +27,6 @@ _PORTS = 64
 # Placeholder for values that differ between runs, so that a dry run always prints the same.
 _EXAMPLE, _EXAMPLE_PORTS = "/tmp/trainc-run", range(29500, 29500 + _PORTS)  # noqa: S108 - nothing is written there
 _COLOURS: tuple[Part, ...] = ("runtime", "trainjob", "plugin", "deviation", "value", "help")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add job, size and location options."""
-    add_job(parser)
-    group = parser.add_argument_group("run")
-    group.add_argument("--pods", type=_positive, metavar="N", help="number of nodes to start, instead of the job's")
-    group.add_argument("--procs", type=_positive, metavar="N", help="processes to start per node, instead of the job's")
-    group.add_argument("--dry-run", action="store_true", help="print the commands without running them")
-    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="stop the job after this time")
-    group.add_argument("--no-restarts", action="store_true", help="stop at the first failure")
-    help_text = "folder for volumes (default: a temporary one)"
-    set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
-    group.add_argument(
-        "--map", type=_place, action="append", default=[], metavar="PATH=DIR",
-        help="use DIR in place of PATH in the image (repeatable)",
-    )  # fmt: skip
-    help_text = "interpreter for python, torchrun and tune"
-    set_completion(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -250,28 +201,3 @@ def _format_plan(plan: Plan) -> str:
                 variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
                 lines.append(f"{variables} {shlex.join(program.words)}".strip())
     return "\n".join([*lines, ""])
-
-
-def _positive(text: str) -> int:
-    return int(_number(text, "a positive whole number", lambda value: value >= 1 and value == int(value)))
-
-
-def _seconds(text: str) -> float:
-    return _number(text, "a number of seconds", lambda value: value > 0)
-
-
-def _number(text: str, what: str, is_right: Callable[[float], bool]) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not (value < float("inf") and is_right(value)):
-        raise argument_error(f"{text!r} is not {what}")
-    return value
-
-
-def _place(text: str) -> tuple[str, str]:
-    path, separator, folder = text.partition("=")
-    if not separator or not path.startswith("/") or path == "/":
-        raise argument_error(f"{text!r} does not have the form PATH=DIR with an absolute PATH")
-    return path, os.path.abspath(folder or ".")

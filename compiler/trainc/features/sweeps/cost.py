@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.api.findings import Finding, counted
-from trainc.api.kube import Json
+from trainc.api.kube import Json, accelerator, pod_requests
 from trainc.api.records import dataclass, field
-from trainc.features.graph.model import Step, read_graph
 from trainc.features.sweeps.matrix import Budget
 
 _HOUR = 3600
@@ -30,14 +29,12 @@ class Cost:
         if jobset is None:
             return
         jobs = jobset["spec"].get("replicatedJobs", ())
-        deadlines = {job["name"]: job["template"].get("spec", {}).get("activeDeadlineSeconds") for job in jobs}
-        steps = read_graph(manifests).steps
-        self.gpus.append(sum(map(_gpus, steps)))
-        for step in steps:
-            if _gpus(step):
-                hours = self._hours(deadlines[step.name], deadline)
+        self.gpus.append(sum(map(_gpus, jobs)))
+        for job in jobs:
+            if gpus := _gpus(job):
+                hours = self._hours(job["template"].get("spec", {}).get("activeDeadlineSeconds"), deadline)
                 self.hours.append(hours)
-                self.gpu_hours += _gpus(step) * (hours or 0)
+                self.gpu_hours += gpus * (hours or 0)
 
     def _hours(self, *deadlines: int | None) -> float | None:
         known = [seconds / _HOUR for seconds in deadlines if seconds]
@@ -89,8 +86,12 @@ class Cost:
         return f"{size} for {_number(*hours)} h each" if len(hours) == 1 and None not in self.hours else size
 
 
-def _gpus(step: Step) -> int:
-    return step.all_pods * sum(step.gpus.values())
+def _gpus(replicated_job: Json) -> int:
+    """The compute devices of all pods."""
+    spec = replicated_job["template"].get("spec", {})
+    requests = pod_requests(spec.get("template", {}).get("spec", {}), limits_count=True)
+    each = sum(amount.units for name, amount in requests.items() if accelerator(name))
+    return int(replicated_job.get("replicas", 1) * spec.get("parallelism", 1) * each)
 
 
 def _number(value: float) -> str:

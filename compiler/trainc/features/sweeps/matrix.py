@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from trainc.api.documents import Document, DocumentKind, is_inside, label_of, read_paths, root_around, struct
-from trainc.api.findings import Diagnostic, Finding, Path, Source, has_errors
-from trainc.api.kube import FieldPath, Json, mapping, stable_path
+from trainc.api.documents import Document, DocumentKind, is_inside, label_of, root_around, struct
+from trainc.api.findings import Diagnostic, Finding, Path, Severity, Source, has_errors
+from trainc.api.kube import RUNTIME_KINDS, FieldPath, Json, mapping, stable_path
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Limits
-from trainc.features.sweeps.grid import CODE, GRID_FIELDS, MOST_TRIALS, Assignment, read_assignments
-from trainc.features.sweeps.trials import Trial, check_base, make_trials, too_many_trials
+from trainc.features.sweeps.grid import CODE, GRID_FIELDS, MOST_TRIALS, Assignment, read_assignments, variable_name
+from trainc.features.sweeps.trials import (
+    Trial,
+    check_base,
+    make_trials,
+    mentions,
+    referred_parameters,
+    too_many_trials,
+)
 from trainc.project.overlays.patterns import Edited, Origin, identity
 from trainc.reading.opening import OUTSIDE_HINT
 from trainc.schema.document_kinds import TEXT, Schema, about, list_of, without_nulls
@@ -109,7 +116,6 @@ def _template(document: Document, spec: Json) -> Document:
 
 API, KIND = "trainc/v1alpha1", "Sweep"
 _GROUP = "trainer.kubeflow.org/"
-_LABEL = "Sweep"
 _HOURS: Schema = {"type": "number", "exclusiveMinimum": 0}
 SWEEP = DocumentKind(
     KIND,
@@ -117,7 +123,7 @@ SWEEP = DocumentKind(
     CODE,
     struct(
         {
-            "apiVersion": {"const": API},
+            "apiVersion": {"const": API, "errorMessage": f"write apiVersion: {API}"},
             "kind": {"const": KIND},
             "metadata": about(
                 "`name` is what trials are named after, instead of the base.",
@@ -170,24 +176,15 @@ class Matrix:
     template: Document | None = None
 
 
-def read_matrix(path: str, limits: Limits) -> tuple[Matrix | None, list[Diagnostic]]:
-    """Read the sweep at `path`; return it (None if there are errors) and its diagnostics."""
-    documents, diagnostics = read_paths([path], limits)
-    found = [document for document in documents if str(document.data.get("kind")) in _READERS]
-    if has_errors(diagnostics):
-        return None, diagnostics
-    api, read = _READERS[found[0].data["kind"]] if found else ("", _read)
-    if len(found) != 1 or found[0].data.get("apiVersion") != api:
-        message = f"{path} has {len(found) or 'no'} sweeps"
-        place = found[-1].locate(("kind",)) if found else None
-        hint = f"start the sweep with the lines `apiVersion: {API}` and `kind: {KIND}`; a file contains one sweep"
-        return None, [*diagnostics, Diagnostic("InvalidSweep", "error", message, hint, _LABEL, "", place)]
-    matrix, problems = read(found[0], limits)
-    return (None if has_errors(problems) else matrix), [*diagnostics, *problems]
+def read_matrix(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
+    """Read a sweep and its diagnostics; with errors, it has no trials."""
+    read = _read_optimization_job if document.data.get("kind") == OPTIMIZATION_JOB_KIND else _read
+    matrix, problems = read(document, limits)
+    return (replace(matrix, assignments=()) if has_errors(problems) else matrix), problems
 
 
 def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
-    data, findings = SWEEP.check(without_nulls(SWEEP.schema, document.data))
+    data, findings = SWEEP.check({"apiVersion": "", **without_nulls(SWEEP.schema, document.data)})
     path, job = _base(data.get("base", ""), document.file)
     found: list[Assignment] = []
     if GRID_FIELDS.keys().isdisjoint(str(finding.path[0]) for finding in findings):
@@ -205,7 +202,7 @@ def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]
         tuple(found),
         Budget(budget.get("gpuHours"), budget.get("hoursPerTrial")),
     )
-    return matrix, [*(document.place(finding, _LABEL) for finding in findings), *_outside(matrix, limits)]
+    return matrix, [*(document.place(finding) for finding in findings), *_outside(matrix, limits)]
 
 
 def _read_optimization_job(document: Document, _: Limits) -> tuple[Matrix, list[Diagnostic]]:
@@ -213,12 +210,6 @@ def _read_optimization_job(document: Document, _: Limits) -> tuple[Matrix, list[
     label = label_of(document.data)
     matrix = Matrix(document, document.file, identity(template.data)[1], "", tuple(found), Budget(), template)
     return matrix, [document.place(finding, label) for finding in findings]
-
-
-_READERS: Mapping[str, tuple[str, Callable[[Document, Limits], tuple[Matrix, list[Diagnostic]]]]] = {
-    KIND: (API, _read),
-    OPTIMIZATION_JOB_KIND: (OPTIMIZATION_JOB_API, _read_optimization_job),
-}
 
 
 def _base(text: str, file: str) -> tuple[str, str]:
@@ -231,25 +222,59 @@ def _outside(matrix: Matrix, limits: Limits) -> Iterator[Diagnostic]:
     root = root_around(os.path.dirname(matrix.document.file) or os.curdir)
     if not limits.allow_outside and not is_inside(matrix.path, root):
         finding = Finding("OutsideRoot", "error", f"{matrix.path} is outside the repository", OUTSIDE_HINT, ("base",))
-        yield matrix.document.place(finding, _LABEL)
+        yield matrix.document.place(finding)
 
 
-def replace_base(matrix: Matrix, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic]]:
-    """Return the documents with the trials instead of their TrainJobs, and problems with the base."""
-    jobs = [document for document in documents if _is_trainjob(document)]
-    others = [each for each in documents if not _is_trainjob(each) and str(each.data.get("kind")) not in _READERS]
+def base_among(documents: Sequence[Document], matrix: Matrix) -> tuple[Document | None, list[Diagnostic]]:
+    """Return the base of a sweep among the documents of its file, before overlays, and what is wrong with `base`."""
+    jobs = [document for document in documents if is_trainjob(document)]
     chosen = [document for document in jobs if matrix.job in _names(document)] if matrix.job else jobs
-    if len(chosen) != 1:
-        return others, [matrix.document.place(_not_one(matrix, chosen or jobs), _LABEL)]
-    base = chosen[0]
-    wrong = [base.place(finding) for finding in check_base(base.data, matrix.assignments, matrix.name)]
+    return (chosen[0], []) if len(chosen) == 1 else (None, [matrix.document.place(_not_one(matrix, chosen or jobs))])
+
+
+def trial_documents(matrix: Matrix, before: Document, base: Document) -> tuple[list[Document], list[Diagnostic]]:
+    """Return the trials of a sweep, and problems with its base, which was `before` the overlays."""
+    name = matrix.name
+    if name and (old := identity(before.data)[1]):
+        # An overlay adds a prefix to the base only.
+        name = identity(base.data)[1].replace(old, name, 1)
+    if not matrix.assignments:
+        return [], []
+    wrong = [base.place(finding) for finding in check_base(base.data, matrix.assignments, name)]
     if wrong:
-        return others, wrong
-    every = zip(make_trials(base.data, matrix.assignments, matrix.name), matrix.assignments, strict=True)
-    return [*others, *(_document(base, matrix, trial, assignment) for trial, assignment in every)], []
+        return [], wrong
+    every = zip(make_trials(base.data, matrix.assignments, name), matrix.assignments, strict=True)
+    return [_document(base, matrix, trial, assignment) for trial, assignment in every], []
 
 
-def _is_trainjob(document: Document) -> bool:
+def unused_parameters(matrix: Matrix, base: Document, others: Sequence[Document]) -> Iterator[Diagnostic]:
+    """Report the parameters that the base and its runtime mention nowhere, by reference or as a variable.
+
+    A program may read its variables by itself: if the base refers to none of the parameters, this is most likely meant.
+    """
+    referred = referred_parameters(base.data)
+    for name in matrix.assignments[0].values if len(matrix.assignments) > 1 else ():
+        variable = variable_name(name)
+        if name in referred or any(mentions(d.data, variable) for d in (base, *filter(_is_runtime, others))):
+            continue
+        place = matrix.assignments[0].places[name]
+        path = place[:-1] if isinstance(place[-1], int) else place
+        message = f"the TrainJob mentions neither ${{trialParameters.{name}}} nor {variable}"
+        if referred:
+            message += "; unless the program reads the variable, trials that differ in nothing else are identical"
+        else:
+            message += "; the program has to read the variable, or all trials are identical"
+        hint = f'pass it to the program, as in "--{name}=${{trialParameters.{name}}}"'
+        severity: Severity = "warning" if referred else "info"
+        yield matrix.document.place(Finding("UnusedParameter", severity, message, hint, path))
+
+
+def _is_runtime(document: Document) -> bool:
+    return document.data.get("kind") in RUNTIME_KINDS
+
+
+def is_trainjob(document: Document) -> bool:
+    """Return whether a document is a TrainJob of Trainer's own API, of which trials can be made."""
     api = str(document.data.get("apiVersion") or "")
     return document.data.get("kind") == "TrainJob" and api.startswith(_GROUP)
 

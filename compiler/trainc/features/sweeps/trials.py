@@ -13,6 +13,7 @@ from trainc.api.findings import CompileError, Diagnostic, Finding, Path, did_you
 from trainc.api.kube import Json, Manifest, mapping
 from trainc.api.records import dataclass, field, pattern
 from trainc.features.sweeps.grid import GRID, MOST_TRIALS, Assignment, read_assignments, value_text, variable_name
+from trainc.kube.names import trial_name
 
 _GROUP = "trainer.kubeflow.org"
 _REFERENCE = pattern(r"\$\{(trialParameters|trialSpec)\.([^}]*)\}")
@@ -87,7 +88,7 @@ def make_trials(base: Json, found: Sequence[Assignment], name: str = "") -> Iter
     """Yield the trials of the job `base` in order; `name` overrides the name that they are derived from."""
     named = name or _name_of(base)
     for index, assignment in enumerate(found):
-        yield _Filling(base, assignment, named, f"{named}-trial-{index}").trial()
+        yield _Filling(base, assignment, named, trial_name(named, index)).trial()
 
 
 def _name_of(base: Json) -> str:
@@ -110,6 +111,16 @@ def check_base(base: Json, found: Sequence[Assignment], name: str = "") -> Itera
                 )
                 hint = did_you_mean(requested, names) or f"it has {', '.join(names)}"
                 yield Finding("UnknownParameter", "error", message, hint, path)
+
+
+def referred_parameters(base: Json) -> set[str]:
+    """Return the names in `${trialParameters.x}` of a base."""
+    return {name for _, text in _strings(base, ()) for kind, name in _REFERENCE.findall(text) if kind != "trialSpec"}
+
+
+def mentions(document: Json, text: str) -> bool:
+    """Return whether any string of a document contains `text`."""
+    return any(text in each for _, each in _strings(document, ()))
 
 
 def _strings(value: Any, path: Path) -> Iterator[tuple[Path, str]]:

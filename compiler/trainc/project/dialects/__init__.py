@@ -88,6 +88,16 @@ def is_trainer_document(document: Json) -> bool:
     return claimed_by(document) is not None or (kind in KINDS and _is_misspelt(group))
 
 
+def is_sweep(document: Json) -> bool:
+    """Return whether a document is, or is meant to be, a sweep: several TrainJobs, which a feature makes of it."""
+    kind, group = document.get("kind"), str(document.get("apiVersion") or "").partition("/")[0]
+    if kind == "Sweep":
+        from trainc.findings.text import misspelt
+
+        return group in ("", "trainc") or bool(misspelt(group, ["trainc"]))
+    return kind == "OptimizationJob" and group == TRAINER_GROUP
+
+
 def _is_misspelt(group: str) -> bool:
     from trainc.findings.text import edits
 

@@ -21,7 +21,7 @@ def test_the_commands_print_one_after_the_other_what_the_page_shows(
     for name, text in _FILE.findall(PAGE):
         (tmp_path / name).write_text(text, encoding="utf-8")
     shown = _RUN.findall(PAGE)
-    assert len(shown) == PAGE.count("$ trainc ") == 6
+    assert len(shown) == PAGE.count("$ trainc ") == 7
     for command, printed in shown:
         words, _, redirected = command.partition(" < ")
         result = run(*shlex.split(words), stdin=(tmp_path / redirected).read_bytes() if redirected else b"")

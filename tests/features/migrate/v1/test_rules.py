@@ -278,13 +278,13 @@ def test_a_role_of_no_replicas_gets_no_pod(job: Job, groups: Job) -> None:
 @pytest.mark.parametrize(
     ("job", "said"),
     [
-        (v1("PaddleJob", Worker={"replicas": 3}), "numNodes counts the pods of worker alone, of which there is 1"),
+        (v1("PaddleJob", Worker={"replicas": 3}), "numNodes counts the pods of worker alone, 1 of 3"),
         (v1("XGBoostJob", Master=ONE, Worker={"replicas": 2}), "WORLD_SIZE and WORKER_ADDRS are written for 3 pods"),
         (
             v1("XGBoostJob", Master=ONE, Worker={"replicas": 2, "workingDir": "/w"}),
             "numNodes counts the pods of master",
         ),
-        (v1("TFJob", PS={}, Worker={"replicas": 2}), "numNodes counts the pods of worker alone, of which there are 2"),
+        (v1("TFJob", PS={}, Worker={"replicas": 2}), "numNodes counts the pods of worker alone, 2 of 3"),
         (v1("PaddleJob", Worker={}), None),
         (v1("XGBoostJob", Master=ONE), None),
         (v1("MPIJob", Launcher={}, Worker={"replicas": 2}), None),

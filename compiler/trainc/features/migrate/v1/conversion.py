@@ -125,7 +125,7 @@ def _differences(layout: Layout, launch: Launch, choice: Variables) -> Iterator[
         hint = "set replicas to the largest number that the job may need"
         yield differs(("spec", "enableDynamicWorker"), message, hint)
     if names.QUEUE_LABEL in (job.metadata.get("labels") or {}):
-        message = f"Kueue now queues a JobSet instead of a {job.kind.name}"
+        message = f"Kueue now queues a JobSet instead of this {job.kind.name}"
         hint = "make sure that Kueue's integrations include jobset.x-k8s.io/jobset (the default)"
         yield changes(("metadata", "labels", names.QUEUE_LABEL), message, hint)
     manager = job.policy.get("managedBy")

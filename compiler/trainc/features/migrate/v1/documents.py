@@ -181,8 +181,8 @@ def _numbers(layout: Layout) -> Iterator[Finding]:
     trainer = next(group for group in layout.groups if group.is_trainer)
     if len(layout.groups) > 1:
         others = " and ".join(group.name for group in layout.groups if group is not trainer)
-        message = f"numNodes counts the pods of {trainer.name} alone, of which there {'is 1' if len(trainer.pods) == 1 else f'are {len(trainer.pods)}'}"
-        hint = f"to change the number of others, change it in the runtime's job {others}, and in the variables that count pods"
+        message = f"numNodes counts the pods of {trainer.name} alone, {len(trainer.pods)} of {job.size}"
+        hint = f"the number of {others} is in the runtime; change it there, and in the variables that count pods"
         yield changes(path, message, hint)
     elif job.kind.name == "XGBoostJob":
         message = f"WORLD_SIZE and WORKER_ADDRS are written for {job.size} pods; numNodes does not change them"

@@ -1,4 +1,4 @@
-"""`--matrix`: a sweep's file, its trials compiled, its budget, and each mistake at its line."""
+"""Sweeps in the input: their trials compiled, their budgets, and each mistake at its line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ spec:
   runtimeRef: {name: torch-distributed}
   trainer:
     numNodes: 4
-    command: [torchrun, train.py, "--lr=${trialParameters.lr}"]
+    command: [torchrun, train.py, "--lr=${trialParameters.lr}", "--batch=${trialParameters.batch}"]
     resourcesPerNode:
       limits:
         nvidia.com/gpu: 8
@@ -46,7 +46,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def swept(text: str, *words: str, command: str = "build") -> Result:
     Path("sweep.yaml").write_text(text, encoding="utf-8")
-    return run(command, "--matrix", "sweep.yaml", "--release", "2.3", *words)
+    return run(command, "sweep.yaml", "--release", "2.3", *words)
 
 
 def told(result: Result) -> list[tuple[str, str]]:
@@ -101,7 +101,12 @@ def test_a_budget_is_compared_with_gpus_times_hours(deadline: str, budget: str, 
 
 
 def test_sizes_that_differ_are_summed() -> None:
-    Path("job.yaml").write_text(JOB.replace("numNodes: 4", "numNodes: ${trialParameters.nodes}"), encoding="utf-8")
+    Path("job.yaml").write_text(
+        JOB.replace("numNodes: 4", "numNodes: ${trialParameters.nodes}").replace(
+            "Parameters.batch", "Parameters.nodes"
+        ),
+        encoding="utf-8",
+    )
     text = SWEEP.partition("exclude")[0].replace("batch: [16, 32]", "nodes: [1, 2]")
     result = swept(f"{text}budget: {{hoursPerTrial: 1}}\n")
     assert "4 trials of 8 to 16 GPUs for 1 h each: 48 GPU-hours" in result.stderr
@@ -154,18 +159,11 @@ def test_what_is_wrong_with_the_base_is_reported_once_for_all_trials() -> None:
     assert {code for _, code in told(result)} <= {"[InvalidName]", "[JobNameTooLong]", "[PodNameTooLong]", "[TooLong]"}
 
 
-def test_the_sweep_and_its_job_may_share_a_file_and_a_path_comes_before_the_base() -> None:
+def test_the_sweep_and_its_job_may_share_a_file_or_the_standard_input() -> None:
     shared = SWEEP.replace("base: job.yaml\n", "")
     assert len(re.findall("kind: JobSet", swept(f"{shared}---\n{JOB}").stdout)) == 3
-    other = JOB.replace("name: llm", "name: other")
-    Path("other.yaml").write_text(other, encoding="utf-8")
-    assert "name: other-trial-0" in swept(SWEEP, "other.yaml").stdout
-    assert (
-        "name: piped-trial-0"
-        in run(
-            "build", "-", "--matrix", "sweep.yaml", "--release", "2.3", stdin=JOB.replace("llm", "piped").encode()
-        ).stdout
-    )
+    piped = run("build", "-", "--release", "2.3", stdin=f"{shared}---\n{JOB.replace('llm', 'piped')}".encode())
+    assert "name: piped-trial-0" in piped.stdout
 
 
 def test_of_several_jobs_the_one_after_the_hash_is_meant() -> None:
@@ -192,25 +190,10 @@ def test_check_looks_at_the_trials_too() -> None:
     assert "[SweepSize]" in result.stderr
 
 
-@pytest.mark.parametrize("words", [["--matrix", "other.yaml"]])
-def test_what_cannot_be_is_usage(words: list[str]) -> None:
-    assert swept(SWEEP, *words).status == 2
-
-
-def test_a_sweep_cannot_come_from_stdin() -> None:
-    assert run("build", "--matrix", "-").status == 2
-
-
 @pytest.mark.parametrize("base", ["/etc/hostname", "../../../other.yaml"])
 def test_a_base_outside_the_repository_is_refused(base: str) -> None:
     Path(".git").mkdir()
     assert "error[OutsideRoot]" in swept(SWEEP.replace("job.yaml", base)).stderr
-
-
-def test_a_sweep_among_the_input_is_said_to_need_the_option() -> None:
-    Path("sweep.yaml").write_text(SWEEP, encoding="utf-8")
-    assert "--matrix sweep.yaml" in run("build", "sweep.yaml", "--release", "2.3").stderr
-    assert "start the sweep with" in run("build", "--matrix", "job.yaml", "--release", "2.3").stderr
 
 
 JUNK: list[Any] = [

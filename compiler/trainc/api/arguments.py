@@ -1,0 +1,41 @@
+"""What a command takes: its arguments, and the words for them; this imports nothing that compiles."""
+
+from trainc.cli.command import (
+    COMMANDS,
+    FILE,
+    FOLDER,
+    Arguments,
+    Status,
+    Streams,
+    UsageError,
+    add_input,
+    add_job,
+    add_limits,
+    add_release,
+    add_reporting,
+    add_shaping,
+    add_strict,
+    build_parser,
+    parse_arguments,
+    set_completion,
+)
+
+__all__ = [
+    "COMMANDS",
+    "FILE",
+    "FOLDER",
+    "Arguments",
+    "Status",
+    "Streams",
+    "UsageError",
+    "add_input",
+    "add_job",
+    "add_limits",
+    "add_release",
+    "add_reporting",
+    "add_shaping",
+    "add_strict",
+    "build_parser",
+    "parse_arguments",
+    "set_completion",
+]

@@ -1,0 +1,74 @@
+"""Compile the TrainJobs found under PATH into Kubernetes manifests.
+
+Examples:
+  trainc build train.yaml --release 2.3
+  trainc build jobs/ --runtimes platform/runtimes -o rendered/
+  trainc build jobs/ -o rendered/ --check
+  trainc build --overlay overlays/prod -o rendered/prod
+  trainc build - < train.yaml | kubectl diff -f -
+
+`trainc help output` explains which files are replaced or deleted.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from trainc.cli.command import (
+    FOLDER,
+    REVISION,
+    add_input,
+    add_limits,
+    add_reporting,
+    add_shaping,
+    add_strict,
+    set_completion,
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add input and output options."""
+    add_input(parser)
+    output = parser.add_argument_group("output")
+    where = output.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="write a file per TrainJob to DIR (default: -, stdout)",
+    )
+    set_completion(where, FOLDER)
+    output.add_argument(
+        "--prune",
+        action="store_true",
+        help="delete files of jobs that are not in this build",
+    )
+    output.add_argument(
+        "--rebuild",
+        metavar="NAME",
+        action="append",
+        help="compile a kept job again: a name, a glob, or all",
+    )
+    output.add_argument(
+        "--keep",
+        metavar="NAME",
+        action="append",
+        help="keep a job's file as it is: a name, a glob, or all",
+    )
+    output.add_argument("--check", action="store_true", help="write nothing; exit 1 and print a diff if DIR is stale")
+    base = output.add_argument(
+        "--base",
+        metavar="REV",
+        help="with --check, compare kept files with REV (default: HEAD)",
+    )
+    set_completion(base, REVISION)
+    output.add_argument(
+        "--exit-code", action="store_true", help="exit 1 if any file was written or deleted (for hooks)"
+    )
+    output.add_argument(
+        "--format", choices=("yaml", "json"), default="yaml", help="yaml (default) or a v1 List in JSON"
+    )
+    output.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
+    add_shaping(parser)
+    add_limits(parser)
+    add_reporting(parser)
+    add_strict(parser)

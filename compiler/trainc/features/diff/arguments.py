@@ -1,0 +1,45 @@
+"""Show what changes between two inputs or outputs, and what the cluster will do.
+
+A and B are folders, files, - for stdin, or git:REV[:PATH]. TrainJobs are compiled
+before comparing; JobSets are compared as they are. Without B, a revision is
+compared with the working tree, output with what its sources compile to, and
+sources with the `output` of trainc.yaml. Without A, too, it is git:HEAD.
+
+The first line counts the jobs that restart, end, start or are refused, with the
+delivery that trainc.yaml configures; --all-deliveries shows the others too.
+
+Examples:
+  trainc diff
+  trainc diff git:origin/main --format markdown > comment.md
+  trainc diff rendered/ --exit-code
+  trainc diff --releases 2.1..2.3 jobs/
+  trainc diff --runtime torch-distributed=new.yaml
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from trainc.api.arguments import add_input, add_limits, add_reporting, add_shaping, set_completion
+from trainc.cli.command import SIDE
+
+FORMATS = ("text", "json", "markdown")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the two sides, or a single one with variations."""
+    set_completion(
+        parser.add_argument(
+            "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
+        ),
+        SIDE,
+    )
+    parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
+    parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
+    parser.add_argument("--all-deliveries", action="store_true", help="show the outcome for every delivery mode")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")
+    parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, like git diff")
+    add_input(parser, paths=False)
+    add_shaping(parser)
+    add_limits(parser)
+    add_reporting(parser)

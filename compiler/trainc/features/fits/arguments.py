@@ -1,0 +1,39 @@
+"""Check whether Kueue's queues and the cluster's nodes can ever run each job.
+
+Each job is tried alone on the idle cluster, then all jobs together, in order.
+Jobs without a queue are matched against the nodes, as kube-scheduler does. The
+answer is never "yes, now": running workloads, preemption, fair sharing and
+admission checks are unknown. --cluster expects the output of
+
+  kubectl get namespaces,nodes,limitranges,resourcequotas,serviceaccounts,persistentvolumeclaims,runtimeclasses,priorityclasses,storageclasses,deployments -A -o yaml > cluster/core.yaml
+  kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,admissionchecks -A -o yaml > cluster/kueue.yaml
+
+or as much of it as you have. docs/fits.md has a command for the names of
+Secrets and ConfigMaps, and an example of lists written by hand.
+
+Examples:
+  trainc fits jobs/ --cluster cluster/
+  trainc fits --format github
+
+Exit code: 0 every job can run, 1 a job can never run, or the input is wrong.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from trainc.api.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, add_strict, set_completion
+
+FORMATS = ("text", "json", "github")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add input, cluster and format options."""
+    add_input(parser)
+    help_text = "file or folder with the cluster's objects (default: `cluster` in trainc.yaml)"
+    set_completion(parser.add_argument("--cluster", metavar="DIR", help=help_text), FOLDER)
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    add_shaping(parser)
+    add_limits(parser)
+    add_reporting(parser)
+    add_strict(parser)

@@ -1,0 +1,36 @@
+"""Run a Kubeflow SDK script offline and write the TrainJobs it would submit.
+
+The script is run, as `python SCRIPT ARG ...` would; only its TrainerClient is
+replaced. Each train() call compiles its TrainJob: what the cluster would refuse
+or what cannot run is reported, and nothing is written. A job without Name(...)
+is named after its function and content. What the script prints goes to stderr.
+
+Examples:
+  trainc sdk train.py > job.yaml
+  trainc sdk train.py --namespace team-a -o jobs/ -- --lr 0.1
+
+Exit code: 0 done, 1 a job is refused, or the script fails or submits nothing.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from trainc.api.arguments import FILE, FOLDER, add_release, add_reporting, set_completion
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the script, its arguments, and output options."""
+    set_completion(parser.add_argument("script", metavar="SCRIPT", help="the Python file to run"), FILE)
+    parser.add_argument(
+        "words", metavar="ARG", nargs="*", help="arguments for the script; put them after -- if they start with -"
+    )
+    group = parser.add_argument_group("input")
+    help_text = "folder with more runtimes (repeatable)"
+    set_completion(group.add_argument("--runtimes", metavar="DIR", action="append", default=[], help=help_text), FOLDER)
+    add_release(group.add_argument)
+    group.add_argument("--namespace", metavar="NAME", default="default", help="namespace for clients that set none")
+    group = parser.add_argument_group("output")
+    help_text = "write DIR/<name>.yaml for each job (default: stdout)"
+    set_completion(group.add_argument("-o", "--output", metavar="DIR", help=help_text), FOLDER)
+    add_reporting(parser)

@@ -1,0 +1,17 @@
+"""The diagnostic codes of this feature; rules/ has the page of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainc.api.findings import Severity, Stage
+
+CODES: Mapping[Stage, Mapping[Severity, str]] = {
+    "migrate": {
+        "error": "CannotMigrate InvalidTrainingJob",
+        "warning": "LegacyLabelSelected MigrationDiffers",
+        "info": "FieldNotMigrated JobRenamed MigrationChanges",
+    },
+}
