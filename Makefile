@@ -1,4 +1,4 @@
-# Everything a contributor does, as one word. `make help` lists the words.
+# Developer commands; `make help` lists them.
 # A fresh machine needs Python 3.11 or newer, and make; the rest is installed into .venv.
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
@@ -29,7 +29,7 @@ help: ## list these targets
 
 setup: $(READY) ## install trainc and what its development needs into .venv
 
-# What compiling needs, and no more: a demo should not fail for want of a test tool.
+# What compiling needs, and no more, so that `make demo` works without the test tools.
 $(INSTALLED): pyproject.toml locks/runtime.txt
 	@test -n "$(PYTHON)" || { echo 'trainc needs Python 3.11 or newer; name one with make PYTHON=/path/to/python' >&2; exit 2; }
 	@echo 'setting up $(VENV), once' >&2
@@ -43,19 +43,19 @@ $(READY): $(INSTALLED) locks/development.txt
 	@$(LOCKED) locks/development.txt >&2
 	@touch $@
 
-demo: $(INSTALLED) ## compile a realistic TrainJob of 16 nodes with 8 GPUs each, to stdout
-	@$(BIN)/trainc build tests/cases/torch-llm-pretrain.yaml --release 2.3
+demo: $(INSTALLED) ## compile a TrainJob of 16 nodes with 8 GPUs each, and show what trainc says about it
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/demo.py
 
 test: lint $(READY) ## run every check and every test
 	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not browser and not editors and not e2e'
 
-test-run: $(READY) ## run jobs under the real torchrun, mpirun and JAX; what is missing is skipped by name
+test-run: $(READY) ## run jobs under the real torchrun, mpirun and JAX; missing programs are listed and skipped
 	@$(BIN)/python -m pytest -q -m run
 
-e2e: $(READY) ## ask the API server of KUBECONFIG about every golden; what is not there is skipped by name
+e2e: $(READY) ## dry-run every golden against the cluster of KUBECONFIG; missing CRDs are listed and skipped
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest -q -m e2e
 
-test-editors: $(READY) ## drive the language server from Emacs, and pack the extension of VS Code; what is missing is skipped by name
+test-editors: $(READY) ## drive the language server from Emacs, and pack the VS Code extension; missing programs are listed and skipped
 	@$(BIN)/python -m pytest -q -m editors
 
 test-quick: $(READY) ## run the tests that are neither slow nor about other programs, in a minute

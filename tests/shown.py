@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,6 +59,8 @@ def steps(page: str) -> Iterator[Shown | File]:
 
 def follow(page: str, folder: Path) -> Iterator[tuple[Shown, str]]:
     """Do what a page says in `folder`, which is the current one: each command with what it really printed."""
+    if "trainc" in page and "examples/" in page:
+        shutil.copytree(ROOT / "examples", folder / "examples")
     for step in steps(page):
         if isinstance(step, File):
             path = folder / step.name

@@ -54,9 +54,9 @@ MOST_NAMES = 150
 BESIDE = {
     "argocd": "options",
     "diff": "admission.admit admission.defaults admission.updates admission.versions cli.command cli.compiling cli.kept "
-    "cli.revisions emit.name_hash explain.model findings.policy findings.text ir.release kube.documents "
-    "kube.names kube.quantity output.keeping pipeline.index project.configuration project.dialects project.loosening "
-    "reading.yaml_reader",
+    "cli.revisions emit.name_hash explain.model explain.placing findings.policy findings.text ir.release "
+    "kube.documents kube.live_objects kube.names kube.quantity output.keeping output.ownership pipeline.index "
+    "project.configuration project.dialects project.loosening reading.cluster reading.yaml_reader",
     "doctor": "cli.version kube.releases",
     "fits": "admission.pod_refusals cli.compiling cli.report_formats findings.text kube kube.kueue kube.names kube.quantity "
     "kube.selectors pods.quotas pods.resources reading.cluster schema.shapes schema.unknown_fields",

@@ -62,9 +62,9 @@ WORDS: dict[str, list[list[str]]] = {
 CALLS = [[name, *words] for name, calls in WORDS.items() for words in calls]
 # What an extra is for: the words, and the extra that is named.
 EXTRAS = [
-    (["sdk", "train.py"], "trainc[kubeflow]"),
-    (["lsp"], "trainc[lsp]"),
-    (["graph", JOB, *PLAINLY, "--format", "svg"], "trainc[graph]"),
+    (["sdk", "train.py"], "kubeflow>=0.3,<0.6"),
+    (["lsp"], "pygls>=2.1,<3"),
+    (["graph", JOB, *PLAINLY, "--format", "svg"], "svg.py>=1.5"),
 ]
 
 
@@ -212,7 +212,7 @@ def test_sweeps_and_notebooks_need_no_extra(python: Path, tmp_path: Path) -> Non
         [python, "-I", "-c", IN_A_NOTEBOOK, "job.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "pip install 'trainc[kubeflow]'" in done.stdout
+    assert "pip install 'kubeflow>=0.3,<0.6'" in done.stdout
 
 
 POLICY = """\

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from shown import ROOT, Shown, steps
+import re
+
+from shown import PAGES, ROOT, Shown, steps
 
 from trainc.cli.command import COMMANDS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_it_shows_the_four_commands_that_a_newcomer_needs_first() -> None:
+def test_it_shows_five_mistakes_and_then_a_first_job() -> None:
     shown = [step.command.split()[1] for step in steps(README) if isinstance(step, Shown)]
-    assert shown == ["check", "build", "explain", "graph"]
+    assert shown == ["check", "check", "check", "explain", "diff", "graph", "build"]
+
+
+def test_the_two_commands_that_set_everything_up_come_first() -> None:
+    first = README.partition("```sh\n")[2].partition("```")[0]
+    assert [line.partition("#")[0].strip() for line in first.splitlines()] == ["make demo", "make test"]
+
+
+def test_one_place_says_that_nothing_is_published() -> None:
+    texts = {path.name: path.read_text(encoding="utf-8") for path in PAGES if path.name != "CHANGELOG.md"}
+    assert [name for name, text in texts.items() if re.search(r"(is )?not published yet:", text)] == ["README.md"]
 
 
 def test_the_table_of_commands_is_complete() -> None:

@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in _EXTRA:
             raise
-        message = f"trainc.kubeflow.{name} needs the extra `kubeflow`; run: pip install 'trainc[kubeflow]'"
+        message = f"trainc.kubeflow.{name} needs the extra `kubeflow`; run: pip install 'kubeflow>=0.3,<0.6'"
         raise ModuleNotFoundError(message, name=missing.name) from None
 
 

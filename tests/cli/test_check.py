@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from trainc.findings.codes import rule_url
-
 WRONG = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -108,7 +106,7 @@ def test_json_has_the_documented_shape() -> None:
         "object": "TrainJob team-a/llm",
         "path": "spec.trainer.numNode",
         "source": {"file": "jobs, all/wrong.yaml", "line": 7, "column": 5},
-        "url": rule_url("UnknownField"),
+        "url": None,
     }
 
 

@@ -101,7 +101,7 @@ def test_without_the_extra_svg_names_it(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "svg", None)
     result = run("graph", JOB, "--format", "svg", *PINNED)
     assert (result.status, result.stdout) == (2, "")
-    assert "pip install 'trainc[graph]'" in result.stderr
+    assert "pip install 'svg.py>=1.5'" in result.stderr
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -10,7 +10,6 @@ import pytest
 
 from trainc.cli.reporting import Files, Paint, excerpt, summarize, text_report
 from trainc.findings import Diagnostic, Source
-from trainc.findings.codes import rule_url
 
 PLAIN = Paint("never", io.StringIO())
 
@@ -34,15 +33,15 @@ def test_a_diagnostic_reads_from_place_to_help() -> None:
         "2 |   spec: 1\n"
         "  |   ^^^^\n"
         "  help: do it right\n"
-        f"  rule: {rule_url('SomeCode')}\n"
+        "  rule: trainc rule SomeCode\n"
         "1 error in 1 file\n"
     )
 
 
-def test_the_url_of_a_rule_follows_the_first_error_or_warning_of_each_code() -> None:
+def test_the_page_of_a_rule_follows_the_first_error_or_warning_of_each_code() -> None:
     report = text_report([found(line=1), found(line=2), found("info", file="")], Files(), PLAIN)
-    assert report.count(rule_url("SomeCode")) == 1
-    assert rule_url("SomeCode") not in text_report([found("info")], Files(), PLAIN)
+    assert report.count("trainc rule SomeCode") == 1
+    assert "trainc rule SomeCode" not in text_report([found("info")], Files(), PLAIN)
 
 
 def test_without_a_position_the_object_is_named() -> None:

@@ -63,7 +63,7 @@ def test_its_program_can_be_read_by_node(packed: zipfile.ZipFile, tmp_path: Path
     subprocess.run([node, "--check", program], check=True)
     text = Path(program).read_text(encoding="utf-8")
     assert 'require("vscode")' in text
-    assert "trainc[lsp]" in text
+    assert "pygls" in text
 
 
 def test_its_lock_names_no_registry() -> None:

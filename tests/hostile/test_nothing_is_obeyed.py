@@ -101,7 +101,7 @@ def test_a_report_needs_no_extra(repository: Path, monkeypatch: pytest.MonkeyPat
     result = run("report", "-o", "-")
     assert (result.status, "<html" in result.stdout, "Traceback" in result.stderr) == (0, True, False)
     result = run("graph", "jobs", "--format", "svg")
-    assert (result.status, "trainc[graph]" in result.stderr) == (2, True)
+    assert (result.status, "svg.py" in result.stderr) == (2, True)
 
 
 OLD = "apiVersion: kubeflow.org/v2alpha1\nkind: TrainJob\nmetadata: {name: llm}\nspec: {runtimeRef: {name: x}}  # ##[y\u200e\n"

@@ -150,7 +150,7 @@ def test_without_syrupy_everything_else_works_and_snapshots_say_what_is_missing(
     status, output = run_pytest(example, "-p", "no:syrupy", path=stub.parent)
     assert status == 1
     assert "2 passed" in output
-    assert "manifest snapshots need syrupy, which is not installed: pip install 'trainc[testing]'" in output
+    assert "manifest snapshots need syrupy, which is not installed: pip install 'syrupy>=5.0'" in output
 
 
 def test_importing_trainc_imports_neither_pytest_nor_syrupy() -> None:

@@ -3,7 +3,7 @@
 from trainc.cli.build import run
 from trainc.cli.compiling import diagnostics_paint, kept_in, read_stdin, start
 from trainc.cli.one_job import compiled_job
-from trainc.cli.reporting import Files, Paint, Part, Progress, text_report
+from trainc.cli.reporting import Files, Paint, Part, Progress, rule_page, text_report
 from trainc.cli.schema import OWN_KINDS
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "diagnostics_paint",
     "kept_in",
     "read_stdin",
+    "rule_page",
     "run",
     "start",
     "text_report",

@@ -11,7 +11,7 @@ from trainc.findings import (
     has_errors,
     sort_diagnostics,
 )
-from trainc.findings.codes import Stage, rule_url
+from trainc.findings.codes import Stage
 from trainc.findings.policy import Policy, keep_severities
 from trainc.findings.text import counted, did_you_mean, escape_line, escape_report, escape_xml
 
@@ -32,6 +32,5 @@ __all__ = [
     "format_path",
     "has_errors",
     "keep_severities",
-    "rule_url",
     "sort_diagnostics",
 ]

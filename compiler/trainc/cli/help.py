@@ -38,6 +38,7 @@ TOPICS = {
     "delivery": "Argo CD, Flux or kubectl; secrets; name hashes",
     "sync-options": "what each sync option does to a running job",
     "sweeps": "one TrainJob for each combination of values",
+    "dump": "a dump of the cluster, for `diff --live` and `import`",
     "limits": "bounds on the size and complexity of input",
     "diagnostics": "severities, colors, and formats for CI",
     "exit-codes": "what the exit code of a command means",
@@ -110,6 +111,20 @@ An OptimizationJob with searchAlgorithm: {grid: {}} is a sweep, too.
 
 Without `base`, the TrainJob is in the file of the sweep. The hours of a trial are its activeDeadlineSeconds, or
 hoursPerTrial if that is less.
+""",
+    "dump": """\
+`trainc diff --live FILE` and `trainc import FILE` read what kubectl prints. trainc never asks a cluster itself:
+
+  kubectl get jobsets.jobset.x-k8s.io,trainjobs.trainer.kubeflow.org,trainingruntimes.trainer.kubeflow.org,\
+clustertrainingruntimes.trainer.kubeflow.org,workloads.kueue.x-k8s.io,podgroups.scheduling.x-k8s.io,\
+jobs.batch,configmaps,pods,events -A -o yaml --show-managed-fields > live.yaml
+
+Leave out what the cluster does not have: kubectl then says that it "doesn't have a resource type". With Volcano, add
+podgroups.scheduling.volcano.sh. Instead of -A, name a namespace with -n. FILE may be - for stdin.
+
+Leave Secrets out: nobody needs them here, and trainc does not read them. Without --show-managed-fields nobody knows who
+changed a field. Without Workloads, pods and events the dump does not say why a job waits. What else is missing from a
+dump is named as unknown; nothing is concluded from it.
 """,
     "limits": """\
 Bounds that keep broken or malicious input from using up time and memory. Input beyond a limit is an error.

@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextvars import copy_context
 from io import BytesIO, RawIOBase, StringIO
 from typing import Any, BinaryIO, NoReturn
 
@@ -39,7 +40,7 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
     if streams is None:
         streams = _own_streams()
     try:
-        status = _dispatch(_process_words() if words is None else list(words), streams)
+        status = copy_context().run(_dispatch, _process_words() if words is None else list(words), streams)
         streams.out.flush()
         if sys.stdout is not None:
             sys.stdout.flush()  # argparse prints its help to sys.stdout.

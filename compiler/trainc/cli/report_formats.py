@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 from trainc import __version__
-from trainc.cli.reporting import full_message
+from trainc.cli.reporting import full_message, rule_page
 from trainc.findings import Diagnostic
-from trainc.findings.codes import codes, page, rule_url, summary_of
+from trainc.findings.codes import codes, page, summary_of
 from trainc.startup.patterns import pattern
 
 JSON_VERSION = 1
@@ -41,7 +41,7 @@ def _json_entry(d: Diagnostic) -> dict[str, Any]:
         "object": d.object,
         "path": d.path,
         "source": source,
-        "url": rule_url(d.code),
+        "url": rule_page(d.code),
     }
 
 
@@ -69,9 +69,10 @@ def _sarif_rule(code: str) -> dict[str, Any]:
     text = page(code)
     described: dict[str, Any] = {
         "id": code,
-        "helpUri": rule_url(code),
         "shortDescription": {"text": summary_of(code) or code},
     }
+    if (url := rule_page(code)) is not None:
+        described["helpUri"] = url
     if (known := codes().get(code)) is not None:
         described["defaultConfiguration"] = {"level": _SARIF_LEVELS[known.severity]}
         described["properties"] = {"tags": [known.stage]}
@@ -116,7 +117,7 @@ def _github_command(d: Diagnostic) -> str:
         properties = {"file": d.source.file, "line": str(d.source.line), "col": str(d.source.column)}
     properties["title"] = f"{d.code} ({d.object})" if d.object else d.code
     what = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
-    text = "\n".join(filter(None, (what, d.hint, rule_url(d.code))))
+    text = "\n".join(filter(None, (what, d.hint, rule_page(d.code) or f"trainc rule {d.code}")))
     written = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
     return f"::{_GITHUB_LEVELS[d.severity]} {written}::{_escaped(text, '')}\n"
 

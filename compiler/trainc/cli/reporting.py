@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import BinaryIO, Literal, TextIO
 
 from trainc.findings import Diagnostic, Source
@@ -252,9 +253,19 @@ def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterab
     if d.hint:
         yield f"  {paint('help', 'help:')} {escape_line(d.hint)}"
     if linked:
-        from trainc.findings.codes import rule_url
+        yield paint("faint", f"  rule: {escape_line(rule_page(d.code) or f'trainc rule {d.code}')}")
 
-        yield paint("faint", f"  rule: {rule_url(d.code)}")
+
+# `docsUrl` of the trainc.yaml that the running command has read.
+configured_docs_url: ContextVar[str] = ContextVar("configured_docs_url", default="")
+
+
+def rule_page(code: str, configured: str | None = None) -> str | None:
+    """Return the URL of the published page of a code, if trainc.yaml, TRAINC_DOCS_URL or this build names a site."""
+    from trainc.findings.codes import DOCS_URL, rule_url
+
+    configured = configured_docs_url.get() if configured is None else configured
+    return rule_url(code, configured or os.environ.get("TRAINC_DOCS_URL") or DOCS_URL)
 
 
 def full_message(d: Diagnostic) -> str:

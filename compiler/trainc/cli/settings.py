@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
+from trainc.cli.reporting import configured_docs_url
 from trainc.findings import CompileError, has_errors
 from trainc.findings.policy import Policy
 from trainc.options import SETTINGS, Limits, Options, layered
@@ -71,6 +72,7 @@ def settings_of(arguments: Arguments) -> Settings:
     configuration = read_configuration(arguments.paths, arguments.config, limits_of(arguments))
     # A revision may predate the environment.
     configuration = configuration.environments.get(environment_name(arguments), configuration)
+    configured_docs_url.set(configuration.docs_url)
     named = [path for path in arguments.paths if is_overlay_folder(path)]
     given = [path for path in arguments.paths if path not in named]
     chosen = [*named, *(arguments.overlay or ())]

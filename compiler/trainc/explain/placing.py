@@ -32,7 +32,7 @@ def place_built(result: Result) -> list[Diagnostic]:
     for i, finding in enumerate(findings):
         built = finding.built_by or finding.about
         if finding.severity != "info" and built in objects:
-            source = _source(objects[built], finding.source_path or finding.path)
+            source = source_of(objects[built], finding.source_path or finding.path)
             placed[i] = replace(placed[i], source=source or placed[i].source)
     return placed
 
@@ -46,7 +46,7 @@ def _explained(result: Result) -> dict[str, ExplainedObject]:
     return {f"{d.name.kind} {'/'.join(filter(None, (d.name.namespace, d.name.name)))}": d for d in described}
 
 
-def _source(described: ExplainedObject, path: Path) -> Source | None:
+def source_of(described: ExplainedObject, path: Path) -> Source | None:
     """Where the field was written. A missing field, or one that holds others, resolves to the nearest one."""
     for length in range(len(path), 1, -1):
         below = [field for field in described.fields if field.index[:length] == path[:length]]

@@ -152,8 +152,9 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     },
 }
 
-# The published location of the pages; forks that publish their own rules change this line.
-RULES_URL = "https://trainc.example.com/latest/rules/"
+# Where the site that `make site` builds is published, such as https://docs.example.com/trainc/latest; empty if nowhere.
+# This is the only place that says it. TRAINC_DOCS_URL and `docsUrl` in trainc.yaml name another copy.
+DOCS_URL = ""
 
 _SUFFIX = ".md"
 # Errors of these stages do not prevent compilation, so `rules:` and comments may ignore them.
@@ -196,9 +197,9 @@ def page(code: str) -> str | None:
         return f"{stream.read()}\n## How to silence it\n\n{_how_to_silence(code)}\n"
 
 
-def rule_url(code: str) -> str:
-    """Return the URL of the published page of a code."""
-    return f"{RULES_URL}{code}.html"
+def rule_url(code: str, docs_url: str) -> str | None:
+    """Return the URL of the page of a code, or None if the documentation is not published."""
+    return f"{docs_url.rstrip('/')}/rules/{code}.html" if docs_url else None
 
 
 def _how_to_silence(code: str) -> str:

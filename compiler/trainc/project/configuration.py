@@ -40,6 +40,7 @@ class Configuration:
     policies: tuple[str, ...] = ()
     exclude: Exclude = Exclude()
     rules: tuple[Rule, ...] = ()
+    docs_url: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     # The environment's own name, or all environments of the file.
     environment: str = ""

@@ -34,6 +34,10 @@ INPUT: Schema = {
     "cluster": about("The folder with a snapshot of queues and nodes, for `trainc fits`.", WORD),
     "exclude": about("Globs, as in .gitignore, of files and folders that are not read.", WORDS),
     "rules": RULES,
+    "docsUrl": about(
+        "Where your copy of this documentation is published; diagnostics then link to its rule pages.",
+        {"type": "string", "pattern": "^https?://[^\\s]+$"},
+    ),
 }
 # The keys that hold paths, and those that hold a single one.
 _PATHS = ("sources", "runtimes", "overlay", "policies")
@@ -86,6 +90,10 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) 
     values["adopted"] = (*around.adopted, *data.get("adopted", ()))
     rules, problems = read_rules(data.get("rules", {}), folder, CODE, guarded=True)
     values["rules"] = (*around.rules, *rules)
+    url = str(data.get("docsUrl", around.docs_url))
+    values["docs_url"] = values.pop("docsUrl", around.docs_url)
+    if url and not url.startswith(("https://", "http://")):
+        problems.append(_wrong(("docsUrl",), f"{url} is not a web address", "write `docsUrl: https://HOST/PATH`"))
     options, wrong = read_options(data, "trainc.yaml", CODE)
     return replace(around, **values, options=layered(around.options, options)), [*problems, *wrong]
 

@@ -68,6 +68,7 @@ class Dump:
         self.nameless: list[Json] = []
         self.problems: list[Diagnostic] = []
         self._objects: dict[str, dict[Key, Json]] = {}
+        self._of_groups: dict[tuple[str, str], dict[Key, Json]] = {}
         self._complete: set[tuple[str, str]] = set()
         self._exported: set[str] = set()
         printed: dict[str, set[tuple[str, str]]] = {}
@@ -106,6 +107,14 @@ class Dump:
     def of(self, kind: str) -> Mapping[Key, Json]:
         """The objects of a kind."""
         return self._objects.get(kind, {})
+
+    def of_group(self, group: str, kind: str) -> Mapping[Key, Json]:
+        """The objects of a kind in an API group, for kinds that several groups have."""
+        return self._of_groups.get((group, kind), {})
+
+    def __iter__(self) -> Iterator[Json]:
+        """Every object that has a kind and a name, once."""
+        return (each for found in self._of_groups.values() for each in found.values())
 
     def every(self, kind: str) -> list[Json]:
         """The objects of a kind, including those without a name."""
@@ -148,6 +157,7 @@ class Dump:
         if not isinstance(kind, str) or not key[1]:
             self.nameless.append(each)
             return ""
+        self._of_groups.setdefault((group_of(each), kind), {}).setdefault(key, each)
         if kind in KINDS and "apiVersion" in each and group_of(each) != KINDS[kind].group:
             return ""
         self._exported.add(kind)

@@ -21,7 +21,7 @@ __all__ = [
     "assert_denied",
 ]
 
-_NO_SYRUPY = "manifest snapshots need syrupy, which is not installed: pip install 'trainc[testing]'"
+_NO_SYRUPY = "manifest snapshots need syrupy, which is not installed: pip install 'syrupy>=5.0'"
 
 
 def __getattr__(name: str) -> Any:

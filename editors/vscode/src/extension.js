@@ -19,7 +19,7 @@ async function start(context) {
   try {
     await client.start();
   } catch (error) {
-    const message = `trainc: ${command} cannot be started (${error.message}). Install it with: pip install 'trainc[lsp]'`;
+    const message = `trainc: ${command} cannot be started (${error.message}). Install it with: pip install 'pygls>=2.1,<3'`;
     vscode.window.showErrorMessage(message);
   }
 }

@@ -22,7 +22,7 @@ class SidesExplained:
 
     def __init__(self, before: ReadSide, after: ReadSide) -> None:
         self._before, self._after = before, after
-        self._sources = before.found.sources, after.found.sources
+        self._sources = before.found.trainjobs, after.found.trainjobs
 
     def causes(self, group: Group) -> tuple[tuple[Source, ...], str]:
         """The lines that are the cause, without duplicates; or else a reason in words."""

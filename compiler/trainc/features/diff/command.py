@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, Paint, Part, text_report
@@ -21,6 +22,10 @@ from trainc.features.diff.sides import (
 )
 from trainc.findings.text import first_of
 from trainc.reading.yaml_reader import reading_once
+
+if TYPE_CHECKING:
+    from trainc.features.diff.live import LiveDiff
+    from trainc.features.diff.text import Part as TextPart
 
 # Green is harmless, yellow is refused, red restarts or ends a training.
 _COLOURS: dict[str, Part] = {
@@ -41,62 +46,98 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         look_up(*sides_of(arguments))
         every = environments_of_sides(arguments)
+        if arguments.live and len(every) > 1:
+            raise UsageError("--live is about one cluster; choose an environment with --env NAME")
     except CompileError as error:
         streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
-        if arguments.format == "markdown":
-            _write({}, {"": error.diagnostics}, arguments, streams)
-        return Status.DONE if arguments.format == "markdown" else Status.DIAGNOSED
+        if arguments.format != "markdown":
+            return Status.DIAGNOSED
+        streams.out.write(_comment({}, {"": error.diagnostics}, None).encode("utf-8", "backslashreplace"))
+        return Status.DIAGNOSED if arguments.exit_code else Status.DONE
     found: dict[str, Diff] = {}
     unread: dict[str, Sequence[Diagnostic]] = {}
+    live: LiveDiff | None = None
     has_failed = False
     for each in every:
         name = environment_name(each) if len(every) > 1 else ""
         with reading_once():
             before, after, diagnostics = _read_both(each, streams)
+        if before is not None and after is not None and arguments.live:
+            from trainc.features.diff.live_sides import compare_with_dump
+
+            live, problems = compare_with_dump(before, after, arguments, streams.stdin)
+            diagnostics += problems
+            after = after if live is not None else None
+        paint = Paint(arguments.color, streams.err)
+        streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
         if before is None or after is None:
-            report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
-            streams.err.write(report)
             unread[name] = diagnostics
             has_failed = True
             continue
         found[name] = _compare_sides(before, after, each)
         _report_diagnostics(before, after, arguments, streams)
         has_failed |= bool(before.found.errors or after.found.errors)
-    _write(found, unread, arguments, streams)
-    if arguments.exit_code and any(diff.has_changes for diff in found.values()):
+    if arguments.format == "markdown":
+        text = _comment(found, unread, live)
+    else:
+        text = _texts(found, live, arguments, streams) if found else ""
+    streams.out.write(text.encode("utf-8", "backslashreplace"))
+    changes = any(diff.has_changes for diff in found.values()) or (live is not None and live.has_drift)
+    if arguments.exit_code and changes:
         return Status.DIAGNOSED
     return Status.DIAGNOSED if has_failed and (arguments.exit_code or arguments.format != "markdown") else Status.DONE
 
 
-def _write(
-    found: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams
-) -> None:
-    """Write the comparisons by environment; only a comment says which environments could not be read."""
-    if arguments.format == "markdown":
-        from trainc.features.diff.markdown import comment
+def _comment(found: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic]], live: LiveDiff | None) -> str:
+    """The comment on all environments, also those that could not be read, after the comparison with the cluster."""
+    from trainc.features.diff.markdown import LONGEST_COMMENT, comment
 
-        text = comment(found, {name: [d for d in each if d.severity == "error"] for name, each in unread.items()})
-        text = escape_report(text)
-    elif not found:
-        return
-    elif arguments.format == "json":
+    section = ""
+    if live is not None:
+        from trainc.features.diff.live_report import live_markdown
+
+        section = live_markdown(live)
+    if live is not None and all(diff.before == diff.after for diff in found.values()):
+        return escape_report(section)
+    errors = {name: [d for d in each if d.severity == "error"] for name, each in unread.items()}
+    text = comment(found, errors, most=LONGEST_COMMENT - len(section))
+    return escape_report(f"{section}\n{text}" if section else text)
+
+
+def _texts(found: Mapping[str, Diff], live: LiveDiff | None, arguments: Arguments, streams: Streams) -> str:
+    """The comparisons by environment, with that of one side with the cluster; only the latter if both are the same."""
+    if arguments.format == "json":
         from trainc.features.diff.text import diff_json, environments_json
 
-        text = diff_json(found[""]) if "" in found else environments_json(found)
-    else:
-        from trainc.features.diff.text import diff_text
+        if "" not in found:
+            return environments_json(found)
+        if live is None:
+            return diff_json(found[""])
+        from trainc.features.diff.live_report import live_json
 
-        paint = Paint(arguments.color, streams.out)
-        texts = {name: diff_text(diff, lambda part, text: paint(_COLOURS[part], text)) for name, diff in found.items()}
-        text = "\n".join(f"{name}:\n{text}" if name else text for name, text in texts.items())
-        text = escape_report(text, coloured=paint.is_on)
-    streams.out.write(text.encode("utf-8", "backslashreplace"))
+        return diff_json(found[""], live_json(live, show_values=arguments.show_values))
+    from trainc.features.diff.text import diff_text
+
+    paint = Paint(arguments.color, streams.out)
+
+    def look(part: TextPart, text: str) -> str:
+        return paint(_COLOURS[part], text)
+
+    parts = {name: diff for name, diff in found.items() if live is None or diff.before != diff.after}
+    texts = [f"{name}:\n{diff_text(diff, look)}" if name else diff_text(diff, look) for name, diff in parts.items()]
+    if live is not None:
+        from trainc.features.diff.live_report import live_text
+
+        texts.append(live_text(live, look, show_values=arguments.show_values))
+    return escape_report("\n".join(texts), coloured=paint.is_on)
 
 
 def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     first, second = sides_of(arguments)
     diagnostics: list[Diagnostic] = []
     before = _read(first, arguments, streams, diagnostics)
+    if arguments.live and (first == second or (len(arguments.sides) == 1 and first.revision is None)):
+        return before, before, diagnostics
     if (
         len(arguments.sides) == 1
         and not (arguments.releases or arguments.runtime)

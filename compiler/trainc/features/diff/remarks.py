@@ -52,7 +52,7 @@ def _policies(before: ReadSide, after: ReadSide) -> Iterator[str]:
 def _denials(side: ReadSide) -> dict[str, set[JobKey]]:
     """The jobs that each denial is about, by its message, under the severities that the user has configured."""
     denied: dict[str, set[JobKey]] = {}
-    session, sources = side.found.session, side.found.sources
+    session, sources = side.found.session, side.found.trainjobs
     if side.judge is None or session is None:
         return denied
     for key, job in side.found.jobs.items():

@@ -83,8 +83,9 @@ class ManifestSet:
     """Manifests with their diagnostics. `compiled` says whether they were compiled from sources.
 
     `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name. `kept` knows the jobs
-    that are kept as built, and the session that compiled them. Of compiled jobs there is more: the `session`, the jobs,
-    those with errors (`broken`), which have no manifests, and the files that could not be used as a whole.
+    that are kept as built. Of compiled jobs there is more: the `session`, the jobs, those with errors (`broken`), which
+    have no manifests, and the files that could not be used as a whole. `rendered` are the documents of JobSets that were
+    not compiled, and `sources` the files of the TrainJobs, both by namespace and name of the JobSet.
     """
 
     manifests: list[dict[str, Any]]
@@ -97,13 +98,16 @@ class ManifestSet:
     broken: frozenset[JobKey] = frozenset()
     broken_files: frozenset[str] = frozenset()
 
+    rendered: Mapping[JobKey, Document] = field(default_factory=dict)
+    sources: Mapping[JobKey, str] = field(default_factory=dict)
+
     @property
     def errors(self) -> list[Diagnostic]:
         """Why some jobs could not be compiled."""
         return [d for d in self.diagnostics if d.severity == "error"]
 
     @property
-    def sources(self) -> Mapping[JobKey, ValidDocument]:
+    def trainjobs(self) -> Mapping[JobKey, ValidDocument]:
         """The TrainJobs that were compiled."""
         return {} if self.session is None else {key_of(job.data): job for job in self.session.jobs}
 
@@ -116,7 +120,7 @@ class ManifestSet:
         """Yield the jobs that are in one of these files, or whose runtime is."""
         if self.session is None or not files:
             return
-        for key, job in self.sources.items():
+        for key, job in self.trainjobs.items():
             runtime, _ = find_runtime(job.data, self.session.index, self.session.release)
             if job.document.file in files or (runtime is not None and runtime.document.file in files):
                 yield key
@@ -166,6 +170,12 @@ def manifest_set(
             key for d in inputs.documents if _is_trainjob(d) and (key := key_of(d.data, options.namespace)) not in jobs
         ),
         frozenset(_unusable_files(inputs.diagnostics, session.index.diagnostics)),
+        sources={
+            (job.namespace, manifest["metadata"]["name"]): job.file
+            for job in jobs.values()
+            for manifest in job.manifests
+            if manifest["kind"] == "JobSet"
+        },
     )
 
 
@@ -222,6 +232,7 @@ def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
     manifests: list[dict[str, Any]] = []
     diagnostics = list(inputs.diagnostics)
     names: dict[tuple[str, str], str] = {}
+    rendered: dict[tuple[str, str], Document] = {}
     for document in inputs.documents:
         data = document.data
         if data.get("kind") not in _COMPARED_KINDS or not _has_name(data):
@@ -229,9 +240,11 @@ def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
         manifests.append(data)
         if data["kind"] == "JobSet":
             name = data["metadata"]["name"]
-            names[str(data["metadata"].get("namespace", "")), name] = name_in_file(name, document.file)
+            key = str(data["metadata"].get("namespace", "")), name
+            names[key], rendered[key] = name_in_file(name, document.file), document
         diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
-    return ManifestSet(manifests, diagnostics, False, {key: name for key, name in names.items() if key[1] != name})
+    names = {key: name for key, name in names.items() if key[1] != name}
+    return ManifestSet(manifests, diagnostics, False, names, rendered=rendered)
 
 
 def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
@@ -328,6 +341,10 @@ class ReadSide:
 def sides_of(arguments: Arguments) -> tuple[Side, Side]:
     """The sides before and after. Raises UsageError if the arguments do not define two sides."""
     given = [_side(word) for word in arguments.sides]
+    if arguments.live:
+        given = _with_live(given, arguments)
+        if len(given) == 1 and given[0].revision is None:
+            return given[0], given[0]
     if arguments.releases or arguments.runtime:
         if len(given) > 1:
             raise UsageError("--releases and --runtime compare an input with itself; name only one")
@@ -343,6 +360,18 @@ def sides_of(arguments: Arguments) -> tuple[Side, Side]:
         return before, Side(WORKING_TREE, skip=before.path)
     path = None if before.path is None else _in_working_tree(before.path)
     return before, Side(WORKING_TREE if path is None else path, path)
+
+
+def _with_live(given: list[Side], arguments: Arguments) -> list[Side]:
+    """The sides of a comparison with a cluster: what is named, otherwise the output folder, otherwise the sources."""
+    if arguments.releases or arguments.runtime:
+        raise UsageError("--live compares with a cluster, --releases and --runtime an input with itself; choose one")
+    if arguments.live == STDIN and STDIN in [side.path for side in given]:
+        raise UsageError("only one of A, B and --live can be -")
+    if given:
+        return given
+    output = settings_of(Arguments(**{**vars(arguments), "paths": []})).configuration.output
+    return [Side(output, output) if output and os.path.exists(output) else Side(WORKING_TREE)]
 
 
 def environments_of_sides(arguments: Arguments) -> list[Arguments]:

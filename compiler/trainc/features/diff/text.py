@@ -172,9 +172,9 @@ def _tone(outcome: Outcome) -> Part:
 _API = "trainc/v1alpha1"
 
 
-def diff_json(diff: Diff) -> str:
-    """Return the document, indented, with a trailing newline."""
-    return json.dumps(_diff(diff), indent=2, ensure_ascii=False) + "\n"
+def diff_json(diff: Diff, more: Mapping[str, Any] | None = None) -> str:
+    """Return the document with the keys of `more`, indented, with a trailing newline."""
+    return json.dumps({**_diff(diff), **(more or {})}, indent=2, ensure_ascii=False) + "\n"
 
 
 def environments_json(found: Mapping[str, Diff]) -> str:

@@ -135,6 +135,19 @@ def verdict_on(
     return verdicts
 
 
+def sync_outcome(
+    method: DeliveryMethod, live: Manifest, applied: Manifest, manifest: Manifest, rules: JobSetRules
+) -> Outcome:
+    """What happens to the object `live` of a cluster when `manifest` is applied; `applied` is what was applied before."""
+    effective = effective_method(method, live, manifest)
+    if is_left_alone(effective, live, manifest):
+        return "nothing"
+    if manifest["kind"] == "JobSet":
+        return _judge_jobset(effective, (), JobSetUpdate(applied, manifest, rules, rules.put(live)[0])).outcome
+    changes, _ = compare_manifests(normalize(live), normalize(manifest))
+    return _judge_other(effective, live, changes).outcome
+
+
 def _all(outcome: Outcome, changes: Sequence[Change], refusals: Sequence[Finding] = ()) -> Verdict:
     return Verdict(outcome, (outcome,) * len(changes), tuple(refusals))
 
@@ -227,10 +240,13 @@ class Attempt:
 
 
 class JobSetUpdate:
-    """The update of the applied and stored `before` to `after`, by any apply method. Evaluated lazily."""
+    """The update of the applied `before` to `after`, by any apply method. Evaluated lazily.
 
-    def __init__(self, before: Manifest, after: Manifest, rules: JobSetRules) -> None:
-        self._before, self._after, self._rules = before, after, rules
+    `live` is what is stored, if it is known; otherwise it is `before` as the API server stores it.
+    """
+
+    def __init__(self, before: Manifest, after: Manifest, rules: JobSetRules, live: Submitted | None = None) -> None:
+        self._before, self._after, self._rules, self._known = before, after, rules, live
         self._attempts: dict[Apply, Attempt] = {}
 
     @cached_property
@@ -260,7 +276,7 @@ class JobSetUpdate:
 
     @cached_property
     def _live(self) -> Submitted:
-        return self._rules.created(self._before)
+        return self._known or self._rules.created(self._before)
 
     @cached_property
     def _normal_live(self) -> Manifest:

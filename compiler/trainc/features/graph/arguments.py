@@ -1,9 +1,9 @@
 """Draw a job: its steps and their order, pods, GPUs, volumes, addresses and gang.
 
 text is a tree for the terminal, mermaid a flowchart for Markdown, dot is for
-Graphviz. svg follows the reader's light or dark theme and needs the extra
-`trainc[graph]`. --ranks adds a table of the ranks: which pod and device each
-one is on, and the groups of tensor, pipeline and data parallelism.
+Graphviz. svg follows the reader's light or dark theme and needs svg.py
+(`pip install svg.py`). --ranks adds a table of the ranks: which pod and device
+each one is on, and the groups of tensor, pipeline and data parallelism.
 
 Examples:
   trainc graph jobs/llm.yaml

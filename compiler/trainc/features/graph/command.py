@@ -38,7 +38,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise
-        streams.err.write("trainc graph: svg needs the extra `graph`; run: pip install 'trainc[graph]'\n")
+        streams.err.write("trainc graph: svg needs the extra `graph`; run: pip install 'svg.py>=1.5'\n")
         return Status.USAGE
     streams.out.write(drawn.encode("utf-8", "backslashreplace"))
     return Status.DONE

@@ -25,7 +25,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in _EXTRA:
             raise
-        streams.err.write("trainc sdk: this needs the extra `kubeflow`; run: pip install 'trainc[kubeflow]'\n")
+        streams.err.write("trainc sdk: this needs the extra `kubeflow`; run: pip install 'kubeflow>=0.3,<0.6'\n")
         return Status.USAGE
     options = Options(release=arguments.release)
     try:

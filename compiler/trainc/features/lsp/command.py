@@ -16,7 +16,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         import pygls  # noqa: F401 - whether it is there
     except ImportError:
-        streams.err.write("trainc lsp: needs the extra `lsp`; run: pip install 'trainc[lsp]'\n")
+        streams.err.write("trainc lsp: needs the extra `lsp`; run: pip install 'pygls>=2.1,<3'\n")
         return Status.USAGE
     import logging
 

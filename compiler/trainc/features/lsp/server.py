@@ -18,8 +18,9 @@ from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import PositionCodec
 
 from trainc import __version__
+from trainc.api.command import rule_page
 from trainc.api.documents import decode, read_file
-from trainc.api.findings import Diagnostic, Source, rule_url
+from trainc.api.findings import Diagnostic, Source
 from trainc.features.lsp import completing, fixes, hovering, lenses, names
 from trainc.features.lsp import hovering as marking
 from trainc.features.lsp import names as symbols
@@ -142,12 +143,13 @@ class Server(LanguageServer):
 
     def diagnostic(self, snapshot: Snapshot, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
         """A diagnostic as the protocol has it."""
+        url = rule_page(diagnostic.code, snapshot.docs_url)
         return types.Diagnostic(
             self.units(snapshot.lines).range(place),
             hovering.full_message(diagnostic),
             _SEVERITIES[diagnostic.severity],
             diagnostic.code,
-            types.CodeDescription(rule_url(diagnostic.code)),
+            None if url is None else types.CodeDescription(url),
             "trainc",
         )
 

@@ -52,6 +52,7 @@ class Snapshot:
     queues: Sequence[str] = ()
     fits: Sequence[Any] = ()
     complete: bool = True
+    docs_url: str = ""
 
     @property
     def lines(self) -> list[str]:

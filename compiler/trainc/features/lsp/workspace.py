@@ -515,6 +515,7 @@ class Workspace:
             self._local_queues(environments),
             fits,
             complete,
+            next((o.settings.configuration.docs_url for o in environments), ""),
         )
 
     def _ignore_comments(self, name: str, text: str, found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:

@@ -137,7 +137,7 @@ def _picture(job: CompiledJob) -> str:
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise
-        return f'<pre style="{_SCROLL}" title="pip install trainc[graph] draws it">{html_text(tree)}</pre>'
+        return f'<pre style="{_SCROLL}" title="pip install svg.py draws it">{html_text(tree)}</pre>'
     alt = html_text(tree).replace("\n", "&#10;")
     return (
         f'<img alt="{alt}" src="data:image/svg+xml;base64,{drawn}" style="display:block;max-width:100%;margin:6px 0"/>'

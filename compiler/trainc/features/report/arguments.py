@@ -1,7 +1,7 @@
 """Write an HTML page about all jobs: steps, resources, findings, field origins.
 
 The page is a single file that works offline and without JavaScript. With the
-extra `trainc[graph]` it includes a picture of each job.
+package svg.py it includes a picture of each job.
 
 Examples:
   trainc report jobs/ -o report.html

@@ -1,0 +1,346 @@
+"""Compare what git has with a dump of the cluster: drift, the states of jobs, and what a sync would do to them.
+
+An object is matched by API group, kind, namespace and name. A field that Kueue, an admission webhook or the mark of a
+GitOps tool accounts for is not drift.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from trainc.api.cluster import Dump, group_of
+from trainc.api.findings import Path
+from trainc.api.kube import FieldPath, Json, Manifest, mapping
+from trainc.api.records import dataclass, field, replace
+from trainc.features.diff.changes import Change, compare_manifests, normalize, strip_server_fields
+from trainc.features.diff.delivery import DeliveryMethod, Outcome, effective_method
+from trainc.features.diff.model import Names, plain_names
+from trainc.features.diff.verdicts import JobSetRules, sync_outcome
+from trainc.features.diff.waiting import Wait, Waiting
+from trainc.kube.live_objects import (
+    FINISHED,
+    KUEUE,
+    Owners,
+    State,
+    annotations_of,
+    controller_of,
+    is_applied_by_tool,
+    is_kueues,
+    is_mark,
+    state_of,
+)
+
+Presence: TypeAlias = Literal["same", "drifted", "missing", "extra"]
+# API group, kind, namespace and name.
+Identity: TypeAlias = tuple[str, str, str, str]
+
+# The kinds that the command of `trainc help dump` exports; of these, an object that is not in the dump is missing.
+EXPORTED = ("JobSet", "TrainJob", "PodGroup", "ConfigMap")
+# Their contents are never read.
+_SECRETS = ("Secret",)
+# What an API server fills in for the groups of gang schedulers. Source: volcano-sh/apis podgroups CRD.
+_DEFAULTS = ((("PodGroup", ("spec", "queue")), "default"),)
+# What explains a field compiles its job again, so of many only the first are located.
+_MOST_EXPLAINED = 20
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A field that differs between git and the cluster.
+
+    `path` is by index, in the live object or, for a field that it lacks, in that of git. `by` is the manager that set it,
+    as far as known. `is_expected` says that Kueue or admission accounts for it.
+    """
+
+    path: Path
+    field: FieldPath
+    kind: Literal["added", "removed", "changed"]
+    git: Any
+    live: Any
+    by: str | None
+    is_expected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LiveObject:
+    """An object of git, of the cluster, or of both.
+
+    `sync` is what happens to it in a sync, and `successor` the name under which git has its job now. `source` is the file
+    that the job was compiled from. `ttl` is that of a JobSet in git.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    object: Presence
+    drift: tuple[Drift, ...] = ()
+    state: State = "none"
+    condition: Json | None = None
+    waits: tuple[Wait, ...] = ()
+    sync: Outcome = "nothing"
+    successor: str = ""
+    source: str = ""
+    ttl: int | None = None
+
+    @property
+    def label(self) -> str:
+        """`JobSet team-a/llm`."""
+        return f"{self.kind} {self.job}"
+
+    @property
+    def job(self) -> str:
+        """`team-a/llm`."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether this is a job that has succeeded or failed."""
+        return self.state in FINISHED
+
+    @property
+    def restarts(self) -> bool:
+        """Whether a sync ends the job as it is and starts it from the beginning."""
+        return self.kind == "JobSet" and self.object != "missing" and self.sync in ("re-created", "lost")
+
+
+@dataclass(frozen=True, slots=True)
+class InGit:
+    """One side of git: its objects, and the names and the source files of jobs by namespace and name of the JobSet.
+
+    `locate` returns the place in git of a field of a JobSet, `FILE:LINE`, or an empty string.
+    """
+
+    manifests: Sequence[Manifest]
+    names: Names
+    locate: Callable[[tuple[str, str], Path], str]
+    sources: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveDiff:
+    """The comparison of git with a cluster. `unknown` says what the dump does not tell; `git` and `dump` are the sides' names."""
+
+    method: DeliveryMethod
+    objects: tuple[LiveObject, ...]
+    unknown: tuple[str, ...]
+    git: str = ""
+    dump: str = ""
+
+    @property
+    def has_drift(self) -> bool:
+        """Whether the cluster is not what git says. What no tool applied is nobody's drift."""
+        return any(each.object in ("drifted", "missing") or each.sync != "nothing" for each in self.objects)
+
+
+def compare_live(deployed: InGit, coming: InGit, dump: Dump, method: DeliveryMethod, release: str) -> LiveDiff:
+    """Compare `deployed`, which is what git has, with the cluster, and predict a sync of `coming`.
+
+    Both are the same unless a change is under review. JobSets must have passed their schema.
+    """
+    return LiveDiff(method, *_Comparison(deployed, coming, dump, method, JobSetRules(release)).result())
+
+
+class _Comparison:
+    """The parts of one comparison, indexed."""
+
+    def __init__(self, deployed: InGit, coming: InGit, dump: Dump, method: DeliveryMethod, rules: JobSetRules) -> None:
+        self._deployed, self._dump, self._method, self._rules = deployed, dump, method, rules
+        self._git = _by_identity(deployed.manifests)
+        self._coming = _by_identity(coming.manifests)
+        self._live = {_identity(each): _well_formed(each) for each in dump}
+        self._spaces = {identity[2] for identity in self._live if identity[2]}
+        self._successors = self._find_successors(coming)
+        self._waiting = Waiting(dump)
+        self._explained = 0
+
+    def result(self) -> tuple[tuple[LiveObject, ...], tuple[str, ...]]:
+        """The objects of git and those of the cluster that git lacks, and what is unknown."""
+        found, unknown = [], dict[str, None]()
+        for identity, manifest in self._git.items():
+            live = self._live.get(identity)
+            if live is None and (reason := self._unexported(identity)):
+                unknown[reason] = None
+                continue
+            found.append(self._missing(identity, manifest) if live is None else self._both(identity, manifest, live))
+        found += [
+            self._extra(identity, live) for identity, live in self._live.items() if self._is_extra(identity, live)
+        ]
+        for kind in EXPORTED:
+            if any(one.kind == kind for one in found) and not any(identity[1] == kind for identity in self._live):
+                unknown[f"the dump has no {kind} at all: the cluster has none, or they were not exported"] = None
+        return tuple(sorted(found, key=lambda one: (one.namespace, one.name, one.kind != "JobSet", one.kind))), tuple(
+            unknown
+        )
+
+    def _unexported(self, identity: Identity) -> str:
+        """Why nothing is known about an object that is not in the dump; empty if it is missing."""
+        _, kind, namespace, _ = identity
+        if kind not in EXPORTED and not any(found[1] == kind for found in self._live):
+            return f"the dump has no {kind}, so nothing is known about those in git"
+        if namespace and self._spaces and namespace not in self._spaces and len(self._spaces) == 1:
+            return f"the dump is of namespace {next(iter(self._spaces))}, so nothing is known about {namespace}"
+        return ""
+
+    def _both(self, identity: Identity, manifest: Manifest, live: Manifest) -> LiveObject:
+        drift = () if manifest["kind"] in _SECRETS else tuple(self._drift(manifest, live))
+        drifted = any(not one.is_expected for one in drift)
+        state, condition = state_of(live)
+        sync, successor = self._sync(identity, manifest, live, drifted)
+        return LiveObject(
+            *identity[1:],
+            "drifted" if drifted else "same",
+            drift,
+            state,
+            condition,
+            tuple(self._waits(identity, manifest, live)) if state in ("suspended", "running", "failed") else (),
+            sync,
+            successor,
+            self._deployed.sources.get(identity[2:], ""),
+        )
+
+    def _waits(self, identity: Identity, manifest: Manifest, live: Manifest) -> Iterator[Wait]:
+        for wait in self._waiting.reasons(live, manifest):
+            placed = wait.path and self._explained < _MOST_EXPLAINED
+            self._explained += bool(placed)
+            yield replace(wait, place=self._deployed.locate(identity[2:], wait.path)) if placed else wait
+
+    def _missing(self, identity: Identity, manifest: Manifest) -> LiveObject:
+        wanted = self._coming.get(identity)
+        refused = wanted is not None and wanted["kind"] == "JobSet" and self._rules.creation_refusals(wanted)
+        sync: Outcome = "nothing" if wanted is None else "invalid" if refused else "created"
+        ttl = mapping(manifest.get("spec")).get("ttlSecondsAfterFinished") if identity[1] == "JobSet" else None
+        source = self._deployed.sources.get(identity[2:], "")
+        return LiveObject(*identity[1:], "missing", sync=sync, ttl=ttl if type(ttl) is int else None, source=source)
+
+    def _extra(self, identity: Identity, live: Manifest) -> LiveObject:
+        state, condition = state_of(live)
+        successor = self._successors.get(identity, "")
+        pruned = is_applied_by_tool(live) and effective_method(self._method, live, None).prunes
+        sync: Outcome = "re-created" if successor else "deleted" if pruned else "nothing"
+        return LiveObject(*identity[1:], "extra", (), state, condition, (), sync, successor)
+
+    def _is_extra(self, identity: Identity, live: Manifest) -> bool:
+        """Whether git could have the object and does not: a job or its gang that no controller made, or what a tool applied."""
+        if identity in self._git or controller_of(live) is not None:
+            return False
+        return identity[1] in ("JobSet", "TrainJob", "PodGroup") or (
+            identity[1] == "ConfigMap" and bool(is_applied_by_tool(live))
+        )
+
+    # What a sync does.
+
+    def _find_successors(self, coming: InGit) -> dict[Identity, str]:
+        """JobSets of the cluster whose jobs have another name in what is to be applied."""
+        by_job: dict[tuple[str, str], list[Identity]] = {}
+        for identity in self._coming:
+            if identity[1] == "JobSet" and identity not in self._live:
+                key = identity[2:]
+                by_job.setdefault((key[0], coming.names.get(key, key[1])), []).append(identity)
+        found: dict[Identity, str] = {}
+        leaving = [i for i in self._live if i[1] == "JobSet" and i not in self._coming]
+        for identity in leaving:
+            key = identity[2:]
+            job = self._deployed.names.get(key, key[1] if identity in self._git else "")
+            if new := by_job.get((key[0], job)):
+                found[identity] = new[0][3]
+        # Otherwise the names tell: one job of that name leaves, and one comes.
+        taken = {(identity[2], name) for identity, name in found.items()}
+        names: dict[str, tuple[list[str], list[str]]] = {}
+        for identity in leaving:
+            if identity not in found:
+                names.setdefault(identity[2], ([], []))[0].append(identity[3])
+        for identity in (each for new in by_job.values() for each in new if each[2:] not in taken):
+            names.setdefault(identity[2], ([], []))[1].append(identity[3])
+        plain = {namespace: plain_names(*sides) for namespace, sides in names.items()}
+        coming_names = {(space, plain[space].get(name)): name for space, (_, new) in names.items() for name in new}
+        for identity in leaving:
+            short = plain.get(identity[2], {}).get(identity[3])
+            if identity not in found and short and (successor := coming_names.get((identity[2], short))):
+                found[identity] = successor
+        return found
+
+    def _sync(self, identity: Identity, manifest: Manifest, live: Manifest, drifted: bool) -> tuple[Outcome, str]:
+        if successor := self._successors.get(identity):
+            return "re-created", successor
+        wanted = self._coming.get(identity)
+        if wanted is None:
+            return "deleted" if effective_method(self._method, live, None).prunes else "nothing", ""
+        if not drifted and wanted == manifest:
+            always = effective_method(self._method, live, wanted).force == "always"
+            return "re-created" if always else "nothing", ""
+        applied = _last_applied(live) or manifest
+        return sync_outcome(self._method, strip_server_fields(live), applied, wanted, self._rules), ""
+
+    # What differs.
+
+    def _drift(self, manifest: Manifest, live: Manifest) -> Iterator[Drift]:
+        owners = Owners(live)
+        for change in compare_manifests(*self._compared(manifest, live))[0]:
+            for one in _by_key(change):
+                path = one.old if one.kind == "removed" else one.new
+                by = None if one.kind == "removed" else owners.of(path)
+                if is_mark(path, by):
+                    continue
+                kueues = by.startswith(KUEUE) if by is not None else one.kind != "removed" and is_kueues(live, path)
+                if kueues and by is None and not owners.are_known:
+                    by = KUEUE
+                by_admission = one.kind == "added" and by is None and (owners.are_known or _is_default(live, path, one))
+                expected = kueues or by_admission
+                yield Drift(path, one.path, one.kind, one.before, one.after, by, expected)
+
+    def _compared(self, manifest: Manifest, live: Manifest) -> tuple[Json, Json]:
+        """Both sides in the form in which the API server compares them."""
+        sides = strip_server_fields(manifest), strip_server_fields(live)
+        if manifest["kind"] == "JobSet":
+            sides = dict(self._rules.created(sides[0]).typed), dict(self._rules.put(sides[1])[0].typed)
+        return normalize(sides[0]), normalize(sides[1])
+
+
+def _identity(each: Json) -> Identity:
+    metadata = mapping(each.get("metadata"))
+    return group_of(each), str(each.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name"))
+
+
+def _well_formed(each: Json) -> Manifest:
+    """An object without what no API server prints: a spec, labels or annotations that are not mappings."""
+    metadata = mapping(each["metadata"])
+    odd = [key for key in ("labels", "annotations") if key in metadata and not isinstance(metadata[key], dict)]
+    if odd or not isinstance(each.get("spec", {}), dict):
+        each = {key: value for key, value in each.items() if key != "spec" or isinstance(value, dict)}
+        each["metadata"] = {key: value for key, value in metadata.items() if key not in odd}
+    return dict(each)
+
+
+def _by_identity(manifests: Iterable[Manifest]) -> dict[Identity, Manifest]:
+    return {_identity(manifest): manifest for manifest in manifests}
+
+
+def _is_default(live: Json, path: Path, change: Change) -> bool:
+    return ((live.get("kind"), path), change.after) in _DEFAULTS
+
+
+def _by_key(change: Change) -> Iterator[Change]:
+    """A change of a whole mapping as changes of its keys, since each key may have another manager."""
+    waiting = [change]
+    while waiting:
+        one = waiting.pop()
+        value = one.after if one.before is None else one.before
+        is_item = type(one.path[-1]) is not str  # An item of a list stays whole.
+        if one.kind == "changed" or not isinstance(value, dict) or not value or is_item:
+            yield one
+        else:
+            for key in reversed(value):
+                before, after = (None, value[key]) if one.before is None else (value[key], None)
+                waiting.append(Change((*one.path, key), before, after, (*one.old, key), (*one.new, key)))
+
+
+def _last_applied(live: Manifest) -> Manifest | None:
+    """What a client-side apply sent last, as it notes in an annotation."""
+    try:
+        found = json.loads(str(annotations_of(live).get(_LAST_APPLIED, "")))
+    except (ValueError, RecursionError):
+        return None
+    return strip_server_fields(found) if isinstance(found, dict) and isinstance(found.get("metadata"), dict) else None

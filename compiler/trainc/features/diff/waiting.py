@@ -1,0 +1,173 @@
+"""Why a job of the cluster waits or fails, as far as its conditions, Kueue's Workload, its pods and events in a dump say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainc.api.cluster import Dump
+from trainc.api.findings import Path
+from trainc.api.kube import QUEUE_LABEL, Json, mapping, objects
+from trainc.api.records import dataclass, pattern
+from trainc.kube.live_objects import controller_of, labels_of, true_conditions
+from trainc.reading.cluster import KUEUE_GROUP
+
+# Labels that JobSet's controller sets on jobs and pods.
+_JOBSET = "jobset.sigs.k8s.io/jobset-name"
+_STEP = "jobset.sigs.k8s.io/replicatedjob-name"
+_MOST_SHOWN = 5
+_NAMED_RESOURCE = pattern(r"quota for ([a-z0-9.-]+/[a-z0-9.-]+|cpu|memory)")
+_IMAGE_REASONS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A reason: who says so, its message, and what could change it: the path in the JobSet, and its place in git."""
+
+    by: str
+    reason: str
+    message: str
+    path: Path = ()
+    place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.by}: {': '.join(filter(None, (self.reason, self.message)))}"
+
+
+class Waiting:
+    """What a dump has about the jobs in it, by namespace and JobSet."""
+
+    def __init__(self, dump: Dump) -> None:
+        """Index the Workloads, pods, Jobs and events of a dump."""
+        self._has_workloads = bool(dump.of_group(KUEUE_GROUP, "Workload"))
+        self._workloads: dict[tuple[str, str], Json] = {}
+        for (namespace, _), each in dump.of_group(KUEUE_GROUP, "Workload").items():
+            owner = controller_of(each)
+            if owner is not None and owner.get("kind") == "JobSet":
+                self._workloads[namespace, str(owner.get("name"))] = each
+        self._parts: dict[tuple[str, str], list[tuple[str, str, Json]]] = {}
+        for kind in ("Job", "Pod"):
+            for (namespace, name), each in dump.of(kind).items():
+                self._parts.setdefault((namespace, str(labels_of(each).get(_JOBSET))), []).append((kind, name, each))
+        self._events: dict[tuple[str, str, str], list[Json]] = {}
+        for (namespace, _), event in dump.of("Event").items():
+            about = mapping(event.get("involvedObject")) or mapping(event.get("regarding"))
+            if event.get("type") == "Warning":
+                key = str(about.get("namespace") or namespace), str(about.get("kind")), str(about.get("name"))
+                self._events.setdefault(key, []).append(event)
+
+    def reasons(self, live: Json, manifest: Json) -> tuple[Wait, ...]:
+        """Why a JobSet of the cluster waits or fails; `manifest` is the one of git. Each reason is given once."""
+        metadata = mapping(live.get("metadata"))
+        key = str(metadata.get("namespace") or ""), str(metadata.get("name"))
+        found = dict.fromkeys(
+            (*self._of_jobset(live), *self._of_queue(key, live, manifest), *self._of_pods(key, manifest))
+        )
+        found.update(dict.fromkeys(self._of_events(key)))
+        return tuple(found)[:_MOST_SHOWN]
+
+    def _of_jobset(self, live: Json) -> Iterator[Wait]:
+        for one in true_conditions(live):
+            if one.get("type") == "Failed":
+                yield Wait("JobSet", str(one.get("reason") or ""), _line(one.get("message")))
+
+    def _of_queue(self, key: tuple[str, str], live: Json, manifest: Json) -> Iterator[Wait]:
+        suspended = mapping(live.get("spec")).get("suspend") is True
+        if not suspended:
+            return
+        queue = labels_of(live).get(QUEUE_LABEL)
+        workload = self._workloads.get(key)
+        if workload is None:
+            if queue is None:
+                in_git = mapping(manifest.get("spec")).get("suspend") is True
+                reason = "git says suspend: true" if in_git else "somebody suspended it, and no queue will admit it"
+                yield Wait("JobSet", "", reason, ("spec", "suspend") if in_git else ())
+            elif self._has_workloads:
+                yield Wait(
+                    "Kueue", "", "it has no Workload: Kueue does not manage it", ("metadata", "labels", QUEUE_LABEL)
+                )
+            return
+        if mapping(workload.get("spec")).get("active") is False:
+            yield Wait("Kueue", "Inactive", "the Workload was deactivated (spec.active: false)")
+        status = mapping(workload.get("status"))
+        for one in objects(status.get("conditions")):
+            kind, holds = one.get("type"), one.get("status") == "True"
+            if (kind == "QuotaReserved" and not holds) or (kind == "Evicted" and holds):
+                message = _line(one.get("message"))
+                yield Wait("Kueue", str(one.get("reason") or kind), message, _field_of_quota(message, manifest))
+        for check in objects(status.get("admissionChecks")):
+            if check.get("state") not in ("Ready", None):
+                name = f"admission check {check.get('name')} is {check.get('state')}"
+                yield Wait("Kueue", name, _line(check.get("message")))
+
+    def _of_pods(self, key: tuple[str, str], manifest: Json) -> Iterator[Wait]:
+        for kind, _, pod in self._parts.get(key, ()):
+            if kind != "Pod":
+                continue
+            step = str(labels_of(pod).get(_STEP))
+            for one in objects(mapping(pod.get("status")).get("conditions")):
+                if one.get("type") == "PodScheduled" and one.get("status") == "False":
+                    path = _field_of_container(manifest, step, "", "resources")
+                    yield Wait(f"pods of {step}", str(one.get("reason") or ""), _line(one.get("message")), path)
+            for status in (*_statuses(pod, "initContainerStatuses"), *_statuses(pod, "containerStatuses")):
+                yield from _of_container(status, step, manifest)
+
+    def _of_events(self, key: tuple[str, str]) -> Iterator[Wait]:
+        for kind, name in (("JobSet", key[1]), *((kind, name) for kind, name, _ in self._parts.get(key, ()))):
+            for event in self._events.get((key[0], kind, name), ()):
+                # The same event about each pod or Job of a step is one reason.
+                if event.get("reason") != "FailedScheduling" and kind != "Pod":
+                    yield Wait(kind, str(event.get("reason") or ""), _line(event.get("message")))
+
+
+def _statuses(pod: Json, field: str) -> list[Json]:
+    return objects(mapping(pod.get("status")).get(field))
+
+
+def _of_container(status: Json, step: str, manifest: Json) -> Iterator[Wait]:
+    name = str(status.get("name"))
+    waiting = mapping(mapping(status.get("state")).get("waiting"))
+    reason = str(waiting.get("reason") or "")
+    if reason and reason not in ("PodInitializing", "ContainerCreating"):
+        path = _field_of_container(manifest, step, name, "image" if reason in _IMAGE_REASONS else "")
+        yield Wait(f"container {name} of {step}", reason, _line(waiting.get("message")), path)
+    for state in (mapping(status.get("state")), mapping(status.get("lastState"))):
+        ended = mapping(state.get("terminated"))
+        if ended.get("exitCode") not in (None, 0):
+            killed = ended.get("reason") == "OOMKilled"
+            path = _field_of_container(manifest, step, name, "resources" if killed else "")
+            reason, code = str(ended.get("reason") or "Error"), f"exit code {ended.get('exitCode')}"
+            yield Wait(f"container {name} of {step}", reason, code, path)
+
+
+def _line(message: Any) -> str:
+    return " ".join(str(message or "").split())
+
+
+def _field_of_quota(message: str, manifest: Json) -> Path:
+    """The field that asks for the resource that a message names; otherwise the queue."""
+    if named := _NAMED_RESOURCE.search(message):
+        for path, container in _containers(manifest):
+            for kind in ("limits", "requests"):
+                if named[1] in mapping(mapping(container.get("resources")).get(kind)):
+                    return (*path, "resources", kind, named[1])
+    return ("metadata", "labels", QUEUE_LABEL)
+
+
+def _field_of_container(manifest: Json, step: str, name: str, field: str) -> Path:
+    """A field of a container, or the container if it does not have the field; without a name, of its first one."""
+    for path, container in _containers(manifest, step):
+        if not name or container.get("name") == name:
+            return (*path, field) if field in container else path
+    return ()
+
+
+def _containers(manifest: Json, step: str | None = None) -> Iterator[tuple[Path, Json]]:
+    for i, job in enumerate(objects(mapping(manifest.get("spec")).get("replicatedJobs"))):
+        if step is None or job.get("name") == step:
+            pod: Mapping[str, Any] = job
+            for key in ("template", "spec", "template", "spec"):
+                pod = mapping(pod.get(key))
+            for kind in ("containers", "initContainers"):
+                for j, container in enumerate(objects(pod.get(kind))):
+                    yield ("spec", "replicatedJobs", i, "template", "spec", "template", "spec", kind, j), container

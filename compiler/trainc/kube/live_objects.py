@@ -1,0 +1,190 @@
+"""Objects of a running cluster: the state of a job, who set a field, and what other tools are known to add."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from trainc.findings import Path
+from trainc.kube.documents import Json, mapping, objects
+from trainc.kube.names import QUEUE_LABEL
+
+State: TypeAlias = Literal["suspended", "running", "succeeded", "failed", "unknown", "none"]
+JOB_KINDS = ("JobSet", "TrainJob")
+KUEUE = "kueue"
+KUEUE_PREFIX = "kueue.x-k8s.io/"
+
+# The conditions that decide, the final ones first. A JobSet is Completed, a TrainJob Complete; both can be Suspended.
+# Source: kubernetes-sigs/jobset api/jobset/v1alpha2/jobset_types.go; kubeflow/trainer pkg/apis/trainer/v1alpha1.
+_DECIDING: Mapping[str, State] = {
+    "Failed": "failed",
+    "Completed": "succeeded",
+    "Complete": "succeeded",
+    "Suspended": "suspended",
+}
+FINISHED: tuple[State, ...] = ("succeeded", "failed")
+
+
+def state_of(each: Json) -> tuple[State, Json | None]:
+    """The state of a JobSet or TrainJob and the condition that says so; `none` for objects of other kinds."""
+    if each.get("kind") not in JOB_KINDS:
+        return "none", None
+    conditions = {str(one.get("type")): one for one in true_conditions(each)}
+    for kind, state in _DECIDING.items():
+        if kind in conditions:
+            return state, conditions[kind]
+    if mapping(each.get("spec")).get("suspend") is True:
+        return "suspended", None
+    return ("running" if isinstance(each.get("status"), dict) else "unknown"), None
+
+
+def true_conditions(each: Json) -> Iterator[Json]:
+    """The conditions in the status of an object that hold."""
+    for one in objects(mapping(each.get("status")).get("conditions")):
+        if one.get("status") == "True":
+            yield one
+
+
+def controller_of(each: Json) -> Json | None:
+    """The owner reference to the controller that made an object."""
+    owners = objects(mapping(each.get("metadata")).get("ownerReferences"))
+    return next((owner for owner in owners if owner.get("controller") is True), None)
+
+
+def labels_of(each: Json) -> Json:
+    """The labels of an object."""
+    return mapping(mapping(each.get("metadata")).get("labels"))
+
+
+def annotations_of(each: Json) -> Json:
+    """The annotations of an object."""
+    return mapping(mapping(each.get("metadata")).get("annotations"))
+
+
+# Who set a field, by `metadata.managedFields`.
+
+
+class _Entry(NamedTuple):
+    manager: str
+    fields: Json
+
+
+class Owners:
+    """Who set the fields of an object. Without managedFields nobody is known."""
+
+    def __init__(self, each: Json) -> None:
+        """Index the managedFields of `each`; those of the status do not count."""
+        self._object = each
+        entries = objects(mapping(each.get("metadata")).get("managedFields"))
+        own = sorted((one for one in entries if not one.get("subresource")), key=lambda one: str(one.get("time", "")))
+        self._entries = [_Entry(str(one.get("manager", "")), mapping(one.get("fieldsV1"))) for one in own]
+        self._items: dict[int, Mapping[frozenset[tuple[str, str]], Any]] = {}
+        self._keys: dict[int, tuple[str, ...]] = {}
+
+    @property
+    def are_known(self) -> bool:
+        """Whether the dump has managedFields."""
+        return bool(self._entries)
+
+    def of(self, path: Path) -> str | None:
+        """The manager that set the field at `path` last; None for what nobody sent, which admission added."""
+        return next((one.manager for one in reversed(self._entries) if self._owns(one.fields, path)), None)
+
+    def _owns(self, fields: Json, path: Path) -> bool:
+        value: Any = self._object
+        node: Any = fields
+        for step in path:
+            if isinstance(step, int):
+                value = value[step] if isinstance(value, list) and step < len(value) else None
+                inner = self._item(node, value, step)
+            else:
+                value = value.get(step) if isinstance(value, Mapping) else None
+                inner = node.get(f"f:{step}")
+            if inner is None:
+                # An atomic map or list is owned as a whole, and its entry is empty.
+                return not node and node is not fields
+            if not isinstance(inner, Mapping):
+                return False
+            node = inner
+        return True
+
+    def _item(self, node: Json, value: Any, index: int) -> Any:
+        """The entry of a list item, which goes by its keys, by its value or by its index."""
+        if id(node) not in self._items:
+            self._index_items(node)
+        keys = self._keys[id(node)]
+        if keys and isinstance(value, Mapping):
+            return self._items[id(node)].get(_identity({key: value.get(key) for key in keys}))
+        return node.get(f"v:{json.dumps(value)}", node.get(f"i:{index}"))
+
+    def _index_items(self, node: Json) -> None:
+        found: dict[frozenset[tuple[str, str]], Any] = {}
+        keys: tuple[str, ...] = ()
+        for name, inner in node.items():
+            if name.startswith("k:"):
+                try:
+                    identity = json.loads(name[2:])
+                except (ValueError, RecursionError):
+                    continue
+                if isinstance(identity, dict):
+                    keys = tuple(identity)
+                    found[_identity(identity)] = inner
+        self._items[id(node)], self._keys[id(node)] = found, keys
+
+
+def _identity(keys: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    return frozenset((key, str(value)) for key, value in keys.items())
+
+
+# What others add to an object of ours.
+
+_POD: Path = ("template", "spec", "template")
+# Below a pod template of a JobSet: Kueue's marks, and where it sends the pods.
+# Source: kubernetes-sigs/kueue pkg/podset/podset.go (Merge).
+_PLACED_BY_KUEUE = (("spec", "nodeSelector"), ("spec", "tolerations"), ("spec", "schedulingGates"))
+_MARKED_BY_KUEUE = (("metadata", "labels"), ("metadata", "annotations"))
+# Labels and annotations with which tools mark what they apply.
+# Sources: argoproj/argo-cd common/common.go; fluxcd/pkg ssa/manager.go; kubernetes/kubectl pkg/util/apply.go.
+_MARKS = (
+    "argocd.argoproj.io/tracking-id",
+    "argocd.argoproj.io/installation-id",
+    "kustomize.toolkit.fluxcd.io/name",
+    "kustomize.toolkit.fluxcd.io/namespace",
+    "helm.toolkit.fluxcd.io/name",
+    "helm.toolkit.fluxcd.io/namespace",
+    "kubectl.kubernetes.io/last-applied-configuration",
+)
+# Argo CD's label for tracking, which is also one that people set.
+_INSTANCE = "app.kubernetes.io/instance"
+
+
+def is_mark(path: Path, manager: str | None) -> bool:
+    """Whether the field is a label or annotation with which a tool marks the objects that it applies."""
+    if path[:1] != ("metadata",) or path[1:2] not in (("labels",), ("annotations",)) or len(path) != 3:
+        return False
+    return path[2] in _MARKS or (path[2] == _INSTANCE and (manager is None or manager.startswith("argocd")))
+
+
+def is_applied_by_tool(each: Json) -> str:
+    """Which GitOps tool applied an object, by its marks: `Argo CD`, `Flux CD`, or empty."""
+    if "argocd.argoproj.io/tracking-id" in annotations_of(each):
+        return "Argo CD"
+    return "Flux CD" if any(f"{tool}.toolkit.fluxcd.io/name" in labels_of(each) for tool in _FLUX_TOOLS) else ""
+
+
+_FLUX_TOOLS = ("kustomize", "helm")
+
+
+def is_kueues(each: Json, path: Path) -> bool:
+    """Whether Kueue is known to set the field of a JobSet that is in a queue."""
+    if each.get("kind") != "JobSet" or QUEUE_LABEL not in labels_of(each):
+        return False
+    if path == ("spec", "suspend"):
+        return True
+    if path[:2] != ("spec", "replicatedJobs") or path[3:6] != _POD:
+        return False
+    inside = path[6:]
+    if inside[:2] in _PLACED_BY_KUEUE:
+        return True
+    return inside[:2] in _MARKED_BY_KUEUE and len(inside) > 2 and str(inside[2]).startswith(KUEUE_PREFIX)
