@@ -74,7 +74,7 @@ BESIDE = {
     "reading.block_lines reading.document reading.files reading.libyaml",
     "notebook": "explain.text findings.as_html",
     "policies": "kube.releases",
-    "report": "explain.select_job explain.text",
+    "report": "cli.compiling explain.select_job explain.text findings.policy kube.live_objects reading.files",
     "run": "cli.command kube.names",
     "sweeps": "kube.names pipeline.inputs project.overlays.patterns reading.opening schema.document_kinds",
 }
@@ -83,7 +83,6 @@ ACROSS = {
     ("diff", "graph"),
     ("init", "argocd"),
     ("init", "krm"),
-    ("report", "fits"),
     ("report", "graph"),
 }
 PRINTING = {"__main__", "cli", "feature"}

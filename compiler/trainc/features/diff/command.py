@@ -61,7 +61,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     for each in every:
         name = environment_name(each) if len(every) > 1 else ""
         with reading_once():
-            before, after, diagnostics = _read_both(each, streams)
+            before, after, diagnostics = read_both(each, streams)
         if before is not None and after is not None and arguments.live:
             from trainc.features.diff.live_sides import compare_with_dump
 
@@ -74,7 +74,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             unread[name] = diagnostics
             has_failed = True
             continue
-        found[name] = _compare_sides(before, after, each)
+        found[name] = compare_sides(before, after, each)
         _report_diagnostics(before, after, arguments, streams)
         has_failed |= bool(before.found.errors or after.found.errors)
     if arguments.format == "markdown":
@@ -132,7 +132,8 @@ def _texts(found: Mapping[str, Diff], live: LiveDiff | None, arguments: Argument
     return escape_report("\n".join(texts), coloured=paint.is_on)
 
 
-def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
+def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
+    """Read the two sides of one environment, as far as possible, and return what is wrong with the others."""
     first, second = sides_of(arguments)
     diagnostics: list[Diagnostic] = []
     before = _read(first, arguments, streams, diagnostics)
@@ -175,7 +176,8 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
         return None
 
 
-def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
+def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
+    """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
     from trainc.api.kube import NEWEST_RELEASE
     from trainc.features.diff.causes import SidesExplained, left_out
     from trainc.features.diff.comparison import compare

@@ -32,7 +32,7 @@ _LONGEST_LINES = 200
 # What the table and each section may take of a comment, and how long one line of a section may be.
 _OF_TABLE, _OF_SECTION, _LONGEST_SENTENCE = 0.3, 0.1, 600
 _MOST_JOBS, _MOST_ENVIRONMENTS = 100, 12
-_HARMFUL: tuple[Outcome, ...] = ("deleted", "re-created", "lost")
+HARMFUL: tuple[Outcome, ...] = ("deleted", "re-created", "lost")
 
 
 def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
@@ -100,17 +100,17 @@ def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int) -> Ite
     yield "|" + "---|" * len(heading) + "---:|" * len(COLUMNS)
     rows = []
     for group in groups:
-        shown = f"**{LABELS[group.outcome]}**" if group.outcome in _HARMFUL else LABELS[group.outcome]
+        shown = f"**{LABELS[group.outcome]}**" if group.outcome in HARMFUL else LABELS[group.outcome]
         sizes = _figures(sum_of(job.totals for _, job in group.members))
         because = f" {_cell(because_of(group))} |" if explained else ""
-        rows.append(f"| {_cell(_who(group))} | {_what(group)} |{because} {shown} | {sizes} |")
+        rows.append(f"| {_cell(who(group))} | {_shown(*what(group))} |{because} {shown} | {sizes} |")
     for row in _bounded(rows, most, "change"):
         yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(COLUMNS) - 1)
     total = sum(diff.unchanged + len(diff.jobs) for diff in diffs.values())
     yield f"| **all {total:,}** |{' |' * (len(heading) - 1)} {_figures(sum_of(diff.totals for diff in diffs.values()))} |"
 
 
-def _who(group: Group) -> str:
+def who(group: Group) -> str:
     """`18 jobs`, `18 jobs in each of dev, prod`, or the name of a single job."""
     by_name: dict[str, int] = {}
     for name, _ in group.members:
@@ -126,7 +126,7 @@ def _who(group: Group) -> str:
     return counted(len(group.members), noun) + (f" in {names}" if names else "")
 
 
-def _what(group: Group) -> str:
+def what(group: Group) -> tuple[str, str]:
     """The first field that changes, from its container on, and the number of others."""
     found = [
         (heading, change)
@@ -135,14 +135,18 @@ def _what(group: Group) -> str:
         for _, change in each
     ]
     if not found or group.first.status != "changed":
-        return status_word(group.first)
+        return "", status_word(group.first)
     jobset = {id(change) for one in group.first.objects if one.key.kind == "JobSet" for change in one.changes}
     heading, change = next(((h, each) for h, each in found if id(each) in jobset), found[0])
     values = None if group.varies else one_liners(change, 80)
     shown = f": {' → '.join(values)}" if values else ""
     others = f" and {len(found) - 1} more" if len(found) > 1 else ""
     sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
-    return f"{_code(sign + format_field(change.path[len(heading) :]) + shown)}{others}"
+    return f"{sign}{format_field(change.path[len(heading) :])}{shown}", others
+
+
+def _shown(field: str, rest: str) -> str:
+    return f"{_code(field)}{rest}" if field else rest
 
 
 def _sections(remarks: Sequence[tuple[str, Remarks]], environments: int, most: int) -> Iterator[str]:
@@ -204,7 +208,7 @@ def _figures(totals: Versions) -> str:
 def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
     job, method = group.first, group.method
     because = because_of(group, _MOST_JOBS)
-    yield f"<details><summary><b>{escape(_who(group))}</b>: {status_word(job)}, {LABELS[group.outcome]}</summary>"
+    yield f"<details><summary><b>{escape(who(group))}</b>: {status_word(job)}, {LABELS[group.outcome]}</summary>"
     yield ""
     if len(group.members) > 1:
         yield f"Jobs: {_cell(first_of(list(dict.fromkeys(each.label for _, each in group.members)), _MOST_JOBS))}"
