@@ -184,7 +184,7 @@ def test_a_broken_job_is_reported_and_not_compared(repository: Path) -> None:
     result = run("diff")
     assert result.status == 1
     assert "1 of 1 job is new" in result.stdout
-    assert "working tree has 1 error; the jobs that have them are not compared" in result.stdout
+    assert "In working tree, 1 job with errors is left out: team-a/llm." in result.stdout
     assert "jobs/llm.yaml:6:13: error[UnknownField]" in result.stderr
     comment = run("diff", "--format", "markdown")
     assert comment.status == 0

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from trainc.cli import reporting
-from trainc.cli.reporting import Progress
+from trainc.cli import command
+from trainc.cli.command import Progress
 
 JOB = """apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -23,7 +23,7 @@ metadata: {{name: j{n}, namespace: team-a}}
 spec: {{runtimeRef: {{name: torch-distributed}}, trainer: {{numNodes: 1}}}}
 """
 # trainc without its patience: what takes a second elsewhere is shown at once.
-IMPATIENT = "import trainc.cli.reporting as p; p._PATIENCE = p._BETWEEN = 0; from trainc.cli.main import run; run()"
+IMPATIENT = "import trainc.cli.command as p; p._PATIENCE = p._BETWEEN = 0; from trainc.cli.main import run; run()"
 
 
 class Terminal(StringIO):
@@ -35,7 +35,7 @@ class Terminal(StringIO):
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The present, as one number that a test moves."""
     now = [100.0]
-    monkeypatch.setattr(reporting, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setenv("TERM", "xterm")
     return now
 
@@ -126,6 +126,29 @@ def test_check_shows_it_too(jobs: str) -> None:
     _, shown = on_a_terminal("check", jobs, "--release", "2.3")
     assert "compiling [##############################] 3 of 3" in shown
     assert shown.rstrip().rpartition("\r")[2] == "3 documents checked, 3 TrainJobs compiled"
+
+
+@pytest.mark.parametrize(
+    ("words", "last"),
+    [
+        (["report", ".", "-o", "page.html"], "drawing"),
+        (["fits", ".", "--cluster", "cluster"], "judging"),
+        (["diff", ".", "old"], "comparing"),
+        (["migrate", ".", "--check"], "migrating"),
+        (["migrate", ".", "--report"], "migrating"),
+    ],
+)
+def test_so_does_each_command_that_can_take_long(words: list[str], last: str, jobs: str, tmp_path: Path) -> None:
+    assert jobs == "."
+    (tmp_path / "cluster").mkdir()
+    (tmp_path / "cluster" / "queues.json").write_text('{"apiVersion": "v1", "kind": "List", "items": []}')
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "0.yaml").write_text(JOB.format(n=7))
+    if words[0] != "migrate":
+        words = [*words, "--release", "2.3"]
+    _, shown = on_a_terminal(*words)
+    assert f"{last} [##############################]" in shown
+    assert re.search(r"\r +\r[^\r]*(\r\n|$)", shown)
 
 
 def test_without_colours_it_has_none_and_a_dumb_terminal_has_no_line(jobs: str) -> None:

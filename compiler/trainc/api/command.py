@@ -1,9 +1,10 @@
 """What a command does with what it takes: reading, compiling one job or all, and reporting."""
 
 from trainc.cli.build import run
+from trainc.cli.command import Progress
 from trainc.cli.compiling import diagnostics_paint, kept_in, read_stdin, start
 from trainc.cli.one_job import compiled_job
-from trainc.cli.reporting import Files, Paint, Part, Progress, rule_page, text_report
+from trainc.cli.reporting import Files, Paint, Part, rule_page, text_report
 from trainc.cli.schema import OWN_KINDS
 
 __all__ = [

@@ -9,10 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, TypeVar, cast
 
 from trainc.features import Feature, features
 from trainc.options import SETTINGS, Limits, Setting
@@ -48,13 +49,76 @@ class Status(int):
 Status.DONE, Status.DIAGNOSED, Status.USAGE, Status.DEFECT = map(Status, range(4))
 
 
+T = TypeVar("T")
+_PATIENCE = 1.0
+_BETWEEN = 0.1
+_BAR = 30
+
+
+class Progress:
+    """Rewrites one line of a terminal in place, without colors, using only a carriage return."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        """Without a stream, nothing is shown."""
+        self._stream = stream or sys.stderr
+        self._on = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._next = time.monotonic() + _PATIENCE if self._on else 0.0
+        self._shown = 0
+
+    def step(self, what: str, done: int, total: int | None = None) -> None:
+        """Report that `done` of `total` are done; `total` is None if unknown."""
+        self.show(lambda: _line(what, done, total))
+
+    def show(self, line: Callable[[], str]) -> None:
+        """Show the line if there is a terminal and the last update is long enough ago; it is computed only then."""
+        if self._on and (now := time.monotonic()) >= self._next:
+            self._next = now + _BETWEEN
+            self._write(line()[: _columns(self._stream) - 1])
+
+    def over(self, what: str, items: Sequence[T]) -> Iterator[T]:
+        """Yield the items, and report each."""
+        for number, item in enumerate(items, start=1):
+            self.step(what, number, len(items))
+            yield item
+
+    def clear(self) -> None:
+        """Clear the line for subsequent output."""
+        if self._shown:
+            self._write("")
+            self._stream.write("\r")
+            self._stream.flush()
+
+    def _write(self, line: str) -> None:
+        self._stream.write(f"\r{line.ljust(self._shown)}")
+        self._stream.flush()
+        self._shown = len(line)
+
+
+def _line(what: str, done: int, total: int | None) -> str:
+    if not total:
+        return f"{what} {done:,}"
+    full = _BAR * done // total
+    return f"{what} [{'#' * full}{'.' * (_BAR - full)}] {done:,} of {total:,}"
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """The streams of a command: products go to `out` as bytes, messages about them to `err`."""
+    """The streams of a command: products go to `out` as bytes, messages about them to `err`.
+
+    `progress` says on a terminal how far a command has come; it is cleared before the command writes anything.
+    """
 
     stdin: BinaryIO
     out: BinaryIO
     err: TextIO
+    progress: Progress = Progress()
 
 
 class UsageError(Exception):
@@ -271,7 +335,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
 
 def add_job(parser: ArgumentParser) -> None:
     """Add JOB and all options for compiling it."""
-    job = parser.add_argument("job", metavar="JOB", help="the TrainJob: PATH[#[NAMESPACE/]NAME[#TRIAL]]")
+    job = parser.add_argument("job", metavar="JOB", help="PATH[#NAME[#TRIAL]], a JobSet, a pod, or git:REV:PATH")
     set_completion(job, JOB)
     add_input(parser, paths=False)
     add_limits(parser)
@@ -356,6 +420,7 @@ _BOUNDED = {
     "documents": "documents per run",
     "depth": "nesting depth of a document",
     "alias_expansions": "YAML alias expansions per document",
+    "values": "keys and values of a YAML document",
     "template_steps": "steps a template may take",
     "template_bytes": "bytes a template may produce",
     "template_seconds": "CPU seconds a template may take",

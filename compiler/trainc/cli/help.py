@@ -122,8 +122,8 @@ jobs.batch,configmaps,pods,events -A -o yaml --show-managed-fields > live.yaml
 Leave out what the cluster does not have: kubectl then says that it "doesn't have a resource type". With Volcano, add
 podgroups.scheduling.volcano.sh. Instead of -A, name a namespace with -n. FILE may be - for stdin.
 
-Leave Secrets out: nobody needs them here, and trainc does not read them. Without --show-managed-fields nobody knows who
-changed a field. Without Workloads, pods and events the dump does not say why a job waits. What else is missing from a
+Leave Secrets out: they are not needed, and trainc does not read them. Only --show-managed-fields tells who changed a
+field. Without Workloads, pods and events the dump does not say why a job waits. What else is missing from a
 dump is named as unknown; nothing is concluded from it.
 """,
     "limits": """\

@@ -15,7 +15,8 @@ from contextvars import copy_context
 from io import BytesIO, RawIOBase, StringIO
 from typing import Any, BinaryIO, NoReturn
 
-from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError, build_parser, parse_arguments
+from trainc.cli.command import COMMANDS, Command, Progress, Status, Streams, UsageError, build_parser, parse_arguments
+from trainc.startup.records import replace
 
 # kustomize invokes an exec plugin by an executable named after the `kind` of its configuration.
 KUSTOMIZE_PLUGIN = "Overlay"
@@ -37,8 +38,8 @@ def run() -> NoReturn:
 
 def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> int:
     """Run one command line (the process's own arguments by default) and return its exit code."""
-    if streams is None:
-        streams = _own_streams()
+    streams = streams or _own_streams()
+    streams = replace(streams, progress=Progress(streams.err))
     try:
         status = copy_context().run(_dispatch, _process_words() if words is None else list(words), streams)
         streams.out.flush()

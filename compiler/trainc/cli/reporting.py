@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from typing import BinaryIO, Literal, TextIO
 
 from trainc.findings import Diagnostic, Source
 from trainc.findings.text import counted, escape_line, escape_report, underlined
 from trainc.startup.records import dataclass, field, replace
-
-# What a terminal shows beyond plain text: colours, and a line that says how far a command has come.
-
 
 Part = Literal[
     "error",
@@ -84,57 +80,6 @@ def obeys_escapes(stream: TextIO | BinaryIO) -> bool:
     return stream.isatty() or any(os.environ.get(name) for name in _RUNNERS)
 
 
-_PATIENCE = 1.0
-_BETWEEN = 0.1
-_BAR = 30
-
-
-class Progress:
-    """Rewrites one line of a terminal in place, without colors, using only a carriage return."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._on = stream.isatty() and os.environ.get("TERM") != "dumb"
-        self._next = time.monotonic() + _PATIENCE if self._on else 0.0
-        self._shown = 0
-
-    def step(self, what: str, done: int, total: int | None = None) -> None:
-        """Report that `done` of `total` are done; `total` is None if unknown."""
-        self.show(lambda: _line(what, done, total))
-
-    def show(self, line: Callable[[], str]) -> None:
-        """Show the line if there is a terminal and the last update is long enough ago; it is computed only then."""
-        if self._on and (now := time.monotonic()) >= self._next:
-            self._next = now + _BETWEEN
-            self._write(line()[: _columns(self._stream) - 1])
-
-    def clear(self) -> None:
-        """Clear the line for subsequent output."""
-        if self._shown:
-            self._write("")
-            self._stream.write("\r")
-            self._stream.flush()
-
-    def _write(self, line: str) -> None:
-        self._stream.write(f"\r{line.ljust(self._shown)}")
-        self._stream.flush()
-        self._shown = len(line)
-
-
-def _line(what: str, done: int, total: int | None) -> str:
-    if not total:
-        return f"{what} {done:,}"
-    full = _BAR * done // total
-    return f"{what} [{'#' * full}{'.' * (_BAR - full)}] {done:,} of {total:,}"
-
-
-def _columns(stream: TextIO) -> int:
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or 80
-    except (OSError, ValueError):
-        return 80
-
-
 STDIN = "-"
 _WIDEST = 160
 # Whitespace that YAML does not treat as spaces -> a visible character of the same width.
@@ -184,8 +129,7 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
     """
     number, start, end = underlined(lambda number: files.line(replace(source, line=number)), source, message)
     line = files.line(replace(source, line=number)) or ""
-    seen = line.translate(_SEEN)
-    if not line.strip() or len(line) > _WIDEST or not seen.isprintable():
+    if len(line) > _WIDEST or not line.strip() or not (seen := line.translate(_SEEN)).isprintable():
         return []
     gutter = " " * len(str(number))
     return [f"{gutter} |", f"{number} | {seen}", f"{gutter} | {' ' * start}{'^' * max(1, end - start)}"]

@@ -155,8 +155,17 @@ def parse(text: str) -> tuple[str, ...]:
 
 def matches(pattern: Sequence[str], path: FieldPath, index: FieldPath | None = None, *, whole: bool = False) -> bool:
     """Whether `pattern` matches `path` or, unless `whole`, a parent of it. `index` is the path with indexes."""
-    numbers = path if index is None else index
-    return _matches(tuple(pattern), tuple(zip(map(str, path), map(str, numbers), strict=True)), whole)
+    names = tuple(map(str, path))
+    numbers = names if index is None else tuple(map(str, index))
+    # Most patterns name a step that a path does not have.
+    if not _fixed_steps(tuple(pattern)).issubset(names if index is None else {*names, *numbers}):
+        return False
+    return _matches(tuple(pattern), tuple(zip(names, numbers, strict=True)), whole)
+
+
+@cache
+def _fixed_steps(pattern: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(step for step in pattern if step != ANY_STEPS and "*" not in step and "?" not in step)
 
 
 def _matches(pattern: tuple[str, ...], steps: tuple[tuple[str, str], ...], whole: bool) -> bool:

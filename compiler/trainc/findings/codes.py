@@ -33,15 +33,15 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "settings": {
         "error": "BrokenPlugin InvalidConfiguration UnknownPlugin",
         "warning": "IgnoreWithoutReason UnknownCode",
-        "info": "FindingsIgnored OptionWithoutEffect ReleaseNotPinned UnusedIgnore",
+        "info": "FindingsIgnored OptionWithoutEffect ReleaseNotPinned SettingsNotUsed UnusedIgnore",
     },
     "read": {
         "error": """
             DocumentTooLarge DuplicateKey FlattenedYAML InvalidEncoding LegacyTrainingJob NoSuchPath
             NoSuchRevision NoTrainJob NonFiniteNumber NotAnObject OutsideRoot TooDeep TooManyAliases
-            TooManyDocuments UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
+            TooManyDocuments TooManyValues UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
         """,
-        "warning": "SkippedDocument",
+        "warning": "LeftOut NotSelected SkippedDocument",
         "info": "OtherExtension",
     },
     "template": {

@@ -27,6 +27,7 @@ from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
+    from trainc.pipeline.inputs import Step
     from trainc.pods.admission_plugins import ClusterObjects
 
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
@@ -64,7 +65,7 @@ class Session:
     of the cluster, as far as they are known; of two with the same name, that in the input counts. None means that the
     caller judges only what it applies: refused pods are warnings then. `hold` knows the jobs that are kept as built: their
     objects are those in git, and a kept job that no longer compiles is a warning. With `errors_only`, nobody reads warnings
-    and infos, so they are not worked out.
+    and infos, so they are not worked out. `step` is told how many jobs are compiled.
     """
 
     options: Options = Options()
@@ -75,6 +76,7 @@ class Session:
     cluster: Iterable[Json] | None = None
     hold: Hold | None = None
     errors_only: bool = False
+    step: Step | None = None
     index: InputIndex = InputIndex()
     # The objects by which the API server admits pods, of the cluster and the input.
     around: ClusterObjects = field(default_factory=dict, compare=False, repr=False)
@@ -165,6 +167,11 @@ class Session:
             self.denied.append(compiled)
         return None, diagnostics
 
+    def count(self, compiled: int) -> None:
+        """Say how many jobs are compiled."""
+        if self.step is not None:
+            self.step("compiling", compiled, len(self.jobs))
+
     def _held(self, job: ValidDocument, manifests: Sequence[Manifest] | None) -> Sequence[Manifest] | None:
         """Return the objects of a job that is kept as built, and None for other jobs."""
         return None if self.hold is None else self.hold(*_key(job), manifests)
@@ -216,8 +223,9 @@ class Session:
         kept, found = self.kept_of_refused([*self.rules(option_notes(self.options), True), *self.diagnostics()])
         yield None, found
         services: Services = {}
-        for job in self.jobs:
+        for number, job in enumerate(self.jobs, start=1):
             compiled, diagnostics = self.compile(job)
+            self.count(number)
             if compiled is not None:
                 claims = claims_of(compiled.manifests, compiled.name)
                 between = map(job.place_built, lint_all_jobs(claims, services, self.options))

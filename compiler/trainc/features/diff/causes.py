@@ -11,7 +11,7 @@ from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import replace
 from trainc.features.diff.changes import Change
 from trainc.features.diff.model import Group, JobDiff
-from trainc.features.diff.sides import JobKey, ReadSide
+from trainc.features.diff.sides import ReadSide
 
 # What a field was made from: the object, the field there, and the value.
 _Input: TypeAlias = tuple[str, str, str]
@@ -43,7 +43,8 @@ class SidesExplained:
         """The file that holds all jobs of a group that come or go, such as the trials of a sweep."""
         side = self._after if group.first.status == "added" else self._before
         keys = [(job.namespace, job.name) for _, job in group.members]
-        files = {side.found.jobs[key].file for key in keys if key in side.found.jobs}
+        homes = dict(side.found.homes)
+        files = {homes[key] for key in keys if homes.get(key)}
         return next(iter(files)) if len(files) == 1 and len(keys) > 1 else ""
 
     def _reason(self) -> str:
@@ -82,17 +83,3 @@ def _inputs(fields: Sequence[ExplainedField], change: Change) -> Iterator[tuple[
         for given in field.origin.inputs:
             if given.source is not None:
                 yield (given.object, str(given.path), repr(given.value)), given.source
-
-
-def left_out(before: ReadSide, after: ReadSide) -> set[JobKey]:
-    """The jobs that cannot be compared, because they do not compile on one of the sides."""
-    found = {*before.found.broken, *after.found.broken}
-    for side, other in ((before, after), (after, before)):
-        found.update(other.found.made_from(side.found.broken_files), side.found.made_from(side.found.broken_files))
-        # A wrong TrainJob may have another name than before, or none.
-        found.update(
-            key
-            for key, job in other.found.jobs.items()
-            if job.file in side.found.refused_files and key not in side.found.jobs
-        )
-    return found

@@ -69,12 +69,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             diagnostics += problems
             after = after if live is not None else None
         paint = Paint(arguments.color, streams.err)
+        streams.progress.clear()
         streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
         if before is None or after is None:
             unread[name] = diagnostics
             has_failed = True
             continue
-        found[name] = compare_sides(before, after, each)
+        found[name] = compare_sides(before, after, each, streams)
+        streams.progress.clear()
         _report_diagnostics(before, after, arguments, streams)
         has_failed |= bool(before.found.errors or after.found.errors)
     if arguments.format == "markdown":
@@ -176,10 +178,10 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
         return None
 
 
-def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
+def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
     """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
     from trainc.api.kube import NEWEST_RELEASE
-    from trainc.features.diff.causes import SidesExplained, left_out
+    from trainc.features.diff.causes import SidesExplained
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
     from trainc.features.diff.grouping import explain_groups
@@ -187,6 +189,10 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Di
     from trainc.features.diff.remarks import remarks_on
     from trainc.features.diff.verdicts import JobSetRules
 
+    notes = _left_out(before, after)
+    was, becomes = before.found, after.found
+    before = replace(before, found=was.without_failures_of(becomes).without_failures_of(was))
+    after = replace(after, found=becomes.without_failures_of(was).without_failures_of(becomes))
     release = after.options.release or NEWEST_RELEASE
     found = compare(
         Compared(_label(before, after), before.found.manifests, before.found.names),
@@ -194,11 +200,20 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Di
         JobSetRules(release),
         [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
         release,
-        left_out(before, after),
+        streams.progress.over,
     )
-    notes = [*_kept(before, after, arguments), *_dropped_fields(before, after)]
+    notes += [*_kept(before, after, arguments), *_dropped_fields(before, after)]
     groups = explain_groups(found.groups, SidesExplained(before, after).causes)
     return replace(found, notes=(*notes, *found.notes), groups=groups, remarks=remarks_on(before, after))
+
+
+def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
+    """What is left out of a comparison because of errors on either side."""
+    found = {side.label: side.found.failures for side in (before, after) if side.found.failures}
+    sentences = {failures.sentence for failures in found.values()}
+    if len(sentences) == 1 and len(found) == 2:
+        return [f"{sentences.pop()}."]
+    return [f"In {label}, {failures.sentence}." for label, failures in found.items()]
 
 
 def _kept(before: ReadSide, after: ReadSide, arguments: Arguments) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import Path, counted
@@ -265,24 +265,23 @@ def _object(job: JobDiff, kind: str) -> ObjectDiff | None:
 _QUIET: tuple[Outcome, ...] = ("nothing", "in-place")
 
 
-def compare(  # noqa: PLR0913, PLR0917 - the last goes by its name
+def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and who is told how far it is
     before: Side,
     after: Side,
     rules: JobSetRules,
     deliveries: Sequence[DeliveryMethod],
     release: str,
-    leave_out: Container[tuple[str, str]] = (),
+    over: Callable[[str, Sequence[JobPairs]], Iterable[JobPairs]] = lambda _, groups: groups,
 ) -> Diff:
     """Compare two sets of manifests, and predict what the cluster that `rules` describe does about the changes.
 
     JobSets must have passed their schema; the inputs are not modified. The first of `deliveries` is the configured one;
-    the notes cover all of them. `release` is the Trainer release that the rules belong to. Jobs to `leave_out`, by
-    namespace and name, are not compared.
+    the notes cover all of them. `release` is the Trainer release that the rules belong to.
+    `over` yields the jobs, and may say how many are compared.
     """
     method, shown_methods = deliveries[0], tuple(method for method in DELIVERY_METHODS if method in deliveries)
-    paired = group_by_job(pair_objects(before.manifests, after.manifests, (before.names, after.names)))
-    groups = [group for group in paired if (group.namespace, group.name) not in leave_out]
-    jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in groups])
+    groups = group_by_job(pair_objects(before.manifests, after.manifests, (before.names, after.names)))
+    jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in over("comparing", groups)])
     shown = tuple(job for job in jobs if job.objects)
     return Diff(
         before.label,

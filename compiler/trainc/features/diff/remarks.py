@@ -18,9 +18,9 @@ _SWEEP_CODES = ("SweepSize", "OverBudget")
 
 def remarks_on(before: ReadSide, after: ReadSide) -> Remarks:
     """Everything there is to say about two sides that were read."""
-    errors = tuple((side.label, tuple(side.found.errors)) for side in (before, after) if side.found.errors)
+    errors = [(side.label, [d for d in side.found.errors if d.code not in _SWEEP_CODES]) for side in (before, after)]
     return Remarks(
-        errors,
+        tuple((label, tuple(found)) for label, found in errors if found),
         tuple(loosened(before.configuration, after.configuration)),
         tuple(_policies(before, after)),
         tuple(_cluster(before, after)),
@@ -55,9 +55,9 @@ def _denials(side: ReadSide) -> dict[str, set[JobKey]]:
     session, sources = side.found.session, side.found.trainjobs
     if side.judge is None or session is None:
         return denied
-    for key, job in side.found.jobs.items():
+    for key, manifests in side.found.by_job.items():
         if key in sources:
-            judged = [replace(finding, about=label) for label, finding in side.judge(job.manifests)]
+            judged = [replace(finding, about=label) for label, finding in side.judge(manifests)]
             for one in session.rules(map(sources[key].place_built, judged), False):
                 if one.severity == "error":
                     denied.setdefault(one.message, set()).add(key)

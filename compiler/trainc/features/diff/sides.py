@@ -30,9 +30,9 @@ from trainc.api.findings import (
     keep_severities,
     sort_diagnostics,
 )
-from trainc.api.git import Repository, commit_of
+from trainc.api.git import commit_of
 from trainc.api.jobs import CompiledJob, Inputs, Judge, Session, ValidDocument
-from trainc.api.kube import NEWEST_RELEASE, RELEASES, RUNTIME_KINDS, Json, mapping, normalize_release
+from trainc.api.kube import NEWEST_RELEASE, RELEASES, RUNTIME_KINDS, normalize_release
 from trainc.api.output import name_in_file
 from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import (
@@ -46,12 +46,13 @@ from trainc.api.settings import (
     settings_of,
 )
 from trainc.cli.compiling import judge_of
-from trainc.cli.revisions import copy_of_revision, here
+from trainc.cli.revisions import copy_of_revision, here, path_from_top
 from trainc.features.diff.model import Names
 from trainc.findings.policy import Rules
 from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import Keeping
-from trainc.pipeline.index import find_runtime
+from trainc.output.ownership import source_in
+from trainc.pipeline.failures import Failures, failures_of
 from trainc.project.configuration import Configuration
 from trainc.project.dialects import claimed_by, is_sweep
 
@@ -80,12 +81,12 @@ JobKey: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ManifestSet:
-    """Manifests with their diagnostics. `compiled` says whether they were compiled from sources.
+    """Manifests with their warnings. `compiled` says whether they were compiled from sources.
 
     `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name. `kept` knows the jobs
-    that are kept as built. Of compiled jobs there is more: the `session`, the jobs, those with errors (`broken`), which
-    have no manifests, and the files that could not be used as a whole. `rendered` are the documents of JobSets that were
-    not compiled, and `sources` the files of the TrainJobs, both by namespace and name of the JobSet.
+    that are kept as built, and the session that compiled them. `session` is the one that compiled, `rendered` are the
+    documents of JobSets that were not compiled, and `sources` the files of the TrainJobs, both by namespace and name of
+    the JobSet.
     """
 
     manifests: list[dict[str, Any]]
@@ -94,96 +95,91 @@ class ManifestSet:
     names: Names = field(default_factory=dict)
     kept: tuple[Session, Keeping] | None = None
     session: Session | None = None
-    jobs: Mapping[JobKey, CompiledJob] = field(default_factory=dict)
-    broken: frozenset[JobKey] = frozenset()
-    broken_files: frozenset[str] = frozenset()
-
-    rendered: Mapping[JobKey, Document] = field(default_factory=dict)
-    sources: Mapping[JobKey, str] = field(default_factory=dict)
+    rendered: Mapping[tuple[str, str], Document] = field(default_factory=dict)
+    sources: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    failures: Failures = field(default_factory=Failures)
+    # For each manifest, the namespace and name of its TrainJob, and the file with that.
+    homes: Sequence[tuple[tuple[str, str], str]] = ()
 
     @property
     def errors(self) -> list[Diagnostic]:
-        """Why some jobs could not be compiled."""
+        """Why some jobs are left out."""
         return [d for d in self.diagnostics if d.severity == "error"]
 
     @property
     def trainjobs(self) -> Mapping[JobKey, ValidDocument]:
         """The TrainJobs that were compiled."""
-        return {} if self.session is None else {key_of(job.data): job for job in self.session.jobs}
+        jobs = () if self.session is None else self.session.jobs
+        return {(job.data["metadata"].get("namespace", ""), job.data["metadata"]["name"]): job for job in jobs}
 
     @property
-    def refused_files(self) -> set[str]:
-        """The files of TrainJobs that are not valid."""
-        return set() if self.session is None else {job.file for job in self.session.index.refused_jobs}
+    def by_job(self) -> Mapping[JobKey, list[dict[str, Any]]]:
+        """The manifests of each job."""
+        found: dict[JobKey, list[dict[str, Any]]] = {}
+        for manifest, (key, _) in zip(self.manifests, self.homes, strict=True):
+            found.setdefault(key, []).append(manifest)
+        return found
 
-    def made_from(self, files: frozenset[str]) -> Iterator[JobKey]:
-        """Yield the jobs that are in one of these files, or whose runtime is."""
-        if self.session is None or not files:
-            return
-        for key, job in self.trainjobs.items():
-            runtime, _ = find_runtime(job.data, self.session.index, self.session.release)
-            if job.document.file in files or (runtime is not None and runtime.document.file in files):
-                yield key
-
-
-def key_of(trainjob: Json, namespace: str | None = None) -> JobKey:
-    """The namespace and name of a TrainJob; `namespace` is that of the options."""
-    metadata = mapping(trainjob.get("metadata"))
-    return str(metadata.get("namespace") or namespace or ""), str(metadata.get("name"))
+    def without_failures_of(self, other: ManifestSet) -> ManifestSet:
+        """Leave out the jobs with errors on the other side: nobody knows what becomes of them."""
+        failures = other.failures
+        if not failures:
+            return self
+        files = set(map(os.path.normpath, failures.files))
+        known = {key for key, _ in other.homes}
+        gone = {key for key, file in self.homes if file in files and key not in known} | failures.jobs
+        kept = [(m, home) for m, home in zip(self.manifests, self.homes, strict=True) if home[0] not in gone]
+        return replace(self, manifests=[m for m, _ in kept], homes=[home for _, home in kept])
 
 
 def manifest_set(
-    inputs: Inputs, options: Options, rules: Rules = keep_severities, keeping: Keeping | None = None
+    inputs: Inputs,
+    options: Options,
+    rules: Rules = keep_severities,
+    keeping: Keeping | None = None,
+    folder: str = "",
 ) -> ManifestSet:
-    """The manifests that `inputs` lead to, empty if they contain no job.
+    """The manifests that `inputs` lead to, empty if they contain no job. `folder` is that of trainc.yaml.
 
-    Jobs with errors are left out. Raises CompileError if rendered manifests or kept files have errors.
+    Jobs with errors are left out. Raises CompileError if none is left, or if anything else is wrong.
     """
     if not holds_jobs(inputs):
-        found = _read_rendered(inputs, options.release or NEWEST_RELEASE)
+        found = _read_rendered(inputs, options.release or NEWEST_RELEASE, folder)
         if has_errors(found.diagnostics):
             raise CompileError(found.diagnostics)
         return replace(found, diagnostics=sort_diagnostics(found.diagnostics))
-    session = Session(options, inputs.catalog, place, rules, hold=None if keeping is None else keeping.hold)
+    hold = None if keeping is None else keeping.hold
+    session = Session(options, inputs.catalog, place, rules, hold=hold, step=inputs.step)
     session = session.with_input(inputs.documents, inputs.runtime_sources)
-    diagnostics = rules(inputs.diagnostics, True)
-    jobs: dict[JobKey, CompiledJob] = {}
-    tally = inputs.tally
-    for job, problems in session.compile_each():
-        diagnostics += problems if tally is None else tally.without_repetitions(problems)
-        if job is not None:
-            jobs[job.namespace, job.name] = job
-            if tally is not None:
-                tally.add(job)
-    diagnostics += rules(tally.diagnostics(), True) if tally is not None else ()
-    if keeping is not None and has_errors(keeping.problems):
-        raise CompileError(keeping.problems)
+    outcomes = list(session.compile_each())
+    whole = [*rules(inputs.diagnostics, True), *outcomes[0][1]]
+    jobs = [job for job, each in outcomes if job is not None and not has_errors(each)]
+    about_jobs = [found for _, each in outcomes[1:] for found in each]
+    problems = [] if keeping is None else keeping.problems
+    if inputs.tally is not None:
+        about_jobs = list(inputs.tally.without_repetitions(about_jobs))
+        for job in jobs:
+            inputs.tally.add(job)
+        about_jobs += rules(inputs.tally.diagnostics(), True)
+    diagnostics = [*whole, *about_jobs]
+    failures = Failures()
+    if has_errors([*diagnostics, *problems]):
+        failures = failures_of(session, inputs, whole, {(job.namespace, job.name) for job in jobs}, problems)
+        jobs = [job for job in jobs if not failures.concerns(job)]
+        if failures.fatal or not jobs:
+            raise CompileError([*diagnostics, *problems])
+    manifests = [manifest for job in jobs for manifest in job.manifests]
+    homes = [((job.namespace, job.name), os.path.normpath(job.file)) for job in jobs for _ in job.manifests]
+    kept = None if keeping is None else (session, keeping)
+    sources = {
+        (job.namespace, manifest["metadata"]["name"]): job.file
+        for job in jobs
+        for manifest in job.manifests
+        if manifest["kind"] == "JobSet"
+    }
     return ManifestSet(
-        [manifest for job in jobs.values() for manifest in job.manifests],
-        sort_diagnostics(diagnostics),
-        True,
-        names_of(jobs.values()),
-        None if keeping is None else (session, keeping),
-        session,
-        jobs,
-        frozenset(
-            key for d in inputs.documents if _is_trainjob(d) and (key := key_of(d.data, options.namespace)) not in jobs
-        ),
-        frozenset(_unusable_files(inputs.diagnostics, session.index.diagnostics)),
-        sources={
-            (job.namespace, manifest["metadata"]["name"]): job.file
-            for job in jobs.values()
-            for manifest in job.manifests
-            if manifest["kind"] == "JobSet"
-        },
+        manifests, sort_diagnostics(diagnostics), True, names_of(jobs), kept, session, {}, sources, failures, homes
     )
-
-
-def _unusable_files(reading: Iterable[Diagnostic], documents: Iterable[Diagnostic]) -> Iterator[str]:
-    """Files that could not be read, or have a wrong runtime: jobs that need them cannot be told from what is left."""
-    for found in (*reading, *(d for d in documents if d.object.partition(" ")[0] in RUNTIME_KINDS)):
-        if found.severity == "error" and found.source is not None:
-            yield found.source.file
 
 
 def names_of(jobs: Iterable[CompiledJob]) -> Names:
@@ -228,8 +224,9 @@ def _is_trainjob(document: Document) -> bool:
     return is_trainer_document(document.data) and not is_runtime(document)
 
 
-def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
+def _read_rendered(inputs: Inputs, release: str, folder: str) -> ManifestSet:
     manifests: list[dict[str, Any]] = []
+    homes: list[tuple[tuple[str, str], str]] = []
     diagnostics = list(inputs.diagnostics)
     names: dict[tuple[str, str], str] = {}
     rendered: dict[tuple[str, str], Document] = {}
@@ -238,13 +235,22 @@ def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
         if data.get("kind") not in _COMPARED_KINDS or not _has_name(data):
             continue
         manifests.append(data)
+        homes.append(_home(document, folder))
         if data["kind"] == "JobSet":
             name = data["metadata"]["name"]
             key = str(data["metadata"].get("namespace", "")), name
             names[key], rendered[key] = name_in_file(name, document.file), document
         diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
-    names = {key: name for key, name in names.items() if key[1] != name}
-    return ManifestSet(manifests, diagnostics, False, names, rendered=rendered)
+    hashed = {key: name for key, name in names.items() if key[1] != name}
+    return ManifestSet(manifests, diagnostics, False, hashed, rendered=rendered, homes=homes)
+
+
+def _home(document: Document, folder: str) -> tuple[tuple[str, str], str]:
+    """The TrainJob of a rendered file, and the source that its first line names."""
+    namespace = str(document.data["metadata"].get("namespace", ""))
+    name = os.path.basename(document.file).removesuffix(".yaml").removesuffix(".jobset")
+    source = source_in(document.file) if os.path.isfile(document.file) else None
+    return (namespace, name), os.path.normpath(os.path.join(folder, source)) if source else ""
 
 
 def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
@@ -459,24 +465,19 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
 
 def _in_working_tree(path: str) -> str:
     repository = here()
-    return os.path.relpath(os.path.join(repository.top, _from_top(path, repository)))
-
-
-def _from_top(path: str | None, repository: Repository) -> str:
-    """A path in a revision, relative to the repository root. For git, only `./` paths start at the current folder."""
-    if path is None or path.startswith(("./", "../")) or path in {".", ".."}:
-        return os.path.normpath(os.path.join(repository.prefix, path or "."))
-    return os.path.normpath(path or ".")
+    return os.path.relpath(os.path.join(repository.top, path_from_top(path, repository)))
 
 
 @contextmanager
 def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[tuple[Arguments, str]]:
     """The current folder as of a revision: the arguments adapted to it, and its path relative to the root."""
     repository = here()
-    only = [] if path is None else _requested_paths(_from_top(path, repository))
+    only = [] if path is None else _requested_paths(path_from_top(path, repository))
     with copy_of_revision(revision, arguments, only) as copy:
         moved = copy.arguments
-        moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
+        moved.paths = (
+            [] if path is None else [os.path.relpath(path_from_top(path, repository), repository.prefix or ".")]
+        )
         if only and (copy.links or _refers_to_more(moved, limits_of(moved))):
             copy.add()
         yield moved, repository.prefix
@@ -531,13 +532,11 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
         # Compiled manifests have been patched already.
         settings = replace(settings, overlays=())
     skip = side.skip or (None if below else _unless_named(output, settings.paths))
-    inputs = settings.read(streams.stdin, skip)
-    if STDIN not in settings.paths and not holds_jobs(inputs):
+    inputs = settings.read(streams.stdin, skip, streams.progress.step)
+    skipped = any(diagnostic.code == "SkippedDocument" for diagnostic in inputs.diagnostics)
+    if skipped and STDIN not in settings.paths and not holds_jobs(inputs):
         # Some files of split output may contain only a ConfigMap.
-        inputs = settings.read(streams.stdin, skip, everything=True)
-    overlaid = {file for overlay in settings.overlays for one in overlay.in_order for file, _ in one.texts}
-    if any(d.severity == "error" and d.source is not None and d.source.file in overlaid for d in inputs.diagnostics):
-        raise CompileError(inputs.diagnostics)  # Without a part of its overlay, every job would look changed.
+        inputs = settings.read(streams.stdin, skip, streams.progress.step, everything=True)
     if side.runtime:
         inputs = with_runtime(inputs, side.runtime[0], _one_runtime(side.runtime[1], settings.options))
     cluster = settings.configuration.cluster
@@ -547,7 +546,9 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     # What another release or runtime changes is a question about compiling.
     asks_compiler = bool(arguments.releases or arguments.runtime)
     keeping = None if asks_compiler else kept_in(settings.output, settings, inputs.documents)
-    found = manifest_set(inputs, settings.options, settings.policy(), keeping)
+    found = manifest_set(
+        inputs, settings.options, settings.policy(), keeping, os.path.dirname(settings.configuration.file or "")
+    )
     judge, problems = judge_of(settings, inputs.documents) if found.compiled else (None, [])
     configuration = settings.configuration
     return ReadSide(side.label, found, settings.options, output, below, snapshot, configuration, judge, problems)

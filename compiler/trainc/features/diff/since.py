@@ -36,7 +36,7 @@ def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict
         if before is None or after is None:
             errors += [error_line(d) for d in problems if d.severity == "error"]
         else:
-            diffs[environment_name(each) if len(every) > 1 else ""] = compare_sides(before, after, each)
+            diffs[environment_name(each) if len(every) > 1 else ""] = compare_sides(before, after, each, streams)
     sections: dict[str, list[str]] = {"Not compared": errors} if errors else {}
     for diff in diffs.values():
         for label, found in diff.remarks.errors:

@@ -61,9 +61,6 @@ def diff_text(diff: Diff, paint: Paint) -> str:
     else:
         lines = [f"{lines[0]}: no changes in {counted(diff.unchanged, 'job')}"]
         lines += [line for note in diff.notes for line in _note(note, "", paint)]
-    for label, found in diff.remarks.errors:
-        left_out = f"{label} has {counted(len(found), 'error')}; the jobs that have them are not compared"
-        lines += _note(left_out, "", paint)
     for title, sentences in diff.remarks.sections:
         if sentences:
             lines += ["", paint("title", title)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from trainc.admission.pod_refusals import pod_refusals
@@ -98,17 +98,22 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json], kueue: str | None = N
 
 
 def fits_named(
-    jobsets: Sequence[tuple[str, Json]], dump: Dump, created: Created = (), kueue: str | None = None
+    jobsets: Sequence[tuple[str, Json]],
+    dump: Dump,
+    created: Created = (),
+    kueue: str | None = None,
+    over: Callable[[str, Sequence[_Job]], Iterable[_Job]] = lambda _, jobs: jobs,
 ) -> Fits:
     """Like `fits`, for JobSets under the names that their answers are to have: those of the TrainJobs.
 
     `created` are the objects that are created along with the JobSets, so that the cluster need not have them.
+    `over` yields the jobs, and may say how many are judged.
     """
     cluster, problems = read_cluster(dump, kueue)
     state = idle_state(cluster)
     jobs = [_readable_job(name, jobset, cluster, created) for name, jobset in jobsets]
     judge = _Judge(state)
-    alone = [judge.judge(job) for job in jobs]
+    alone = [judge.judge(job) for job in over("judging", jobs)]
     about = [*findings.about_kueue(dump, kueue), *findings.about_snapshot(cluster, alone)]
     return Fits(alone, _together(jobs, alone, state), [*problems, *about])
 

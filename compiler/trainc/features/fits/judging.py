@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +36,14 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     *,
     session: Session | None = None,
     around: Sequence[Document] = (),
+    over: Callable[[str, Sequence[Any]], Iterable[Any]] = lambda _, jobs: jobs,
 ) -> ClusterVerdicts:
     """Check whether the cluster described in a folder can run the compiled jobs, and the JobSets in `documents`.
 
     Jobs go by the names of their TrainJobs, with which the documents are found too: those of JobSets may have a hash.
     A JobSet that was rendered from a compiled job does not count. `read` is what is in the folder, if that is known. With
     the `session` that compiled the jobs, findings about fields of their pods are located where the field was written.
-    `around` are further documents of the input.
+    `around` are further documents of the input. `over` yields the jobs, and may say how many are judged.
     """
     from trainc.features.fits.answer import fits_named
     from trainc.features.fits.placing_findings import place_in_input, place_in_snapshot
@@ -68,7 +69,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
         homes.setdefault(job, document)
     applied = [document.data for document in (*documents, *around)]
     created = created_by((*applied, *(made for one in compiled for made in one.manifests)), options.namespace or "")
-    found = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created, options.kueue)
+    found = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created, options.kueue, over)
     problems += place_in_snapshot(found.diagnostics, snapshot)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)

@@ -44,6 +44,7 @@ from trainc.api.settings import (
 from trainc.cli.compiling import judge_of, skipped_documents
 from trainc.features import ask
 from trainc.features.lsp.snapshot import Built, Snapshot
+from trainc.kube.documents import identity_of
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_job
@@ -214,7 +215,8 @@ class Opened:
         rules = self.settings.policy()
         shared, stack = self._session()
         own = [document for document in self.documents if document.file == file]
-        jobs = [*self._jobs_with(own), *self._users_of(own)]
+        select = self.settings.configuration.select
+        jobs = [d for d in (*self._jobs_with(own), *self._users_of(own)) if not select or select(d.data, d.file)]
         if stack is not None:
             others = [document for document in stack.documents if document.file == file and _is_job(document)]
             jobs = [*stack.more(jobs).documents, *others]
@@ -319,9 +321,8 @@ def _is_job(document: Document) -> bool:
     return document.data.get("kind") in _JOB_KINDS and is_trainer_document(document.data)
 
 
-def _name(document: Document) -> Any:
-    metadata = document.data.get("metadata")
-    return metadata.get("name") if isinstance(metadata, dict) else None
+def _name(document: Document) -> str:
+    return identity_of(document.data)[1]
 
 
 def _reference(document: Document) -> Key | None:
@@ -334,9 +335,7 @@ def _reference(document: Document) -> Key | None:
 
 
 def _key(kind: Any, document: Document, name: Any) -> Key:
-    metadata = document.data.get("metadata")
-    namespace = metadata.get("namespace") if isinstance(metadata, dict) and kind != "ClusterTrainingRuntime" else ""
-    return str(kind), str(namespace or ""), str(name)
+    return str(kind), identity_of(document.data)[0] if kind != "ClusterTrainingRuntime" else "", str(name)
 
 
 Schema = dict[str, Any]

@@ -31,6 +31,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     read: list[tuple[str, str, list[Document]]] = []
     for file, text in _texts(arguments.paths, limits, streams, diagnostics):
         documents, problems = read_documents(encode(text), file, limits)
+        streams.progress.step("reading", len(read) + 1)
         diagnostics += problems
         # A file with a problem stays as it is, and so nothing is said about its other documents.
         read.append((file, text, [] if problems else documents))
@@ -46,12 +47,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.report:
         stuck = _write_report(every, plan, diagnostics, streams)
     else:
-        for file, text, documents in read:
+        for file, text, documents in streams.progress.over("migrating", read):
             migrated = migrate_documents(text, documents, limits, plan)
             diagnostics += migrated.diagnostics
             changed += migrated.text != text
             _deliver(file, text, migrated, arguments, streams)
         stuck = any(d.code in _NOT_MIGRATED for d in diagnostics) or (arguments.check and changed > 0)
+    streams.progress.clear()
     paint = Paint(arguments.color, streams.err)
     streams.err.write(text_report(sort_diagnostics(diagnostics), Files(), paint, quiet=arguments.quiet))
     if not arguments.quiet and not arguments.report:
@@ -66,7 +68,8 @@ def _write_report(every: list[Document], plan: Plan, diagnostics: list[Diagnosti
     """Print the report to stdout; return whether it has a job that cannot be migrated."""
     from trainc.features.migrate.report import format_report, rows_of
 
-    rows = rows_of(every, plan)
+    rows = rows_of(streams.progress.over("migrating", every), plan)
+    streams.progress.clear()
     text = format_report(rows, plan.notes(), all_read=not has_errors(diagnostics))
     streams.out.write(escape_report(text).encode("utf-8", "backslashreplace"))
     return any(row.is_stuck for row in rows)
@@ -106,8 +109,10 @@ def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments,
         patch = difference(text, migrated.text, f"{name} (now)", f"{name} (migrated)")
         if obeys_escapes(streams.out):
             patch = escape_report(patch)
+        streams.progress.clear()
         streams.out.write(patch.encode("utf-8", "backslashreplace"))
     elif file == STDIN and not arguments.check:
+        streams.progress.clear()
         streams.out.write(migrated.text.encode("utf-8", "backslashreplace"))
     elif migrated.text != text and not arguments.check:
         _replace(file, migrated.text)

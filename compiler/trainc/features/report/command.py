@@ -43,13 +43,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     facts: dict[str, _Facts] = {}
     for name, settings in every.items():
         try:
-            inputs = settings.read(streams.stdin)
+            inputs = settings.read(streams.stdin, step=streams.progress.step)
             keeping = kept_in(settings.output, settings, inputs.documents)
             compiled[name], diagnostics[name] = compile_every(inputs, settings.options, settings.policy(), keeping)
             facts[name] = _Facts.of(settings, compiled[name], inputs.documents)
             diagnostics[name] += facts[name].problems
         except CompileError as error:
             refused[name] = error.diagnostics
+    streams.progress.clear()
     if refused:
         return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
     try:
@@ -61,15 +62,18 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     overview = overview_of(jobs, {name: each.quotas for name, each in facts.items()})
     title, revision, date = map(_printable, (arguments.title, arguments.revision, arguments.date))
     heading = Heading(title, revision, date, changes)
-    text = escape_xml(page(jobs, merge_diagnostics(diagnostics), overview, heading, link))
+    merged = merge_diagnostics(diagnostics)
+    status = _refused({"": [d for d in merged if d.severity == "error" or d.code == "LeftOut"]}, arguments, streams)
+    status = status if has_errors(merged) else Status.DONE
+    text = escape_xml(page(jobs, merged, overview, heading, link))
     if arguments.output == "-":
         streams.out.write(text.encode("utf-8", "backslashreplace"))
-        return Status.DONE
+        return status
     with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
         stream.write(text)
     if not arguments.quiet:
         streams.err.write(f"{arguments.output}: {counted(len(jobs), 'job')}\n")
-    return Status.DONE
+    return status
 
 
 def _jobs(
