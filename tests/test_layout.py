@@ -57,9 +57,9 @@ BESIDE = {
     "cli.revisions emit.name_hash explain.model explain.placing findings.policy findings.text ir.release "
     "kube.documents kube.live_objects kube.names kube.quantity output.keeping output.ownership "
     "pipeline.failures project.configuration project.dialects project.loosening reading.cluster reading.yaml_reader",
-    "doctor": "cli.version kube.documents kube.releases",
-    "fits": "admission.pod_refusals cli.compiling cli.report_formats findings.text kube kube.documents kube.kueue "
-    "kube.names kube.quantity kube.selectors pipeline.failures pods.quotas pods.resources reading.cluster "
+    "doctor": "cli.version kube.releases",
+    "fits": "admission.pod_refusals cli.compiling cli.report_formats findings.text kube kube.kueue kube.names "
+    "kube.quantity kube.selectors pipeline.failures pods.quotas pods.resources reading.cluster "
     "schema.shapes schema.unknown_fields",
     "graph": "ir.commands.launcher ir.commands.programs ir.commands.started ir.parallelism plugins.plugin "
     "plugins.registry",
@@ -69,9 +69,9 @@ BESIDE = {
     "krm": "ir.trainjob project.dialects project.overlays.load project.overlays.overlay reading.opening",
     "kubeflow": "pipeline.python",
     "lsp": "admission.admit cli.compiling cli.version explain.model explain.text findings.text kube.devices "
-    "kube.documents kube.names kube.tuning_variables lints.duplicate_subdomain lints.registry "
-    "pipeline.fragments pipeline.index pipeline.inputs project.dialects project.overlays.load reading "
-    "reading.catalog reading.files reading.ignores reading.libyaml reading.opening schema.editor_schema",
+    "kube.names kube.tuning_variables lints.duplicate_subdomain lints.registry pipeline.fragments "
+    "pipeline.index pipeline.inputs project.dialects project.overlays.load reading reading.catalog "
+    "reading.files reading.ignores reading.libyaml reading.opening schema.editor_schema",
     "migrate": "cli.build cli.reporting emit.yaml_writer kube.documents kube.names kube.releases pipeline.patches "
     "project.dialects project.dialects.dialect project.dialects.enclosed project.dialects.shape "
     "reading.block_lines reading.document reading.files reading.libyaml",

@@ -70,8 +70,11 @@ def comment(
 
 def _title(diffs: Mapping[str, Diff]) -> Iterator[str]:
     sides = dict.fromkeys((diff.before, diff.after) for diff in diffs.values())
-    title = "; ".join(f"{_code(before)} → {_code(after)}" for before, after in list(sides)[:3]) or "trainc diff"
-    if any(diff.jobs for diff in diffs.values()) or not diffs:
+    title = "; ".join(f"{_code(before)} → {_code(after)}" for before, after in list(sides)[:3])
+    if not diffs:
+        yield "### The two sides cannot be compared"
+        return
+    if any(diff.jobs for diff in diffs.values()):
         yield from (f"### {title}", "")
     else:
         unchanged = sum(diff.unchanged for diff in diffs.values())
