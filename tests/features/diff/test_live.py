@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clusters import flavor, local, namespace, queue
 from commands import Result, run
 from comparing import manifests
 from steps import SIZES, assert_linear, steps
@@ -310,6 +311,25 @@ def test_a_job_that_waits_says_why_and_where_git_could_change_it(cluster: Callab
     assert file == "rendered/nlp/llm.yaml"
     (in_sources,) = found([*objects, workload], "jobs")["live"][0]["waits"]
     assert in_sources["place"] == "jobs/llm.yaml:10"
+
+
+def test_a_job_that_no_queue_can_ever_admit_has_the_code_of_fits(cluster: Callable[..., list[Json]]) -> None:
+    objects = cluster("llm")
+    live = job(objects)
+    live["spec"]["suspend"] = True
+    queues = [namespace(), flavor(), queue("a", 4), local("a")]
+    for each in queues:
+        if "namespace" in each["metadata"]:
+            each["metadata"]["namespace"] = "nlp"
+        elif each["kind"] == "Namespace":
+            each["metadata"]["name"] = "nlp"
+    waits = found([*objects, *queues])["live"][0]["waits"]
+    assert [(wait["by"], wait["reason"]) for wait in waits if wait["by"] == "trainc fits"] == [
+        ("trainc fits", "NeverFits")
+    ]
+    assert "rendered/nlp/llm.yaml:" in waits[-1]["place"]
+    queues[2] = queue("a", 8)
+    assert not [wait for wait in found([*objects, *queues])["live"][0]["waits"] if wait["by"] == "trainc fits"]
 
 
 @pytest.mark.parametrize(
