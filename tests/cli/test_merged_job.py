@@ -108,7 +108,7 @@ def test_drift_looks_as_the_page_shows_it() -> None:
         }
         if "llm" in each["metadata"]["name"]:
             each["metadata"]["labels"]["team"] = "ads"
-            fields = {"f:metadata": {"f:labels": {"f:team": {}}}}
+            fields: dict[str, object] = {"f:metadata": {"f:labels": {"f:team": {}}}}
             each["metadata"]["managedFields"] = [
                 {"manager": "kubectl-label", "operation": "Update", "fieldsV1": fields}
             ]
