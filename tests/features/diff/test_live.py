@@ -456,6 +456,8 @@ def test_the_dump_may_come_from_stdin(cluster: Callable[..., list[Json]]) -> Non
         {"metadata": {"managedFields": [{"fieldsV1": {"f:spec": {"f:replicatedJobs": {"k:{": {}, "k:[1]": 3}}}}]}},
         {"metadata": {"labels": ["a"], "annotations": 3, "ownerReferences": "x"}},
         {"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "[" * 5000}}},
+        {"apiVersion": None},
+        {"apiVersion": {}},
         {"spec": None},
         {"spec": "text"},
         {"spec": {"replicatedJobs": {"a": 1}}},

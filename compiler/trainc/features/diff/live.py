@@ -310,6 +310,8 @@ def _identity(each: Json) -> Identity:
 
 def _well_formed(each: Json) -> Manifest:
     """An object without what no API server prints: a spec, labels or annotations that are not mappings."""
+    if not isinstance(each.get("apiVersion"), str):
+        each = {**each, "apiVersion": ""}
     metadata = mapping(each["metadata"])
     odd = [key for key in ("labels", "annotations") if key in metadata and not isinstance(metadata[key], dict)]
     if odd or not isinstance(each.get("spec", {}), dict):
