@@ -67,6 +67,7 @@ BESIDE = {
     "kube.live_objects kube.names output.keeping output.ownership project.dialects reading.catalog "
     "schema.defaults",
     "init": "cli.command cli.schema project.configuration reading.opening",
+    "new": "cli.command ir.release kube.names reading",
     "krm": "ir.trainjob project.dialects project.overlays.load project.overlays.overlay reading.opening",
     "kubeflow": "pipeline.python",
     "lsp": "admission.admit cli.compiling cli.version explain.model explain.text findings.text kube.devices "
