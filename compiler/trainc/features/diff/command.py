@@ -189,8 +189,22 @@ def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, stre
         release,
         streams.progress.over,
     )
-    notes = [*_kept(before, after, arguments), *_dropped_fields(before, after), *_admission(before, after)]
+    notes = [
+        *_loosened(before, after),
+        *_kept(before, after, arguments),
+        *_dropped_fields(before, after),
+        *_admission(before, after),
+    ]
     return replace(found, notes=(*notes, *found.notes)) if notes else found
+
+
+def _loosened(before: ReadSide, after: ReadSide) -> Iterator[str]:
+    """What a change of trainc.yaml allows: it concerns everybody, and comes first."""
+    if before.configuration.file is not None:
+        from trainc.project.boundaries import loosened
+
+        if found := loosened(before.configuration, after.configuration):
+            yield f"trainc.yaml is less strict: {'; '.join(found)}."
 
 
 def _kept(before: ReadSide, after: ReadSide, arguments: Arguments) -> Iterator[str]:

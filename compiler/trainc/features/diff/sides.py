@@ -52,6 +52,7 @@ from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import Keeping
 from trainc.output.ownership import source_in
 from trainc.pipeline.failures import Failures, failures_of
+from trainc.project.configuration import Configuration
 from trainc.project.dialects import claimed_by, is_sweep
 
 # Turn inputs into manifests to compare: TrainJobs are compiled, previous output is validated.
@@ -304,6 +305,7 @@ class ReadSide:
     output_below: str | None = None
     cluster: list[dict[str, Any]] | None = None
     keeps: bool = False
+    configuration: Configuration = Configuration()
 
 
 def sides_of(arguments: Arguments) -> tuple[Side, Side]:
@@ -499,7 +501,7 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
         inputs, settings.options, settings.policy(), keeping, os.path.dirname(settings.configuration.file or "")
     )
     keeps = settings.configuration.rebuild == "changed-jobs"
-    return ReadSide(side.label, found, settings.options, output, below, snapshot, keeps)
+    return ReadSide(side.label, found, settings.options, output, below, snapshot, keeps, settings.configuration)
 
 
 def _only_output(output: str | None, settings: Settings) -> str | None:
