@@ -114,6 +114,7 @@ FEATURES = (
     Feature("import_", "import", "bring the jobs of a cluster into git", "move"),
     Feature("kubeflow", "sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "move"),
     Feature("init", "init", "create a GitOps repository", "write"),
+    Feature("new", "new", "write a TrainJob that checks clean", "write"),
     Feature(
         "notebook",
         adds={
