@@ -33,7 +33,7 @@ class NoSuchJobError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OneJob:
-    """A compiled TrainJob, the record of its compilation, and its warnings.
+    """A compiled TrainJob, the record of its compilation, and its warnings. `found_by` says how a name led to it.
 
     If the job is kept as built, `compiled` has the objects in git. Then the record is empty if it no longer compiles.
     """
@@ -42,6 +42,7 @@ class OneJob:
     recorder: Recorder
     diagnostics: list[Diagnostic]
     label: str = ""
+    found_by: str = ""
 
     @property
     def compiles(self) -> bool:

@@ -60,6 +60,7 @@ FEATURES = (
             "headline": "model.headline_of",
             "text": "formats.text_of",
             "svg": "drawing.svg_of",
+            "ranks of pod": "ranks.ranks_of_pod",
         },
     ),
     Feature(
@@ -104,7 +105,9 @@ FEATURES = (
         "move",
         public={"Migration": "migrate", "migrate": "migrate"},
         codes=True,
+        adds={"plan": "migrate.Plan"},
     ),
+    Feature("import_", "import", "bring the jobs of a cluster into git", "move"),
     Feature("kubeflow", "sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "move"),
     Feature("init", "init", "create a GitOps repository", "write"),
     Feature(

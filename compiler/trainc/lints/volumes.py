@@ -10,7 +10,7 @@ from trainc.ir.entrypoints import pod_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, identity_of, items, mapping
 
 _INITIALIZERS = {names.DATASET_INITIALIZER: "dataset", names.MODEL_INITIALIZER: "model"}
 # Volumes that each pod has for itself, and that are deleted with it.
@@ -165,15 +165,14 @@ def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]
     Runs on sized jobs.
     """
     modes = {
-        (d.get("metadata") or {}).get("name"): set((d.get("spec") or {}).get("accessModes") or ())
+        identity_of(d)[1]: set(map(str, items(mapping(d.get("spec")).get("accessModes"))))
         for d in documents
-        if d.get("kind") == "PersistentVolumeClaim"
-        and (d.get("metadata") or {}).get("namespace", job.namespace) == job.namespace
+        if d.get("kind") == "PersistentVolumeClaim" and identity_of(d)[0] in ("", job.namespace)
     }
     for pod_set in info.pod_sets if modes else ():
         for volume in pod_set.volumes:
             claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-            found = modes.get(claim)
+            found = modes.get(str(claim))
             pods = pod_set.count * pod_set.replicas
             if (
                 found

@@ -30,7 +30,7 @@ from trainc.api.findings import (
     keep_severities,
     sort_diagnostics,
 )
-from trainc.api.git import Repository, commit_of
+from trainc.api.git import commit_of
 from trainc.api.jobs import CompiledJob, Inputs, Session
 from trainc.api.kube import NEWEST_RELEASE, RELEASES, RUNTIME_KINDS, normalize_release
 from trainc.api.output import name_in_file
@@ -45,7 +45,7 @@ from trainc.api.settings import (
     read_configuration,
     settings_of,
 )
-from trainc.cli.revisions import copy_of_revision, here
+from trainc.cli.revisions import copy_of_revision, here, path_from_top
 from trainc.features.diff.model import Names
 from trainc.findings.policy import Rules
 from trainc.kube.names import JOBSET_API
@@ -418,24 +418,19 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
 
 def _in_working_tree(path: str) -> str:
     repository = here()
-    return os.path.relpath(os.path.join(repository.top, _from_top(path, repository)))
-
-
-def _from_top(path: str | None, repository: Repository) -> str:
-    """A path in a revision, relative to the repository root. For git, only `./` paths start at the current folder."""
-    if path is None or path.startswith(("./", "../")) or path in {".", ".."}:
-        return os.path.normpath(os.path.join(repository.prefix, path or "."))
-    return os.path.normpath(path or ".")
+    return os.path.relpath(os.path.join(repository.top, path_from_top(path, repository)))
 
 
 @contextmanager
 def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[tuple[Arguments, str]]:
     """The current folder as of a revision: the arguments adapted to it, and its path relative to the root."""
     repository = here()
-    only = [] if path is None else _requested_paths(_from_top(path, repository))
+    only = [] if path is None else _requested_paths(path_from_top(path, repository))
     with copy_of_revision(revision, arguments, only) as copy:
         moved = copy.arguments
-        moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
+        moved.paths = (
+            [] if path is None else [os.path.relpath(path_from_top(path, repository), repository.prefix or ".")]
+        )
         if only and (copy.links or _refers_to_more(moved, limits_of(moved))):
             copy.add()
         yield moved, repository.prefix

@@ -154,11 +154,15 @@ class Server(LanguageServer):
         """Say in a file that it could not be analyzed, and log the defect."""
         sys.stderr.write(describe_defect())
         found = _about_file("trainc could not analyze this file: this is a defect in trainc, please report it", "Error")
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, [found]))
+        self._publish(uri, [found])
+
+    def _publish(self, uri: str, found: list[types.Diagnostic]) -> None:
+        document = self.workspace.text_documents.get(uri)
+        version = document.version if document is not None else None
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
 
     def _show(self, uri: str, *, thorough: bool) -> None:
         snapshot = self.look(uri, thorough=thorough)
-        document = self.workspace.text_documents.get(uri)
         found: list[types.Diagnostic] = []
         if snapshot is not None:
             units = self.units(snapshot.lines)
@@ -166,8 +170,7 @@ class Server(LanguageServer):
             found = [self.diagnostic(snapshot, units, *one) for one in marked[:_MOST_SHOWN]]
             if len(marked) > _MOST_SHOWN:
                 found.append(_about_file(f"... and {len(marked) - _MOST_SHOWN:,} more; fix these first", "Information"))
-        version = document.version if document is not None else None
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
+        self._publish(uri, found)
 
     def diagnostic(self, snapshot: Snapshot, units: Units, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
         """A diagnostic as the protocol has it."""
