@@ -91,6 +91,7 @@ FEATURES = (
         "policies",
         adds={
             "judge": "reading.read_policies",
+            "judge documents": "reading.judge_of",
             "test assert_allowed": "assertions.assert_allowed",
             "test assert_denied": "assertions.assert_denied",
         },
