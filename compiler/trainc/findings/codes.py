@@ -214,7 +214,7 @@ def _how_sure(code: str) -> str:
         return "**Certain.** Without a fix there is nothing to compile or to write."
     if severity == "warning":
         return "**Likely.** Usually a mistake, but there are jobs for which it is intended."
-    return "**Advice.** Nothing is wrong; it is said because it surprises people."
+    return "**Advice.** Nothing is wrong, but the result surprises people."
 
 
 def _how_to_silence(code: str) -> str:
