@@ -209,7 +209,7 @@ def _how_sure(code: str) -> str:
     if severity == "error" and stage in ("admission", "policy"):
         return "**Certain.** The cluster refuses the object, or the pods made from it."
     if severity == "error" and stage in ("lint", "fits"):
-        return "**Certain.** The job cannot do what it is for, whatever its program does. A false alarm is a bug of trainc."
+        return "**Certain.** The job cannot do what it is for, whatever its program does. A false alarm is a bug in trainc. If it is reported as a warning, trainc is less sure."
     if severity == "error":
         return "**Certain.** Without a fix there is nothing to compile or to write."
     if severity == "warning":
