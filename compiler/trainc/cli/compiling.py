@@ -317,7 +317,7 @@ def _is_expected_kind(document: Document) -> bool:
 def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
     if fragment is not None:
         message = f"this is {fragment.label}, not a complete document; skipped"
-        hint = "put it in its place in a complete document; `trainc check` can check it alone"
+        hint = "nest it inside a complete TrainJob or runtime, or run `trainc check` on the fragment"
         return Diagnostic("Fragment", "warning", message, hint, fragment.label, "", document.locate(()))
     message = "neither a TrainJob nor a runtime; skipped"
     source = document.locate(("kind",))
