@@ -14,6 +14,7 @@ from unicodedata import normalize
 from trainc.findings import CompileError, Diagnostic
 from trainc.options import Limits
 from trainc.reading.files import READ_SUFFIXES
+from trainc.reading.opening import is_git_folder
 from trainc.startup.records import dataclass
 
 # Runs `git`, the only program that trainc uses to read input, with fixed arguments and without a shell.
@@ -313,8 +314,10 @@ def _entry(record: bytes) -> _Entry:
 
 def _is_wanted(entry: _Entry) -> bool:
     parts = entry.path.split("/")
-    safe = not {"", ".", "..", ".git"} & {part.lower() for part in parts} and (
-        os.sep == "/" or os.sep not in entry.path
+    safe = (
+        not {"", ".", ".."} & set(parts)
+        and not any(map(is_git_folder, parts))
+        and (os.sep == "/" or os.sep not in entry.path)
     )
     return safe and (entry.mode == _LINK or (entry.mode.startswith(_FILE) and entry.path.endswith(READ_SUFFIXES)))
 
