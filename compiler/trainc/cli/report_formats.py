@@ -36,8 +36,8 @@ def json_report(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def _json(document: Any) -> str:
-    """Format JSON with what a terminal would obey as escapes."""
-    text = json.dumps(document, indent=2, ensure_ascii=False)
+    """Format JSON with what a terminal or a runner would obey as escapes."""
+    text = json.dumps(document, indent=2, ensure_ascii=False).replace("##", r"#\u0023")
     return _INVISIBLE.sub(lambda c: json.dumps(c[0])[1:-1] if not c[0].isprintable() else c[0], text)
 
 
