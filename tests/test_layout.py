@@ -63,9 +63,8 @@ BESIDE = {
     "schema.unknown_fields",
     "graph": "ir.commands.launcher ir.commands.programs ir.commands.started ir.parallelism plugins.plugin "
     "plugins.registry",
-    "import_": "admission.admit cli.kept emit.yaml_writer findings.policy findings.text kube.documents "
-    "kube.live_objects kube.names output.keeping output.ownership project.dialects reading.catalog "
-    "schema.defaults",
+    "import_": "admission.admit cli.kept findings.policy findings.text kube.documents kube.live_objects kube.names "
+    "output.keeping output.ownership project.dialects reading.catalog schema.defaults",
     "init": "cli.command cli.schema project.configuration reading.opening",
     "krm": "ir.trainjob project.dialects project.overlays.load project.overlays.overlay reading.opening",
     "kubeflow": "pipeline.python",

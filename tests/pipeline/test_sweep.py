@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -92,6 +93,33 @@ def test_other_processes_and_dask_give_the_same_in_order(
         results = list(compile_many(jobs, runtimes=RUNTIMES, options=PINNED, executor=executor, chunk=3, in_flight=2))
     assert [seen(result) for result in results] == [alone(one, RUNTIMES, PINNED) for one in jobs]
     assert sum(result.error is not None for result in results) == 6
+
+
+def digest(result: JobResult) -> str:
+    return "refused" if result.error is not None else hashlib.sha256(result.get().to_yaml().encode()).hexdigest()
+
+
+def test_the_caller_says_what_comes_back_and_it_is_made_where_the_job_is_compiled() -> None:
+    jobs = [*GOOD, *BAD]
+    expected = [digest(one) for one in compile_many(jobs, runtimes=RUNTIMES, options=PINNED)]
+    assert {"refused"} < set(expected)
+    assert list(compile_many(jobs, runtimes=RUNTIMES, options=PINNED, result=digest)) == expected
+    with processes() as executor:
+        found = compile_many(jobs, runtimes=RUNTIMES, options=PINNED, executor=executor, chunk=2, result=digest)
+        assert list(found) == expected
+
+
+def test_an_executor_gets_bytes_as_dask_would_search_documents_for_tasks() -> None:
+    given: list[object] = []
+
+    class Recorded(Postponed):
+        def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            given.extend(args)
+            return super().submit(function, *args, **kwargs)
+
+    assert len(list(compile_many(GOOD, runtimes=RUNTIMES, options=PINNED, executor=Recorded()))) == len(GOOD)
+    assert given
+    assert all(isinstance(one, bytes) or callable(one) for one in given)
 
 
 class Postponed(Executor):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, overload
 
 from trainc.compilation import Compilation
 from trainc.explain import place
@@ -131,6 +132,9 @@ def _load(paths: Sequence[AnyPath], options: Options) -> tuple[Sequence[Loaded],
 # Compile a stream of TrainJobs, each independently of the others, on any executor.
 
 
+R = TypeVar("R")
+
+
 @dataclass(frozen=True, slots=True)
 class JobResult:
     """The result of one job: its compilation, or the CompileError that refused it; the other one is None."""
@@ -146,16 +150,45 @@ class JobResult:
         return self.compilation
 
 
+def _itself(result: JobResult) -> JobResult:
+    return result
+
+
+@overload
+def compile_many(
+    jobs: Iterable[Manifest],
+    *,
+    runtimes: Sequence[Manifest],
+    options: Options = ...,
+    executor: Executor | None = ...,
+    chunk: int = ...,
+    in_flight: int = ...,
+) -> Iterator[JobResult]: ...
+@overload
+def compile_many(
+    jobs: Iterable[Manifest],
+    *,
+    runtimes: Sequence[Manifest],
+    options: Options = ...,
+    executor: Executor | None = ...,
+    chunk: int = ...,
+    in_flight: int = ...,
+    result: Callable[[JobResult], R],
+) -> Iterator[R]: ...
 def compile_many(  # noqa: PLR0913 - all but the first go by their names
     jobs: Iterable[Manifest],
     *,
     runtimes: Sequence[Manifest],
     options: Options = Options(),
     executor: Executor | None = None,
-    chunk: int = 50,
+    chunk: int = 200,
     in_flight: int = 64,
-) -> Iterator[JobResult]:
+    result: Callable[[JobResult], Any] = _itself,
+) -> Iterator[Any]:
     """Compile each of `jobs` and yield one result per job, in order; a CompileError is stored instead of raised.
+
+    `result` is called with each JobResult where the job is compiled, and what it returns is yielded instead: a function
+    that writes the manifests to storage and returns their digest spares the way back.
 
     `executor` is a concurrent.futures executor or a compatible one, such as dask.distributed's `Client.get_executor()`;
     without one, jobs are compiled in this process. `jobs` may be an infinite iterator: it is consumed as results are
@@ -169,8 +202,10 @@ def compile_many(  # noqa: PLR0913 - all but the first go by their names
         raise ValueError("chunk and in_flight must be at least 1")
     chunks = _chunks(iter(jobs), chunk)
     if executor is None:
-        return (result for some in chunks for result in compile_chunk(some, runtimes, options))
-    return _spread(chunks, runtimes, options, executor, in_flight)
+        return (result(one) for some in chunks for one in compile_chunk(some, runtimes, options))
+    # As bytes: dask looks for tasks in every list and mapping that it is given, which takes longer than compiling.
+    texts = (pickle.dumps((some, runtimes, options)) for some in chunks)
+    return _spread(texts, executor, in_flight, result)
 
 
 def compile_chunk(jobs: Sequence[Manifest], runtimes: Sequence[Manifest], options: Options) -> list[JobResult]:
@@ -198,17 +233,21 @@ def _alone(job: Manifest, runtimes: Sequence[Manifest], options: Options) -> Job
         return JobResult(error=error)
 
 
+def _compile_pickled(chunk: bytes, result: Callable[[JobResult], Any]) -> bytes:
+    return pickle.dumps(list(map(result, compile_chunk(*pickle.loads(chunk)))))  # noqa: S301 - what `compile_many` wrote
+
+
 def _spread(
-    chunks: Iterator[list[Manifest]], runtimes: Sequence[Manifest], options: Options, executor: Executor, in_flight: int
-) -> Iterator[JobResult]:
-    under_way: deque[Future[list[JobResult]]] = deque()
+    chunks: Iterator[bytes], executor: Executor, in_flight: int, result: Callable[[JobResult], Any]
+) -> Iterator[Any]:
+    under_way: deque[Future[bytes]] = deque()
     try:
         for some in chunks:
-            under_way.append(executor.submit(compile_chunk, some, runtimes, options))
+            under_way.append(executor.submit(_compile_pickled, some, result))
             if len(under_way) >= in_flight:
-                yield from under_way.popleft().result()
+                yield from pickle.loads(under_way.popleft().result())  # noqa: S301 - what `_compile_pickled` returned
         while under_way:
-            yield from under_way.popleft().result()
+            yield from pickle.loads(under_way.popleft().result())  # noqa: S301 - as above
     finally:
         for future in under_way:
             future.cancel()

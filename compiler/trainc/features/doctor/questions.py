@@ -85,7 +85,7 @@ class Kubectl:
         if done.returncode:
             raise _NoAnswerError(_reason(done.stderr))
         try:
-            return read_json(done.stdout.decode()) if done.stdout.strip() else None
+            return read_json(done.stdout.decode("utf-8", "replace")) if done.stdout.strip() else None
         except ValueError:
             raise _NoAnswerError("its answer is not JSON") from None
 
