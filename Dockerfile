@@ -1,5 +1,7 @@
 # trainc as a program: docker run --rm -v "$PWD:/work" trainc build
-FROM python:3.13-slim AS build
+# A mirror, or a digest, as the release workflow names it: --build-arg BASE=REGISTRY/python:3.13-slim@sha256:...
+ARG BASE=python:3.13-slim
+FROM ${BASE} AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY locks/runtime.txt locks/runtime.txt
@@ -9,7 +11,7 @@ RUN python -m venv /opt/trainc \
     && /opt/trainc/bin/pip install --no-cache-dir --require-hashes --requirement locks/runtime.txt \
     && /opt/trainc/bin/pip install --no-cache-dir --no-deps .
 
-FROM python:3.13-slim
+FROM ${BASE}
 # `trainc diff` reads revisions through git.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git \

@@ -19,13 +19,13 @@ PROCESSES ?= 2
 # Every use of a runtime dependency: reading, schemas, templates, overlays, goldens, recorded cases.
 BOUNDED ?= tests/kube tests/schema tests/pods tests/reading tests/project tests/features/migrate tests/pipeline tests/testing tests/emit tests/admission tests/test_conformance.py tests/test_golden.py tests/test_golden_errors.py tests/findings/test_rules.py
 SECONDS ?= 60
-TARGETS ?= reader quantity merge pipeline templates rewriting
+TARGETS ?= reader quantity merge pipeline templates rewriting commands editing shell cel
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
+.PHONY: help setup demo test test-room test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## install trainc and what its development needs into .venv
 
@@ -60,6 +60,10 @@ test-editors: $(READY) ## drive the language server from Emacs, and pack the VS 
 
 test-quick: $(READY) ## run the tests that are neither slow nor about other programs, in a minute
 	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser and not editors and not e2e'
+
+test-room: $(READY) ## run the tests of one folder: ROOM=lints, ROOM=features/diff
+	@test -d 'tests/$(ROOM)' -a -n '$(ROOM)' || { echo "ROOM is a folder of tests/, such as ROOM=lints: $$(cd tests && ls -d */ features/*/ | tr '\n' ' ')" >&2; exit 2; }
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q 'tests/$(ROOM)' -m 'not run and not browser and not editors and not e2e'
 
 lint: $(READY) ## check style and types
 	@$(BIN)/ruff check --quiet .
@@ -108,6 +112,9 @@ playground: $(READY) ## build the page that compiles in the browser into build/p
 
 test-playground: playground ## drive the playground in headless Chromium, without a network
 	@$(BIN)/python -m pytest -q -m browser tests/playground
+
+release-check: $(READY) ## try what a tag would do, as far as that needs no account; publishes nothing
+	@$(BIN)/python scripts/release_check.py
 
 sbom: $(READY) ## write dist/trainc.cdx.json, the bill of materials of what compiling needs
 	@$(LOCKED) locks/release.txt

@@ -19,7 +19,7 @@ def main() -> None:
 
 def _own_mutator(name: str) -> dict[str, object]:
     """For targets that compile or rewrite documents, most mutations change the structure of documents, not bytes."""
-    if name not in ("pipeline", "rewriting"):
+    if name not in ("commands", "editing", "pipeline", "rewriting"):
         return {}
     from fuzz.mutation import mutated
 

@@ -7,12 +7,23 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import yaml
+
+import trainc
 from fuzz.targets.pipeline import OPTIONS
 from trainc.kube.releases import RELEASES
 
 CASES = Path(__file__).parents[1] / "tests" / "cases"
 OVERLAYS = Path(__file__).parents[1] / "overlays"
+DOCS = Path(__file__).parents[1] / "docs"
+RULES = Path(trainc.__file__).parent / "findings" / "rules"
+# What the documents of a seed are, by the first word that occurs in them: an index in ROLES of targets/commands.py.
+_ROLES = {
+    "kind: Sweep": 1, "kind: OptimizationJob": 1, "ClusterQueue": 2, "kind: Node": 2, "AdmissionPolicy": 3,
+    "kind: Overlay": 4, "TrainingRuntime\nmetadata": 5, "sources:": 6,
+}  # fmt: skip
 _TEMPLATES = (
     "{% for r in rates %}\na{{ loop.index }}: {{ r | tojson }}\n{% endfor %}",
     "{% set n = namespace(s='f') %}{% for i in range(9) %}{% set n.s = n.s ~ n.s %}{% endfor %}{{ n.s|upper|length }}",
@@ -33,6 +44,12 @@ def seeds(target: str) -> Iterator[bytes]:
     match target:
         case "reader":
             yield from texts
+        case "commands" | "editing":
+            yield from (bytes((_role_of(text),)) + text.encode() for text in [*_examples(), *map(bytes.decode, texts)])
+        case "shell":
+            yield from (script.encode() for script in _scripts())
+        case "cel":
+            yield from ("".join(found).encode() for text in _examples() for found in _EXPRESSION.findall(text))
         case "pipeline" | "rewriting":
             yield from (str(_options_of(text)).encode() + b"\n" + text for text in texts)
         case "quantity":
@@ -42,6 +59,40 @@ def seeds(target: str) -> Iterator[bytes]:
             yield from (text.encode() for text in _TEMPLATES)
         case _:
             yield bytes(range(64))
+
+
+_BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_EXPRESSION = re.compile(r"expression: (?:'(.+)'|\"(.+)\"|([^'\"\n].*))$", re.MULTILINE)
+
+
+def _examples() -> list[str]:
+    """The YAML in the documentation and on the pages of the rules."""
+    pages = [*sorted(DOCS.glob("*.md")), *sorted(RULES.glob("*.md"))]
+    return [block for page in pages for block in _BLOCK.findall(page.read_text(encoding="utf-8"))]
+
+
+def _role_of(text: str) -> int:
+    return next((role for word, role in _ROLES.items() if word in text), 0)
+
+
+def _scripts() -> Iterator[str]:
+    """The scripts of jobs in the examples, and their beginnings, which may leave anything open."""
+    yield 'if [ -n "$A" ]; then\n  cd /a && torchrun "$(nproc)" x.py || exit 1\nfi'
+    yield "for i in 1 2; do { python a.py & } ; done; wait; case $x in a) b;; *) c;; esac"
+    yield 'cat <<EOF | bash\n$(echo `x` ${A:-$((1+2))})\nEOF\nf() { exec env A=1 mpirun "$@"; }; f'
+    for text in _examples():
+        for document in yaml.safe_load_all(text) if "command:" in text or "args:" in text else ():
+            yield from _words(document)
+
+
+def _words(value: Any) -> Iterator[str]:
+    for key, item in value.items() if isinstance(value, dict) else ():
+        if key in ("command", "args") and isinstance(item, list):
+            yield from (word for word in item if isinstance(word, str))
+        else:
+            yield from _words(item)
+    for item in value if isinstance(value, list) else ():
+        yield from _words(item)
 
 
 def _options_of(text: bytes) -> int:

@@ -26,7 +26,7 @@ def main() -> None:
     trainc("graph", "jobs/llm.yaml")
     title("Which line says how many pods there are?")
     trainc("explain", "jobs/llm.yaml", "parallelism")
-    title("Somebody asks for 40 nodes. The queue has 256 GPUs:")
+    title("A typo asks for 40 nodes. The queue has 256 GPUs, which is 32 nodes:")
     JOB.write_text(job.replace("numNodes: 16", "numNodes: 40"), encoding="utf-8")
     trainc("check", status=1)
     JOB.write_text(job, encoding="utf-8")

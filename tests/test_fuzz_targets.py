@@ -19,7 +19,7 @@ from trainc.reading.block_lines import NotFiniteError, plain
 
 pytestmark = pytest.mark.slow
 
-TARGETS = ("merge", "pipeline", "quantity", "reader", "rewriting", "templates")
+TARGETS = ("cel", "merge", "pipeline", "quantity", "reader", "rewriting", "shell", "templates")
 FINDINGS = sorted(path for path in (Path(__file__).parents[1] / "fuzz" / "findings").rglob("*") if path.is_file())
 
 

@@ -56,19 +56,22 @@ BESIDE = {
     "diff": "admission.admit admission.defaults admission.updates admission.versions cli.command cli.kept "
     "cli.revisions emit.name_hash explain.model explain.placing findings.policy findings.text ir.release "
     "kube.documents kube.live_objects kube.names kube.quantity output.keeping output.ownership "
-    "project.dialects reading.cluster reading.yaml_reader",
+    "pipeline.failures project.dialects reading.cluster reading.yaml_reader",
     "doctor": "cli.version kube.releases",
     "fits": "admission.pod_refusals cli.compiling cli.report_formats kube kube.kueue kube.names kube.quantity "
-    "kube.selectors pods.quotas pods.resources reading.cluster schema.shapes schema.unknown_fields",
+    "kube.selectors pipeline.failures pods.quotas pods.resources reading.cluster schema.shapes "
+    "schema.unknown_fields",
     "graph": "ir.commands.launcher ir.commands.programs ir.commands.started ir.parallelism plugins.plugin "
     "plugins.registry",
-    "init": "cli.command cli.schema",
+    "import_": "admission.admit cli.kept findings.policy findings.text kube.documents kube.live_objects kube.names "
+    "output.keeping output.ownership project.dialects reading.catalog schema.defaults",
+    "init": "cli.command cli.schema project.configuration reading.opening",
     "krm": "ir.trainjob project.dialects project.overlays.load project.overlays.overlay reading.opening",
     "kubeflow": "pipeline.python",
-    "lsp": "admission.admit cli.compiling explain.model explain.text findings.text kube.devices kube.names "
-    "kube.tuning_variables lints.duplicate_subdomain lints.registry pipeline.fragments pipeline.index "
-    "pipeline.inputs project.dialects project.overlays.load reading reading.catalog reading.files "
-    "reading.ignores reading.libyaml reading.opening schema.editor_schema",
+    "lsp": "admission.admit cli.compiling cli.version explain.model explain.text findings.text kube.devices "
+    "kube.names kube.tuning_variables lints.duplicate_subdomain lints.registry pipeline.fragments "
+    "pipeline.index pipeline.inputs project.dialects project.overlays.load reading reading.catalog "
+    "reading.files reading.ignores reading.libyaml reading.opening schema.editor_schema",
     "migrate": "cli.build cli.reporting emit.yaml_writer kube.documents kube.names kube.releases pipeline.patches "
     "project.dialects project.dialects.dialect project.dialects.enclosed project.dialects.shape "
     "reading.block_lines reading.document reading.files reading.libyaml",
@@ -76,7 +79,8 @@ BESIDE = {
     "policies": "kube.releases",
     "report": "explain.select_job explain.text",
     "run": "cli.command kube.names",
-    "sweeps": "kube.names pipeline.inputs project.overlays.patterns reading.opening schema.document_kinds",
+    "sweeps": "kube.names pipeline.inputs project.configuration project.overlays.patterns reading.opening "
+    "schema.document_kinds",
 }
 # Features that import another, which they will ask the table of features for instead. The list only shrinks.
 ACROSS = {

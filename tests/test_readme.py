@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from shown import PAGES, ROOT, Shown, steps
 
 from trainc.cli.command import COMMANDS
@@ -22,8 +20,8 @@ def test_the_two_commands_that_set_everything_up_come_first() -> None:
 
 
 def test_one_place_says_that_nothing_is_published() -> None:
-    texts = {path.name: path.read_text(encoding="utf-8") for path in PAGES if path.name != "CHANGELOG.md"}
-    assert [name for name, text in texts.items() if re.search(r"(is )?not published yet:", text)] == ["README.md"]
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
+    assert [name for name, text in texts.items() if "not published yet:" in text] == ["README.md"]
 
 
 def test_the_table_of_commands_is_complete() -> None:

@@ -96,7 +96,7 @@ def test_it_is_not_a_document_of_the_input(repository: Path) -> None:
             "trainc.yaml:1:1: error[InvalidConfiguration] relase: trainc.yaml has no field relase here",
         ),
         ("relase: '2.3'\n", "help: did you mean release?"),
-        ("weather: fine\n", "help: choose one of sources, runtimes, "),
+        ("weather: fine\n", "help: choose one of sources, select, runtimes, "),
         ("release: 2.3\n", "release: expected a string, got the number 2.3"),
         ("release: '1.9'\n", "unknown Trainer release '1.9'"),
         ("semantics: git\n", "help: use 'gitops' or 'controller'"),

@@ -15,6 +15,7 @@ from trainc.features.argocd.health import flux_health_checks
 
 GITOPS = ("argocd", "flux")
 FILES = [
+    ".gitattributes",
     ".github/workflows/trainc.yaml",
     ".pre-commit-config.yaml",
     ".vscode/overlay.schema.json",
@@ -141,7 +142,13 @@ def test_existing_files_are_named_and_nothing_is_written(repository: Path) -> No
     before = {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()}
     result = run("init")
     assert result.status == 1
-    kept = {".pre-commit-config.yaml", ".vscode/settings.json", "README.md", "requirements-trainc.txt"}
+    kept = {
+        ".gitattributes",
+        ".pre-commit-config.yaml",
+        ".vscode/settings.json",
+        "README.md",
+        "requirements-trainc.txt",
+    }
     for path in (*(name for name in FILES if name not in kept), "rendered"):
         assert f"error[FileInTheWay] {path} already exists" in result.stderr
     assert {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()} == before

@@ -34,9 +34,11 @@ ABOUT_FILES = {
     "KeptAsBuilt",
     "KeptCannotRebuild",
     "KeptNotProven",
+    "LeftOut",
     "NoBase",
     "OtherExtension",
     "OutsideRoot",
+    "SettingsNotUsed",
     "SourceSkipped",
     "UnreadableFile",
 }

@@ -75,6 +75,7 @@ LIMITS: Mapping[str, tuple[str, str, str]] = {
     "--max-file-bytes": ("100", HEAD, "UnreadableFile"),
     "--max-documents": ("1", f"{HEAD}---\n{HEAD}", "TooManyDocuments"),
     "--max-depth": ("2", f"{HEAD}  trainer: {{env: []}}\n", "TooDeep"),
+    "--max-values": ("9", f"{HEAD}  labels: &a {{b: c}}\n", "TooManyValues"),
     "--max-alias-expansions": ("1", f"{HEAD}  labels: &a {{}}\n  annotations: {{a: *a, b: *a}}\n", "TooManyAliases"),
 }
 

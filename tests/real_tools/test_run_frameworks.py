@@ -85,6 +85,7 @@ def installed(module: str, variable: str) -> pytest.MarkDecorator:
 
 
 with_torch = installed("torch", "TRAINC_TORCH_PYTHON")
+with_accelerate = installed("accelerate", "TRAINC_TORCH_PYTHON")
 with_torchtune = installed("torchtune", "TRAINC_TORCHTUNE_PYTHON")
 with_jax = installed("jax", "TRAINC_JAX_PYTHON")
 with_xgboost = installed("xgboost", "TRAINC_XGBOOST_PYTHON")
@@ -145,6 +146,30 @@ def test_a_rank_that_fails_ends_the_job_with_the_status_of_its_launcher(tmp_path
     )
     assert result.status == 1
     assert re.search(r"failed: node-0-\d exited with status 1", result.stderr)
+
+
+@with_torch
+def test_a_rank_that_hangs_is_shown_where_it_is(tmp_path: Path) -> None:
+    trainer = torch_trainer("torchrun, /workspace/train.py")
+    words = ("--pods", "2", "--procs", "1", "--python", TORCH, "--timeout", "30")
+    program = ALL_REDUCE.replace(
+        "ranks.all_reduce(mine)", "rank == '1' and __import__('time').sleep(600)\nranks.all_reduce(mine)"
+    )
+    result = started(tmp_path, "torch-distributed", trainer, program, *words)
+    assert result.status == 124
+    stacks = re.findall(r"rank (\d) is here, innermost call last:\n((?: {4}\S.*\n)+)", result.stderr)
+    assert [rank for rank, _ in stacks] == ["0", "1"]
+    assert "in all_reduce" in stacks[0][1]
+    assert "in all_reduce" not in stacks[1][1]
+
+
+@with_accelerate
+def test_accelerate_meets_on_the_addresses_of_the_pods(tmp_path: Path) -> None:
+    trainer = torch_trainer("accelerate, launch, --multi_gpu, --num_processes, '2', /workspace/train.py")
+    words = ("--pods", "2", "--procs", "2", "--python", TORCH)
+    result = started(tmp_path, "torch-distributed", trainer, ALL_REDUCE, *words)
+    found = re.findall(r"rank (\d) of (\d): (\d+)", result.stdout)
+    assert (result.status, sorted(found)) == (0, [(str(rank), "4", "10") for rank in range(4)]), result.stdout
 
 
 @with_torch

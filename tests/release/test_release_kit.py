@@ -239,8 +239,9 @@ def instructions() -> list[tuple[str, str]]:
 
 def test_the_image_is_small_pinned_and_runs_as_nobody() -> None:
     words = instructions()
-    assert all(re.fullmatch(r"python:3\.\d+-slim( AS build)?", value) for word, value in words if word == "FROM")
-    assert {word for word, _ in words} <= {"FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "ENTRYPOINT"}
+    assert re.fullmatch(r"BASE=python:3\.\d+-slim", dict(words)["ARG"])
+    assert [value for word, value in words if word == "FROM"] == ["${BASE} AS build", "${BASE}"]
+    assert {word for word, _ in words} <= {"ARG", "FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "ENTRYPOINT"}
     assert words[-2:] == [("USER", "65532:65532"), ("ENTRYPOINT", '["trainc"]')]
     installs = [value for word, value in words if word == "RUN" and "pip install" in value]
     assert all(value.count("--no-cache-dir") == value.count("pip install") for value in installs)

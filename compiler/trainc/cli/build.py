@@ -12,11 +12,13 @@ from trainc.cli.command import (
     Streams,
     UsageError,
 )
-from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, start
+from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, report_unselected, start
 from trainc.cli.reporting import Files, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
+from trainc.pipeline.failures import left_out
+from trainc.project.configuration import settings_below
 from trainc.project.environments import merge_diagnostics
 from trainc.startup.records import dataclass
 
@@ -54,6 +56,7 @@ class Target:
     compilation: Run
     folder: str
     environment: str = ""
+    prunes: bool = True
 
 
 def write_folders(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
@@ -65,8 +68,9 @@ def write_folders(targets: Sequence[Target], arguments: Arguments, streams: Stre
         if target.compilation.keeping is not None and (missing := target.compilation.keeping.nothing_to_keep):
             raise UsageError(f"--keep: there is no file {target.folder}/{missing[0]} to keep")
     refused = [_is_refused(target.compilation, arguments) for target in targets]
-    if any(refused):
+    if any(refused) and not (arguments.keep_going and _leave_out(targets, texts, sources, arguments)):
         return _refuse_all(targets, arguments, streams)
+    before = {id(target): list(target.compilation.diagnostics) for target in targets}
     plans = _plan_all(targets, texts, sources, arguments)
     proofs = _proofs(targets, arguments) if arguments.check else {}
     for target, planned in zip(targets, plans, strict=True):
@@ -74,13 +78,34 @@ def write_folders(targets: Sequence[Target], arguments: Arguments, streams: Stre
         target.compilation.diagnostics += proofs.pop(target.folder, ())
         target.compilation.diagnostics += target.compilation.as_built() if arguments.check else ()
     targets[-1].compilation.diagnostics += [found for about in proofs.values() for found in about]
-    if any(has_errors(target.compilation.diagnostics) for target in targets):
+    if any(has_errors(target.compilation.diagnostics[len(before[id(target)]) :]) for target in targets):
         return _refuse_all(targets, arguments, streams)
     _report(targets, arguments, streams)
     for target, planned in zip(targets, plans, strict=True):
         _show(planned, target, arguments, streams)
     differs = any(planned.changes for planned in plans) and (arguments.check or arguments.exit_code)
-    return Status.DIAGNOSED if differs else Status.DONE
+    return Status.DIAGNOSED if differs or any(refused) else Status.DONE
+
+
+def _leave_out(
+    targets: Sequence[Target], texts: Sequence[dict[str, str]], sources: Sequence[Sources], arguments: Arguments
+) -> bool:
+    """Leave the jobs with errors out of what is written, and their files as they are; False if the rest is uncertain."""
+    from trainc.output.folder import file_name
+
+    for target, files, source in zip(targets, texts, sources, strict=True):
+        failures = target.compilation.failures()
+        if failures.fatal or not target.compilation.compiled or not has_errors(target.compilation.diagnostics):
+            if has_errors(target.compilation.diagnostics) or is_failure(target.compilation.diagnostics, arguments):
+                return False
+            continue
+        spared = [file_name(namespace, name) for namespace, name in failures.jobs if name]
+        for path in spared:
+            files.pop(path, None)
+        source.spare(spared, failures.files)
+        target.prunes = failures.prunes
+        target.compilation.diagnostics += left_out(failures)
+    return True
 
 
 def _proofs(targets: Sequence[Target], arguments: Arguments) -> dict[str, list[Diagnostic]]:
@@ -117,7 +142,7 @@ def _plan_all(
         plan(
             target.folder,
             files,
-            prune=arguments.prune or target.compilation.settings.whole,
+            prune=(arguments.prune or target.compilation.settings.whole) and target.prunes,
             sources=each,
         )
         for target, files, each in zip(targets, texts, sources, strict=True)
@@ -185,7 +210,10 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
 def _is_refused(compilation: Run, arguments: Arguments) -> bool:
     """Whether there are errors. An input without TrainJobs is one, because a GitOps tool would prune everything."""
     if not compilation.compiled and not arguments.allow_empty:
-        compilation.diagnostics += nothing_found(compilation.settings, compilation.diagnostics, compilation.documents)
+        unselected = len(compilation.inputs.unselected)
+        compilation.diagnostics += nothing_found(
+            compilation.settings, compilation.diagnostics, compilation.documents, unselected
+        )
     return is_failure(compilation.diagnostics, arguments)
 
 
@@ -293,6 +321,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             choices=arguments,
         )
         targets.append(Target(compilation, folder, environment_name(which)))
+    report_unselected([target.compilation for target in targets], arguments)
     if arguments.rebuild or arguments.keep:
         from trainc.cli.kept import check_choices
 
@@ -307,11 +336,15 @@ def _target(arguments: Arguments, settings: Settings) -> str:
     # PATH selects some of the jobs to look at, whereas the `output` of trainc.yaml is for all of them.
     configured = settings.output if settings.whole or arguments.check or arguments.exit_code else None
     target: str = arguments.output or configured or STDOUT
+    if arguments.keep_going and target == STDOUT:
+        raise UsageError("--keep-going needs an output folder: add -o DIR")
     if arguments.prune and target == STDOUT:
         raise UsageError("--prune needs an output folder: add -o DIR")
     if target == STDOUT and (arguments.check or arguments.exit_code):
         flag = "--check" if arguments.check else "--exit-code"
-        raise UsageError(f"{flag} needs an output folder: add -o DIR, or set `output` in trainc.yaml")
+        below = [] if settings.configuration.file else settings_below(os.curdir)
+        where = f"; trainc.yaml is in {first_of(below)}: run trainc there" if below else ""
+        raise UsageError(f"{flag} needs an output folder: add -o DIR, or set `output` in trainc.yaml{where}")
     if target != STDOUT and arguments.format == "json":
         raise UsageError("--format json works on stdout only; files in an output folder are YAML")
     if target != STDOUT and os.path.isfile(target):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
 from trainc.cli.command import (
@@ -19,6 +19,7 @@ from trainc.cli.compiling import (
     is_failure,
     nothing_found,
     read_stdin,
+    report_unselected,
     start,
 )
 from trainc.cli.reporting import Files, text_report
@@ -42,6 +43,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     stdin = read_stdin(every[0][1], streams)
     checked = {name: _check(settings, stdin, streams.progress, arguments) for name, settings in every}
     streams.progress.clear()
+    report_unselected([each.checking for each in checked.values()], arguments)
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
     status = _report(found, next(iter(checked.values())).checking.files, arguments, streams)
@@ -97,7 +99,9 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
         found = judge_jobs(jobs, inputs.documents, cluster, settings.options, snapshot, session=checking.session)
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
-        checking.diagnostics += nothing_found(settings, checking.diagnostics, len(inputs.documents))
+        checking.diagnostics += nothing_found(
+            settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected)
+        )
     if settings.whole:
         checking.diagnostics += _skipped_sources(checking, compiled)
     checking.diagnostics += checking.as_built()
@@ -155,14 +159,7 @@ def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Argument
 
 
 def _format(diagnostics: Sequence[Diagnostic], form: str) -> str:
-    if form == "json":
-        from trainc.cli.report_formats import json_report
+    from trainc.cli import report_formats
 
-        return json_report(diagnostics)
-    if form == "github":
-        from trainc.cli.report_formats import github_report
-
-        return github_report(diagnostics)
-    from trainc.cli.report_formats import sarif_report
-
-    return sarif_report(diagnostics)
+    report: Callable[[Sequence[Diagnostic]], str] = getattr(report_formats, f"{form}_report")
+    return report(diagnostics)

@@ -335,7 +335,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
 
 def add_job(parser: ArgumentParser) -> None:
     """Add JOB and all options for compiling it."""
-    job = parser.add_argument("job", metavar="JOB", help="the TrainJob: PATH[#[NAMESPACE/]NAME[#TRIAL]]")
+    job = parser.add_argument("job", metavar="JOB", help="PATH[#NAME[#TRIAL]], a JobSet, a pod, or git:REV:PATH")
     set_completion(job, JOB)
     add_input(parser, paths=False)
     add_limits(parser)
@@ -420,6 +420,7 @@ _BOUNDED = {
     "documents": "documents per run",
     "depth": "nesting depth of a document",
     "alias_expansions": "YAML alias expansions per document",
+    "values": "keys and values of a YAML document",
     "template_steps": "steps a template may take",
     "template_bytes": "bytes a template may produce",
     "template_seconds": "CPU seconds a template may take",

@@ -20,13 +20,15 @@ from trainc.kube.names import JOB_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.configuration import FILE_NAME
-from trainc.reading.document import Document
+from trainc.project.dialects import is_sweep
+from trainc.reading.document import Document, label_of
 from trainc.reading.opening import read_bounded
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
     from trainc.emit.yaml_writer import Form
     from trainc.output.keeping import Keeping
+    from trainc.pipeline.failures import Failures
     from trainc.pipeline.fragments import Fragment
     from trainc.project.dialects.enclosed import Enclosed
 
@@ -61,6 +63,10 @@ class Run:
     tally: Tally | None = None
     keeping: Keeping | None = None
     compiled: int = 0
+    # What was found about the input as a whole and about all jobs together, and the jobs that compile.
+    _whole: list[Diagnostic] = field(default_factory=list)
+    _later: list[Diagnostic] = field(default_factory=list)
+    _right: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def documents(self) -> int:
@@ -86,17 +92,26 @@ class Run:
 
         Errors in the others are added to `diagnostics`.
         """
-        for job, found in self.session.compile_each():
+        for number, (job, found) in enumerate(self.session.compile_each()):
+            if number == 0:
+                self._whole = [*self.diagnostics, *found]
+            elif job is not None and not has_errors(found):
+                self._right.add((job.namespace, job.name))
             self.diagnostics += found if self.tally is None else self.tally.without_repetitions(found)
             if job is not None:
                 self.compiled += 1
                 if self.tally is not None:
                     self.tally.add(job)
                 yield job
-        if self.tally is not None:
-            self.diagnostics += self.session.rules(self.tally.diagnostics(), True)
-        if self.keeping is not None:
-            self.diagnostics += self.keeping.diagnostics()
+        self._later = [] if self.tally is None else self.session.rules(self.tally.diagnostics(), True)
+        self._later += [] if self.keeping is None else self.keeping.diagnostics()
+        self.diagnostics += self._later
+
+    def failures(self) -> Failures:
+        """What the errors concern, once all jobs are compiled."""
+        from trainc.pipeline.failures import failures_of
+
+        return failures_of(self.session, self.inputs, self._whole, self._right, self._later)
 
     def as_built(self) -> list[Diagnostic]:
         """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
@@ -143,6 +158,29 @@ def start(  # noqa: PLR0913 - all but three go by their names
     return Run(settings, inputs, session, files, found, inputs.tally, keeping)
 
 
+def report_unselected(runs: Sequence[Run], arguments: Arguments) -> None:
+    """Warn in each environment about the TrainJobs that no environment selects; nothing is known with --env."""
+    if arguments.env:
+        return
+    chosen = {_place(document) for run in runs for document in run.inputs.documents}
+    # A trial has the file of its sweep.
+    chosen |= {(document.file, "Sweep") for run in runs for document in run.inputs.documents}
+    left_out = {_place(document): document for run in runs for document in run.inputs.unselected}
+    message = "no environment of trainc.yaml selects this job, so nothing is compiled of it"
+    if not runs[0].settings.configuration.environment:
+        message = "`select` in trainc.yaml does not select this job, so it is not compiled"
+    hint = "change its queue, labels or namespace, extend `select`, or list the file under `exclude`"
+    finding = Finding("NotSelected", "warning", message, hint, ("metadata", "name"))
+    found = [document.place(finding) for place, document in left_out.items() if place not in chosen]
+    for run in runs:
+        run.diagnostics += run.session.rules(found, False)
+
+
+def _place(document: Document) -> object:
+    written = (document.before or document).data
+    return document.file, "Sweep" if is_sweep(written) else label_of(written)
+
+
 def kept_in(
     folder: str | None, settings: Settings, documents: Sequence[Document], choices: Arguments | None = None
 ) -> Keeping | None:
@@ -169,12 +207,18 @@ def is_failure(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
     return has_errors(found) or (arguments.strict and any(d.severity == "warning" for d in found))
 
 
-def nothing_found(settings: Settings, found: Sequence[Diagnostic], documents: int) -> list[Diagnostic]:
+def nothing_found(
+    settings: Settings, found: Sequence[Diagnostic], documents: int, unselected: int = 0
+) -> list[Diagnostic]:
     """The error for input without anything to process, unless other errors already explain why."""
     if has_errors(found):
         return []
     read = ["the standard input" if path == STDIN else path for path in settings.paths]
     paths = ", ".join(read) or "the overlay's resources"
+    if unselected:
+        message = f"`select` chooses none of the {counted(unselected, 'TrainJob')} in {paths}; with pruning on, empty output would delete every running job"
+        hint = "check `select` in trainc.yaml, or allow this with --allow-empty"
+        return [Diagnostic("NoTrainJob", "error", message, hint)]
     is_empty = documents == 0 and len(read) == 1 and not os.path.isdir(read[0])
     empty = ", which is empty or has only comments" if is_empty else ""
     message = f"no TrainJob found in {paths}{empty}; with pruning on, empty output would delete every running job"
@@ -202,7 +246,7 @@ def skipped_documents(
     documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
 ) -> Iterator[Diagnostic]:
     """Report documents that are not compiled: a warning for each if the file was named, else a single info."""
-    from trainc.project.dialects import is_legacy, is_sweep, is_trainer_document
+    from trainc.project.dialects import is_legacy, is_trainer_document
     from trainc.project.dialects.enclosed import enclosed
 
     named = {path.removeprefix("./") for path in settings.paths}
@@ -265,8 +309,6 @@ def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
         message = f"this is {fragment.label}, not a complete document; skipped"
         hint = "put it in its place in a complete document; `trainc check` can check it alone"
         return Diagnostic("Fragment", "warning", message, hint, fragment.label, "", document.locate(()))
-    from trainc.reading.document import label_of
-
     message = "neither a TrainJob nor a runtime; skipped"
     source = document.locate(("kind",))
     return Diagnostic(

@@ -49,7 +49,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if isinstance(chosen, NoMatch):
         streams.err.write(f"trainc explain: no such field: {arguments.field}; {_hint(chosen)}\n")
         return Status.DIAGNOSED
-    text = _format(chosen, arguments, streams, (file, changed) if changed else None)
+    text = job.found_by if arguments.format == "text" else ""
+    text += _format(chosen, arguments, streams, (file, changed) if changed else None)
     streams.out.write(text.encode("utf-8", "backslashreplace"))
     return Status.DONE
 

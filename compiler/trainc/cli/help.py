@@ -122,8 +122,8 @@ jobs.batch,configmaps,pods,events -A -o yaml --show-managed-fields > live.yaml
 Leave out what the cluster does not have: kubectl then says that it "doesn't have a resource type". With Volcano, add
 podgroups.scheduling.volcano.sh. Instead of -A, name a namespace with -n. FILE may be - for stdin.
 
-Leave Secrets out: nobody needs them here, and trainc does not read them. Without --show-managed-fields nobody knows who
-changed a field. Without Workloads, pods and events the dump does not say why a job waits. What else is missing from a
+Leave Secrets out: they are not needed, and trainc does not read them. Only --show-managed-fields tells who changed a
+field. Without Workloads, pods and events the dump does not say why a job waits. What else is missing from a
 dump is named as unknown; nothing is concluded from it.
 """,
     "limits": """\
@@ -202,7 +202,8 @@ Run `trainc help COMMAND` or `trainc help TOPIC` for details.
 """
 # Names from other tools.
 _MEANT = {
-    "apply": "build",
+    "admission": "fits",
+    "argo": "delivery",
     "argocd": "cmp",
     "blame": "explain",
     "catalog": "runtimes",
@@ -212,11 +213,18 @@ _MEANT = {
     "convert": "migrate",
     "create": "init",
     "dashboard": "report",
+    "drift": "diff",
     "draw": "graph",
+    "errors": "diagnostics",
     "exec": "run",
+    "flux": "delivery",
     "generate": "build",
     "html": "report",
+    "gpu": "fits",
+    "gpus": "fits",
+    "ignore": "diagnostics",
     "info": "version",
+    "kueue": "fits",
     "kustomize": "krm",
     "lint": "check",
     "list": "runtimes",
@@ -225,10 +233,14 @@ _MEANT = {
     "new": "init",
     "plan": "diff",
     "preflight": "check",
+    "queue": "fits",
     "quota": "fits",
     "render": "build",
     "scaffold": "init",
     "schedule": "fits",
+    "secret": "delivery",
+    "secrets": "delivery",
+    "settings": "input",
     "show": "explain",
     "simulate": "run",
     "start": "run",
@@ -241,6 +253,18 @@ _MEANT = {
     "vet": "check",
     "visualize": "graph",
     "why": "explain",
+}
+# What other programs do, and how.
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("apply", "submit", "launch", "deploy"),
+        "trainc starts no job; pipe its output: trainc build FILE | kubectl apply -f -",
+    ),
+    **dict.fromkeys(
+        ("delete", "cancel", "kill", "get", "status", "logs"),
+        "kubectl does that, with the names that `trainc graph FILE` prints",
+    ),
+    **dict.fromkeys(("rollback", "revert", "undo"), "git does that: git revert COMMIT, then trainc build"),
 }
 _FILES = (".yaml", ".yml", ".json")
 
@@ -266,7 +290,9 @@ def _page(topic: str | None) -> str:
         from trainc.findings.text import did_you_mean
 
         known = [*(command.name for command in COMMANDS), *TOPICS]
-        raise UsageError(f"no help for {topic!r}; {did_you_mean(topic, known) or '`trainc help` lists the topics'}")
+        meant = _MEANT.get(topic.lower())
+        hint = f"did you mean `trainc help {meant}`?" if meant in known else did_you_mean(topic, known)
+        raise UsageError(f"no help for {topic!r}; {hint or '`trainc help` lists the topics'}")
     return topic_text(topic)
 
 
@@ -295,6 +321,10 @@ def unknown_command(words: Sequence[str]) -> str:
         )
     if os.sep in first or first.endswith(_FILES):
         return f"unknown command {first!r}; to compile that path: trainc build {first}"
+    if first.lower() in _ELSEWHERE:
+        return f"unknown command {first!r}; {_ELSEWHERE[first.lower()]}"
     meant = _MEANT.get(first.lower())
     hint = f"did you mean {meant}?" if meant in names else did_you_mean(first, names)
+    if meant in TOPICS:
+        hint = f"read about it: trainc help {meant}"
     return f"unknown command {first!r}; {hint or '`trainc help` lists the commands'}"

@@ -10,11 +10,15 @@ from trainc.cli.command import (
     UsageError,
 )
 from trainc.cli.compiling import kept_in
+from trainc.cli.job_names import Wanted, candidates, choose_environment, input_of, other_build, pod_of
 from trainc.cli.reporting import STDIN, Files, Paint, text_report
 from trainc.cli.settings import Settings, limits_of, settings_of
-from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job
+from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one
+from trainc.features import ask
 from trainc.findings import CompileError
+from trainc.pipeline.inputs import Inputs
 from trainc.reading.opening import read_bounded
+from trainc.startup.records import replace
 
 
 def compiled_job(
@@ -25,19 +29,15 @@ def compiled_job(
     With `in_git`, the objects of a job that is kept as built are those of its rendered file. Raises UsageError if there
     is no such job.
     """
-    path, chosen = split_job(arguments.job)
-    arguments.paths = [path]
-    # Kept, because a diagnostic may quote a line of it.
-    stdin = read_bounded(streams.stdin, limits_of(arguments).file_bytes) if path == STDIN else b""
+    stdin = b""
     try:
-        settings = settings_of(arguments)
-        inputs = settings.read(BytesIO(stdin))
-        if chosen is not None and settings.output is not None:
-            chosen = _without_hash(chosen, settings.output)
-        keeping = kept_in(settings.output, settings, inputs.documents) if in_git else None
-        return compile_one(
-            inputs, chosen, settings.options, settings.policy(Files(stdin).text), edit, keeping
-        ), settings
+        with input_of(arguments) as (placed, wanted):
+            # Kept, because a diagnostic may quote a line of it.
+            stdin = read_bounded(streams.stdin, limits_of(placed).file_bytes) if placed.paths == [STDIN] else b""
+            if wanted.name:
+                choose_environment(wanted.name, placed)
+            settings = settings_of(placed)
+            return _compiled(wanted, settings, settings.read(BytesIO(stdin)), Files(stdin), edit, in_git), settings
     except CompileError as error:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(stdin), paint, quiet=arguments.quiet))
@@ -46,9 +46,19 @@ def compiled_job(
         raise UsageError(str(error)) from None
 
 
-def _without_hash(wanted: str, folder: str) -> str:
-    """The TrainJob of the JobSet that a rendered file has under this name; otherwise the name itself."""
-    from trainc.output.folder import jobs_of_jobset
-
-    found = jobs_of_jobset(folder, wanted)
-    return "/".join(found[0]).lstrip("/") if len(found) == 1 else wanted
+def _compiled(  # noqa: PLR0913, PLR0917 - each is a part of the question
+    wanted: Wanted, settings: Settings, inputs: Inputs, files: Files, edit: Edit | None, in_git: bool
+) -> OneJob:
+    """Compile the first candidate that has the pod that is asked for, or the only one."""
+    keeping = kept_in(settings.output, settings, inputs.documents) if in_git else None
+    name = (wanted.name or wanted.job or "").rpartition("/")[2]
+    for job, jobset in candidates(wanted, settings, inputs.documents):
+        one = compile_one(inputs, job, settings.options, settings.policy(files.text), edit, keeping)
+        manifests = one.compiled.manifests
+        if jobset in ("", name):
+            return replace(one, found_by=other_build(manifests, jobset))
+        if pod := pod_of(manifests, jobset, name):
+            ranks = ask("graph", "ranks of pod")
+            numbers = ranks(manifests, pod.step, pod.replica, pod.number) if ranks else ""
+            return replace(one, found_by=pod.text(numbers) + other_build(manifests, jobset))
+    raise NoSuchJobError(f"there is no TrainJob, JobSet or pod {name}; the job of that name has no such pod")

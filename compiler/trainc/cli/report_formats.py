@@ -1,18 +1,25 @@
-"""Diagnostics for programs: JSON, SARIF 2.1.0, and GitHub workflow commands."""
+"""Diagnostics for programs: JSON, SARIF 2.1.0, GitHub workflow commands, and GitLab's code quality."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import posixpath
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from trainc import __version__
 from trainc.cli.reporting import full_message, rule_page
-from trainc.findings import Diagnostic
+from trainc.findings import Diagnostic, Source
 from trainc.findings.codes import codes, page, summary_of
+from trainc.project.configuration import FILE_NAME
+from trainc.reading.opening import repository_above
 from trainc.startup.patterns import pattern
+from trainc.startup.records import replace
 
 JSON_VERSION = 1
 
@@ -57,7 +64,7 @@ def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_sarif_result(d, codes.index(d.code)) for d in diagnostics],
+        "results": [_sarif_result(d, codes.index(d.code)) for d in _in_repository(diagnostics)],
     }
     return (
         json.dumps({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
@@ -80,6 +87,21 @@ def _sarif_rule(code: str) -> dict[str, Any]:
 
 
 _FENCES = pattern(r"^```\w*\n", re.MULTILINE)
+
+
+def _in_repository(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The diagnostics with files named from the root of the repository, where a forge looks for them."""
+    root = repository_above(os.curdir)
+    prefix = "" if root is None else os.path.relpath(os.path.realpath(os.curdir), root).replace(os.sep, "/")
+    if prefix in ("", os.curdir):
+        return list(diagnostics)
+    return [_moved(diagnostic, prefix) for diagnostic in diagnostics]
+
+
+def _moved(d: Diagnostic, prefix: str) -> Diagnostic:
+    if d.source is None or d.source.origin != "file" or os.path.isabs(d.source.file):
+        return d
+    return replace(d, source=replace(d.source, file=posixpath.normpath(f"{prefix}/{d.source.file}")))
 
 
 def _sarif_result(d: Diagnostic, rule: int) -> dict[str, Any]:
@@ -108,7 +130,7 @@ _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 
 def github_report(diagnostics: Sequence[Diagnostic]) -> str:
     """One workflow command per line, which GitHub shows next to the changed lines of a pull request."""
-    return "".join(_github_command(d) for d in diagnostics)
+    return "".join(_github_command(d) for d in _in_repository(diagnostics))
 
 
 def _github_command(d: Diagnostic) -> str:
@@ -125,3 +147,31 @@ def _github_command(d: Diagnostic) -> str:
 def _escaped(text: str, special: str) -> str:
     """Escape %, line breaks and the `special` characters as the runner does, with percent codes."""
     return "".join(f"%{ord(c):02X}" if c in "%\r\n" + special else c for c in text)
+
+
+_GITLAB_SEVERITIES = {"error": "critical", "warning": "major", "info": "info"}
+
+
+def gitlab_report(diagnostics: Sequence[Diagnostic]) -> str:
+    """A code quality report, which GitLab shows in merge requests. It recognizes a finding by its fingerprint.
+
+    Source: docs.gitlab.com, "Code quality report format". Every entry needs a file; trainc.yaml stands for the settings.
+    """
+    entries: list[dict[str, Any]] = []
+    seen: Counter[str] = Counter()
+    for d in _in_repository(replace(d, source=d.source or Source(FILE_NAME, 1, 1)) for d in diagnostics):
+        assert d.source is not None
+        what = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
+        identity = f"{d.code}\0{d.source.file}\0{d.object}\0{d.path}\0{d.message}"
+        seen[identity] += 1
+        entries.append(
+            {
+                "description": f"{what}. {d.hint}" if d.hint else what,
+                "check_name": d.code,
+                # Without the line, so that a finding stays the same when the text above it changes.
+                "fingerprint": hashlib.sha256(f"{identity}\0{seen[identity]}".encode()).hexdigest(),
+                "severity": _GITLAB_SEVERITIES[d.severity],
+                "location": {"path": d.source.file, "lines": {"begin": d.source.line}},
+            }
+        )
+    return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"

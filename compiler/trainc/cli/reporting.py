@@ -129,8 +129,7 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
     """
     number, start, end = underlined(lambda number: files.line(replace(source, line=number)), source, message)
     line = files.line(replace(source, line=number)) or ""
-    seen = line.translate(_SEEN)
-    if not line.strip() or len(line) > _WIDEST or not seen.isprintable():
+    if len(line) > _WIDEST or not line.strip() or not (seen := line.translate(_SEEN)).isprintable():
         return []
     gutter = " " * len(str(number))
     return [f"{gutter} |", f"{number} | {seen}", f"{gutter} | {' ' * start}{'^' * max(1, end - start)}"]

@@ -62,3 +62,10 @@ def _moved(path: str, repository: Repository) -> str:
     if inside.startswith(os.pardir):
         return os.path.abspath(path)
     return os.path.relpath(inside, repository.prefix or ".")
+
+
+def path_from_top(path: str | None, repository: Repository) -> str:
+    """A path in a revision, relative to the repository root. For git, only `./` paths start at the current folder."""
+    if path is None or path.startswith(("./", "../")) or path in {".", ".."}:
+        return os.path.normpath(os.path.join(repository.prefix, path or "."))
+    return os.path.normpath(path or ".")

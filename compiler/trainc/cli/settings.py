@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.reporting import configured_docs_url
-from trainc.findings import CompileError, has_errors
+from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.policy import Policy
+from trainc.findings.text import first_of
 from trainc.options import SETTINGS, Limits, Options, layered
-from trainc.project.configuration import Configuration, read_configuration
+from trainc.project.configuration import FILE_NAME, Configuration, read_configuration, settings_below
 from trainc.project.environments import choose_environments
 from trainc.reading.files import is_overlay_folder
 from trainc.startup.records import dataclass, fields, replace
@@ -54,7 +56,7 @@ class Settings:
         """Read the input without entering the folder `skip`, and without unrelated files unless `everything` is set."""
         from trainc.pipeline.inputs import read_inputs
 
-        return read_inputs(
+        inputs = read_inputs(
             self.paths,
             self.runtimes,
             self.options,
@@ -64,7 +66,18 @@ class Settings:
             step=step,
             exclude=self.configuration.exclude,
             everything=everything,
+            select=self.configuration.select,
         )
+        if self.configuration.file is None and os.curdir in self.paths and (below := settings_below(os.curdir)):
+            found = _not_used(below)
+            inputs = replace(inputs, diagnostics=[*inputs.diagnostics, found])
+        return inputs
+
+
+def _not_used(folders: Sequence[str]) -> Diagnostic:
+    message = f"trainc.yaml is in {first_of(folders, 3)}; here, its settings are not used"
+    hint = f"run trainc in {folders[0]}, or with --config {os.path.join(folders[0], FILE_NAME)}"
+    return Diagnostic("SettingsNotUsed", "info", message, hint)
 
 
 def settings_of(arguments: Arguments) -> Settings:
@@ -81,7 +94,8 @@ def settings_of(arguments: Arguments) -> Settings:
     has_resources = any(overlay.has_resources for overlay in overlays)
     paths = given or ([] if named and has_resources else configuration.sources)
     if paths is None:
-        paths = [] if has_resources else ["."]
+        # Wherever trainc is run, its settings are about the same jobs.
+        paths = [] if has_resources else [os.path.dirname(configuration.file or "") or os.curdir]
     runtimes = arguments.runtimes or configuration.runtimes or ()
     options = _options(arguments, configuration, overlays)
     # The output folder in trainc.yaml belongs to the overlay in trainc.yaml; other overlays must not write to it.

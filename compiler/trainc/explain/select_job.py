@@ -18,6 +18,7 @@ from trainc.kube.names import trial_name
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.output.keeping import Keeping
+from trainc.pipeline.failures import failures_of, left_out
 from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
@@ -32,7 +33,7 @@ class NoSuchJobError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OneJob:
-    """A compiled TrainJob, the record of its compilation, and its warnings.
+    """A compiled TrainJob, the record of its compilation, and its warnings. `found_by` says how a name led to it.
 
     If the job is kept as built, `compiled` has the objects in git. Then the record is empty if it no longer compiles.
     """
@@ -41,6 +42,7 @@ class OneJob:
     recorder: Recorder
     diagnostics: list[Diagnostic]
     label: str = ""
+    found_by: str = ""
 
     @property
     def compiles(self) -> bool:
@@ -113,11 +115,13 @@ def compile_every(
 ) -> tuple[list[OneJob], list[Diagnostic]]:
     """Compile every TrainJob under observation; return them by (namespace, name), with the other diagnostics.
 
-    `keeping` knows the jobs that are kept as built. Raises CompileError with all problems.
+    `keeping` knows the jobs that are kept as built. Jobs with errors are left out, and their errors are among the
+    diagnostics. Raises CompileError with all problems if none is left, or if the errors are not about jobs alone.
     """
     session = _session(inputs, options, rules, keeping)
     kept, reported = session.kept_of_refused(rules([*inputs.diagnostics, *session.index.diagnostics], True))
     found = list(reported)
+    whole = list(reported)
     compiled = [OneJob(job, Recorder(), [], f"TrainJob {job.namespace}/{job.name}") for job in kept]
     for number, job in enumerate(session.jobs, start=1):
         recorder = Recorder()
@@ -128,9 +132,14 @@ def compile_every(
             compiled.append(OneJob(outcome, recorder, sort_diagnostics(diagnostics), job.label))
         else:
             reported += diagnostics
-    found += () if keeping is None else keeping.problems
-    if has_errors(found):
-        raise CompileError(found)
+    problems = () if keeping is None else keeping.problems
+    if has_errors([*found, *problems]):
+        right = {(one.compiled.namespace, one.compiled.name) for one in compiled}
+        failures = failures_of(session, inputs, whole, right, problems)
+        compiled = [one for one in compiled if not failures.concerns(one.compiled)]
+        if failures.fatal or not compiled:
+            raise CompileError([*found, *problems])
+        reported += left_out(failures)
     return compiled, sort_diagnostics(reported)
 
 

@@ -60,6 +60,7 @@ FEATURES = (
             "headline": "model.headline_of",
             "text": "formats.text_of",
             "svg": "drawing.svg_of",
+            "ranks of pod": "ranks.ranks_of_pod",
         },
     ),
     Feature(
@@ -77,7 +78,7 @@ FEATURES = (
         "check whether Kueue's queues can ever admit each job",
         "cluster",
         public={"Fit": "answer", "Fits": "answer", "fits": "answer"},
-        adds={"judge jobs": "judging.judge_jobs", "lines": "forms.lines_about"},
+        adds={"judge jobs": "judging.judge_jobs", "lines": "forms.lines_by_job"},
         codes=True,
     ),
     Feature("doctor", "doctor", "check whether a cluster has what the jobs need", "cluster", codes=True),
@@ -103,7 +104,9 @@ FEATURES = (
         "move",
         public={"Migration": "migrate", "migrate": "migrate"},
         codes=True,
+        adds={"plan": "migrate.Plan"},
     ),
+    Feature("import_", "import", "bring the jobs of a cluster into git", "move"),
     Feature("kubeflow", "sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "move"),
     Feature("init", "init", "create a GitOps repository", "write"),
     Feature(

@@ -82,13 +82,14 @@ _WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
 # The value after a key on the same line: a quoted scalar, a plain scalar up to a comment, or a flow item.
 _VALUES = (
     pattern(r":\s+(\"[^\"]*\"|'[^']*')"),
-    pattern(r":\s+(.*?)\s*(?: #.*)?$"),
+    pattern(r":\s+(.*?)\s*(?:\s#.*)?$"),
     pattern(r":\s+([^,{}\[\]]*)"),
 )
 # The header of a block scalar, and the parts of a message that may occur in it: options and quoted text.
 _BLOCK = pattern(r"(?:.*\s)?[|>][-+1-9]*\s*(?:#.*)?$")
 _NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`")
 _LONGEST_BLOCK = 400
+_LONGEST_LINE = 2_000
 
 
 def underlined(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int]:
@@ -98,16 +99,14 @@ def underlined(line_of: LineOf, source: Source, message: str) -> tuple[int, int,
     the first occurrence of something that the message mentions.
     """
     inside = _inside(line_of, source, message)
-    return inside or (
-        source.line,
-        *_in_line((line_of(source.line) or "").replace("\t", " "), source.column - 1, message),
-    )
+    return inside or (source.line, *_in_line(line_of(source.line) or "", source.column - 1, message))
 
 
 def _inside(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int] | None:
     """Return the position in a block scalar of something that the message mentions, if any."""
     header = line_of(source.line) or ""
-    if not _BLOCK.match(header, source.column - 1):
+    # A long line is not searched to its end for each of the many messages that it may have.
+    if len(header) > _LONGEST_LINE or not _BLOCK.match(header, source.column - 1):
         return None
     named = [found[1] or found[2] or found[0] for found in _NAMED.finditer(message)]
     indent = len(header) - len(header.lstrip())
@@ -123,11 +122,12 @@ def _inside(line_of: LineOf, source: Source, message: str) -> tuple[int, int, in
 
 def _in_line(line: str, column: int, message: str) -> tuple[int, int]:
     """Return the start and end of the text that the message refers to."""
-    word = _WORD.match(line, column)
+    end = min(len(line), column + _LONGEST_LINE)
+    word = _WORD.match(line, column, end)
     if word is None:
         return column, column
     for value in _VALUES:
-        found = value.match(line, word.end())
+        found = value.match(line, word.end(), end)
         if found is not None and _names(message, found[1].strip().strip("\"'")):
             return found.start(1), found.start(1) + len(found[1].rstrip())
     return word.span()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trainc.kube.documents import mapping, objects
 from trainc.kube.quantity import parse_quantity
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
@@ -104,11 +105,10 @@ def claimed(template: Mapping[str, Any]) -> dict[str, int]:
 
     Empty if it is not a fixed number.
     """
-    spec = template.get("spec") or {}
-    devices = ((spec.get("spec") or spec).get("devices") or {}).get("requests") or ()
+    spec = mapping(template.get("spec"))
     found: dict[str, int] = {}
-    for request in devices:
-        exactly = request.get("exactly") or request
+    for request in objects(mapping((mapping(spec.get("spec")) or spec).get("devices")).get("requests")):
+        exactly = mapping(request.get("exactly")) or request
         name, count = str(exactly.get("deviceClassName", "")), exactly.get("count", 1)
         if not any(part in name for part in _CLASSES):
             continue

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self, TypeAlias
 
 from trainc.findings import Path, format_key
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
 # `Json` is read-only, `Manifest` is an object under construction. Neither may be modified after it has been passed on.
@@ -41,6 +42,40 @@ def with_value(document: Json, path: Path, value: Any) -> dict[str, Any]:
 def mapping(value: object) -> Json:
     """Return `value` if it is a mapping, else an empty mapping."""
     return value if isinstance(value, dict) else _NOTHING
+
+
+_JSON_TEXTS = pattern(r'"(?:[^"\\]|\\.)*"', 16)
+_NO_BRACKETS = pattern(r"[^\[\]{}]+")
+_MOST_LEVELS = 100
+
+
+def is_deeper(text: str, depth: int) -> bool:
+    """Return whether JSON is nested deeper than `depth`, before Python's parser recurses into it."""
+    if text.count("[") + text.count("{") <= depth:
+        return False
+    brackets = _NO_BRACKETS.sub("", _JSON_TEXTS.sub("", text))
+    for _ in range(depth):  # Each round removes the innermost level.
+        fewer = brackets.replace("[]", "").replace("{}", "")
+        if len(fewer) == len(brackets):
+            break
+        brackets = fewer
+    return brackets.count("[") + brackets.count("{") > depth
+
+
+def read_json(text: str) -> Any:
+    """Parse JSON. Raises ValueError, also for what is nested too deeply."""
+    if is_deeper(text, _MOST_LEVELS):
+        raise ValueError("it is nested too deeply")
+    import json
+
+    return json.loads(text)
+
+
+def identity_of(document: Json) -> tuple[str, str]:
+    """Return (namespace, name) of a document that no schema has checked; empty where there is none, or no text."""
+    metadata = mapping(document.get("metadata"))
+    namespace, name = metadata.get("namespace"), metadata.get("name")
+    return namespace if isinstance(namespace, str) else "", name if isinstance(name, str) else ""
 
 
 def items(value: object) -> list[Any]:

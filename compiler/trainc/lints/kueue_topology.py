@@ -12,7 +12,7 @@ from trainc.findings import Finding, Path, Severity
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, read_json
 from trainc.kube.kueue import DEFAULT, FALSE_REFUSED, PARTIAL_SLICES, SLICED_GROUPS
 from trainc.kube.names import is_label_key
 from trainc.kube.quantity import parse_quantity
@@ -143,11 +143,9 @@ def _sizes(requested: Mapping[str, str]) -> list[int]:
 
 def _layers(text: str) -> list[tuple[str, int]] | None:
     """The levels and sizes of nested slices; None if they cannot be read."""
-    import json
-
     try:
-        return [(str(level["topology"]), int(level["size"])) for level in json.loads(text)]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        return [(str(level["topology"]), int(level["size"])) for level in read_json(text)]
+    except (ValueError, TypeError, KeyError):
         return None
 
 
@@ -184,18 +182,16 @@ def _level_problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[s
 
 def _spreading_problem(requested: Mapping[str, str]) -> str:
     """What is wrong with the rules for spreading jobs over domains; empty if nothing is."""
-    import json
-
     if REQUIRED not in requested:
         return f"it needs {REQUIRED}"
     try:
-        written = json.loads(requested[SPREADING])
+        written = read_json(requested[SPREADING])
         rules, selectors = written["rules"], written.get("workloadLabelSelectors") or ()
         keys = [str(rule["topologyKey"]) for rule in rules]
         shares = [parse_quantity(str(rule["maxShareAllowingPlacement"])).nanos for rule in rules]
         modes = {rule.get("enforcementMode", "Required") for rule in rules}
         operators = {selector["operator"] for selector in selectors}
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return "the value is not a JSON object with rules, each with a topologyKey and a maxShareAllowingPlacement"
     if not 1 <= len(keys) <= 2 or len(set(keys)) < len(keys) or not all(map(is_label_key, keys)):
         return "it needs one or two rules, each with another topologyKey that is a label"

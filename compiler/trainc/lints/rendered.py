@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from trainc.findings import Finding, Path
 from trainc.kube import names
-from trainc.kube.documents import Json, value_at
+from trainc.kube.documents import Json, identity_of, mapping, value_at
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import PLUGINS
 from trainc.startup.records import dataclass
@@ -33,13 +33,13 @@ class Rendered:
 
 def stale_names(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin] = PLUGINS) -> list[Finding]:
     """Return findings for names in `jobset` that match nothing, with paths in it. `objects` are all rendered manifests."""
-    namespace = _metadata(jobset).get("namespace", "")
-    siblings = [o for o in objects if _metadata(o).get("namespace", "") == namespace]
-    groups = frozenset(_metadata(o).get("name", "") for o in siblings if o.get("kind") == "PodGroup")
+    namespace, _ = identity_of(jobset)
+    siblings = [o for o in objects if identity_of(o)[0] == namespace]
+    groups = frozenset(identity_of(o)[1] for o in siblings if o.get("kind") == "PodGroup")
     rendered = Rendered(
         plugins=plugins,
         hosts=frozenset(endpoints(jobset)),
-        files={_metadata(o).get("name", ""): o.get("data") or {} for o in siblings if o.get("kind") == "ConfigMap"},
+        files={identity_of(o)[1]: mapping(o.get("data")) for o in siblings if o.get("kind") == "ConfigMap"},
         groups=groups if names.is_of_trainjob(jobset) else None,
     )
     return [finding for path, pod in _pods(jobset) for finding in _pod_findings(path, pod, rendered)]
@@ -47,7 +47,7 @@ def stale_names(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin]
 
 def endpoints(jobset: Json) -> Iterator[str]:
     """Yield the DNS name, within its namespace, of each pod that the JobSet will create."""
-    name = _metadata(jobset).get("name", "")
+    _, name = identity_of(jobset)
     spec = jobset.get("spec") or {}
     domain = (spec.get("network") or {}).get("subdomain") or name
     for job in spec.get("replicatedJobs", ()):
@@ -74,7 +74,7 @@ def _files(path: Path, name: str, rendered: Rendered) -> Iterator[Finding]:
     if name in rendered.files:
         for file in known:
             if not file.port:
-                yield from _hosts(path, rendered.files[name].get(file.key, ""), rendered.hosts)
+                yield from _hosts(path, str(rendered.files[name].get(file.key, "")), rendered.hosts)
     elif name.endswith(tuple(file.suffix for file in known)):
         message = f"ConfigMap {name!r} is not among the manifests"
         yield Finding("StaleConfigMap", "error", message, _HINT, (*path, "configMap", "name"))
@@ -126,8 +126,3 @@ def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:
     for index, job in enumerate(jobs):
         path: Path = ("spec", "replicatedJobs", index, "template", "spec", "template")
         yield path, job["template"].get("spec", {}).get("template", {})
-
-
-def _metadata(document: Json) -> Json:
-    metadata: Json = document.get("metadata") or {}
-    return metadata

@@ -13,6 +13,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
 from trainc.kube.devices import accelerators, claimed
+from trainc.kube.documents import identity_of
 from trainc.plugins.registry import PLUGINS, programs, starting
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
@@ -204,10 +205,7 @@ def _claimed(info: Info, entry: Entrypoint, documents: Sequence[Any]) -> dict[st
     found: dict[str, int] = {}
     for document in documents if named else ():
         data = document.data
-        if (
-            data.get("kind") in ("ResourceClaimTemplate", "ResourceClaim")
-            and (data.get("metadata") or {}).get("name") in named
-        ):
+        if data.get("kind") in ("ResourceClaimTemplate", "ResourceClaim") and identity_of(data)[1] in named:
             for name, count in claimed(data).items():
                 found[name] = found.get(name, 0) + count
     return found

@@ -10,7 +10,7 @@ from trainc.ir.entrypoints import pod_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, identity_of, items, mapping
 
 _INITIALIZERS = {names.DATASET_INITIALIZER: "dataset", names.MODEL_INITIALIZER: "model"}
 # Volumes that each pod has for itself, and that are deleted with it.
@@ -103,7 +103,8 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     if has_cache and step is not None and step.storage_uri is not None:
         # The runtime is made for a cache, and the job downloads instead.
         path, about = ("spec", "initializer", (pod_set.ancestor or "").partition("-")[0], "storageUri"), "trainjob"
-        hint += "; the runtime torchtune-llama3.2-1b does so: `trainc runtimes show torchtune-llama3.2-1b` prints it"
+        name = info.release.sharing_runtime
+        hint += f"; the runtime {name} does so: `trainc runtimes show {name}` prints it"
     yield Finding("InitializerVolumeNotShared", "warning", message, hint=hint, path=path, about=about)
 
 
@@ -164,15 +165,14 @@ def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]
     Runs on sized jobs.
     """
     modes = {
-        (d.get("metadata") or {}).get("name"): set((d.get("spec") or {}).get("accessModes") or ())
+        identity_of(d)[1]: set(map(str, items(mapping(d.get("spec")).get("accessModes"))))
         for d in documents
-        if d.get("kind") == "PersistentVolumeClaim"
-        and (d.get("metadata") or {}).get("namespace", job.namespace) == job.namespace
+        if d.get("kind") == "PersistentVolumeClaim" and identity_of(d)[0] in ("", job.namespace)
     }
     for pod_set in info.pod_sets if modes else ():
         for volume in pod_set.volumes:
             claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-            found = modes.get(claim)
+            found = modes.get(str(claim))
             pods = pod_set.count * pod_set.replicas
             if (
                 found

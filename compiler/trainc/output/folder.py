@@ -42,7 +42,7 @@ __all__ = [
     "file_name",
     "first_line",
     "foreign_files",
-    "jobs_of_jobset",
+    "jobs_of",
     "plan",
     "skipped_sources",
     "text_at",
@@ -108,6 +108,8 @@ def plan(
             refused[path] = obstacle or _NOT_OURS
         old[path], new[path] = current, text
     gone = marked_files(folder, wanted)
+    if sources is not None:
+        gone = {path: name for path, name in gone.items() if not sources.spares(path, name)}
     for path in gone if prune else ():
         old[path], new[path] = _current(folder, path)[0], None
     left = [path for path in sorted(listed - wanted.keys()) if os.path.lexists(os.path.join(folder, path))]
@@ -148,20 +150,26 @@ def foreign_files(folder: str, *, ours: bool = False) -> dict[str, bytes]:
     return dict(sorted(found.items()))
 
 
-def jobs_of_jobset(folder: str, wanted: str) -> list[tuple[str, str]]:
-    """Return namespace and name of the TrainJobs whose rendered file has the JobSet `wanted`, as NAMESPACE/NAME or NAME.
+def jobs_of(folder: str, wanted: str) -> list[tuple[str, str, str]]:
+    """Return namespace, TrainJob and JobSet of the rendered files whose JobSet, or a pod of it, may be called `wanted`.
 
-    A file that is kept as built has a JobSet with the hash of an earlier build, which compiling does not find.
+    `wanted` is NAMESPACE/NAME or NAME. A file that is kept as built has a JobSet with the hash of an earlier build, which
+    compiling does not find. The longest names come first.
     """
-    from trainc.emit.name_hash import name_in_file
+    import re
 
-    space, _, jobset = wanted.rpartition("/")
+    from trainc.emit.name_hash import ALPHABET, LENGTH
+
+    space, _, name = wanted.rpartition("/")
     found = []
     for path in marked_files(folder):
-        namespace, name = os.path.dirname(path), name_in_file(jobset, path)
-        if name != jobset and space in ("", namespace) and f"\n  name: {jobset}\n" in (text_at(folder, path) or ""):
-            found.append((namespace, name))
-    return found
+        namespace, plain = os.path.dirname(path), os.path.basename(path).removesuffix(".yaml").removesuffix(".jobset")
+        if space in ("", namespace) and name.startswith(plain):
+            text = text_at(folder, path) or ""
+            jobset = re.search(rf"\n  name: ({re.escape(plain)}(?:-[{ALPHABET}]{{{LENGTH}}})?)\n", text)
+            if jobset and f"{name}-".startswith(f"{jobset[1]}-"):
+                found.append((namespace, plain, jobset[1]))
+    return sorted(found, key=lambda each: -len(each[2]))
 
 
 def _is_ours(entry: os.DirEntry[str], path: str) -> bool:

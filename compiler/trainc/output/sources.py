@@ -34,6 +34,17 @@ class Sources:
     ) -> None:
         self._home, self._paths, self._exclude, self._read = home, paths, exclude, read
         self._real_folders: dict[str, str] = {}
+        self._spared: set[str] = set()
+        self._spared_names: set[str] = set()
+
+    def spare(self, outputs: Iterable[str], files: Iterable[str]) -> None:
+        """Never remove these outputs, nor those of which the first line names one of these source files."""
+        self._spared.update(outputs)
+        self._spared_names.update(map(self.name, files))
+
+    def spares(self, output: str, name: str) -> bool:
+        """Return whether an output file stays, although the build does not have it."""
+        return output in self._spared or name in self._spared_names
 
     def name(self, file: str) -> str:
         """Return what a first line calls a source file, which is the same on every machine."""

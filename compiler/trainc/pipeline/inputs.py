@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding
+from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.project.dialects import is_sweep, is_trainer_document
@@ -18,6 +19,7 @@ from trainc.startup.records import dataclass, replace
 
 if TYPE_CHECKING:
     from trainc.compilation import CompiledJob
+    from trainc.project.configuration import Selection
     from trainc.project.overlays.load import Loaded
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
@@ -53,6 +55,13 @@ class Expansion(Protocol):
     def diagnostics(self) -> list[Diagnostic]:
         """What is wrong with the sweeps."""
 
+    @property
+    def bases(self) -> Container[int]:
+        """The ids of the documents from which trials are made."""
+
+    def select(self, select: Selection) -> list[Document]:
+        """Leave out the sweeps with bases that are not selected, and return them."""
+
     def expand(self, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic], Tally]:
         """Return the input, after overlays, with trials instead of their bases."""
 
@@ -62,8 +71,9 @@ class Inputs:
     """What was read: the documents to compile, the runtimes of each additional source, and diagnostics.
 
     `catalog` is trainc's catalog with the overlays applied. `files` are those in which there is a TrainJob, a runtime or a
-    sweep, also if an overlay deletes it. Sweeps are expanded: `documents` has their trials, and `tally` counts them.
-    `step` is told how much has been read, and then how much is compiled.
+    sweep, also if an overlay deletes it, `unselected` the TrainJobs and sweeps that are not selected, `sweeps` the files
+    of sweeps, and `unread` those with errors because of which documents may be missing. Sweeps are expanded: `documents`
+    has their trials, and `tally` counts them. `step` is told how much has been read, and then how much is compiled.
     """
 
     documents: list[Document]
@@ -73,6 +83,9 @@ class Inputs:
     files: frozenset[str] = frozenset()
     tally: Tally | None = None
     step: Step | None = None
+    unselected: tuple[Document, ...] = ()
+    sweeps: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
 
     @property
     def read(self) -> list[Document]:
@@ -92,6 +105,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     step: Step | None = None,
     exclude: Exclude = Exclude(),
     everything: bool = False,
+    select: Selection | None = None,
 ) -> Inputs:
     """Read all inputs and apply the overlays.
 
@@ -101,6 +115,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     - `stdin` is read for the path `-`.
     - `skip` is a folder that is not entered.
     - `step` is called for each file of `paths`, and then for each job that is compiled.
+    - `select` chooses among the TrainJobs as they are written, and among sweeps by their bases.
     - `exclude` and `everything` decide which files are read: with `everything`, also foreign ones.
     """
     values: dict[str, Any] = {}
@@ -118,6 +133,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         exclude=exclude,
         everything=everything,
     )
+    unread = frozenset(d.source.file for d in diagnostics if d.source is not None and d.severity == "error")
     sources: list[list[Document]] = []
     for folder in (*runtimes, *(folder for overlay in overlays for folder in overlay.all_runtimes)):
         found, problems = read_paths([folder], options.limits, values=values, exclude=exclude)
@@ -139,14 +155,25 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         # A file with errors may have been read before.
         diagnostics += [problem for problem in problems if problem not in diagnostics]
         documents += [] if expansion is None else expansion.documents
-    inputs = Inputs(documents, sources, diagnostics, files=files, step=step)
+    unselected: list[Document] = []
+    if select:
+        unselected = [] if expansion is None else expansion.select(select)
+        bases = () if expansion is None else expansion.bases
+        others = [d for d in documents if _is_job(d) and id(d) not in bases and not select(d.data, d.file)]
+        unselected += others
+        left_out = {id(document) for document in others}
+        documents = [document for document in documents if id(document) not in left_out]
+    inputs = Inputs(documents, sources, diagnostics, files=files, step=step, unread=unread)
     if overlays:
         from trainc.project.overlays.load import apply_overlays
 
         overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
         diagnostics += overlaid.diagnostics
         files |= files_of_ours(overlaid.documents)
-        inputs = Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog, files, step=step)
+        inputs = Inputs(
+            overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog, files, step=step, unread=unread
+        )
+    inputs = replace(inputs, unselected=tuple(unselected), sweeps=frozenset(sweep.file for sweep in sweeps))
     if expansion is None:
         return inputs
     documents, problems, tally = expansion.expand([each for each in inputs.documents if not is_sweep(each.data)])
@@ -164,6 +191,10 @@ def expansion_of(
     hint = "install trainc with its feature `sweeps`, or exclude this file in trainc.yaml"
     finding = Finding("InvalidSweep", "error", message, hint, ("kind",))
     return None, [sweep.place(finding) for sweep in sweeps]
+
+
+def _is_job(document: Document) -> bool:
+    return document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data)
 
 
 def files_of_ours(*sources: Sequence[Document]) -> frozenset[str]:

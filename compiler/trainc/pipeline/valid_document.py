@@ -11,7 +11,7 @@ from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_
 from trainc.findings.text import listed
 from trainc.ir.release import Release
 from trainc.kube import names
-from trainc.kube.documents import Json, mapping
+from trainc.kube.documents import Json, mapping, with_value
 from trainc.kube.names import KINDS
 from trainc.options import Options, Semantics
 from trainc.project.dialects import Dialect, DialectContext, claimed_by, dialect_of
@@ -203,25 +203,27 @@ def valid_part(document: Document, release: str, options: Options) -> tuple[Vali
     if dialect_of(document.data) is not None or list(_wrong_dialect(document.data, None, options)):
         return None
     name = str(mapping(document.data.get("metadata")).get("name") or "")
-    left = _with(document.data, _NAME, "any") if name else document.data
+    edited = _Edited(document.data)
+    if name:
+        edited.set(_NAME, "any")
     guessed: set[str] = set()
     changed: set[Path] = set()
     for _ in range(_MOST_ROUNDS):
-        data, findings = _check(_with_namespace(left, options.namespace), None, release, options.semantics)
+        data, findings = _check(_with_namespace(edited.data, options.namespace), None, release, options.semantics)
         wrong = [finding for finding in findings if finding.severity == "error"]
         if not wrong:
             valid_name = name.lower().replace("_", "-").strip("-.") or "any"
-            return ValidDocument(document, _with(data, _NAME, valid_name)), frozenset(guessed)
+            return ValidDocument(document, with_value(data, _NAME, valid_name)), frozenset(guessed)
         for finding in wrong:
             path = finding.path
-            meant = _as_meant(left, path) if finding.code == "WrongType" and path not in changed else None
+            meant = _as_meant(edited.data, path) if finding.code == "WrongType" and path not in changed else None
             changed.add(path)
             if meant is None or path[-1] == "numNodes":
                 guessed.update(map(str, path))
-            shorter = _with(left, path, meant) if meant is not None else _without(left, path)
-            if shorter is None:
+            if meant is not None:
+                edited.set(path, meant)
+            elif not edited.remove(path):
                 return None
-            left = shorter
     return None
 
 
@@ -243,32 +245,37 @@ def _at(data: Any, path: Path) -> Any:
     return data if path else None
 
 
-def _with(data: Json, path: Path, value: Any) -> Json:
-    """Return a copy with another value for an existing field."""
-    copied: Any = dict(data)
-    inner = copied
-    for step in path[:-1]:
-        inner[step] = inner[step].copy()
-        inner = inner[step]
-    inner[path[-1]] = value
-    changed: Json = copied
-    return changed
+class _Edited:
+    """A document of which only what is changed is copied, and only once, however many changes there are."""
 
+    def __init__(self, data: Json) -> None:
+        self.data = dict(data)
+        self._copied = {id(self.data)}
 
-def _without(data: Json, path: Path) -> Json | None:
-    """Return a copy without the field at `path`, or without what misses it; None if that is needed.
+    def set(self, path: Path, value: Any) -> None:
+        """Write another value to an existing field."""
+        self._holder(path)[path[-1]] = value
 
-    A list with an item that cannot be kept is removed as a whole, so that the places of other items stay right.
-    """
-    while path and not (isinstance(path[-1], str) and _has(data, path)):
-        path = path[:-1]
-    if not path or path in _NEEDED:
-        return None
-    parent = path[:-1]
-    fields = {key: value for key, value in _at(data, parent).items() if key != path[-1]} if parent else None
-    if fields is None:
-        return {key: value for key, value in data.items() if key != path[-1]}
-    return _with(data, parent, fields)
+    def remove(self, path: Path) -> bool:
+        """Remove the field at `path`, or what misses it; return False if that is needed.
+
+        A list with an item that cannot be kept is removed as a whole, so that the places of other items stay right.
+        """
+        while path and not (isinstance(path[-1], str) and _has(self.data, path)):
+            path = path[:-1]
+        if not path or path in _NEEDED:
+            return False
+        del self._holder(path)[path[-1]]
+        return True
+
+    def _holder(self, path: Path) -> Any:
+        inner: Any = self.data
+        for step in path[:-1]:
+            if id(inner[step]) not in self._copied:
+                inner[step] = inner[step].copy()
+                self._copied.add(id(inner[step]))
+            inner = inner[step]
+        return inner
 
 
 def _has(data: Any, path: Path) -> bool:

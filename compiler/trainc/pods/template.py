@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping
+from trainc.kube.documents import Json, items, mapping, read_json
 from trainc.kube.names import is_subdomain, length
 from trainc.pods import errors
 from trainc.pods.checks import (
@@ -239,12 +239,10 @@ def _is_cost(value: str) -> bool:
 
 
 def _is_tolerations(value: str, path: Path) -> bool:
-    import json
-
     from trainc.pods.scheduling import tolerations
 
     try:
-        read: Any = json.loads(value)
+        read: Any = read_json(value)
     except ValueError:
         return False
     return isinstance(read, list) and not any(tolerations(read, path))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from trainc.findings import CompileError, Diagnostic, Finding
-from trainc.findings.policy import Rule
+from trainc.findings.policy import Rule, matches
+from trainc.kube.documents import mapping
+from trainc.kube.names import QUEUE_LABEL
 from trainc.options import Limits
 from trainc.reading.document import Document
 from trainc.reading.files import Exclude
@@ -20,6 +23,34 @@ from trainc.startup.records import dataclass, field
 
 FILE_NAME = "trainc.yaml"
 CODE = "InvalidConfiguration"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """`select` in trainc.yaml: which TrainJobs are meant, as they are written. All conditions that are set must hold.
+
+    `paths` are globs; an empty one matches nothing, and None everything.
+    """
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    queues: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    paths: Exclude | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.labels or self.queues or self.namespaces or self.paths is not None)
+
+    def __call__(self, job: Mapping[str, Any], file: str) -> bool:
+        """Return whether a TrainJob in a file is selected."""
+        metadata = mapping(job.get("metadata"))
+        labels = mapping(metadata.get("labels"))
+        namespace = str(metadata.get("namespace") or "")
+        return (
+            all(labels.get(name) == value for name, value in self.labels.items())
+            and (not self.queues or labels.get(QUEUE_LABEL) in self.queues)
+            and (not self.namespaces or any(matches(namespace, glob) for glob in self.namespaces))
+            and (self.paths is None or self.paths(file))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +70,7 @@ class Configuration:
     cluster: str | None = None
     policies: tuple[str, ...] = ()
     exclude: Exclude = Exclude()
+    select: Selection = Selection()
     rules: tuple[Rule, ...] = ()
     docs_url: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -79,6 +111,25 @@ def _search(paths: Sequence[str]) -> str | None:
     files = (os.path.join(folder, FILE_NAME) for folder in folders_upward(start))
     found = next(filter(os.path.isfile, files), None)
     return None if found is None else os.path.relpath(found)
+
+
+_DEEPEST_BELOW = 3
+
+
+def settings_below(folder: str) -> list[str]:
+    """Return the folders below `folder`, to a small depth, that have a trainc.yaml, relative to it."""
+    found, waiting = [], [(folder, 0)]
+    while waiting:
+        above, depth = waiting.pop()
+        with suppress(OSError), os.scandir(above) as entries:
+            for entry in entries:
+                if entry.name.startswith(".") or not entry.is_dir(follow_symlinks=False):
+                    continue
+                if os.path.isfile(os.path.join(entry.path, FILE_NAME)):
+                    found.append(os.path.relpath(entry.path, folder))
+                elif depth < _DEEPEST_BELOW:
+                    waiting.append((entry.path, depth + 1))
+    return sorted(found)
 
 
 def _read(file: str, limits: Limits) -> Document:

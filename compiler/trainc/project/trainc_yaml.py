@@ -9,17 +9,32 @@ from typing import Any
 from trainc.findings import Finding, Path
 from trainc.findings.policy import read_rules
 from trainc.options import layered
-from trainc.project.configuration import CODE, Configuration
+from trainc.project.configuration import CODE, Configuration, Selection
 from trainc.project.settings import RULES, options_schema, read_options
-from trainc.reading.files import Exclude
-from trainc.reading.opening import OUTSIDE_HINT, is_inside
-from trainc.schema.document_kinds import WORD, WORDS, DocumentKind, Schema, about, struct
+from trainc.reading.files import Exclude, matching_paths
+from trainc.reading.opening import OUTSIDE_HINT, is_below, is_inside
+from trainc.schema.document_kinds import TEXT, WORD, WORDS, DocumentKind, Schema, about, map_of, struct
 from trainc.startup.records import replace
 
 ENVIRONMENTS = "environments"
 # What trainc.yaml and each of its environments hold beside compile options. Paths are relative to the file.
 INPUT: Schema = {
-    "sources": about("Files and folders with TrainJobs: what is compiled when no PATH is given.", WORDS),
+    "sources": about("Files, folders or globs with TrainJobs: what is compiled when no PATH is given.", WORDS),
+    "select": about(
+        "Which TrainJobs of the sources are meant, as they are written; all of these must hold.",
+        struct(
+            {
+                "labels": about("Labels and their values.", map_of(TEXT)),
+                "queue": about(
+                    "The Kueue queue, or several.", {"type": ["string", "array"], "items": WORD, "minLength": 1}
+                ),
+                "namespaces": about("Namespaces, or globs of them.", WORDS),
+                "paths": about("Globs of files, as in `exclude`.", WORDS),
+            },
+            minProperties=1,
+            errorMessage="write one or more of labels, queue, namespaces and paths, such as select: {queue: h100}",
+        ),
+    ),
     "runtimes": about("Folders with runtimes; they come before the built-in ones.", WORDS),
     "overlay": about(
         "The overlay to apply, or several in order.", {"type": ["string", "array"], "items": WORD, "minLength": 1}
@@ -88,6 +103,12 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) 
     values |= {key: os.path.join(folder, data[key]) for key in _FOLDERS if key in data}
     values["exclude"] = Exclude(folder, (*around.exclude.globs, *data.get("exclude", ())))
     values["adopted"] = (*around.adopted, *data.get("adopted", ()))
+    outputs = [each for each in (around.output, values.get("output")) if each]
+    if "sources" in data:
+        found = (matching_paths(path, folder, values["exclude"], outputs) for path in values["sources"])
+        values["sources"] = tuple(path for paths in found for path in paths)
+    if "select" in data:
+        values["select"] = _selection(data["select"], folder)
     rules, problems = read_rules(data.get("rules", {}), folder, CODE, guarded=True)
     values["rules"] = (*around.rules, *rules)
     url = str(data.get("docsUrl", around.docs_url))
@@ -96,6 +117,16 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) 
         problems.append(_wrong(("docsUrl",), f"{url} is not a web address", "write `docsUrl: https://HOST/PATH`"))
     options, wrong = read_options(data, "trainc.yaml", CODE)
     return replace(around, **values, options=layered(around.options, options)), [*problems, *wrong]
+
+
+def _selection(data: Mapping[str, Any], folder: str) -> Selection:
+    queue = data.get("queue", ())
+    return Selection(
+        data.get("labels", {}),
+        (queue,) if isinstance(queue, str) else tuple(queue),
+        tuple(data.get("namespaces", ())),
+        Exclude(folder, tuple(data["paths"])) if "paths" in data else None,
+    )
 
 
 def _leading_outside(data: Mapping[str, Any], folder: str, root: str) -> Iterator[Finding]:
@@ -115,12 +146,23 @@ def _leading_outside(data: Mapping[str, Any], folder: str, root: str) -> Iterato
 
 
 def _same_output(data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Errors about outputs that are, or contain, that of another environment: each build would remove the other's files."""
     outputs: dict[str, str] = {}
     for name, settings in data.get(ENVIRONMENTS, {}).items():
         output = settings.get("output")
-        if output and outputs.setdefault(output, name) != name:
-            message = f"{output} is also the output of {outputs[output]}"
-            yield _wrong((ENVIRONMENTS, name, "output"), message, "use a different folder for each")
+        for other, known in outputs.items() if output else ():
+            if os.path.normpath(output) == os.path.normpath(known):
+                message = f"{output} is also the output of {other}"
+            elif is_below(os.path.normpath(output), os.path.normpath(known)):
+                message = f"{output} is inside {known}, the output of {other}"
+            elif is_below(os.path.normpath(known), os.path.normpath(output)):
+                message = f"{output} contains {known}, the output of {other}"
+            else:
+                continue
+            yield _wrong((ENVIRONMENTS, name, "output"), message, "use a different folder for each, side by side")
+            break
+        if output:
+            outputs[name] = output
 
 
 def _wrong(path: Path, message: str, hint: str) -> Finding:

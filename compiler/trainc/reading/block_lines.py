@@ -203,10 +203,12 @@ def read_lines(text: str, depth: int, marks: Marks | None = None) -> dict[str, A
 class LinePlaces:
     """The places of the fields of a text, as (line, column) from 0. Raises ValueError like `read_lines`."""
 
-    __slots__ = ("_lines", "_marks", "_root")
+    __slots__ = ("_columns", "_lines", "_marks", "_root")
 
     def __init__(self, text: str, depth: int) -> None:
         self._marks: Marks = {}
+        # The column of each path in a flow collection, by its line and column.
+        self._columns: dict[tuple[int, int], dict[Path, int]] = {}
         self._root = read_lines(text, depth, self._marks)
         self._lines = text.split("\n")
 
@@ -224,16 +226,18 @@ class LinePlaces:
             place, container = marks[step], container[step]
             line, column = place
             after = column + 1 if isinstance(step, int) else self._lines[line].find(": ", column) + 1
-            start = len(self._lines[line]) - len(self._lines[line][after:].lstrip(" "))
+            start = _after_spaces(self._lines[line], after)
             if isinstance(step, int):
                 place = line, start
         return place
 
     def _in_brackets(self, place: tuple[int, int], start: int, path: Path) -> tuple[int, int]:
         """Return the place of a path in the flow collection that starts at a column, or else that of the collection."""
-        found: list[tuple[Path, int]] = []
-        _collection(self._lines[place[0]], start, found)
-        columns = dict(found)
+        columns = self._columns.get((place[0], start))
+        if columns is None:
+            found: list[tuple[Path, int]] = []
+            _collection(self._lines[place[0]], start, found)
+            columns = self._columns[place[0], start] = dict(found)
         while path and path not in columns:
             path = path[:-1]
         return (place[0], columns[path]) if path else place

@@ -70,6 +70,32 @@ class Exclude:
         return any(matches(inside, glob) for glob in self.globs)
 
 
+def matching_paths(path: str, folder: str, exclude: Exclude, skip: Sequence[str]) -> list[str]:
+    """Return the files and folders below `folder` that match the glob `path`, which is below it, in order.
+
+    Returns `path` itself if it is not a glob or nothing matches. Hidden and excluded entries do not match, nor do those
+    in the folders `skip`; what is below a match belongs to it.
+    """
+    if not {"*", "?"} & {*path} or os.path.lexists(path):
+        return [path]
+    from trainc.findings.policy import matches
+
+    glob, hidden = os.path.relpath(path, folder or os.curdir), {os.path.realpath(each) for each in skip}
+    found, waiting = [], [folder]
+    while waiting:
+        above = waiting.pop()
+        with suppress(OSError):
+            for name in sorted(os.listdir(above or os.curdir), reverse=True):
+                inside = os.path.join(above, name)
+                if name.startswith(".") or exclude(inside) or os.path.realpath(inside) in hidden:
+                    continue
+                if matches(os.path.relpath(inside, folder or os.curdir).replace(os.sep, "/"), glob):
+                    found.append(inside)
+                elif os.path.isdir(inside) and not os.path.islink(inside):
+                    waiting.append(inside)
+    return sorted(found) or [path]
+
+
 def is_unrelated(data: bytes, *, template: bool = False) -> bool:
     """Return whether a file contains nothing that is relevant to trainc."""
     words = (*_WORDS, *_TAKEN_IN) if template else _WORDS
@@ -313,6 +339,9 @@ def _name(entry: os.DirEntry[str]) -> str:
 def _no_such_path(path: str) -> Diagnostic:
     from trainc.findings.text import near_names
 
+    if {"*", "?"} & {*path}:
+        hint = "check the glob: `*` stands for a name or a part of one, `**` for any number of folders"
+        return Diagnostic("NoSuchPath", "error", f"nothing matches {shown_path(path)}", hint)
     parent, name = os.path.split(path.rstrip("/" + os.sep))
     try:
         near = near_names(name, sorted(os.listdir(parent or ".")))

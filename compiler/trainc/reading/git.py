@@ -205,7 +205,7 @@ def write_revision(
     revision does not exist or exceeds the limits; the limits are checked before any content is read.
     """
     commit = commit_of(repository, revision)
-    entries = [entry for entry in _listed(repository.top, commit, limits, paths) if _is_wanted(entry)]
+    entries = list(_bounded(filter(_is_wanted, _listed(repository.top, commit, limits, paths)), limits))
     _check_places(entries)
     # Symlinks come last, so that no file is written through one and no symlink is created through another.
     entries.sort(key=lambda entry: entry.mode == _LINK)
@@ -229,7 +229,8 @@ def find_changed_files(
     """
     prefix = repository.prefix
     below = [prefix] if prefix and all(path.startswith(f"{prefix}/") for path in texts) else []
-    entries = {entry.path: entry for entry in _listed(repository.top, commit, limits, below)}
+    listed = (entry for entry in _listed(repository.top, commit, limits, below) if entry.path in texts)
+    entries = {entry.path: entry for entry in listed}
     found: dict[str, bytes | None] = {path: None for path in texts if path not in entries}
     other = [entry for path, entry in entries.items() if path in texts and _blob(texts[path], entry) != entry.blob]
     found |= {entry.path: content for entry, content in _contents(repository.top, other, limits)}
@@ -296,6 +297,14 @@ def _listed(top: str, commit: str, limits: Limits, paths: Sequence[str]) -> Iter
             yield from map(_entry, records)
 
 
+def _bounded(entries: Iterable[_Entry], limits: Limits) -> Iterator[_Entry]:
+    """Yield the entries, as long as there are not too many: a small tree can list one folder millions of times."""
+    for number, entry in enumerate(entries):
+        if number == limits.documents:
+            raise _unreadable("", f"it has more than {limits.documents:,} files (see --max-documents)")
+        yield entry
+
+
 def _entry(record: bytes) -> _Entry:
     about, _, path = record.partition(b"\t")
     mode, _, blob = about.split(b" ")
@@ -314,8 +323,6 @@ def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[t
     """Yield entries with their content, one at a time, after checking the limits for all of them."""
     if not entries:
         return
-    if len(entries) > limits.documents:
-        raise _unreadable("", f"it has more than {limits.documents:,} files (see --max-documents)")
     requested = b"".join(entry.blob + b"\n" for entry in entries)
     left = limits.file_bytes
     with git_output(top, ["cat-file", "--batch-check"], requested) as git:

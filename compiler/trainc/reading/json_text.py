@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from trainc.kube.documents import is_deeper
 from trainc.reading.block_lines import number
 from trainc.reading.document import Chunk
 from trainc.startup.patterns import pattern
@@ -18,6 +19,7 @@ from trainc.startup.records import replace
 _SPACE = pattern(r"\s*")
 _SURROGATE_PAIR = pattern(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _SURROGATE = pattern(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_MOST_LEVELS = 200
 _TWO_ESCAPES = r"\\u0020\\u0020"
 
 
@@ -31,10 +33,12 @@ def read_objects(chunk: Chunk, depth: int) -> Iterator[tuple[Any, Chunk]]:
         object_pairs_hook=_unique, parse_int=_number, parse_float=_number, parse_constant=_number
     )
     at = _after_space(chunk.text, 0)
-    while chunk.text.startswith("{", at):
+    # Python's parser recurses.
+    is_deep = chunk.text.startswith("{", at) and is_deeper(chunk.text, min(depth, _MOST_LEVELS))
+    while chunk.text.startswith("{", at) and not is_deep:
         try:
             value, end = decoder.raw_decode(chunk.text, at)
-        except (ValueError, RecursionError):
+        except ValueError:
             break
         part = chunk.part(at, end)
         part = replace(part, text=_SURROGATE_PAIR.sub(_TWO_ESCAPES, part.text))

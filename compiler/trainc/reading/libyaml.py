@@ -160,7 +160,7 @@ class _Composer:
         self.limits = limits
         self.anchors: dict[str, Node] = {}
         self.open = [Node("sequence", 0)]  # Innermost last; the first entry is the stream.
-        self.aliases = self.aliased_nodes = 0
+        self.aliases = self.aliased_nodes = self.nodes = 0
 
     def take(self, event: Any) -> None:
         if isinstance(event, ScalarEvent):
@@ -210,10 +210,14 @@ class _Composer:
         self.aliased_nodes += alias.nodes
         if self.aliases > limit or self.aliased_nodes > limit * _NODES_PER_ALIAS:
             message = f"aliases expand to more than {limit:,} copies or {limit * _NODES_PER_ALIAS:,} values"
-            hint = "write the repeated parts out, or raise the limit (--max-aliases)"
+            hint = "write the repeated parts out, or raise the limit (--max-alias-expansions)"
             raise self._refused("TooManyAliases", event, message, hint)
 
     def _anchored(self, node: Node, event: Any) -> Node:
+        self.nodes += 1
+        if self.nodes > self.limits.values:
+            message = f"the document has more than {self.limits.values:,} keys and values"
+            raise self._refused("TooManyValues", event, message, "split it, or raise the limit (--max-values)")
         if event.anchor is not None:
             self.anchors[event.anchor] = node
         return node

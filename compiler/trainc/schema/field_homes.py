@@ -104,7 +104,7 @@ def _flow(value: Any) -> str:
         import json
 
         text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError):
         return "..."
     return text if len(text) <= _LONGEST else "..."
 

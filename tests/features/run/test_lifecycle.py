@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainc.features.run.lifecycle import Action, Finish, Lifecycle, Start, Stop
 from trainc.features.run.model import ExitRule, FailureRule, Outcome, Plan, Pod, Step, SuccessRule
-from trainc.features.run.processes import Action, Finish, Lifecycle, Start, Stop
 
 DONE = Outcome("All", (), 0, ())
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -215,6 +216,128 @@ def test_a_signal_ends_all_of_it(number: signal.Signals, tmp_path: Path) -> None
         process.send_signal(number)
         assert process.wait(timeout=60) == 128 + number
     assert gone(work)
+
+
+@linux_only
+def test_nothing_is_left_even_if_trainc_is_killed(tmp_path: Path) -> None:
+    work = str(tmp_path / "w")
+    words = [
+        sys.executable,
+        "-m",
+        "trainc",
+        "run",
+        job(tmp_path, "echo up; exec sleep 600", nodes=1),
+        "--workdir",
+        work,
+    ]
+    with subprocess.Popen([*words, "--release", "2.3"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"node-0-0 | up\n"
+        process.kill()
+    assert gone(work)
+
+
+# As much of torchrun as this needs: two ranks per pod, started with the interpreter that torchrun takes.
+LAUNCHER = """\
+#!INTERPRETER
+import os, subprocess, sys
+python = os.environ.get("PYTHON_EXEC", sys.executable)
+ranks = []
+for local in range(2):
+    rank = 2 * int(os.environ["PET_NODE_RANK"]) + local
+    env = {**os.environ, "LOCAL_RANK": str(local), "RANK": str(rank)}
+    ranks.append(subprocess.Popen([python, "-u", *sys.argv[1:]], env=env, start_new_session=True))
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
+
+@pytest.fixture
+def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Run a Python program on 2 nodes of 2 ranks."""
+
+    def run_program(program: str, *words: str, backoff: int = 0) -> Result:
+        torchrun = tmp_path / "bin" / "torchrun"
+        torchrun.parent.mkdir()
+        torchrun.write_text(LAUNCHER.replace("INTERPRETER", sys.executable), encoding="utf-8")
+        torchrun.chmod(0o700)
+        (tmp_path / "train.py").write_text(program, encoding="utf-8")
+        monkeypatch.setenv("PATH", f"{torchrun.parent}{os.pathsep}{os.environ['PATH']}")
+        path = job(tmp_path, "", backoff=backoff)
+        text = Path(path).read_text(encoding="utf-8")
+        text = text.replace(f"[sh, {tmp_path}/node.sh]", f"[torchrun, {tmp_path}/train.py], numProcPerNode: 2")
+        Path(path).write_text(text, encoding="utf-8")
+        return ran(path, *words)
+
+    return run_program
+
+
+def test_each_line_says_whose_it_is(launched: Callable[..., Result]) -> None:
+    result = launched("import os; print('up', os.environ['RANK'])")
+    assert sorted(result.stdout.splitlines()) == [f"node-0-{rank // 2} rank {rank} | up {rank}" for rank in range(4)], (
+        result.stderr
+    )
+
+
+def test_the_last_line_is_who_failed_first_and_why(launched: Callable[..., Result]) -> None:
+    program = (
+        "import os, time\n"
+        "def load():\n    raise ValueError('bad shard 17')\n"
+        "if os.environ['RANK'] == '3':\n    load()\ntime.sleep(600 if os.environ['RANK'] < '2' else 0)\n"
+    )
+    last = launched(program, "--timeout", "60").stderr.splitlines()[-1]
+    assert last == (
+        "trainc run: failed: node-0-1 exited with status 1; first node-0-1, rank 3: ValueError: bad shard 17 (train.py:3)"
+    )
+
+
+def test_restarts_are_counted(launched: Callable[..., Result]) -> None:
+    result = launched("raise SystemExit(4)", backoff=1)
+    assert ": restarts (1 of 1)\n" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("trainc run: failed after 1 restart: node-0-")
+
+
+@linux_only
+def test_a_job_that_hangs_says_where_each_rank_is(launched: Callable[..., Result]) -> None:
+    program = (
+        "import os, time\ndef wait():\n    time.sleep(600)\ndef read():\n    time.sleep(600)\nprint('up')\n"
+        "read() if os.environ['RANK'] == '1' else wait()\n"
+    )
+    result = launched(program, "--timeout", "4")
+    found = re.findall(
+        r"rank (\d) is here, innermost call last:\n.*<module>\n +\S+train.py:(\d+) in (\w+)\n", result.stderr
+    )
+    assert found == [("0", "3", "wait"), ("1", "5", "read"), ("2", "3", "wait"), ("3", "3", "wait")], result.stderr
+    assert result.stderr.splitlines()[-1].startswith("trainc run: not finished after 4 s")
+    assert "Fatal Python error" not in result.stdout
+
+
+def test_a_progress_bar_is_shown_before_its_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(command, "_PATIENCE", 0)
+    shown = shown_on(Terminal(), job(tmp_path, "printf '\\r 50%%|##'; sleep 1.5; printf '\\r100%%|####\\n'", nodes=1))
+    assert "1 of 1 pods running, 0 done: node-0-0  50%|##" in shown
+    assert "no output for" not in shown
+
+
+@pytest.mark.parametrize(
+    ("command", "launcher"),
+    [("[torchrun, t.py]", "torchrun"), ('[sh, -c, "exec torchrun t.py"]', "torchrun"), ("[accelerate, launch, t.py]", "accelerate")],
+)  # fmt: skip
+def test_an_interpreter_without_the_launcher_is_told_before_anything_starts(
+    command: str, launcher: str, tmp_path: Path
+) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho torch torchtune accelerate\n", encoding="utf-8")
+    python.chmod(0o700)
+    path = job(tmp_path, "")
+    Path(path).write_text(
+        Path(path).read_text(encoding="utf-8").replace(f"[sh, {tmp_path}/node.sh]", command), encoding="utf-8"
+    )
+    result = ran(path, "--python", str(python))
+    assert (result.status, result.stdout) == (1, "")
+    lacking = "torch" if launcher == "torchrun" else launcher
+    assert f"{python} has no {lacking}, which {launcher} needs" in result.stderr
+    assert "--python .venv/bin/python" in result.stderr
 
 
 def gone(work: str) -> bool:

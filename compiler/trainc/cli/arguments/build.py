@@ -55,6 +55,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="keep a job's file as it is: a name, a glob, or all",
     )
     output.add_argument("--check", action="store_true", help="write nothing; exit 1 and print a diff if DIR is stale")
+    output.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="write what compiles; a job with errors keeps its file, and the exit code is 1",
+    )
     base = output.add_argument(
         "--base",
         metavar="REV",

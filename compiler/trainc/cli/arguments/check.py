@@ -19,7 +19,7 @@ from argparse import ArgumentParser
 
 from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, add_strict
 
-FORMATS = ("text", "json", "github", "sarif")
+FORMATS = ("text", "json", "github", "gitlab", "sarif")
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -8,6 +8,7 @@ ConfigMap/NAME:.
 Examples:
   trainc explain jobs/llm.yaml
   trainc explain jobs/#team-a/llm 'spec.replicatedJobs[node]...env[PET_NNODES]'
+  trainc explain llm-jf47qm-node-0-3-abcde image
   trainc explain jobs/llm.yaml parallelism
   trainc explain jobs/llm.yaml PodGroup:spec.minMember --format json
 

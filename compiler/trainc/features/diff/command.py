@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -52,8 +52,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         if arguments.live and len(every) > 1:
             raise UsageError("--live is about one cluster; choose an environment with --env NAME")
     except CompileError as error:
-        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
-        return Status.DIAGNOSED
+        return _not_compared(error.diagnostics, arguments, streams)
     if len(every) == 1:
         return _run(every[0], streams)
     shown: dict[str, bytes] = {}
@@ -83,9 +82,7 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
         before, after, diagnostics = _read_both(arguments, streams)
     if before is None or after is None:
         streams.progress.clear()
-        report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
-        streams.err.write(report)
-        return Status.DIAGNOSED
+        return _not_compared(diagnostics, arguments, streams)
     live = None
     if arguments.live:
         from trainc.features.diff.live_sides import compare_with_dump
@@ -95,12 +92,42 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
         streams.err.write(text_report(problems, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
         if live is None:
             return Status.DIAGNOSED
+    errors = [d for side in (before, after) for d in side.found.diagnostics if d.severity == "error"]
+    notes = _left_out(before, after)
+    was, becomes = before.found, after.found
+    before = replace(before, found=was.without_failures_of(becomes).without_failures_of(was))
+    after = replace(after, found=becomes.without_failures_of(was).without_failures_of(becomes))
     diff = _compare_sides(before, after, arguments, streams)
+    diff = replace(diff, notes=(*notes, *diff.notes)) if notes else diff
     streams.progress.clear()
     streams.out.write(_format_diff(diff, live, arguments, streams).encode("utf-8", "backslashreplace"))
+    streams.err.write(text_report(errors, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
     _report_new_warnings(before, after, arguments, streams)
+    if errors and arguments.format != "markdown":
+        return Status.DIAGNOSED
     changes = diff.has_changes or (live is not None and live.has_drift)
     return Status.DIAGNOSED if arguments.exit_code and changes else Status.DONE
+
+
+def _not_compared(diagnostics: Sequence[Diagnostic], arguments: Arguments, streams: Streams) -> Status:
+    """Report why nothing can be compared; in Markdown, as a comment that takes the place of that of the last push."""
+    report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+    streams.err.write(report)
+    if arguments.format != "markdown":
+        return Status.DIAGNOSED
+    plain = escape_report(text_report(diagnostics, Files(), Paint("never", streams.err), quiet=True))
+    lines = "".join(f"    {line}\n" for line in plain.splitlines())
+    streams.out.write(f"The two sides cannot be compared:\n\n{lines}".encode("utf-8", "backslashreplace"))
+    return Status.DONE
+
+
+def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
+    """What is left out of a comparison because of errors on either side."""
+    found = {side.label: side.found.failures for side in (before, after) if side.found.failures}
+    sentences = {failures.sentence for failures in found.values()}
+    if len(sentences) == 1 and len(found) == 2:
+        return [f"{sentences.pop()}."]
+    return [f"In {label}, {failures.sentence}." for label, failures in found.items()]
 
 
 def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:

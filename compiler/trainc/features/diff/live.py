@@ -272,7 +272,7 @@ class _Comparison:
             always = effective_method(self._method, live, wanted).force == "always"
             return "re-created" if always else "nothing", ""
         applied = _last_applied(live) or manifest
-        return sync_outcome(self._method, strip_server_fields(live), applied, wanted, self._rules), ""
+        return sync_outcome(self._method, live, applied, wanted, self._rules), ""
 
     # What differs.
 
@@ -288,7 +288,8 @@ class _Comparison:
                 if kueues and by is None and not owners.are_known:
                     by = KUEUE
                 by_admission = one.kind == "added" and by is None and (owners.are_known or _is_default(live, path, one))
-                expected = kueues or by_admission
+                resumed = (path, one.before, one.after) == (("spec", "suspend"), None, False)  # This is the default.
+                expected = kueues or by_admission or resumed
                 yield Drift(path, one.path, one.kind, one.before, one.after, by, expected)
 
     def _compared(self, manifest: Manifest, live: Manifest) -> tuple[Json, Json]:
@@ -343,4 +344,4 @@ def _last_applied(live: Manifest) -> Manifest | None:
         found = json.loads(str(annotations_of(live).get(_LAST_APPLIED, "")))
     except (ValueError, RecursionError):
         return None
-    return strip_server_fields(found) if isinstance(found, dict) and isinstance(found.get("metadata"), dict) else None
+    return found if isinstance(found, dict) and isinstance(found.get("metadata"), dict) else None

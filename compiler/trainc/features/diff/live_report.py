@@ -68,7 +68,7 @@ def _ended(jobs: Sequence[LiveObject], live: LiveDiff) -> Iterator[str]:
         yield f"A sync that prunes ends {counted(len(ended), 'job')} that git does not have: {_names(ended)}."
     left = [job for job in jobs if job.object == "extra" and job.successor and not live.method.prunes]
     if left:
-        yield f"{live.method.label} does not delete the earlier versions, which go on beside the new ones: {_names(left)}."
+        yield f"{live.method.label} does not delete the earlier versions, which keep running next to the new ones: {_names(left)}."
 
 
 def _refused(live: LiveDiff) -> Iterator[str]:

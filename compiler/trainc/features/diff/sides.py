@@ -30,7 +30,7 @@ from trainc.api.findings import (
     keep_severities,
     sort_diagnostics,
 )
-from trainc.api.git import Repository, commit_of
+from trainc.api.git import commit_of
 from trainc.api.jobs import CompiledJob, Inputs, Session
 from trainc.api.kube import NEWEST_RELEASE, RELEASES, RUNTIME_KINDS, normalize_release
 from trainc.api.output import name_in_file
@@ -45,11 +45,13 @@ from trainc.api.settings import (
     read_configuration,
     settings_of,
 )
-from trainc.cli.revisions import copy_of_revision, here
+from trainc.cli.revisions import copy_of_revision, here, path_from_top
 from trainc.features.diff.model import Names
 from trainc.findings.policy import Rules
 from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import Keeping
+from trainc.output.ownership import source_in
+from trainc.pipeline.failures import Failures, failures_of
 from trainc.project.dialects import claimed_by, is_sweep
 
 # Turn inputs into manifests to compare: TrainJobs are compiled, previous output is validated.
@@ -89,33 +91,64 @@ class ManifestSet:
     session: Session | None = None
     rendered: Mapping[tuple[str, str], Document] = field(default_factory=dict)
     sources: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    failures: Failures = field(default_factory=Failures)
+    # For each manifest, the namespace and name of its TrainJob, and the file with that.
+    homes: Sequence[tuple[tuple[str, str], str]] = ()
+
+    def without_failures_of(self, other: ManifestSet) -> ManifestSet:
+        """Leave out the jobs with errors on the other side: nobody knows what becomes of them."""
+        failures = other.failures
+        if not failures:
+            return self
+        files = set(map(os.path.normpath, failures.files))
+        known = {key for key, _ in other.homes}
+        gone = {key for key, file in self.homes if file in files and key not in known} | failures.jobs
+        kept = [(m, home) for m, home in zip(self.manifests, self.homes, strict=True) if home[0] not in gone]
+        return replace(self, manifests=[m for m, _ in kept], homes=[home for _, home in kept])
 
 
 def manifest_set(
-    inputs: Inputs, options: Options, rules: Rules = keep_severities, keeping: Keeping | None = None
+    inputs: Inputs,
+    options: Options,
+    rules: Rules = keep_severities,
+    keeping: Keeping | None = None,
+    folder: str = "",
 ) -> ManifestSet:
-    """The manifests that `inputs` lead to, empty if they contain no job. Raises CompileError if anything is wrong."""
-    if holds_jobs(inputs):
-        hold = None if keeping is None else keeping.hold
-        session = Session(options, inputs.catalog, place, rules, hold=hold, step=inputs.step)
-        session = session.with_input(inputs.documents, inputs.runtime_sources)
-        compiled = session.compile_all(inputs.diagnostics)
-        if keeping is not None and has_errors(keeping.problems):
-            raise CompileError(keeping.problems)
-        kept = None if keeping is None else (session, keeping)
-        sources = {
-            (job.namespace, manifest["metadata"]["name"]): job.file
-            for job in compiled.jobs
-            for manifest in job.manifests
-            if manifest["kind"] == "JobSet"
-        }
-        names = names_of(compiled.jobs)
-        found = ManifestSet(compiled.manifests, compiled.diagnostics, True, names, kept, session, sources=sources)
-    else:
-        found = _read_rendered(inputs, options.release or NEWEST_RELEASE)
-    if has_errors(found.diagnostics):
-        raise CompileError(found.diagnostics)
-    return replace(found, diagnostics=sort_diagnostics(found.diagnostics))
+    """The manifests that `inputs` lead to, empty if they contain no job. `folder` is that of trainc.yaml.
+
+    Jobs with errors are left out. Raises CompileError if none is left, or if anything else is wrong.
+    """
+    if not holds_jobs(inputs):
+        found = _read_rendered(inputs, options.release or NEWEST_RELEASE, folder)
+        if has_errors(found.diagnostics):
+            raise CompileError(found.diagnostics)
+        return replace(found, diagnostics=sort_diagnostics(found.diagnostics))
+    hold = None if keeping is None else keeping.hold
+    session = Session(options, inputs.catalog, place, rules, hold=hold, step=inputs.step)
+    session = session.with_input(inputs.documents, inputs.runtime_sources)
+    outcomes = list(session.compile_each())
+    whole = [*rules(inputs.diagnostics, True), *outcomes[0][1]]
+    diagnostics = [*whole, *(found for _, each in outcomes[1:] for found in each)]
+    jobs = [job for job, each in outcomes if job is not None and not has_errors(each)]
+    problems = [] if keeping is None else keeping.problems
+    failures = Failures()
+    if has_errors([*diagnostics, *problems]):
+        failures = failures_of(session, inputs, whole, {(job.namespace, job.name) for job in jobs}, problems)
+        jobs = [job for job in jobs if not failures.concerns(job)]
+        if failures.fatal or not jobs:
+            raise CompileError([*diagnostics, *problems])
+    manifests = [manifest for job in jobs for manifest in job.manifests]
+    homes = [((job.namespace, job.name), os.path.normpath(job.file)) for job in jobs for _ in job.manifests]
+    kept = None if keeping is None else (session, keeping)
+    sources = {
+        (job.namespace, manifest["metadata"]["name"]): job.file
+        for job in jobs
+        for manifest in job.manifests
+        if manifest["kind"] == "JobSet"
+    }
+    return ManifestSet(
+        manifests, sort_diagnostics(diagnostics), True, names_of(jobs), kept, session, {}, sources, failures, homes
+    )
 
 
 def names_of(jobs: Iterable[CompiledJob]) -> Names:
@@ -160,8 +193,9 @@ def _is_trainjob(document: Document) -> bool:
     return is_trainer_document(document.data) and not is_runtime(document)
 
 
-def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
+def _read_rendered(inputs: Inputs, release: str, folder: str) -> ManifestSet:
     manifests: list[dict[str, Any]] = []
+    homes: list[tuple[tuple[str, str], str]] = []
     diagnostics = list(inputs.diagnostics)
     names: dict[tuple[str, str], str] = {}
     rendered: dict[tuple[str, str], Document] = {}
@@ -170,13 +204,22 @@ def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
         if data.get("kind") not in _COMPARED_KINDS or not _has_name(data):
             continue
         manifests.append(data)
+        homes.append(_home(document, folder))
         if data["kind"] == "JobSet":
             name = data["metadata"]["name"]
             key = str(data["metadata"].get("namespace", "")), name
             names[key], rendered[key] = name_in_file(name, document.file), document
         diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
-    names = {key: name for key, name in names.items() if key[1] != name}
-    return ManifestSet(manifests, diagnostics, False, names, rendered=rendered)
+    hashed = {key: name for key, name in names.items() if key[1] != name}
+    return ManifestSet(manifests, diagnostics, False, hashed, rendered=rendered, homes=homes)
+
+
+def _home(document: Document, folder: str) -> tuple[tuple[str, str], str]:
+    """The TrainJob of a rendered file, and the source that its first line names."""
+    namespace = str(document.data["metadata"].get("namespace", ""))
+    name = os.path.basename(document.file).removesuffix(".yaml").removesuffix(".jobset")
+    source = source_in(document.file) if os.path.isfile(document.file) else None
+    return (namespace, name), os.path.normpath(os.path.join(folder, source)) if source else ""
 
 
 def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
@@ -375,24 +418,19 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
 
 def _in_working_tree(path: str) -> str:
     repository = here()
-    return os.path.relpath(os.path.join(repository.top, _from_top(path, repository)))
-
-
-def _from_top(path: str | None, repository: Repository) -> str:
-    """A path in a revision, relative to the repository root. For git, only `./` paths start at the current folder."""
-    if path is None or path.startswith(("./", "../")) or path in {".", ".."}:
-        return os.path.normpath(os.path.join(repository.prefix, path or "."))
-    return os.path.normpath(path or ".")
+    return os.path.relpath(os.path.join(repository.top, path_from_top(path, repository)))
 
 
 @contextmanager
 def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[tuple[Arguments, str]]:
     """The current folder as of a revision: the arguments adapted to it, and its path relative to the root."""
     repository = here()
-    only = [] if path is None else _requested_paths(_from_top(path, repository))
+    only = [] if path is None else _requested_paths(path_from_top(path, repository))
     with copy_of_revision(revision, arguments, only) as copy:
         moved = copy.arguments
-        moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
+        moved.paths = (
+            [] if path is None else [os.path.relpath(path_from_top(path, repository), repository.prefix or ".")]
+        )
         if only and (copy.links or _refers_to_more(moved, limits_of(moved))):
             copy.add()
         yield moved, repository.prefix
@@ -457,7 +495,9 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     # What another release or runtime changes is a question about compiling.
     asks_compiler = bool(arguments.releases or arguments.runtime)
     keeping = None if asks_compiler else kept_in(settings.output, settings, inputs.documents)
-    found = manifest_set(inputs, settings.options, settings.policy(), keeping)
+    found = manifest_set(
+        inputs, settings.options, settings.policy(), keeping, os.path.dirname(settings.configuration.file or "")
+    )
     keeps = settings.configuration.rebuild == "changed-jobs"
     return ReadSide(side.label, found, settings.options, output, below, snapshot, keeps)
 

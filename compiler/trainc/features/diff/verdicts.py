@@ -18,7 +18,7 @@ from trainc.api.documents import check
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import QUEUE_LABEL, Manifest
 from trainc.api.records import dataclass, field
-from trainc.features.diff.changes import Change, compare_manifests, normalize
+from trainc.features.diff.changes import Change, compare_manifests, normalize, strip_server_fields
 from trainc.features.diff.delivery import (
     DELIVERY_METHODS,
     Apply,
@@ -140,11 +140,13 @@ def sync_outcome(
 ) -> Outcome:
     """What happens to the object `live` of a cluster when `manifest` is applied; `applied` is what was applied before."""
     effective = effective_method(method, live, manifest)
+    live, applied, manifest = strip_server_fields(live), strip_server_fields(applied), strip_server_fields(manifest)
     if is_left_alone(effective, live, manifest):
         return "nothing"
     if manifest["kind"] == "JobSet":
         return _judge_jobset(effective, (), JobSetUpdate(applied, manifest, rules, rules.put(live)[0])).outcome
-    changes, _ = compare_manifests(normalize(live), normalize(manifest))
+    sent = submitted(effective.apply, live, applied, manifest)
+    changes, _ = compare_manifests(normalize(live), normalize(sent))
     return _judge_other(effective, live, changes).outcome
 
 

@@ -80,7 +80,7 @@ class Waiting:
         if workload is None:
             if queue is None:
                 in_git = mapping(manifest.get("spec")).get("suspend") is True
-                reason = "git says suspend: true" if in_git else "somebody suspended it, and no queue will admit it"
+                reason = "git says suspend: true" if in_git else "it was suspended by hand, and no queue will admit it"
                 yield Wait("JobSet", "", reason, ("spec", "suspend") if in_git else ())
             elif self._has_workloads:
                 yield Wait(

@@ -5,12 +5,11 @@ No repository content reaches the command line: the arguments are fixed, except 
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.api.kube import Manifest, mapping, objects
+from trainc.api.kube import Manifest, mapping, objects, read_json
 from trainc.api.records import dataclass, field
 
 _CRDS = (
@@ -86,8 +85,8 @@ class Kubectl:
         if done.returncode:
             raise _NoAnswerError(_reason(done.stderr))
         try:
-            return json.loads(done.stdout) if done.stdout.strip() else None
-        except (ValueError, RecursionError):
+            return read_json(done.stdout.decode("utf-8", "replace")) if done.stdout.strip() else None
+        except ValueError:
             raise _NoAnswerError("its answer is not JSON") from None
 
     def _options(self) -> Iterator[str]:

@@ -11,6 +11,7 @@ from trainc.api.findings import CompileError, Diagnostic, escape_report, has_err
 from trainc.api.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
 from trainc.cli.compiling import is_failure
 from trainc.features.fits.judging import judge_jobs
+from trainc.pipeline.failures import left_out
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits
@@ -35,9 +36,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> tuple[Fits | None, list[Diagnostic]]:
     """The answers for one environment, None if there are none, and the diagnostics."""
     compiling = start(settings, stdin, step=streams.progress.step, output=settings.output)
-    jobs = list(compiling.jobs())
+    jobs, left = list(compiling.jobs()), []
     if has_errors(compiling.diagnostics):
-        return None, compiling.diagnostics
+        failures = compiling.failures()
+        jobs = [job for job in jobs if not failures.concerns(job)]
+        if failures.fatal or not jobs:
+            return None, compiling.diagnostics
+        left = [*(d for d in compiling.diagnostics if d.severity == "error"), *left_out(failures)]
     found = judge_jobs(
         jobs,
         compiling.inputs.documents,
@@ -50,7 +55,7 @@ def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> 
         hint = "pass the file or folder with your TrainJobs"
         message = f"no TrainJob and no JobSet found in {', '.join(settings.paths)}, so there is nothing to judge"
         return None, [Diagnostic("NoTrainJob", "error", message, hint)]
-    return found.answers, compiling.session.rules(found.diagnostics, found.answers is None)
+    return found.answers, [*left, *compiling.session.rules(found.diagnostics, found.answers is None)]
 
 
 def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from trainc.features.fits.answer import Fit, Fits
 from trainc.features.fits.words import counted_pods
-from trainc.features.fits.workload import job_name
 
 VERSION = 1
 NOTE = "A job that fits may still have to wait: running workloads, preemption, fair sharing and admission checks are not considered."
@@ -104,17 +103,19 @@ def _entry(fit: Fit) -> dict[str, Any]:
     }
 
 
-def lines_about(fits: Sequence[Fit], namespace: str, name: str) -> Iterator[str]:
-    """Yield a line for each answer about a job: `fits queue team-a, with h100`."""
+def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
+    """Return a line for each answer, by job: `fits queue team-a, with h100`."""
+    found: dict[str, list[str]] = {}
     for fit in fits:
-        if fit.job == job_name(namespace, name):
-            queue = f"queue {fit.queue}" if fit.queue else "the cluster without a queue"
-            flavors = sorted({flavor for by_resource in fit.flavors.values() for flavor in by_resource.values()})
-            using = f", with {', '.join(flavors)}" if flavors else ""
-            if fit.verdict == "fits":
-                yield f"fits {queue}{using}{', borrowing' if fit.borrows else ''}"
-            else:
-                yield f"{fit.verdict} in {queue}" + (f": {fit.cause}" if fit.cause else "")
+        queue = f"queue {fit.queue}" if fit.queue else "the cluster without a queue"
+        flavors = sorted({flavor for by_resource in fit.flavors.values() for flavor in by_resource.values()})
+        using = f", with {', '.join(flavors)}" if flavors else ""
+        if fit.verdict == "fits":
+            line = f"fits {queue}{using}{', borrowing' if fit.borrows else ''}"
+        else:
+            line = f"{fit.verdict} in {queue}" + (f": {fit.cause}" if fit.cause else "")
+        found.setdefault(fit.job, []).append(line)
+    return found
 
 
 def fits_by_job(found: Fits) -> dict[str, str]:

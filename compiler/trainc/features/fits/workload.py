@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from trainc.api.kube import Json, canonical, names
+from trainc.api.kube import Json, canonical, identity_of, mapping, names, read_json
 from trainc.api.records import dataclass, field, replace
 from trainc.features.fits.cluster import Cluster
 from trainc.features.fits.requests import Amounts, charged_pod, pod_amounts
@@ -136,9 +136,8 @@ def job_name(namespace: str, name: str) -> str:
 
 def place(jobset: Json) -> tuple[str, str]:
     """The namespace and name of a JobSet; `llm-*` for one whose name the API server generates."""
-    metadata = jobset.get("metadata") or {}
-    name = metadata.get("name") or f"{metadata.get('generateName') or ''}*"
-    return str(metadata.get("namespace") or ""), str(name)
+    namespace, name = identity_of(jobset)
+    return namespace, name or f"{mapping(jobset.get('metadata')).get('generateName') or ''}*"
 
 
 def queue_of(jobset: Json, cluster: Cluster) -> str:
@@ -244,10 +243,7 @@ def _slices(written: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
 
 def slice_layers(text: str) -> list[tuple[str, int]]:
     """Parse the annotation for nested slices into levels and sizes. Raises ValueError where Go would fail."""
-    try:
-        layers = json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    layers = read_json(text)
     if layers is None:
         return []
     if not isinstance(layers, list):

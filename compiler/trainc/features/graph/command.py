@@ -34,7 +34,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     one, settings = found
     graph = read_graph(one.compiled.manifests, enabled(settings.options.plugins))
     try:
-        drawn = _format(graph, one.compiled.manifests, arguments, streams)
+        drawn = one.found_by if arguments.format == "text" else ""
+        drawn += _format(graph, one.compiled.manifests, arguments, streams)
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise

@@ -55,6 +55,18 @@ def read_ranks(manifests: Sequence[Json]) -> list[Ranks]:
     return found
 
 
+def ranks_of_pod(manifests: Sequence[Json], step: str, replica: int, index: int) -> str:
+    """Return the ranks in one pod as text: `ranks 24 to 31 of 32`; empty if they are not known before the job runs."""
+    for ranks in read_ranks(manifests):
+        if ranks.step == step and ranks.sorted:
+            place = next((i for i, pod in enumerate(ranks.pods) if pod.endswith(f"-{step}-{replica}-{index}")), None)
+            if place is not None:
+                first, last = place * ranks.each, (place + 1) * ranks.each - 1
+                numbers = f"rank {first}" if first == last else f"ranks {first} to {last}"
+                return f"{numbers} of {len(ranks.pods) * ranks.each}"
+    return ""
+
+
 def _by_index(started: Launched) -> bool:
     launch = started.launch
     option = launch.given(frozenset(("rdzv-backend",))) if launch is not None else None

@@ -15,6 +15,7 @@ Examples:
   trainc init --repository https://github.com/my-org/training.git
   trainc init --only hooks --only workflow
   trainc init --only workflow --print
+  trainc init --only gitops --cluster h100=https://h100.example.com
   trainc init --requirement 'trainc @ git+https://git.example.com/platform/trainc@8f3c2d1'
 """
 
@@ -46,6 +47,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=REPOSITORY,
         help="URL that the tool clones (default: a placeholder)",
     )
+    parser.add_argument(
+        "--cluster",
+        metavar="ENV=URL",
+        action="append",
+        help="API server of an environment's cluster, for Argo CD (default: the one that it runs in)",
+    )
+    parser.add_argument("--index-url", metavar="URL", default="", help="package index for pip, in a private network")
     parser.add_argument("--only", choices=PARTS, action="append", help="write only this part (repeatable)")
     parser.add_argument("--kustomize", action="store_true", help="also write a kustomization that compiles the jobs")
     parser.add_argument("--print", action="store_true", help="print the files, and write nothing")

@@ -9,37 +9,48 @@ from collections.abc import Iterable, Mapping
 from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import read_file
-from trainc.api.findings import Diagnostic
-from trainc.api.settings import Limits
+from trainc.api.findings import CompileError, Diagnostic
+from trainc.api.records import replace
+from trainc.api.settings import Limits, read_configuration
 from trainc.features.init import PARTS, REPOSITORY
 from trainc.features.init.scaffold import (
+    ATTRIBUTES,
+    EXAMPLES,
     HOOKS,
     README,
     RENDERED,
     REQUIREMENTS,
     SETTINGS,
     VENDORED,
+    Delivered,
+    Plan,
     Requirement,
     requirement_of,
     scaffold,
+    with_attributes,
     with_hooks,
     with_settings,
 )
+from trainc.project.configuration import Configuration, settings_below
+from trainc.reading.opening import repository_above
 
 _LEFT_ALONE = (README, REQUIREMENTS)
-_ADDED_TO = {HOOKS: with_hooks, SETTINGS: with_settings}
+_ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Write the repository and compile it."""
-    folder = arguments.folder
-    requirement = Requirement(arguments.requirement) if arguments.requirement else _own_requirement()
-    texts = _texts(arguments, requirement)
+    if os.path.isfile(arguments.folder):
+        raise UsageError(f"{arguments.folder} is a file; use a folder (it is created if missing)")
+    try:
+        folder, plan = _plan(arguments)
+    except CompileError as error:
+        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
+        return Status.DIAGNOSED
+    requirement, texts = plan.requirement, _texts(arguments, plan)
     if arguments.print:
         streams.out.write(_format_files(texts).encode("utf-8", "backslashreplace"))
         return Status.DONE
-    if os.path.isfile(folder):
-        raise UsageError(f"{folder} is a file; use a folder (it is created if missing)")
     merged, in_the_way = _merge_with_existing(folder, texts)
     builds = "trainc.yaml" in texts
     if builds and os.path.lexists(os.path.join(folder, RENDERED)):
@@ -57,6 +68,83 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return Status.DONE
 
 
+def _plan(arguments: Arguments) -> tuple[str, Plan]:
+    """The folder of trainc.yaml, and what the files depend on. Raises CompileError if trainc.yaml is invalid."""
+    from trainc import __version__
+
+    for name in ("repository", "requirement", "index_url"):
+        given = getattr(arguments, name)
+        if given is not None and not given.isprintable():
+            raise UsageError(f"argument --{name.replace('_', '-')}: {given!r} must contain printable characters only")
+    folder = arguments.folder
+    configuration = Configuration()
+    if arguments.only and "jobs" not in arguments.only:
+        configuration = read_configuration([_existing(folder)], None)
+        if configuration.file is not None:
+            folder = os.path.dirname(configuration.file) or os.curdir
+        elif not arguments.print and (below := settings_below(folder)):
+            where = os.path.normpath(os.path.join(folder, below[0]))
+            raise UsageError(f"trainc.yaml is in {where}: run `trainc init {where} --only {arguments.only[0]}`")
+    root = _root_of(folder)
+    inside = os.path.relpath(os.path.realpath(folder), root).replace(os.sep, "/")
+    inside = "" if inside == os.curdir else inside
+    every = configuration.environments.values() or [configuration]
+    extras = ["policy"] if any(each.policies for each in every) else []
+    requirement = _requirement(arguments, folder).with_extras(extras)
+    delivered = _delivered(arguments, configuration, root, inside)
+    return folder, Plan(
+        arguments.gitops, arguments.repository, __version__, requirement, inside, delivered, arguments.index_url
+    )
+
+
+def _root_of(folder: str) -> str:
+    """The root of the repository around a folder that may not exist yet; without a repository, the folder itself."""
+    return repository_above(_existing(folder)) or os.path.realpath(folder)
+
+
+def _existing(folder: str) -> str:
+    existing = os.path.realpath(folder)
+    while not os.path.isdir(existing):
+        existing = os.path.dirname(existing)
+    return existing
+
+
+def _delivered(arguments: Arguments, configuration: Configuration, root: str, inside: str) -> list[Delivered]:
+    """The outputs of trainc.yaml, or of the examples that are about to be written, with their clusters."""
+    clusters = {}
+    for pair in arguments.cluster or ():
+        name, equals, url = pair.partition("=")
+        if not equals or not url.startswith("https://") or not url.isprintable() or " " in url:
+            raise UsageError(f"argument --cluster: {pair!r} does not have the form ENV=https://...")
+        clusters[name] = url
+    found = [replace(each, path="/".join(filter(None, (inside, each.path)))) for each in EXAMPLES]
+    if configuration.file is not None:
+        every = configuration.environments or {"": configuration}
+        outputs = {name: os.path.realpath(each.output) for name, each in every.items() if each.output}
+        found = [Delivered(name, os.path.relpath(path, root).replace(os.sep, "/")) for name, path in outputs.items()]
+        if not found and "gitops" in (arguments.only or ()):
+            raise UsageError("trainc.yaml has no `output`, so there is nothing to apply")
+    known = [each.environment for each in found]
+    for name in clusters:
+        if name not in known:
+            raise UsageError(
+                f"argument --cluster: there is no environment {name!r} with an output; known: {', '.join(known)}"
+            )
+    return [replace(each, server=clusters.get(each.environment, each.server)) for each in found]
+
+
+def _requirement(arguments: Arguments, folder: str) -> Requirement:
+    """What pip installs: as asked for, as the repository has it already, or where this trainc came from."""
+    if arguments.requirement:
+        return Requirement(arguments.requirement)
+    try:
+        lines = read_file(os.path.join(folder, REQUIREMENTS), Limits().file_bytes).decode().splitlines()
+    except (OSError, ValueError):
+        return _own_requirement()
+    own = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
+    return Requirement(own[0]) if len(own) == 1 and own[0].startswith("trainc") else _own_requirement()
+
+
 def _own_requirement() -> Requirement:
     """The requirement that this trainc was installed from, as recorded by the installer."""
     from importlib.metadata import PackageNotFoundError, distribution
@@ -71,16 +159,10 @@ def _own_requirement() -> Requirement:
     return requirement_of(json.loads(recorded) if recorded else None, __version__)
 
 
-def _texts(arguments: Arguments, requirement: Requirement) -> dict[str, str]:
-    from trainc import __version__
-
-    for name in ("repository", "requirement"):
-        given = getattr(arguments, name)
-        if given is not None and not given.isprintable():
-            raise UsageError(f"argument --{name}: {given!r} must contain printable characters only")
+def _texts(arguments: Arguments, plan: Plan) -> dict[str, str]:
     usual = [part for part in PARTS if part != "kustomize"]
     parts = [*(arguments.only or usual), *(["kustomize"] if arguments.kustomize else [])]
-    texts = scaffold(parts, arguments.gitops, arguments.repository, __version__, requirement.line)
+    texts = scaffold(parts, plan)
     return {**texts, **_schemas()} if "editor" in parts else texts
 
 
@@ -110,7 +192,7 @@ def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[st
     merged: dict[str, str] = {}
     in_the_way: list[str] = []
     for path, text in texts.items():
-        target = os.path.join(folder, path)
+        target = os.path.normpath(os.path.join(folder, path))
         if not os.path.lexists(target):
             merged[path] = text
         elif path not in _LEFT_ALONE:
@@ -123,10 +205,11 @@ def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[st
 
 
 def _add_to_existing(target: str, path: str, text: str) -> str | None:
-    if path not in _ADDED_TO:
+    name = os.path.basename(path) if path.startswith("..") else path
+    if name not in _ADDED_TO:
         return None
     try:
-        return _ADDED_TO[path](read_file(target, Limits().file_bytes).decode(), text)
+        return _ADDED_TO[name](read_file(target, Limits().file_bytes).decode(), text)
     except (OSError, ValueError):
         return None
 
@@ -139,7 +222,7 @@ def _refusal(folder: str, path: str) -> Diagnostic:
 
 def _write(folder: str, texts: Mapping[str, str]) -> None:
     for path, text in texts.items():
-        target = os.path.join(folder, path)
+        target = os.path.normpath(os.path.join(folder, path))
         os.makedirs(os.path.dirname(target) or os.curdir, exist_ok=True)
         with open(target, "w", encoding="utf-8", newline="") as stream:
             stream.write(text)
@@ -164,7 +247,12 @@ def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
 
 def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arguments: Arguments) -> str:
     builds = "trainc.yaml" in paths
-    lines = [f"created in {folder}:", *(f"  {path}" for path in sorted(paths)), *([f"  {RENDERED}/"] if builds else [])]
+    shown = {path: os.path.normpath(os.path.join(folder, path)) if path.startswith("..") else path for path in paths}
+    lines = [
+        f"created in {folder}:",
+        *(f"  {shown[path]}" for path in sorted(paths)),
+        *([f"  {RENDERED}/"] if builds else []),
+    ]
     lines += ["", "next:", *([] if folder == "." else [f"  cd {folder}"])]
     lines += ["  trainc build --check"] if builds else []
     if requirement.problem and REQUIREMENTS in paths:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from string import Template
 from textwrap import indent
@@ -15,7 +17,7 @@ from trainc.api.documents import read_documents
 from trainc.api.findings import has_errors
 from trainc.api.git import published_commit
 from trainc.api.kube import NEWEST_RELEASE
-from trainc.api.records import dataclass
+from trainc.api.records import dataclass, pattern, replace
 from trainc.api.settings import Limits
 from trainc.features.argocd.files import text_of
 from trainc.features.argocd.health import flux_health_checks
@@ -28,7 +30,9 @@ RENDERED = "rendered"
 README = "README.md"
 REQUIREMENTS = "requirements-trainc.txt"
 HOOKS = ".pre-commit-config.yaml"
+ATTRIBUTES = ".gitattributes"
 SETTINGS = ".vscode/settings.json"
+WORKFLOW = ".github/workflows/trainc.yaml"
 _TOOLS: Mapping[GitOps, str] = {"argocd": "Argo CD", "flux": "Flux CD"}
 # The files of each part: a path in the repository, and the template beside this module that it comes from.
 _FILES: Mapping[Part, Mapping[str, str]] = {
@@ -40,62 +44,22 @@ _FILES: Mapping[Part, Mapping[str, str]] = {
         "overlays/prod/overlay.yaml": "overlay-prod.yaml",
         REQUIREMENTS: "requirements.txt",
         README: "readme.md",
+        ATTRIBUTES: "gitattributes",
     },
     "gitops": {},
     "hooks": {HOOKS: "pre-commit-config.yaml", REQUIREMENTS: "requirements.txt"},
-    "workflow": {".github/workflows/trainc.yaml": "workflow.yaml", REQUIREMENTS: "requirements.txt"},
+    "workflow": {WORKFLOW: "workflow.yaml", REQUIREMENTS: "requirements.txt"},
     "editor": {SETTINGS: "settings.json"},
     "kustomize": {"kustomization.yaml": "kustomization.yaml", "compile.yaml": "compile.yaml"},
 }
 
 
-def scaffold(
-    parts: Collection[Part], gitops: GitOps, repository: str, version: str, requirement: str
-) -> dict[str, str]:
-    """The text of every file of some parts, by its path.
-
-    `repository` is where the GitOps tool finds it, `version` is trainc's own, and `requirement` what pip installs.
-    """
-    values = {
-        "gitops": gitops,
-        "tool": _TOOLS[gitops],
-        "repository": repository,
-        "version": version,
-        "requirement": requirement,
-        "release": NEWEST_RELEASE,
-        "health": _health_checks(),
-        "comment": indent(_template("comment.sh"), " " * 10).rstrip(),
-    }
-    chosen = {path: template for part in PARTS if part in parts for path, template in _FILES[part].items()}
-    texts = {path: Template(_template(template)).substitute(values) for path, template in chosen.items()}
-    if "gitops" in parts:
-        for environment in ENVIRONMENTS:
-            here = {**values, "environment": environment}
-            texts[f"{gitops}/{environment}.yaml"] = Template(_template(f"{gitops}.yaml")).substitute(here)
-        if gitops == "argocd":
-            # A folder deeper, so that `kubectl apply -f argocd/` leaves it alone.
-            texts["argocd/health/argocd-cm.yaml"] = text_of("argocd-cm.yaml", version)
-    if "kustomize" in parts:
-        texts[KUSTOMIZE_CONFIG] = kustomize_config()
-    return texts
-
-
-def _template(name: str) -> str:
-    return files(__package__).joinpath(name).read_text("utf-8")
-
-
-def _health_checks() -> str:
-    """The health checks as they stand in the spec of a Kustomization, without the comment that says so."""
-    lines = flux_health_checks().splitlines(keepends=True)
-    return indent("".join(line for line in lines if not line.startswith("#")), "  ").rstrip()
-
-
-# Where this trainc came from, as a line of a requirements file: so that CI installs the same one.
-#
-# Source: PEP 610 (direct_url.json), PEP 508 (direct references).
-
-
 _NAME = "trainc"
+_EXTRAS = pattern(r"trainc(?=[ =@<>~!]|$)")
+# A line that pip refuses and shows: a made-up name or version would be anybody's to register.
+_UNKNOWN = (
+    "Replace this line by where everybody can install trainc from, such as: trainc @ git+https://HOST/PATH@COMMIT"
+)
 VENDORED = "vendor"
 
 
@@ -109,6 +73,165 @@ class Requirement:
     line: str
     wheel: str = ""
     problem: str = ""
+
+    def with_extras(self, extras: Collection[str]) -> Requirement:
+        """The requirement with more extras."""
+        if not extras or self.problem:
+            return self
+        named = f"[{','.join(extras)}]"
+        if self.line.endswith(".whl"):
+            return replace(self, line=self.line + named)
+        known = _EXTRAS.match(self.line)
+        return self if known is None else replace(self, line=f"{_NAME}{named}{self.line[known.end() :]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """One output folder, by its path in the repository, and the environment and the cluster that it is for.
+
+    `namespace` is created first; without one, the namespaces of the jobs are there.
+    """
+
+    environment: str
+    path: str
+    server: str = "https://kubernetes.default.svc"
+    namespace: str = ""
+
+
+EXAMPLES = tuple(Delivered(name, f"{RENDERED}/{name}", namespace=f"ml-{name}") for name in ENVIRONMENTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the files of a repository depend on.
+
+    `repository` is where the GitOps tool finds it, `version` is trainc's own, and `inside` the path of trainc.yaml's folder
+    from the root of the repository, empty for the root itself.
+    """
+
+    gitops: GitOps
+    repository: str
+    version: str
+    requirement: Requirement
+    inside: str = ""
+    delivered: Sequence[Delivered] = EXAMPLES
+    index_url: str = ""
+
+
+def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
+    """The text of every file of some parts, by its path from the folder of trainc.yaml.
+
+    Hooks and workflows are at the root of the repository, where they are read.
+    """
+    gitops, requirement, index = plan.gitops, plan.requirement, plan.index_url
+    values = {
+        "gitops": gitops,
+        "tool": _TOOLS[gitops],
+        "repository": plan.repository,
+        "version": plan.version,
+        "requirement": requirement.line,
+        "index": f"--index-url {index}\n" if index else "",
+        "release": NEWEST_RELEASE,
+        "health": _health_checks(),
+        **_in_folder(plan.inside),
+        **_hooks(requirement, index),
+    }
+    values["comment"] = indent(Template(_template("comment.sh")).safe_substitute(values), " " * 10).rstrip()
+    chosen = {path: template for part in PARTS if part in parts for path, template in _FILES[part].items()}
+    texts = {path: Template(_template(template)).substitute(values) for path, template in chosen.items()}
+    up = "/".join([".."] * len(plan.inside.split("/"))) if plan.inside else ""
+    if up and WORKFLOW in texts:
+        texts[WORKFLOW.replace("trainc.yaml", f"trainc{values['suffix']}.yaml")] = texts.pop(WORKFLOW)
+    texts = {f"{up}/{path}" if up and is_at_root(path) else path: text for path, text in texts.items()}
+    if "gitops" in parts:
+        for each in plan.delivered:
+            file = _NO_NAME.sub("-", each.environment.lower()).strip("-") or "training"
+            here = {
+                **values,
+                "file": file,
+                "path": each.path,
+                "server": each.server,
+                **_namespace(gitops, each.namespace),
+            }
+            here["name"] = f"training-{file}" if each.environment else "training"
+            here["place"] = _quoted(each.path if gitops == "argocd" else f"./{each.path}")
+            texts[f"{gitops}/{file}.yaml"] = Template(_template(f"{gitops}.yaml")).substitute(here)
+        if gitops == "argocd":
+            # A folder deeper, so that `kubectl apply -f argocd/` leaves it alone.
+            texts["argocd/health/argocd-cm.yaml"] = text_of("argocd-cm.yaml", plan.version)
+    if "kustomize" in parts:
+        texts[KUSTOMIZE_CONFIG] = kustomize_config()
+    return texts
+
+
+def is_at_root(path: str) -> bool:
+    """Whether a file is read at the root of a repository only."""
+    return path == HOOKS or path.startswith(".github/")
+
+
+def _in_folder(inside: str) -> dict[str, str]:
+    """What differs in the hooks and the workflow of a folder that is not the root."""
+    if not inside:
+        return {**dict.fromkeys(("suffix", "about", "config", "paths", "folder"), ""), "when": "always_run: true"}
+    suffix = "-" + inside.replace("/", "-")
+    paths = f"""
+    # If this check is required, remove `paths`: GitHub waits for a required check that a path filter leaves out.
+    paths: [{_quoted(f"{inside}/**")}, {_quoted(f".github/workflows/trainc{suffix}.yaml")}]"""
+    return {
+        "suffix": suffix,
+        "about": f" ({inside})",
+        "config": f" --config {shlex.quote(f'{inside}/trainc.yaml')}",
+        "paths": paths,
+        "folder": f"\n    defaults:\n      run:\n        working-directory: {_quoted(inside)}",
+        "when": f"files: {_quoted(f'^{re.escape(inside)}/')}",
+    }
+
+
+def _hooks(requirement: Requirement, index_url: str) -> dict[str, str]:
+    """How pre-commit gets trainc: by itself, or where it cannot install it, from the machine."""
+    if requirement.wheel or requirement.problem or requirement.line.startswith("."):
+        return {
+            "installs": f"The hooks use the trainc on your PATH: pip install -r {REQUIREMENTS}",
+            "language": "language: system",
+        }
+    needed = [*([f"--index-url={index_url}"] if index_url else []), requirement.line]
+    dependencies = ", ".join(map(json.dumps, needed))
+    return {
+        "installs": f"It installs trainc by itself, as in {REQUIREMENTS}.",
+        "language": f"language: python\n        additional_dependencies: [{dependencies}]",
+    }
+
+
+def _quoted(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
+
+
+def _namespace(gitops: GitOps, name: str) -> dict[str, str]:
+    """The parts of an Application or a Kustomization that create a namespace."""
+    if not name:
+        return {"namespace": "", "create": ""}
+    if gitops == "flux":
+        return {"namespace": f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {name}\n---\n"}
+    return {"namespace": f"    namespace: {name}\n", "create": "      - CreateNamespace=true\n"}
+
+
+def _template(name: str) -> str:
+    return files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _health_checks() -> str:
+    """The health checks as they stand in the spec of a Kustomization, without the comment that says so."""
+    lines = flux_health_checks().splitlines(keepends=True)
+    return indent("".join(line for line in lines if not line.startswith("#")), "  ").rstrip()
+
+
+_NO_NAME = pattern(r"[^a-z0-9-]+")
+_PLAIN = pattern(r"[A-Za-z0-9._^][A-Za-z0-9._/^-]*")
+
+
+# Where this trainc came from, as a line of a requirements file: so that CI installs the same one.
+#
+# Source: PEP 610 (direct_url.json), PEP 508 (direct references).
 
 
 def requirement_of(direct_url: Mapping[str, Any] | None, version: str) -> Requirement:
@@ -125,15 +248,15 @@ def requirement_of(direct_url: Mapping[str, Any] | None, version: str) -> Requir
     path = unquote(urlsplit(url).path)
     if path.endswith(".whl") and os.path.isfile(path):
         return Requirement(f"./{VENDORED}/{os.path.basename(path)}", wheel=path)
-    return _of_folder(path, version)
+    return _of_folder(path)
 
 
-def _of_folder(path: str, version: str) -> Requirement:
+def _of_folder(path: str) -> Requirement:
     """A clone of a repository that others reach is that repository at its commit."""
     published = published_commit(path) if os.path.isdir(path) else None
     if published is None:
         problem = f"this trainc was installed from {path}, which does not exist on other machines"
-        return Requirement(f"{_NAME}=={version}", problem=problem)
+        return Requirement(_UNKNOWN, problem=problem)
     url, commit = published
     if "://" not in url:  # git@host:path, the short form of ssh.
         url = "ssh://" + url.replace(":", "/", 1)
@@ -155,9 +278,6 @@ def _without_password(url: str) -> str:
 # Files that a repository has already and init adds to: the hooks of pre-commit, and an editor's settings.
 
 
-_OUR_HOOK = "trainc-check"
-
-
 def with_hooks(text: str, ours: str) -> str | None:
     """A .pre-commit-config.yaml with the items of `repos` of another at the end of its own, every other byte as it was.
 
@@ -169,7 +289,8 @@ def with_hooks(text: str, ours: str) -> str | None:
     repos = documents[0].data.get("repos")
     if not isinstance(repos, list) or not repos:
         return None
-    if any(hook.get("id") == _OUR_HOOK for repo in repos for hook in repo.get("hooks") or ()):
+    mine = pattern(r"id: (\S+)").findall(ours)[0]
+    if any(hook.get("id") == mine for repo in repos for hook in repo.get("hooks") or ()):
         return text
     first = documents[0].locate(("repos", 0))
     lines = text.splitlines(keepends=True)
@@ -196,6 +317,12 @@ def _end_of_block(lines: list[str], start: int, indent: int) -> int:
             break
         end = number
     return end
+
+
+def with_attributes(text: str, ours: str) -> str:
+    """A .gitattributes with our lines at its end, unless it has them."""
+    *_, rule = ours.splitlines()
+    return text if rule in text.splitlines() else text + ("" if text.endswith("\n") or not text else "\n") + ours
 
 
 def with_settings(text: str, ours: str) -> str | None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import sys
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 from lsprotocol import types
@@ -21,6 +24,7 @@ from trainc import __version__
 from trainc.api.command import rule_page
 from trainc.api.documents import decode, read_file
 from trainc.api.findings import Diagnostic, Source
+from trainc.cli.version import describe_defect
 from trainc.features.lsp import completing, fixes, hovering, lenses, names
 from trainc.features.lsp import hovering as marking
 from trainc.features.lsp import names as symbols
@@ -32,6 +36,8 @@ from trainc.reading.opening import CONFIGURATION_FILE, folders_upward
 _MOMENT = 0.4
 # Nobody writes a longer text by hand; `trainc check` reads what is longer.
 _MOST_BYTES = 1_000_000
+# The most diagnostics that are published of one file.
+_MOST_SHOWN = 200
 _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,
     "warning": types.DiagnosticSeverity.Warning,
@@ -45,11 +51,20 @@ class Units:
     def __init__(self, lines: Sequence[str], codec: PositionCodec) -> None:
         self._lines = lines
         self._codec = codec
+        self._offsets: dict[int, Sequence[int]] = {}
+
+    def _units(self, line: int) -> Sequence[int]:
+        """The units before each character of a line, and before its end. Counted once: a line may have many fields."""
+        if line not in self._offsets:
+            text = self._lines[line] if line < len(self._lines) else ""
+            counts = (self._codec.client_num_units(character) for character in text)
+            self._offsets[line] = range(len(text) + 1) if text.isascii() else list(accumulate(counts, initial=0))
+        return self._offsets[line]
 
     def position(self, place: Position) -> types.Position:
         """A place, for the client."""
-        line = self._lines[place.line] if place.line < len(self._lines) else ""
-        return types.Position(place.line, self._codec.client_num_units(line[: place.column]))
+        units = self._units(place.line)
+        return types.Position(place.line, units[min(place.column, len(units) - 1)])
 
     def range(self, place: Range) -> types.Range:
         """A range, for the client."""
@@ -59,13 +74,8 @@ class Units:
         """A place that the client names; the end of its line, or of the text, where that is shorter."""
         if given.line >= len(self._lines):
             return Position(len(self._lines) - 1, len(self._lines[-1]))
-        line = self._lines[given.line]
-        units = 0
-        for column, character in enumerate(line):
-            if units >= given.character:
-                return Position(given.line, column)
-            units += self._codec.client_num_units(character)
-        return Position(given.line, len(line))
+        units = self._units(given.line)
+        return Position(given.line, min(bisect_left(units, given.character), len(units) - 1))
 
     def range_of(self, given: types.Range) -> Range:
         """A range that the client names."""
@@ -135,17 +145,38 @@ class Server(LanguageServer):
 
     def show(self, uri: str, *, thorough: bool = False) -> None:
         """Publish what there is to say of a file."""
-        snapshot = self.look(uri, thorough=thorough)
+        try:
+            self._show(uri, thorough=thorough)
+        except Exception:  # noqa: BLE001 - a defect, after which the last diagnostics must not stay as if nothing had changed
+            self.give_up(uri)
+
+    def give_up(self, uri: str) -> None:
+        """Say in a file that it could not be analyzed, and log the defect."""
+        sys.stderr.write(describe_defect())
+        found = _about_file("trainc could not analyze this file: this is a defect in trainc, please report it", "Error")
+        self._publish(uri, [found])
+
+    def _publish(self, uri: str, found: list[types.Diagnostic]) -> None:
         document = self.workspace.text_documents.get(uri)
-        found = [] if snapshot is None else [self.diagnostic(snapshot, *one) for one in hovering.marked(snapshot)]
         version = document.version if document is not None else None
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
 
-    def diagnostic(self, snapshot: Snapshot, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
+    def _show(self, uri: str, *, thorough: bool) -> None:
+        snapshot = self.look(uri, thorough=thorough)
+        found: list[types.Diagnostic] = []
+        if snapshot is not None:
+            units = self.units(snapshot.lines)
+            marked = hovering.marked(snapshot)
+            found = [self.diagnostic(snapshot, units, *one) for one in marked[:_MOST_SHOWN]]
+            if len(marked) > _MOST_SHOWN:
+                found.append(_about_file(f"... and {len(marked) - _MOST_SHOWN:,} more; fix these first", "Information"))
+        self._publish(uri, found)
+
+    def diagnostic(self, snapshot: Snapshot, units: Units, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
         """A diagnostic as the protocol has it."""
         url = rule_page(diagnostic.code, snapshot.docs_url)
         return types.Diagnostic(
-            self.units(snapshot.lines).range(place),
+            units.range(place),
             hovering.full_message(diagnostic),
             _SEVERITIES[diagnostic.severity],
             diagnostic.code,
@@ -201,6 +232,11 @@ class Server(LanguageServer):
         return types.Location(from_fs_path(path) or "", self.units(lines).range(place))
 
 
+def _about_file(message: str, severity: str) -> types.Diagnostic:
+    start = types.Position(0, 0)
+    return types.Diagnostic(types.Range(start, start), message, types.DiagnosticSeverity[severity], source="trainc")
+
+
 def file_of(uri: str) -> str | None:
     """The real path of a file; None for what is none, such as a text that was never saved."""
     if not uri.startswith("file:"):
@@ -236,8 +272,20 @@ def make_server(workspace_at: Opens) -> Server:
     """A server with every feature; `workspace_at` opens the folder that a file belongs to."""
     server = Server(workspace_at)
     for method, handler, options in _FEATURES:
-        server.feature(method, options)(functools.partial(handler, server))
+        answer = handler if asyncio.iscoroutinefunction(handler) else functools.partial(_answer, handler)
+        server.feature(method, options)(functools.partial(answer, server))
     return server
+
+
+def _answer(handler: Callable[[Server, Any], Any], server: Server, params: Any) -> Any:
+    """Answer with nothing where a handler fails; the client gets no traceback."""
+    try:
+        return handler(server, params)
+    except Exception:  # noqa: BLE001 - a defect
+        document = getattr(params, "text_document", None)
+        if document is not None:
+            server.give_up(document.uri)
+        return None
 
 
 async def _initialized(server: Server, params: types.InitializedParams) -> None:
@@ -294,7 +342,7 @@ def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeA
         types.CodeAction(
             fix.title,
             types.CodeActionKind.QuickFix,
-            [server.diagnostic(snapshot, fix.diagnostic, known[fix.diagnostic])],
+            [server.diagnostic(snapshot, units, fix.diagnostic, known[fix.diagnostic])],
             fix.preferred,
             edit=types.WorkspaceEdit({uri: [types.TextEdit(units.range(e.range), e.text) for e in fix.edits]}),
         )

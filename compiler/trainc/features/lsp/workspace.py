@@ -30,7 +30,7 @@ from trainc.api.explained import place
 from trainc.api.findings import CompileError, Diagnostic, Policy, has_errors
 from trainc.api.git import commit_of, find_changed_files, repository_of
 from trainc.api.jobs import CompiledJob, Session, ValidDocument
-from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.kube import NEWEST_RELEASE, identity_of
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (
     FILE_NAME,
@@ -214,7 +214,8 @@ class Opened:
         rules = self.settings.policy()
         shared, stack = self._session()
         own = [document for document in self.documents if document.file == file]
-        jobs = [*self._jobs_with(own), *self._users_of(own)]
+        select = self.settings.configuration.select
+        jobs = [d for d in (*self._jobs_with(own), *self._users_of(own)) if not select or select(d.data, d.file)]
         if stack is not None:
             others = [document for document in stack.documents if document.file == file and _is_job(document)]
             jobs = [*stack.more(jobs).documents, *others]
@@ -319,9 +320,8 @@ def _is_job(document: Document) -> bool:
     return document.data.get("kind") in _JOB_KINDS and is_trainer_document(document.data)
 
 
-def _name(document: Document) -> Any:
-    metadata = document.data.get("metadata")
-    return metadata.get("name") if isinstance(metadata, dict) else None
+def _name(document: Document) -> str:
+    return identity_of(document.data)[1]
 
 
 def _reference(document: Document) -> Key | None:
@@ -334,9 +334,7 @@ def _reference(document: Document) -> Key | None:
 
 
 def _key(kind: Any, document: Document, name: Any) -> Key:
-    metadata = document.data.get("metadata")
-    namespace = metadata.get("namespace") if isinstance(metadata, dict) and kind != "ClusterTrainingRuntime" else ""
-    return str(kind), str(namespace or ""), str(name)
+    return str(kind), identity_of(document.data)[0] if kind != "ClusterTrainingRuntime" else "", str(name)
 
 
 Schema = dict[str, Any]

@@ -21,6 +21,7 @@ from trainc.api.output import inline
 from trainc.api.records import pattern
 from trainc.emit.yaml_writer import atom, literal
 from trainc.features.migrate.source_text import Entry, Node, SourceText, UnfitError
+from trainc.kube.documents import is_deeper
 
 _Fresh: TypeAlias = Callable[[Any, str], str]
 _SPACE = pattern(r"\s*")
@@ -375,6 +376,9 @@ def _recomposed_value(source: SourceText, entry: Entry, value: Any, fresh: _Fres
     return recomposed(source, node, value, fresh) if is_alike else fresh(value, indent)
 
 
+_MOST_LEVELS = 200
+
+
 def leading_objects(text: str) -> Iterator[tuple[str, Any, str]]:
     """Yield each JSON object at the start of `text`: the whitespace before it, its data, its text; then the rest and None.
 
@@ -382,10 +386,12 @@ def leading_objects(text: str) -> Iterator[tuple[str, Any, str]]:
     """
     decoder = json.JSONDecoder()
     start = 0
-    while (space := _SPACE.match(text, start)) and text.startswith("{", space.end()):
+    # Python's parser recurses.
+    is_deep = text.lstrip().startswith("{") and is_deeper(text, _MOST_LEVELS)
+    while not is_deep and (space := _SPACE.match(text, start)) and text.startswith("{", space.end()):
         try:
             value, end = decoder.raw_decode(text, space.end())
-        except (ValueError, RecursionError):
+        except ValueError:
             break
         yield space[0], value, text[space.end() : end]
         start = end

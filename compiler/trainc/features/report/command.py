@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, Paint, kept_in, text_report
 from trainc.api.documents import Document
-from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml
+from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors
 from trainc.api.jobs import OneJob, enabled
 from trainc.api.output import dump_yaml
 from trainc.api.records import replace
@@ -46,15 +46,18 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     streams.progress.clear()
     if refused:
         return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
-    text = escape_xml(page(jobs, merge_diagnostics(diagnostics), _printable(arguments.title), link))
+    found = merge_diagnostics(diagnostics)
+    status = _refused({"": [d for d in found if d.severity == "error" or d.code == "LeftOut"]}, arguments, streams)
+    status = status if has_errors(found) else Status.DONE
+    text = escape_xml(page(jobs, found, _printable(arguments.title), link))
     if arguments.output == "-":
         streams.out.write(text.encode("utf-8", "backslashreplace"))
-        return Status.DONE
+        return status
     with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
         stream.write(text)
     if not arguments.quiet:
         streams.err.write(f"{arguments.output}: {counted(len(jobs), 'job')}\n")
-    return Status.DONE
+    return status
 
 
 def _refused(found: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:

@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--map", type=_place, action="append", default=[], metavar="PATH=DIR",
         help="use DIR in place of PATH in the image (repeatable)",
     )  # fmt: skip
-    help_text = "interpreter for python, torchrun and tune"
+    help_text = "interpreter for python, torchrun, accelerate and tune"
     set_completion(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
 
 

@@ -8,22 +8,23 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, Paint, Part, Progress, compiled_job, text_report
-from trainc.api.findings import Diagnostic, Finding, format_path, has_errors
+from trainc.api.findings import Diagnostic, Finding, escape_line, format_path, has_errors
 from trainc.api.jobs import OneJob, Plugin, enabled
 from trainc.api.kube import Json
-from trainc.features.run.model import Machine, Plan, Pod, Program, Size, requested_programs, scale_job
+from trainc.features.run.model import Machine, Plan, Size, requested_programs, scale_job
 from trainc.features.run.plan import inherited_variables, plan_of
-from trainc.features.run.processes import MARK, Reports, run_plan
-from trainc.features.run.stand_ins import MODULES_LOOKED_UP, PROGRAMS_LOOKED_UP, local_variables
+from trainc.features.run.processes import MARK, Printed, Reports, run_plan
+from trainc.features.run.stand_ins import MODULES_LOOKED_UP, PROGRAMS_LOOKED_UP, local_variables, uses_launcher
 
 _MOST_PODS = 64
 _SILENT = 5.0
 _PORTS = 64
+_LONGEST_SHEBANG = 256
 # Placeholder for values that differ between runs, so that a dry run always prints the same.
 _EXAMPLE, _EXAMPLE_PORTS = "/tmp/trainc-run", range(29500, 29500 + _PORTS)  # noqa: S108 - nothing is written there
 _COLOURS: tuple[Part, ...] = ("runtime", "trainjob", "plugin", "deviation", "value", "help")
@@ -89,9 +90,20 @@ def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     ports = tuple(_EXAMPLE_PORTS) if arguments.dry_run else _free_ports(_PORTS)
     # A dry run starts no process, not even to inspect the interpreter.
-    uses_tune = not arguments.dry_run and "tune" in requested_programs(one.compiled.manifests, places)
-    missing = _missing_modules(python or programs.get("python3", "")) if uses_tune else frozenset()
-    return Machine(workdir, os.environ, programs, ports, places, python, is_root, missing)
+    launches = not arguments.dry_run and uses_launcher(one.compiled.manifests)
+    missing = _missing_modules(python or programs.get("python3", "")) if launches else frozenset()
+    of_launchers = _shebang(programs.get("accelerate") or programs.get("torchrun", ""))
+    return Machine(workdir, os.environ, programs, ports, places, python, is_root, missing, of_launchers)
+
+
+def _shebang(program: str) -> str:
+    """The interpreter that a script names in its first line; empty without one."""
+    try:
+        with open(program, "rb") as file:
+            first = file.readline(_LONGEST_SHEBANG).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+    return first[2:].strip() if first.startswith("#!/") and " " not in first[2:].strip() else ""
 
 
 def _missing_modules(python: str) -> frozenset[str]:
@@ -153,15 +165,31 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan, line: Progress)
     colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
     out_paint, err_paint = Paint(arguments.color, streams.out), Paint(arguments.color, streams.err)
     last = [time.monotonic()]
+    bars: dict[str, str] = {}
 
-    def output(pod: Pod, program: Program, text: bytes) -> None:
+    def label(printed: Printed) -> str:
+        pod, program = printed.pod, printed.program
+        containers = sum(each.kind == "main" for each in pod.programs)
+        name = pod.short if program.kind == "main" and containers == 1 else f"{pod.short}/{program.name}"
+        return f"{name} rank {printed.rank}" if printed.rank else name
+
+    def output(printed: Printed, text: bytes) -> None:
         line.clear()
         last[0] = time.monotonic()
-        containers = sum(each.kind == "main" for each in pod.programs)
-        label = pod.short if program.kind == "main" and containers == 1 else f"{pod.short}/{program.name}"
-        prefix = out_paint(colours[pod.short], f"{label:{width}} | ")
-        streams.out.write(prefix.encode() + text.rstrip(b"\r") + b"\n")
+        bars.pop(label(printed), None)
+        prefix = f"{label(printed):{width}} | "
+        if printed.late and arguments.color:
+            shown = out_paint("faint", prefix + text.decode("utf-8", "surrogateescape")).encode(
+                "utf-8", "surrogateescape"
+            )
+        else:
+            shown = out_paint(colours[printed.pod.short], prefix).encode() + text
+        streams.out.write(shown + b"\n")
         streams.out.flush()
+
+    def bar(printed: Printed, text: bytes) -> None:
+        last[0] = time.monotonic()
+        bars[label(printed)] = text.decode("utf-8", "replace")
 
     def event(pod: str, what: str) -> None:
         line.clear()
@@ -170,17 +198,23 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan, line: Progress)
             streams.err.flush()
 
     def state(running: Sequence[str], done: int) -> None:
-        line.show(lambda: _state(running, done, plan.pods, time.monotonic() - last[0]))
+        line.show(lambda: _state(running, done, plan.pods, time.monotonic() - last[0], bars))
 
     event(
         plan.name,
         f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes on this machine; images are not used",
     )
-    return Reports(output, event, state)
+    return Reports(output, event, bar, state)
 
 
-def _state(running: Sequence[str], done: int, pods: int, silent: float) -> str:
-    """The state of a run on one line: `2 of 4 pods running, 1 done, no output for 12 s: node-0-1, node-0-2`."""
+def _state(running: Sequence[str], done: int, pods: int, silent: float, bars: Mapping[str, str]) -> str:
+    """The state of a run on one line: `2 of 4 pods running, 1 done, no output for 12 s: node-0-1, node-0-2`.
+
+    A program's progress bar takes the place of the names.
+    """
+    if bars:
+        shown = "; ".join(f"{label} {text}" for label, text in bars.items())
+        return escape_line(f"{len(running)} of {pods} pods running, {done} done: {shown}")
     quiet = f", no output for {silent:.0f} s" if silent >= _SILENT else ""
     return f"{len(running)} of {pods} pods running, {done} done{quiet}: {', '.join(running)}"
 

@@ -19,7 +19,8 @@ ProgramKind = Literal["init", "sidecar", "main"]
 class Program:
     """A container as a local process: its command, and the variables it has in addition to the inherited ones.
 
-    `folder` is its working directory, empty for the current one. An `init` program must end before the next one starts;
+    `folder` is its working directory, empty for the current one. With `ranks`, so many processes of its launcher have an
+    output of their own. An `init` program must end before the next one starts;
     a `sidecar` runs until the main programs have ended.
     """
 
@@ -28,6 +29,7 @@ class Program:
     words: tuple[str, ...]
     env: Mapping[str, str]
     folder: str = ""
+    ranks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class Machine:
 
     `programs` maps the requested names found on the PATH to their paths; `ports` are free ports; `places` maps folders
     of the image to local folders; `python` is the requested interpreter, and `missing` are the requested modules that
-    it lacks.
+    it lacks. `launchers_python` is the interpreter of accelerate or torchrun on the PATH.
     """
 
     workdir: str
@@ -148,6 +150,7 @@ class Machine:
     python: str = ""
     is_root: bool = False
     missing: frozenset[str] = frozenset()
+    launchers_python: str = ""
 
 
 # Local addresses and paths: pods on loopback with distinct ports, image folders below the working directory.

@@ -29,7 +29,14 @@ from trainc.features.run.model import (
     pod_spec,
     rendezvous_ports,
 )
-from trainc.features.run.stand_ins import ALWAYS, stand_ins, stands_in_for_recipe
+from trainc.features.run.stand_ins import (
+    ALWAYS,
+    RANK_PYTHON,
+    interpreter,
+    missing_launchers,
+    stand_ins,
+    stands_in_for_recipe,
+)
 from trainc.kube.names import ANCESTOR_LABEL
 
 # Volumes as local folders: shared ones by claim, others by pod, and ConfigMaps with their files.
@@ -229,6 +236,7 @@ def inherited_variables(environ: Mapping[str, str], ours: Sequence[str]) -> Iter
 
 # The API server's default: kubernetes pkg/apis/batch/v1/defaults.go.
 _BACKOFF_LIMIT, _NO_LIMIT = 6, 2**31 - 1
+_PROCESSES, _MOST_RANKS = "PET_NPROC_PER_NODE", 16
 _JOBS: Path = ("spec", "replicatedJobs")
 _POD: Path = ("template", "spec", "template", "spec")
 
@@ -351,13 +359,29 @@ class _Planner:
         env = {**{name: folders.localized(self._text(value)) for name, value in env.items()}, **mapped}
         words = [expand_variables(str(w), env) for w in (*container.get("command", ()), *container.get("args", ()))]
         words = [folders.localized(self._text(word)) for word in words]
-        if words:
+        lacking = list(missing_launchers(words, self._machine))
+        if words and not lacking:
             words[0] = self._found(words[0], path, findings)
+        for launcher, package in lacking:
+            message = f"{interpreter(self._machine)} has no {package}, which {launcher} needs"
+            hint = "pass the interpreter that has it, as in --python .venv/bin/python, or install it"
+            findings.append(Finding("ProgramNotHere", "error", message, hint, (*path, "command")))
         self._findings += findings
         folder = folders.localized(container.get("workingDir", ""))
         return Program(
-            container["name"], kind, tuple(words), env, folder if folder != container.get("workingDir", "") else ""
+            container["name"],
+            kind,
+            tuple(words),
+            env,
+            folder if folder != container.get("workingDir", "") else "",
+            self._ranks(env) if kind == "main" else 0,
         )
+
+    def _ranks(self, env: Mapping[str, str]) -> int:
+        """How many ranks of a container get an output of their own: those of torchrun, if its interpreter is known."""
+        if RANK_PYTHON not in self._stand_ins or _PROCESSES not in env:
+            return 0
+        return int(env[_PROCESSES]) if env[_PROCESSES].isdecimal() else _MOST_RANKS
 
     def _mapped_ports(self, env: Mapping[str, str]) -> Iterator[tuple[str, int]]:
         """Ports in a variable of their own, separate from the one with the host."""

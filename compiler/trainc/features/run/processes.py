@@ -6,205 +6,25 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any
 
+from trainc.api.findings import counted
 from trainc.api.records import dataclass
+from trainc.features.run.lifecycle import Action, Finish, Lifecycle, Start, Stop
 from trainc.features.run.model import Plan, Pod, Program, Step
-
-# Decide which pods start, restart and end, given how pods end, following the Job and JobSet controllers.
-#
-# Sources: kubernetes pkg/controller/job (backoffLimit, podFailurePolicy, success_policy.go, backoff_utils.go and
-# indexed_job_utils.go for backoffLimitPerIndex) and jobset pkg/controllers (dependsOn, success_policy.go,
-# failure_policy.go). The delays between attempts are not modeled.
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Start this pod, for the first time or again."""
-
-    pod: Pod
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Stop these pods, or every running pod if empty."""
-
-    why: str
-    pods: tuple[Pod, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """The job has ended with this exit status."""
-
-    status: int
-    why: str
-
-
-Action: TypeAlias = Start | Stop | Finish
-_Job: TypeAlias = tuple[str, int]
-
-
-class Lifecycle:
-    """A running job. Each event returns the actions it causes."""
-
-    def __init__(self, plan: Plan, *, restarts: bool = True) -> None:
-        """Without `restarts`, the first failure ends the job."""
-        self._plan = plan
-        self._restarts = restarts
-        self._steps = {step.name: step for step in plan.steps}
-        self._used = 0
-        self._restart()
-
-    @property
-    def done(self) -> int:
-        """The number of successful pods, including those of Jobs that succeeded early."""
-        return len(self._done)
-
-    def begin(self) -> list[Action]:
-        """Start the steps without dependencies."""
-        return list(self._startable())
-
-    def pod_ended(self, pod: Pod, status: int) -> list[Action]:
-        """Handle the end of a pod, with status 0 or that of its first failed program."""
-        self._running.discard(pod.name)
-        if status:
-            return self._failed(pod, status)
-        self._done.add(pod.name)
-        step, job = self._steps[pod.step], self._job_of(pod)
-        early = list(self._met_early(step, job))
-        if self._has_succeeded():
-            return [*early, Finish(0, "the success policy is met")]
-        return [*early, *(self._all_ended(step, job) or self._startable())]
-
-    def deadline_passed(self, step: Step) -> list[Action]:
-        """Handle the deadline of a step's Jobs."""
-        return self._job_failed(step, "DeadlineExceeded", 1, f"{step.name} ran longer than {step.deadline} s")
-
-    def is_complete(self, step: Step) -> bool:
-        """Whether every pod of the step has succeeded."""
-        return all(pod.name in self._done for pod in step.pods)
-
-    def _restart(self) -> None:
-        self._done: set[str] = set()
-        self._running: set[str] = set()
-        self._failures: Counter[_Job] = Counter()
-        self._index_failures: Counter[str] = Counter()
-        # Indexes that have failed permanently: exit status by pod name.
-        self._lost: dict[str, int] = {}
-
-    def _startable(self) -> Iterator[Start]:
-        for step in self._plan.steps:
-            if all(self._reached(self._steps[name], status) for name, status in step.after if name in self._steps):
-                yield from self._room(step)
-
-    def _reached(self, step: Step, status: str) -> bool:
-        if status == "Complete":
-            return self.is_complete(step)
-        waited_for = {pod.name for replica in _jobs(step) for pod in replica[: step.parallelism]}
-        return waited_for <= self._running | self._done
-
-    def _room(self, step: Step) -> Iterator[Start]:
-        """The next pods of each Job, up to its parallelism."""
-        for job in _jobs(step):
-            free = step.parallelism - sum(pod.name in self._running for pod in job)
-            waiting = [pod for pod in job if pod.name not in self._running | self._done | self._lost.keys()]
-            for pod in waiting[: max(0, free)]:
-                self._running.add(pod.name)
-                yield Start(pod)
-
-    def _has_succeeded(self) -> bool:
-        outcome = self._plan.outcome
-        targets = [step for step in self._plan.steps if not outcome.targets or step.name in outcome.targets]
-        complete = (all(pod.name in self._done for pod in job) for step in targets for job in _jobs(step))
-        return any(complete) if outcome.operator == "Any" else all(complete)
-
-    def _failed(self, pod: Pod, status: int) -> list[Action]:
-        step = self._steps[pod.step]
-        action = next((r.action for r in step.exit_rules if (status in r.codes) == r.among), "Count")
-        if action == "FailJob":
-            return self._job_failed(step, "PodFailurePolicy", status, f"{pod.short} exited with status {status}")
-        if action != "Ignore":
-            self._failures[step.name, pod.replica] += 1
-        if not self._restarts or self._failures[step.name, pod.replica] > step.backoff_limit:
-            return self._job_failed(step, "BackoffLimitExceeded", status, f"{pod.short} exited with status {status}")
-        if step.limit_per_index is not None:
-            self._index_failures[pod.name] += action != "Ignore"
-            if action == "FailIndex" or self._index_failures[pod.name] > step.limit_per_index:
-                return self._index_failed(step, pod, status)
-        self._running.add(pod.name)
-        return [Start(pod)]
-
-    def _index_failed(self, step: Step, pod: Pod, status: int) -> list[Action]:
-        """Handle the permanent failure of an index; the others continue unless too many have failed."""
-        self._lost[pod.name] = status
-        job = self._job_of(pod)
-        lost = sum(each.name in self._lost for each in job)
-        if step.most_failed is not None and lost > step.most_failed:
-            return self._job_failed(
-                step, "MaxFailedIndexesExceeded", status, f"{lost} indexes of {step.name} have failed"
-            )
-        return self._all_ended(step, job) or list(self._startable())
-
-    def _all_ended(self, step: Step, job: list[Pod]) -> list[Action]:
-        """Fail a Job all of whose indexes have ended, at least one of them with a failure; otherwise do nothing."""
-        lost = [pod for pod in job if pod.name in self._lost]
-        if not lost or any(pod.name not in self._done | self._lost.keys() for pod in job):
-            return []
-        why = f"{', '.join(pod.short for pod in lost)} failed"
-        return self._job_failed(step, "FailedIndexes", self._lost[lost[0].name], why)
-
-    def _met_early(self, step: Step, job: list[Pod]) -> Iterator[Stop]:
-        """Stop the rest of a Job whose success policy is met: the whole Job has succeeded."""
-        succeeded = frozenset(pod.index for pod in job if pod.name in self._done)
-        if len(succeeded) == len(job) or not any(rule.is_met(succeeded) for rule in step.success_rules):
-            return
-        rest = tuple(pod for pod in job if pod.name in self._running)
-        for pod in job:
-            self._done.add(pod.name)
-            self._running.discard(pod.name)
-            self._lost.pop(pod.name, None)
-        if rest:
-            yield Stop(f"the success policy of {step.name} is met", rest)
-
-    def _job_of(self, pod: Pod) -> list[Pod]:
-        return [each for each in self._steps[pod.step].pods if each.replica == pod.replica]
-
-    def _job_failed(self, step: Step, reason: str, status: int, why: str) -> list[Action]:
-        outcome = self._plan.outcome
-        action = next(
-            (
-                rule.action
-                for rule in outcome.rules
-                if (not rule.steps or step.name in rule.steps) and (not rule.reasons or reason in rule.reasons)
-            ),
-            "RestartJobSet",
-        )
-        free = action == "RestartJobSetAndIgnoreMaxRestarts"
-        may_restart = self._restarts and action != "FailJobSet" and (free or self._used < outcome.max_restarts)
-        if not may_restart:
-            return [Finish(status, why)]
-        self._used += not free
-        self._restart()
-        return [Stop(f"{why}; the job restarts"), *self._startable()]
-
-
-def _jobs(step: Step) -> list[list[Pod]]:
-    """The pods of each replica, in index order."""
-    replicas: dict[int, list[Pod]] = {}
-    for pod in step.pods:
-        replicas.setdefault(pod.replica, []).append(pod)
-    return list(replicas.values())
-
+from trainc.features.run.printed import FirstFailure, Splitter, calls, rank_label
+from trainc.features.run.stand_ins import RANK_LINE, RANK_PYTHON, RANKS
 
 # Set in the environment of every process of a run, including those that leave their process group.
 MARK = "TRAINC_RUN"
 _GRACE_SECONDS = 5.0
 # The same statuses as timeout(1) and the shell.
 _OVERDUE, _NOT_FOUND, _SIGNALLED = 124, 127, 128
+_NO_LIMIT = 2**31 - 1
 _CHUNK = 65536
 _BETWEEN_STATES = 0.25
 
@@ -213,12 +33,27 @@ _BETWEEN_STATES = 0.25
 class Reports:
     """The callbacks of a run: a line of program output, an event of a pod or the job, and the current state.
 
-    `state` receives the short names of the running pods and the number of completed pods, several times a second.
+    `bar` receives what a program has printed so far of a line that it rewrites; `state` receives the short names of the
+    running pods and the number of completed pods, several times a second.
     """
 
-    output: Callable[[Pod, Program, bytes], None]
+    output: Callable[[Printed, bytes], None]
     event: Callable[[str, str], None]
+    bar: Callable[[Printed, bytes], None]
     state: Callable[[Sequence[str], int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """Who printed something: a program of a pod and, if it has an output of its own, its rank.
+
+    `late` says that the pod was being stopped.
+    """
+
+    pod: Pod
+    program: Program
+    rank: str = ""
+    late: bool = False
 
 
 def run_plan(
@@ -226,15 +61,20 @@ def run_plan(
 ) -> int:
     """Run the job to completion and return its exit status; 124 after `timeout` seconds, 143 after SIGTERM.
 
-    Ctrl-C raises KeyboardInterrupt. In every case, all processes of the run are stopped before this returns.
+    Ctrl-C raises KeyboardInterrupt. In every case, all processes of the run are stopped before this returns, and the
+    last event says how the job ended.
     """
     mark = environ[MARK]
+    this = _Run(plan, environ, reports, restarts=restarts)
+    guard = _guard(mark)
     try:
-        return asyncio.run(_Run(plan, environ, reports, restarts=restarts).run(timeout))
+        return asyncio.run(this.run(timeout))
     except asyncio.CancelledError:
         return _SIGNALLED + signal.SIGTERM
     finally:
         stop_strays(mark)
+        guard()
+        reports.event("", this.verdict)
 
 
 class _Run:
@@ -245,25 +85,73 @@ class _Run:
         self._course = Lifecycle(plan, restarts=restarts)
         self._pods: dict[asyncio.Task[Any], Pod] = {}
         self._deadlines: dict[asyncio.Task[Any], Step] = {}
-        self._started: set[str] = set()
+        self._started: Counter[str] = Counter()
+        self._first = FirstFailure()
+        self._stopping: set[str] = set()
+        # The lines of the stack that is being asked for.
+        self._stack: list[bytes] | None = None
+        self._verdict = "stopped"
+
+    @property
+    def verdict(self) -> str:
+        """How the job ended, and which rank failed first."""
+        failed = not self._verdict.startswith("succeeded") and self._first.text
+        return f"{self._verdict}; first {self._first.text}" if failed else self._verdict
 
     async def run(self, patience: float | None) -> int:
         """Run until the lifecycle says that the job has ended."""
         loop, this = asyncio.get_running_loop(), asyncio.current_task()
         assert this is not None
+        terminated = False
+
+        def terminate() -> None:
+            nonlocal terminated
+            terminated = True
+            this.cancel()
+
         with suppress(NotImplementedError, ValueError, RuntimeError):  # Unavailable in threads and on Windows.
-            loop.add_signal_handler(signal.SIGTERM, this.cancel)
+            loop.add_signal_handler(signal.SIGTERM, terminate)
         telling = asyncio.create_task(self._tell())
         try:
             async with asyncio.timeout(patience):
                 return await self._until_finished()
         except TimeoutError:
-            up = ", ".join(sorted(pod.short for pod in self._pods.values()))
-            self._reports.event("", f"not finished after {patience:g} s; still running: {up}")
+            self._verdict = f"not finished after {patience:g} s; still running: {self._running()}"
+            await self._show_stacks()
             return _OVERDUE
+        except asyncio.CancelledError:
+            self._verdict = f"stopped; still running: {self._running()}"
+            if not terminated:
+                await self._show_stacks()
+            raise
         finally:
             telling.cancel()
             await self._stop([*self._pods, *self._deadlines])
+
+    def _running(self) -> str:
+        return ", ".join(sorted(pod.short for pod in self._pods.values())) or "nothing"
+
+    async def _show_stacks(self) -> None:
+        """Say where each rank is. That ends it, which is what comes next anyway."""
+        mark, pods = self._environ[MARK], {pod.name: pod.short for pod in self._pods.values()}
+        for number in find_strays(mark):
+            _send(number, signal.SIGSTOP)  # So that no rank reports the end of another.
+        await asyncio.sleep(_BETWEEN_STATES / 5)
+        for number, pod, rank in sorted(python_ranks(mark), key=lambda found: (found[1], len(found[2]), found[2])):
+            self._stack = []
+            _send(number, signal.SIGABRT)
+            _send(number, signal.SIGCONT)
+            for _ in range(50):
+                await asyncio.sleep(0.02)
+                if not _is_alive(number):
+                    break
+            found = calls([line.decode("utf-8", "replace") for line in self._stack])
+            if found and pod in pods:
+                lines = "".join(f"\n    {call}" for call in found)
+                self._reports.event("", f"{rank_label(pods[pod], rank)} is here, innermost call last:{lines}")
+        self._stack = None
+        for number in find_strays(mark):
+            _send(number, signal.SIGCONT)
 
     async def _tell(self) -> None:
         while self._reports.state is not None:
@@ -274,10 +162,7 @@ class _Run:
         status = await self._obey(self._course.begin())
         while status is None:
             if not self._pods:
-                self._reports.event(
-                    "",
-                    "nothing is running and nothing can start: a step waits for another that never becomes ready or complete",
-                )
+                self._verdict = "failed: nothing is running and nothing can start: a step waits for another that never becomes ready or complete"
                 return 1
             done, _ = await asyncio.wait([*self._pods, *self._deadlines], return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -299,7 +184,9 @@ class _Run:
         """Carry out the actions; return the exit status if the job has ended."""
         for action in actions:
             if isinstance(action, Finish):
-                self._reports.event("", f"{'succeeded' if action.status == 0 else 'failed'}: {action.why}")
+                restarts = max(self._started.values(), default=1) - 1
+                after = f" after {counted(restarts, 'restart')}" if restarts and action.status else ""
+                self._verdict = f"{'failed' if action.status else 'succeeded'}{after}: {action.why}"
                 return action.status
             if isinstance(action, Stop):
                 self._reports.event("", action.why)
@@ -312,18 +199,22 @@ class _Run:
 
     def _start(self, action: Start) -> None:
         pod = action.pod
-        self._reports.event(pod.short, "restarts" if pod.name in self._started else "starts")
         step = next(step for step in self._plan.steps if step.name == pod.step)
+        again = self._started[pod.name]
+        of = f" ({again} of {step.backoff_limit})" if 0 < again <= step.backoff_limit < _NO_LIMIT else ""
+        self._reports.event(pod.short, f"restarts{of}" if again else "starts")
         if step.deadline is not None and step not in self._deadlines.values():
             self._deadlines[asyncio.create_task(asyncio.sleep(step.deadline))] = step
-        self._started.add(pod.name)
+        self._started[pod.name] += 1
+        self._stopping.discard(pod.name)
         self._pods[asyncio.create_task(self._pod(pod))] = pod
 
     async def _stop(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
         """Stop pods, or cancel deadlines."""
         stopped = list(tasks)
         for task in stopped:
-            self._pods.pop(task, None)
+            if (pod := self._pods.pop(task, None)) is not None:
+                self._stopping.add(pod.name)
             self._deadlines.pop(task, None)
             task.cancel()
         await asyncio.gather(*stopped, return_exceptions=True)
@@ -349,48 +240,104 @@ class _Run:
     async def _program(self, pod: Pod, program: Program) -> int:
         """Run a program; return its status in the shell's convention."""
         reading, writing = os.pipe()
+        own, folder = self._rank_outputs(pod, program)
         try:
             process = await asyncio.create_subprocess_exec(
                 *program.words,
                 stdin=subprocess.DEVNULL,
                 stdout=writing,
                 stderr=writing,
-                env={**self._environ, **program.env},
+                env={**self._environ, **folder, **program.env},
                 cwd=program.folder or None,
                 start_new_session=True,
             )
         except OSError as error:
             os.close(reading)
-            self._reports.output(pod, program, f"{program.words[0]}: {error.strerror}".encode())
+            self._reports.output(Printed(pod, program), f"{program.words[0]}: {error.strerror}".encode())
             return _NOT_FOUND
         finally:
             os.close(writing)
-        lines = asyncio.create_task(self._lines(pod, program, reading))
+        ended = self._read(pod, program, reading)
+        ranks = [self._read(pod, program, each, by_rank=True) for each in own]
         try:
             status = await process.wait()
         finally:
             await _end(process)
             # A process that left the group may hold the pipe open: it is not waited for, but stopped when the run ends.
             with suppress(TimeoutError):
-                await asyncio.wait_for(lines, 1)
+                await asyncio.wait_for(ended.wait(), 1)
+            for stream in (ended, *ranks):
+                stream.close()
         return status if status >= 0 else _SIGNALLED - status
 
-    async def _lines(self, pod: Pod, program: Program, reading: int) -> None:
-        reader = asyncio.StreamReader()
-        pipe = os.fdopen(reading, "rb", 0)
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), pipe
-        )
-        rest = b""
+    def _rank_outputs(self, pod: Pod, program: Program) -> tuple[list[int], dict[str, str]]:
+        """Named pipes for the output of each rank of a launcher, and the variables by which ranks find them."""
+        if not program.ranks:
+            return [], {}
+        folder = f"{self._environ[MARK]}/ranks/{pod.name}/{program.name}"
+        os.makedirs(folder, exist_ok=True)
+        found = []
+        for rank in range(program.ranks):
+            with suppress(FileExistsError):
+                os.mkfifo(f"{folder}/{rank}")
+            # Open for writing as well, so that it does not end when a rank does: the launcher may start it again.
+            found.append(os.open(f"{folder}/{rank}", os.O_RDWR | os.O_NONBLOCK))
+        return found, {RANKS: folder, "PYTHON_EXEC": f"{self._environ[MARK]}/bin/{RANK_PYTHON}"}
+
+    def _read(self, pod: Pod, program: Program, file: int, *, by_rank: bool = False) -> _Stream:
+        rank = [""]
+
+        def printed() -> Printed:
+            return Printed(pod, program, rank[0], pod.name in self._stopping)
+
+        def line(text: bytes) -> None:
+            if by_rank and text.startswith(RANK_LINE):
+                rank[0] = text[len(RANK_LINE) :].decode("ascii", "replace")
+                return
+            if self._stack is not None:
+                self._stack.append(text)
+                return
+            if pod.name in self._stopping and program.ranks and not by_rank:
+                return  # A launcher's account of having been stopped.
+            if pod.name not in self._stopping:
+                self._first.line(pod.short, rank[0], text.decode("utf-8", "replace"))
+            self._reports.output(printed(), text)
+
+        return _Stream(file, Splitter(line, lambda text: self._reports.bar(printed(), text)))
+
+
+class _Stream:
+    """Reads a pipe as it fills."""
+
+    def __init__(self, file: int, splitter: Splitter) -> None:
+        self._file, self._splitter = file, splitter
+        self._ended = asyncio.Event()
+        os.set_blocking(file, False)
+        asyncio.get_running_loop().add_reader(file, self._read)
+
+    async def wait(self) -> None:
+        """Wait for the end of the stream."""
+        await self._ended.wait()
+
+    def close(self) -> None:
+        """Read what there is, and close the pipe."""
+        asyncio.get_running_loop().remove_reader(self._file)
+        while self._read():
+            pass
+        self._splitter.end()
+        os.close(self._file)
+
+    def _read(self) -> bool:
         try:
-            while chunk := await reader.read(_CHUNK):
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    self._reports.output(pod, program, line)
-        finally:
-            if rest:
-                self._reports.output(pod, program, rest)
-            transport.close()
+            chunk = os.read(self._file, _CHUNK)
+        except BlockingIOError:
+            return False
+        if chunk:
+            self._splitter.feed(chunk)
+        elif not self._ended.is_set():
+            asyncio.get_running_loop().remove_reader(self._file)
+            self._ended.set()
+        return bool(chunk)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -407,6 +354,34 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 def _signal(group: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
+
+
+def _guard(mark: str) -> Callable[[], None]:
+    """Start a process that stops the run if this one is killed; return how to end it. Elsewhere than on Linux, nothing."""
+    if not os.path.isdir("/proc/self"):
+        return lambda: None
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if not child:
+        try:
+            os.setsid()
+            os.close(writing)
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(nowhere, stream)
+            os.read(reading, 1)  # Ends when this pipe's last writer does, however that is.
+            stop_strays(mark)
+        finally:
+            os._exit(0)
+    os.close(reading)
+
+    def end() -> None:
+        os.close(writing)
+        os.waitpid(child, 0)
+
+    return end
 
 
 def stop_strays(mark: str) -> int:
@@ -427,3 +402,43 @@ def find_strays(mark: str) -> Iterator[int]:
                 with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
                     if wanted in file.read().split(b"\0"):
                         yield int(name)
+
+
+def python_ranks(mark: str) -> Iterator[tuple[int, str, str]]:
+    """The processes of a run that train in Python, each with the host name of its pod, and its rank if it has one.
+
+    A launcher is none, nor are the processes that a rank starts to load its data. Linux only.
+    """
+    found: dict[int, tuple[int, str, str]] = {}
+    for number in find_strays(mark):
+        with suppress(OSError, ValueError, IndexError):
+            environ = _environ_of(number)
+            if os.path.basename(os.readlink(f"/proc/{number}/exe")).startswith("python"):
+                with open(f"/proc/{number}/stat", "rb") as file:
+                    parent = int(file.read().rpartition(b")")[2].split()[1])
+                found[number] = (parent, environ.get("HOSTNAME", ""), environ.get("RANK", ""))
+    with_ranks = {pod for _, pod, rank in found.values() if rank}
+    for number, (parent, pod, rank) in found.items():
+        above = found.get(parent)
+        if (rank and (above is None or above[2] != rank)) or (pod not in with_ranks and above is None):
+            yield number, pod, rank
+
+
+def _environ_of(number: int) -> dict[str, str]:
+    with open(f"/proc/{number}/environ", "rb") as file:
+        pairs = (each.partition(b"=") for each in file.read().split(b"\0"))
+        return {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, _, value in pairs}
+
+
+def _is_alive(number: int) -> bool:
+    """Whether a process runs: one that has ended stays until its parent, which may be stopped, looks at it."""
+    try:
+        with open(f"/proc/{number}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+def _send(number: int, kind: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(number, kind)

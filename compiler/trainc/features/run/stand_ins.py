@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from trainc.features.run.model import Machine
+from trainc.api.kube import Json
+from trainc.features.run.model import Machine, containers
 
 # The Python module that starts each program if it is not on the PATH.
 _MODULES = {
     "torchrun": "torch.distributed.run",
     "tune": "torchtune._cli.tune",
-    "accelerate": "accelerate.commands.launch",
+    "accelerate": "accelerate.commands.accelerate_cli",
 }
+_LAUNCHED = re.compile(rf"(?<![\w./-])({'|'.join(_MODULES)})(?![\w.=-])|-m\s+(torch)\.distributed\.run\b")
 _INTERPRETERS = ("python", "python3")
 # The real programs would affect this machine: here sshd only waits, and ssh starts its command as a local process.
 ALWAYS = ("ssh", "sshd")
 # Modules whose presence decides how torchtune is replaced.
-MODULES_LOOKED_UP = ("torch", "torchtune")
+MODULES_LOOKED_UP = ("torch", "torchtune", "accelerate")
 PROGRAMS_LOOKED_UP = (*_INTERPRETERS, *_MODULES, "ssh", "mpirun")
 _SSHD = """\
 #!/bin/sh
@@ -74,8 +77,39 @@ def launch(words):
 meet(sys.argv[2]) if sys.argv[1:2] == ["--rank"] else launch(sys.argv[1:])
 """
 _TUNE_FILE = "tune_ranks.py"
+# torchrun and accelerate start their ranks with the interpreter that PYTHON_EXEC names (torch/distributed/run.py): this one
+# gives each rank an output of its own, so that trainc knows whose lines these are.
+RANK_PYTHON, RANKS, RANK_LINE = "python-of-a-rank", "TRAINC_RANKS", b"\x01trainc rank "
+_RANK_PYTHON = """\
+#!/bin/sh
+if [ -p "${RANKS}/$LOCAL_RANK" ]; then
+  printf '\\001trainc rank %s\\n' "$RANK" > "${RANKS}/$LOCAL_RANK"
+  exec {python} "$@" > "${RANKS}/$LOCAL_RANK" 2>&1
+fi
+exec {python} "$@"
+"""
+# accelerate takes a port of its own for PET_MASTER_PORT, and trains alone if that port is in use: on one machine, by the
+# first pod. Source: huggingface/accelerate src/accelerate/utils/launch.py, prepare_multi_gpu_env.
+_ACCELERATE = """\
+import os
+import sys
+
+from accelerate.commands.accelerate_cli import main
+from accelerate.utils import launch
+
+launch.is_port_in_use = lambda port=None: False
+port = os.environ.get("PET_MASTER_PORT")
+if port and sys.argv[1:2] == ["launch"] and not any(
+    word.replace("-", "_").startswith("__main_process_port") for word in sys.argv
+):
+    sys.argv[2:2] = ["--main_process_port", port]
+main()
+"""
+_ACCELERATE_FILE = "accelerate_here.py"
 # Variables for programs whose nodes are all on one machine.
 _ONE_MACHINE = {
+    # Python then says where it is when it is aborted, which shows where a rank hangs.
+    "PYTHONFAULTHANDLER": "1",
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
 }
@@ -92,7 +126,7 @@ def stand_ins(machine: Machine, hosts: str, variables: Iterable[str]) -> dict[st
 
     `hosts` is the pattern of the pods' host names; `variables` are the names that the containers set.
     """
-    python = machine.python or machine.programs.get("python3") or machine.programs.get("python") or ""
+    python = interpreter(machine)
     texts = {
         "sshd": _SSHD,
         "ssh": _SSH.format(hosts=shlex.quote(_extended(hosts)), variables=" ".join(variables) or "_"),
@@ -100,7 +134,37 @@ def stand_ins(machine: Machine, hosts: str, variables: Iterable[str]) -> dict[st
     for name, words in _by_python(python, machine).items():
         if python and (machine.python or name not in machine.programs):
             texts[name] = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+    if "accelerate" in machine.programs and machine.launchers_python and not machine.python:
+        texts["accelerate"] = (
+            f'#!/bin/sh\nexec {shlex.quote(machine.launchers_python)} {machine.workdir}/bin/{_ACCELERATE_FILE} "$@"\n'
+        )
+    if "accelerate" in texts:
+        texts[_ACCELERATE_FILE] = _ACCELERATE
+    if of_ranks := machine.python or machine.launchers_python or ("torchrun" in texts and python):
+        texts[RANK_PYTHON] = _RANK_PYTHON.replace("{RANKS}", RANKS).replace("{python}", shlex.quote(of_ranks))
     return {**texts, _TUNE_FILE: _TUNE} if stands_in_for_recipe("tune", texts, machine) else texts
+
+
+def interpreter(machine: Machine) -> str:
+    """The Python of the programs that are replaced; empty if there is none."""
+    return machine.python or machine.programs.get("python3") or machine.programs.get("python") or ""
+
+
+def uses_launcher(manifests: Iterable[Json]) -> bool:
+    """Whether a container's command names a launcher of Python's."""
+    jobs = (job for m in manifests if m["kind"] == "JobSet" for job in m["spec"].get("replicatedJobs", ()))
+    every = (container for job in jobs for _, container in containers(job))
+    return any(_LAUNCHED.search(str(word)) for c in every for word in (*c.get("command", ()), *c.get("args", ())))
+
+
+def missing_launchers(words: Iterable[str], machine: Machine) -> Iterator[tuple[str, str]]:
+    """The launchers in a command line that the interpreter does not have, each with the package that it lacks."""
+    for match in dict.fromkeys(found[0] for word in words for found in _LAUNCHED.finditer(word)):
+        name = match if match in _MODULES else "torchrun"
+        package = _MODULES[name].partition(".")[0]
+        needed = "torch" if name == "tune" else package
+        if needed in machine.missing and (machine.python or name not in machine.programs):
+            yield match, needed
 
 
 def stands_in_for_recipe(name: str, texts: Mapping[str, str], machine: Machine) -> bool:
@@ -112,8 +176,11 @@ def _by_python(python: str, machine: Machine) -> dict[str, list[str]]:
     started = {name: [python, "-m", module] for name, module in _MODULES.items()}
     if "torchtune" in machine.missing:
         started["tune"] = [python, f"{machine.workdir}/bin/{_TUNE_FILE}"]
-    if "torch" in machine.missing:
-        del started["tune"]
+    started["accelerate"] = [python, f"{machine.workdir}/bin/{_ACCELERATE_FILE}"]
+    for name in [*started]:
+        needs = {"torch"} if name == "tune" else {"torch", _MODULES[name].partition(".")[0]}
+        if needs & machine.missing:
+            del started[name]
     return {**{name: [python] for name in _INTERPRETERS}, **started}
 
 

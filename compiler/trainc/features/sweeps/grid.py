@@ -24,6 +24,7 @@ _NAMES = pattern(_NAME)
 # Nobody needs more than a fraction of this many values or combinations.
 _MOST_VALUES = 100_000
 _MOST_COMBINATIONS = 100_000
+_MOST_COMPARISONS = 1_000_000
 
 _VALUE: Schema = {
     "type": ["string", "number", "boolean"],
@@ -165,6 +166,10 @@ def read_assignments(data: Json) -> tuple[list[Assignment], list[Finding]]:
     if not names and not wrong:
         wrong.append(_error((), "the sweep has no parameters", "add them: parameters: {lr: [1e-4, 3e-4]}"))
     combinations = prod(map(len, columns.values())) if columns else 0
+    kinds_of_rows = len({frozenset(row) for row in excluded})
+    if not wrong and combinations * kinds_of_rows > _MOST_COMPARISONS:
+        message = f"{combinations:,} combinations would be compared with {kinds_of_rows:,} kinds of rows"
+        wrong.append(_error(("exclude",), message, "list fewer values, or write rows with the same parameters"))
     if combinations > _MOST_COMBINATIONS:
         hint = "list fewer values, or list the trials under `include`"
         wrong.append(_error(("parameters",), f"the parameters have {combinations:,} combinations", hint))
@@ -174,15 +179,24 @@ def read_assignments(data: Json) -> tuple[list[Assignment], list[Finding]]:
 def _combined(
     columns: Mapping[str, _Column], excluded: Sequence[Json], rows: Sequence[Json]
 ) -> tuple[list[Assignment], list[Finding]]:
+    # The rows of each set of parameters by their values: there may be thousands of rows, and of combinations.
+    by_names: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
+    for index, row in enumerate(excluded):
+        names_of_row = tuple(sorted(row))
+        rows_of = by_names.setdefault(names_of_row, {})
+        rows_of.setdefault(tuple(value_text(row[name]) for name in names_of_row), []).append(index)
     unused = set(range(len(excluded)))
     found: dict[tuple[str, ...], Assignment] = {}
     for chosen in product(*columns.values()) if columns else ():
         values = {name: value for name, (value, _) in zip(columns, chosen, strict=True)}
-        matching = {index for index, row in enumerate(excluded) if _matches(row, values)}
-        unused -= matching
-        if not matching:
+        texts = {name: value_text(value) for name, value in values.items()}
+        matching = [rows_of.get(tuple(map(texts.__getitem__, each)), []) for each, rows_of in by_names.items()]
+        for indexes in matching:
+            unused.difference_update(indexes)
+            del indexes[1:]  # Equal rows are used by now.
+        if not any(matching):
             places = {name: path for name, (_, path) in zip(columns, chosen, strict=True)}
-            found[tuple(map(value_text, values.values()))] = Assignment(values, places)
+            found[tuple(texts.values())] = Assignment(values, places)
     names = list(columns) or list(rows[0] if rows else ())
     wrong: list[Finding] = []
     for index, row in enumerate(rows):
@@ -201,10 +215,6 @@ def _excludes_nothing(index: int) -> Finding:
     message = "no combination has these values"
     hint = "use values that are listed under `parameters`, or remove this item"
     return Finding("ExcludesNothing", "warning", message, hint, ("exclude", index))
-
-
-def _matches(row: Json, values: Mapping[str, Value]) -> bool:
-    return all(value_text(values[name]) == value_text(value) for name, value in row.items())
 
 
 def _column(values: Any, path: Path, wrong: list[Finding]) -> _Column:

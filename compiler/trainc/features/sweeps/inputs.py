@@ -10,7 +10,7 @@ from trainc.api.documents import Document, is_trainer_document
 from trainc.api.findings import Diagnostic, Finding, has_errors
 from trainc.api.jobs import CompiledJob
 from trainc.api.kube import mapping
-from trainc.api.records import dataclass, pattern
+from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
 from trainc.features.sweeps.matrix import (
     Matrix,
@@ -25,6 +25,7 @@ from trainc.project.overlays.patterns import identity
 
 if TYPE_CHECKING:
     from trainc.features.sweeps.cost import Cost
+    from trainc.project.configuration import Selection
 
 _NUMBERED = pattern(r"-trial-\d+")
 
@@ -35,13 +36,25 @@ class Sweeps:
 
     documents: list[Document]
     diagnostics: list[Diagnostic]
-    bases: list[tuple[Matrix, Document]]
+    pairs: list[tuple[Matrix, Document]]
+    unselected: set[int] = field(default_factory=set)
+
+    @property
+    def bases(self) -> set[int]:
+        """The ids of the documents from which trials are made."""
+        return {id(base) for _, base in self.pairs}
+
+    def select(self, select: Selection) -> list[Document]:
+        """Leave out the sweeps with bases that are not selected, and return them."""
+        left_out = [matrix.document for matrix, base in self.pairs if not select(base.data, matrix.document.file)]
+        self.unselected |= {id(document) for document in left_out}
+        return left_out
 
     def expand(self, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic], Tally]:
         """Return the documents of the input, after overlays, with trials instead of the bases."""
         by_base: dict[int, list[Matrix]] = {}
-        for matrix, base in self.bases:
-            by_base.setdefault(id(base), []).append(matrix)
+        for matrix, base in self.pairs:
+            by_base.setdefault(id(base), []).extend([matrix] if id(matrix.document) not in self.unselected else [])
         found: list[Document] = []
         problems: list[Diagnostic] = []
         tally = Tally()
@@ -69,7 +82,7 @@ def read_sweeps(sweeps: Sequence[Document], others: Sequence[Document], read: Re
         result.diagnostics += problems
         if matrix.template is not None:
             result.documents.append(matrix.template)
-            result.bases.append((matrix, matrix.template))
+            result.pairs.append((matrix, matrix.template))
             continue
         if any(problem.code == "OutsideRoot" for problem in problems):
             continue
@@ -89,7 +102,7 @@ def read_sweeps(sweeps: Sequence[Document], others: Sequence[Document], read: Re
         base, problems = base_among(by_file[file], matrix)
         result.diagnostics += problems
         if base is not None:
-            result.bases.append((matrix, base))
+            result.pairs.append((matrix, base))
         # Of a file that is not among the input, only what the trials need is read.
         result.documents += [d for d in added if d is base or (is_trainer_document(d.data) and not is_trainjob(d))]
     return result

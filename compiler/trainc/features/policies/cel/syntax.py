@@ -16,6 +16,7 @@ LONGEST = 100_000  # Characters, as for the API server.
 # Nodes inside nodes, and brackets inside brackets. The API server takes more; whoever writes such a policy is told.
 DEEPEST = 100
 _MOST_BRACKETS = 50
+_MOST_DIGITS = 100
 
 _TOKEN = pattern(
     r"""(?x)(?s)
@@ -215,7 +216,9 @@ def _tokens(text: str) -> Iterator[_Token]:
         elif found["float"] is not None:
             yield "number", float(found["float"]), at
         elif found["int"] is not None:
-            number = int(found["int"], 0 if found["int"].startswith("0x") else 10)
+            # No integer that fits has more digits, and Python refuses to read thousands of them.
+            digits = found["int"] if len(found["int"]) <= _MOST_DIGITS else "9" * _MOST_DIGITS
+            number = int(digits, 0 if digits.startswith("0x") else 10)
             yield ("value", _unsigned(number), at) if found["unsigned"] else ("number", number, at)
         elif found["word"] in _CONSTANTS:
             yield "value", _CONSTANTS[found["word"]], at

@@ -1,0 +1,1 @@
+"""Bring the jobs of a cluster into git, from a dump."""

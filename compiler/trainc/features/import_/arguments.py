@@ -1,0 +1,37 @@
+"""Bring the jobs of a cluster into git.
+
+FILE is a dump of the cluster (`trainc help dump`), or - for stdin. Each TrainJob
+becomes one clean file, DIR/NAMESPACE/NAME.yaml, without what the API server,
+webhooks, Kueue and controllers have set; runtimes that are not in the catalog are
+written too. Jobs of Training Operator v1 are migrated. No file is overwritten.
+Without -o, the documents go to stdout.
+
+A variable whose name ends in TOKEN, KEY, SECRET or PASSWORD becomes a reference to
+a Secret, which you have to make.
+
+--adopt also writes the rendered file of each job as the cluster has it, so that
+applying it restarts nothing (docs: "When a job has been merged").
+
+Examples:
+  trainc import live.yaml
+  trainc import live.yaml -o jobs
+  trainc import live.yaml -o jobs --adopt
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from trainc.api.arguments import FILE, FOLDER, add_input, add_limits, add_reporting, set_completion
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the dump and where to write."""
+    set_completion(parser.add_argument("dump", metavar="FILE", help="a dump of the cluster, or - for stdin"), FILE)
+    folder = parser.add_argument("-o", "--output", metavar="DIR", help="folder for the files, such as jobs")
+    set_completion(folder, FOLDER)
+    help_text = "also write rendered files as the cluster has the jobs"
+    parser.add_argument("--adopt", action="store_true", help=help_text)
+    add_input(parser, paths=False)
+    add_limits(parser)
+    add_reporting(parser)

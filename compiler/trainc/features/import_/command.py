@@ -1,0 +1,159 @@
+"""What `trainc import` does."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.cluster import Dump
+from trainc.api.command import Files, Paint, text_report
+from trainc.api.documents import read_paths
+from trainc.api.findings import CompileError, counted, escape_line, has_errors
+from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.settings import Settings, environments_of, settings_of
+from trainc.features.import_.reading import STATES, Import, ImportedJob, Reader
+from trainc.findings.policy import matches
+from trainc.findings.text import first_of
+
+if TYPE_CHECKING:
+    from trainc.features.import_.adopting import Adoption
+
+_HEADINGS = ("job", "state", "runtime", "file")
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Read the dump, write the files, and print the table."""
+    if arguments.adopt and not arguments.output:
+        raise UsageError("--adopt needs -o DIR, below the `sources` of trainc.yaml")
+    try:
+        settings = _settings(arguments)
+        dump = _dump(arguments.dump, settings, streams)
+        folder = arguments.output or ""
+        runtimes = os.path.relpath(settings.runtimes[0], folder or ".") if settings.runtimes else "runtimes"
+        release = settings.options.release or NEWEST_RELEASE
+        found = Reader(dump, release, settings.options.limits, runtimes).read()
+        if not arguments.output:
+            streams.out.write("---\n".join(found.files.values()).encode("utf-8", "backslashreplace"))
+            streams.err.write(_report(found, "", arguments))
+            return Status.DIAGNOSED if found.problems else Status.DONE
+        _write(folder, found.files, found.problems)
+        adoption = _adopt(found, dump, release, arguments) if arguments.adopt else None
+    except CompileError as error:
+        report = text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+        streams.err.write(report)
+        return Status.DIAGNOSED
+    text = _report(found, folder, arguments)
+    if adoption is not None:
+        text += "".join(f"{escape_line(line)}\n" for line in _next_steps(adoption, settings))
+    streams.out.write(text.encode("utf-8", "backslashreplace"))
+    problems_of_adoption = adoption.problems if adoption is not None else []
+    streams.err.write("".join(f"trainc import: {escape_line(problem)}\n" for problem in problems_of_adoption))
+    return Status.DIAGNOSED if found.problems or problems_of_adoption else Status.DONE
+
+
+def _dump(path: str, settings: Settings, streams: Streams) -> Dump:
+    documents, problems = read_paths([path], settings.options.limits, stdin=streams.stdin, everything=True)
+    if has_errors(problems):
+        raise CompileError(problems)
+    return Dump.of_documents(documents)
+
+
+def _settings(arguments: Arguments) -> Settings:
+    arguments.paths = []
+    if not arguments.adopt:
+        return settings_of(arguments)
+    chosen = environments_of(arguments)
+    if len(chosen) > 1:
+        raise UsageError("--adopt writes to one output folder; choose an environment with --env NAME")
+    arguments.env = chosen[0].env
+    settings = settings_of(arguments)
+    if settings.output is None or settings.configuration.rebuild != "changed-jobs":
+        raise UsageError(
+            "--adopt needs `output` and `rebuild: changed-jobs` in trainc.yaml: else the next build compiles the jobs"
+        )
+    return settings
+
+
+def _write(folder: str, files: Mapping[str, str], problems: list[str]) -> None:
+    """Write files that are not there yet; one that is there with another content is a problem."""
+    for path, text in files.items():
+        target = os.path.normpath(os.path.join(folder, path))
+        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+        try:
+            with open(target, "x", encoding="utf-8", newline="") as stream:
+                stream.write(text)
+        except FileExistsError:
+            if not os.path.isfile(target) or _text(target) != text:
+                problems.append(f"{target} is there already, and was not overwritten")
+
+
+def _text(path: str) -> str:
+    from trainc.api.documents import read_file
+
+    return read_file(path, 10_000_000).decode(errors="replace")
+
+
+def _adopt(found: Import, dump: Dump, release: str, arguments: Arguments) -> Adoption:
+    from trainc.cli.kept import digests_of
+    from trainc.features.import_.adopting import Adopter, sources_in
+
+    settings = settings_of(arguments)
+    digests = digests_of(settings.read(BytesIO()).documents, settings.options)
+    jobs = [job for job in found.jobs if job.kind == "TrainJob"]
+    home = os.path.dirname(settings.configuration.file or "") or os.curdir
+    adoption = Adopter(dump, release).adopt(jobs, sources_in(arguments.output, jobs, digests, home))
+    assert settings.output is not None
+    _write(settings.output, adoption.files, adoption.problems)
+    return adoption
+
+
+def _report(found: Import, folder: str, arguments: Arguments) -> str:
+    """The table of jobs, a summary, and what is to be known."""
+    rows = [
+        (job.job, STATES.get(job.state, "unknown"), job.runtime, os.path.join(folder, job.path)) for job in found.jobs
+    ]
+    lines = list(_table([_HEADINGS, *rows])) if rows and not arguments.quiet else []
+    states = Counter(state.partition(" ")[0] for _, state, _, _ in rows)
+    listed = ", ".join(
+        f"{states[state]} {state}" for state in ("running", "suspended", "finished", "unknown") if states[state]
+    )
+    lines.append(f"{counted(len(rows), 'job')}{listed and ': '}{listed}")
+    if found.removed:
+        lines.append(f"{counted(found.removed, 'value')} removed that the cluster had set")
+    if finished := [job.job for job in found.jobs if STATES.get(job.state, "").startswith("finished")]:
+        again = "it" if len(finished) == 1 else "each of them"
+        lines.append(
+            f"note: a sync would run {again} again: {first_of(finished)}; remove what you do not need, or use --adopt"
+        )
+    lines += [f"note: {note}" for note in found.notes]
+    lines += [f"not imported: {problem}" for problem in found.problems]
+    return "".join(f"{escape_line(line)}\n" for line in lines)
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEADINGS) - 1)]
+    for row in rows:
+        yield "  ".join((*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]))
+
+
+def _next_steps(adoption: Adoption, settings: Settings) -> Iterator[str]:
+    """How to hand the adopted jobs over from Trainer's controller."""
+    jobs: list[ImportedJob] = adoption.jobs
+    if not jobs:
+        return
+    yield f"{counted(len(jobs), 'job')} adopted in {settings.output}. Next:"
+    paths = [f"{settings.output}/{path}" for path in adoption.files]
+    if not all(any(matches(path, glob) for glob in settings.configuration.adopted) for path in paths):
+        folders = sorted({f"{settings.output}/{job.namespace}/*.yaml" for job in jobs})
+        yield f"- first merge `adopted: [{', '.join(folders)}]` in trainc.yaml, without which `trainc build --check` fails"
+    yield "- merge these files, and let the GitOps tool apply them: nothing restarts"
+    yield "- then take the jobs from Trainer's controller, without their JobSets:"
+    for namespace in sorted({job.namespace for job in jobs}):
+        names = " ".join(job.name for job in jobs if job.namespace == namespace)
+        yield f"    kubectl delete trainjobs.trainer.kubeflow.org -n {namespace} --cascade=orphan {names}"
+    if adoption.queued:
+        yield f"- in a queue: {first_of(adoption.queued)}. Kueue counts the TrainJob, not its JobSet, which then runs outside the quota"

@@ -1,0 +1,136 @@
+"""One job's mistake is that job's: what the errors of an input concern, and whether the rest can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from trainc.compilation import CompiledJob
+from trainc.findings import Diagnostic
+from trainc.findings.codes import codes
+from trainc.findings.text import counted, first_of
+from trainc.kube.documents import mapping
+from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
+from trainc.options import Limits
+from trainc.pipeline.index import wanted_key
+from trainc.pipeline.inputs import Inputs
+from trainc.pipeline.session import Session
+from trainc.pipeline.valid_document import ValidDocument
+from trainc.reading.document import label_of
+from trainc.reading.opening import read_file
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, field
+
+_RUNTIME = pattern(rb"(?m)^kind:[ \t]*[\"']?(?:Cluster)?TrainingRuntime\b")
+# With these it is uncertain what a job gets, whatever else is right.
+_UNCERTAIN = frozenset(("DuplicateRuntime", "TooManyDocuments"))
+
+
+@dataclass(slots=True)
+class Failures:
+    """What has errors, and what that affects.
+
+    - `jobs` are the TrainJobs with errors, by namespace and name, and `files` the sources of which some job may be missing.
+    - `fatal` are errors because of which no manifest can be trusted: those of settings, overlays, and files that may have
+      runtimes but cannot be read.
+    - `prunes` says whether the other sources are complete enough to tell which jobs have ended.
+    """
+
+    jobs: set[tuple[str, str]] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
+    fatal: list[Diagnostic] = field(default_factory=list)
+    prunes: bool = True
+
+    def __bool__(self) -> bool:
+        return bool(self.jobs or self.files or self.fatal)
+
+    def concerns(self, job: CompiledJob) -> bool:
+        """Return whether a job that was compiled has errors all the same."""
+        return (job.namespace, job.name) in self.jobs
+
+    @property
+    def sentence(self) -> str:
+        """What is left out."""
+        names = sorted("/".join(filter(None, job)) for job in self.jobs)
+        if names:
+            said = f"{counted(len(names), 'job')} with errors {'is' if len(names) == 1 else 'are'} left out: {first_of(names)}"
+        else:
+            said = f"the jobs of {first_of(sorted(self.files))} are left out, because of errors"
+        return said
+
+
+def failures_of(
+    session: Session,
+    inputs: Inputs,
+    whole: Iterable[Diagnostic],
+    compiled: Collection[tuple[str, str]],
+    later: Iterable[Diagnostic] = (),
+) -> Failures:
+    """Return what the errors of an input concern.
+
+    `whole` are the diagnostics about the input as a whole, `compiled` the jobs that came out without errors, and `later`
+    what was found about several jobs together, such as the budget of a sweep.
+    """
+    found = Failures()
+    for document in session.index.refused_jobs:
+        metadata = mapping(document.data.get("metadata"))
+        namespace = metadata.get("namespace") or session.options.namespace or ""
+        found.jobs.add((str(namespace), str(metadata.get("name") or "")))
+        found.files.add(document.file)
+    for job in session.jobs:
+        # A job with the runtime of another source, because its own was refused, would be another job.
+        if _key(job) not in compiled or wanted_key(job.data) in session.index.refused:
+            found.jobs.add(_key(job))
+            found.files.add(job.document.file)
+    for error in whole:
+        if error.severity == "error":
+            _add_error(found, error, session, inputs)
+    for error in later:
+        if error.severity == "error":
+            file = "" if error.source is None else error.source.file
+            if file not in inputs.sweeps:
+                found.fatal.append(error)
+            found.files.add(file)
+            found.jobs |= {_key(job) for job in session.jobs if job.document.file == file}
+    return found
+
+
+def _add_error(found: Failures, error: Diagnostic, session: Session, inputs: Inputs) -> None:
+    """Add what an error about the input as a whole concerns."""
+    file = "" if error.source is None or error.source.origin != "file" else error.source.file
+    found.jobs |= {_key(job) for job in session.jobs if job.label == error.object}
+    homes = {d.file for d in session.index.refused_jobs if label_of(d.data) == error.object}
+    if error.code in codes() and codes()[error.code].stage == "sweep":
+        # The error may be at the base; the files of trials name the sweep.
+        found.files |= inputs.sweeps
+    elif homes:
+        found.prunes &= file in homes
+    elif error.code in _UNCERTAIN or not file:
+        found.fatal.append(error)
+    elif error.object.partition(" ")[0] in RUNTIME_KINDS:
+        found.prunes = False
+    elif (file in inputs.unread and not _may_have_runtime(file, session.options.limits)) or (
+        file not in inputs.unread and any(d.file == file and d.data.get("kind") in JOB_KINDS for d in inputs.read)
+    ):
+        found.files.add(file)
+    else:
+        found.fatal.append(error)
+
+
+def _key(job: ValidDocument) -> tuple[str, str]:
+    return job.data["metadata"].get("namespace", ""), job.data["metadata"]["name"]
+
+
+def left_out(failures: Failures) -> list[Diagnostic]:
+    """Return the warning that names what is left out."""
+    return [Diagnostic("LeftOut", "warning", failures.sentence, "fix the errors")]
+
+
+def _may_have_runtime(file: str, limits: Limits) -> bool:
+    """Return whether a file that cannot be parsed may have a runtime, instead of which another one would be used."""
+    try:
+        data = read_file(file, limits.file_bytes)
+    except OSError:
+        return True
+    if data.lstrip().startswith(b"{") or b"List" in data:
+        return b"TrainingRuntime" in data
+    return _RUNTIME.search(data) is not None

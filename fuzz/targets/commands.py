@@ -1,0 +1,122 @@
+"""Every command that reads documents: none ends with a defect, whatever is in its input and in what stands around it.
+
+The first byte chooses what the documents are: jobs, a sweep, a cluster, policies, an overlay, runtimes, settings. Each is
+given to all commands that read it, next to good documents of the other kinds.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import os
+import shutil
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+from trainc.cli.command import Streams
+from trainc.cli.main import main
+
+JOB = """apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llm, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: a}}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {image: example.com/a@sha256:0, numNodes: 2, command: [torchrun, train.py]}
+"""
+OVERLAY = "apiVersion: trainc/v1alpha1\nkind: Overlay\n"
+CLUSTER = """apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: a}
+spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu], flavors: [{name: f, resources: [{name: cpu, nominalQuota: 9}]}]}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: a, namespace: team-a}
+spec: {clusterQueue: a}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: f}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: a, labels: {kubernetes.io/hostname: a}}
+status: {allocatable: {cpu: 8, pods: 110}, conditions: [{type: Ready, status: "True"}]}
+"""
+SETTINGS = (
+    'release: "2.3"\nsources: [jobs]\nruntimes: [runtimes]\ncluster: cluster\npolicies: [policies]\noutput: out\n'
+)
+# The file that the documents replace, and the commands that read it.
+ROLES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "jobs/other.yaml",
+        (
+            "check",
+            "build -o -",
+            "fits",
+            "explain jobs/other.yaml",
+            "graph jobs/other.yaml --format json",
+            "graph jobs/other.yaml --format svg",
+            "report -o -",
+            "diff jobs/llm.yaml jobs/other.yaml --format json",
+            "diff jobs/other.yaml jobs/llm.yaml --format markdown",
+            "run jobs/other.yaml --dry-run",
+            "migrate --diff jobs/other.yaml",
+            "doctor --from cluster/all.yaml",
+        ),
+    ),
+    ("sweep.yaml", ("check --matrix sweep.yaml", "build --matrix sweep.yaml -o -")),
+    ("cluster/all.yaml", ("check", "fits --format json", "doctor --from cluster/all.yaml")),
+    ("policies/all.yaml", ("check", "build -o -")),
+    ("overlay/overlay.yaml", ("check --overlay overlay", "build --overlay overlay -o -", "explain jobs/llm.yaml --overlay overlay")),
+    ("runtimes/all.yaml", ("check", "build -o -", "explain jobs/llm.yaml")),
+    ("trainc.yaml", ("check", "fits", "diff jobs jobs")),
+    ("items.yaml", ("krm",)),
+)  # fmt: skip
+
+
+def check(data: bytes) -> None:
+    """Raise AssertionError if a command ends with a defect."""
+    file, commands = ROLES[(data[0] if data else 0) % len(ROLES)]
+    root = _folder()
+    os.chdir(root)
+    whole = Path(file).read_bytes() if os.path.exists(file) else None
+    Path(file).write_bytes(data[1:])
+    try:
+        for command in commands:
+            _run(command, data[1:] if command == "krm" else b"")
+    finally:
+        if whole is None:
+            os.remove(file)
+        else:
+            Path(file).write_bytes(whole)
+        shutil.rmtree("out", ignore_errors=True)
+
+
+def _run(command: str, stdin: bytes) -> None:
+    reported = io.StringIO()
+    try:
+        status = main(command.split(), Streams(io.BytesIO(stdin), io.BytesIO(), reported))
+    except SystemExit as ended:
+        status = int(str(ended.code))
+    assert status in (0, 1, 2), f"{command}: {reported.getvalue()}"
+
+
+@cache
+def _folder() -> str:
+    root = mkdtemp(prefix="trainc-fuzz-")
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    files = {
+        "jobs/llm.yaml": JOB,
+        "cluster/all.yaml": CLUSTER,
+        "overlay/overlay.yaml": OVERLAY,
+        "runtimes/all.yaml": "",
+        "policies/all.yaml": "",
+        "trainc.yaml": SETTINGS,
+    }
+    for name, text in files.items():
+        path = Path(root, name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root

@@ -1,0 +1,58 @@
+"""The language server: any text in an open file is analyzed, and every request about it is answered."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+from lsprotocol import types
+from pygls.workspace import Workspace
+
+from fuzz.targets.commands import _folder
+from trainc.cli.command import Arguments, parse_arguments
+from trainc.features.lsp import command as lsp
+from trainc.features.lsp import server as serving
+
+PATH = "jobs/other.yaml"
+
+
+def check(data: bytes) -> None:
+    """Raise whatever a handler raises."""
+    server, uri = _server()
+    text = data[1:].decode(errors="replace")
+    server.workspace.put_text_document(types.TextDocumentItem(uri, "yaml", 1, text))
+    server._show(uri, thorough=True)  # noqa: SLF001 - `show` hides defects
+    lines = text.split("\n")
+    line = data[0] % len(lines) if data else 0
+    place = types.Position(line, len(lines[line]) // 2)
+    identified = types.TextDocumentIdentifier(uri)
+    whole = types.Range(types.Position(0, 0), place)
+    asked: tuple[tuple[Any, Any], ...] = (
+        (serving._hover, types.HoverParams(identified, place)),  # noqa: SLF001
+        (serving._definition, types.DefinitionParams(identified, place)),  # noqa: SLF001
+        (serving._completion, types.CompletionParams(identified, place)),  # noqa: SLF001
+        (serving._references, types.ReferenceParams(types.ReferenceContext(True), identified, place)),  # noqa: SLF001
+        (serving._lenses, types.CodeLensParams(identified)),  # noqa: SLF001
+        (serving._symbols, types.DocumentSymbolParams(identified)),  # noqa: SLF001
+        (serving._actions, types.CodeActionParams(identified, whole, types.CodeActionContext([]))),  # noqa: SLF001
+    )
+    for handler, params in asked:
+        handler(server, params)
+
+
+@cache
+def _server() -> tuple[serving.Server, str]:
+    from argparse import ArgumentParser
+
+    root = os.path.realpath(_folder())
+    parser = ArgumentParser()
+    from trainc.features.lsp.arguments import add_arguments
+
+    add_arguments(parser)
+    arguments = parse_arguments(parser, [])
+    assert isinstance(arguments, Arguments)
+    server = serving.make_server(lambda folder, alone: lsp._workspace(arguments, folder, alone))  # noqa: SLF001
+    server.protocol._workspace = Workspace(f"file://{root}")  # noqa: SLF001 - without a client
+    server.text_document_publish_diagnostics = lambda params: None  # type: ignore[method-assign]  # noqa: ARG005 - its signature
+    return server, f"file://{root}/{PATH}"

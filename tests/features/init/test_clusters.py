@@ -1,0 +1,97 @@
+"""`trainc init --only gitops` writes what applies the outputs that trainc.yaml has, each to its own cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from commands import run
+
+CLUSTERS = """\
+release: "2.3"
+sources: [jobs]
+environments:
+  h100: {output: rendered/h100, select: {queue: h100}}
+  tpu: {output: rendered/tpu, select: {queue: tpu}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "ml").mkdir()
+    (tmp_path / "ml/trainc.yaml").write_text(CLUSTERS, encoding="utf-8")
+
+
+def written(folder: str) -> dict[str, list[Any]]:
+    paths = sorted(Path(folder).glob("*.yaml"))
+    return {path.name: list(yaml.safe_load_all(path.read_text(encoding="utf-8"))) for path in paths}
+
+
+def test_an_application_for_each_environment_with_its_cluster() -> None:
+    result = run("init", "ml", "--only", "gitops", "--cluster", "h100=https://h100.example.com")
+    assert result.status == 0, result.stderr
+    found = written("ml/argocd")
+    assert list(found) == ["h100.yaml", "tpu.yaml"]
+    specs = {name: documents[0]["spec"] for name, documents in found.items()}
+    assert [spec["source"]["path"] for spec in specs.values()] == ["ml/rendered/h100", "ml/rendered/tpu"]
+    assert [spec["destination"] for spec in specs.values()] == [
+        {"server": "https://h100.example.com"},
+        {"server": "https://kubernetes.default.svc"},
+    ]
+    # The jobs have namespaces of their own, which belong to their teams.
+    assert all(spec["syncPolicy"]["syncOptions"] == ["ServerSideApply=true"] for spec in specs.values())
+
+
+def test_a_kustomization_for_each_environment() -> None:
+    assert run("init", "ml", "--only", "gitops", "--gitops", "flux").status == 0
+    found = written("ml/flux")
+    assert [[each["spec"]["path"] for each in documents] for documents in found.values()] == [
+        ["./ml/rendered/h100"],
+        ["./ml/rendered/tpu"],
+    ]
+
+
+def test_one_output_without_environments() -> None:
+    Path("ml/trainc.yaml").write_text('release: "2.3"\noutput: out\n', encoding="utf-8")
+    assert run("init", "ml", "--only", "gitops").status == 0
+    [application] = written("ml/argocd")["training.yaml"]
+    assert (application["metadata"]["name"], application["spec"]["source"]["path"]) == ("training", "ml/out")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--cluster", "h200=https://a.example.com"],
+            "there is no environment 'h200' with an output; known: h100, tpu",
+        ),
+        (["--cluster", "h100=http://a.example.com"], "does not have the form ENV=https://..."),
+        (["--cluster", "https://a.example.com"], "does not have the form ENV=https://..."),
+        (["--cluster", "h100=https://a\n  b: c"], "does not have the form ENV=https://..."),
+    ],
+)
+def test_a_cluster_of_no_environment_is_refused(words: list[str], said: str) -> None:
+    result = run("init", "ml", "--only", "gitops", *words)
+    assert (result.status, said in result.stderr) == (2, True), result.stderr
+    assert not Path("ml/argocd").exists()
+
+
+def test_without_an_output_there_is_nothing_to_apply() -> None:
+    Path("ml/trainc.yaml").write_text('release: "2.3"\n', encoding="utf-8")
+    result = run("init", "ml", "--only", "gitops")
+    assert (result.status, "trainc.yaml has no `output`" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", ['"a: b"', "Big_GPU", '"x\\ny"', "a/b"])
+def test_the_name_of_an_environment_becomes_a_valid_name(name: str) -> None:
+    settings = f'release: "2.3"\nenvironments: {{{name}: {{output: "rendered/a b: c"}}}}\n'
+    Path("ml/trainc.yaml").write_text(settings, encoding="utf-8")
+    assert run("init", "ml", "--only", "gitops").status == 0
+    [[application]] = written("ml/argocd").values()
+    assert application["metadata"]["name"].replace("-", "").isalnum()
+    assert application["metadata"]["name"].islower()
+    assert application["spec"]["source"]["path"] == "ml/rendered/a b: c"

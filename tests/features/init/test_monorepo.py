@@ -1,0 +1,188 @@
+"""A subfolder of a monorepo: places are those of the repository, bytes those of the folder, and others are left alone."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from commands import run
+from published_schemas import published
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: bert, namespace: nlp}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    image: "example.com/train:1"
+    command: [torchrun, train.py]
+"""
+SETTINGS = 'release: "2.3"\noutput: rendered\n'
+REQUIREMENT = ["--requirement", "trainc @ git+https://git.example.com/platform/trainc@8f3c2d1"]
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def git(*words: str) -> bytes:
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main", *words]
+    return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+@pytest.fixture(autouse=True)
+def _monorepo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "company").mkdir()
+    monkeypatch.chdir(tmp_path / "company")
+    git("init", "-q")
+    write("web/index.html", "<p>Hello")
+
+
+def load(path: str) -> Any:
+    return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+
+
+def test_hooks_and_workflow_are_where_they_are_read_and_concern_the_folder_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert run("init", "ml", *REQUIREMENT).status == 0
+    assert not Path("ml/.github").exists()
+    assert not Path("ml/.pre-commit-config.yaml").exists()
+    workflow = load(".github/workflows/trainc-ml.yaml")
+    events = workflow[True]  # YAML 1.1 reads `on` so.
+    assert events["pull_request"]["paths"] == events["push"]["paths"] == ["ml/**", ".github/workflows/trainc-ml.yaml"]
+    assert "merge_group" in events
+    assert workflow["jobs"]["rendered"]["defaults"] == {"run": {"working-directory": "ml"}}
+    hooks = load(".pre-commit-config.yaml")["repos"][0]["hooks"]
+    for hook in hooks:
+        assert hook["files"] == "^ml/"
+        assert (hook["language"], hook["additional_dependencies"]) == ("python", REQUIREMENT[1:])
+        assert re.match(hook["files"], "ml/jobs/x.yaml")
+        assert not re.match(hook["files"], "html/x.yaml")
+        assert run(*hook["entry"].split()[1:]).status == 0, hook
+    assert load("ml/argocd/dev.yaml")["spec"]["source"]["path"] == "ml/rendered/dev"
+    monkeypatch.chdir("ml")
+    assert run("build", "--check").status == 0
+    for command in [step["run"] for step in workflow["jobs"]["rendered"]["steps"] if "run" in step]:
+        if command == "trainc check --format github":
+            assert run(*command.split()[1:]).status == 0
+
+
+def test_a_second_folder_adds_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("init", "ml", *REQUIREMENT).status == 0
+    assert run("init", "research/vision", *REQUIREMENT).status == 0
+    assert run("init", "research/vision", "--only", "hooks").status == 0
+    hooks = [hook for repo in load(".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
+    assert [hook["id"] for hook in hooks] == [
+        *("trainc-check-ml", "trainc-build-ml"),
+        *("trainc-check-research-vision", "trainc-build-research-vision"),
+    ]
+    assert Path(".github/workflows/trainc-research-vision.yaml").exists()
+    monkeypatch.chdir("research")
+    assert run("init", "vision", "--only", "gitops", "--gitops", "flux").status == 0
+
+
+def test_from_below_and_from_the_root_the_same_files_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("ml/trainc.yaml", SETTINGS)
+    write("ml/jobs/bert.yaml", JOB)
+    assert run("init", "--only", "hooks").status == 2
+    assert "run `trainc init ml --only hooks`" in run("init", "--only", "hooks").stderr
+    monkeypatch.chdir("ml/jobs")
+    assert run("init", "--only", "hooks", *REQUIREMENT).status == 0
+    text = Path("../../.pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert "trainc check --config ml/trainc.yaml" in text
+    assert Path("../requirements-trainc.txt").exists()
+
+
+def test_the_generated_hooks_and_workflows_fit_the_schemas_of_their_tools() -> None:
+    from jsonschema.validators import validator_for
+
+    assert run("init", "ml", *REQUIREMENT).status == 0
+    for file, name in (
+        (".pre-commit-config.yaml", "pre-commit-config.json"),
+        (".github/workflows/trainc-ml.yaml", "github-workflow.json"),
+    ):
+        schema = published(name)
+        # The collection is older than merge queues.
+        text = Path(file).read_text(encoding="utf-8").replace("\non:", '\n"on":').replace("  merge_group:\n", "")
+        validator = validator_for(schema)(schema)
+        assert [error.message for error in validator.iter_errors(yaml.safe_load(text))] == []
+
+
+def test_places_are_relative_to_the_root_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("ml/trainc.yaml", SETTINGS)
+    write("ml/jobs/bert.yaml", JOB.replace("image", "imag"))
+    monkeypatch.chdir("ml")
+    assert "::error file=ml/jobs/bert.yaml,line=7," in run("check", "--format", "github").stdout
+    sarif = json.loads(run("check", "--format", "sarif").stdout)["runs"][0]["results"]
+    places = {each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in sarif}
+    assert places == {"ml/jobs/bert.yaml"}
+    gitlab = json.loads(run("check", "--format", "gitlab").stdout)
+    assert [(each["location"]["path"], each["location"]["lines"]["begin"]) for each in gitlab] == [
+        ("ml/jobs/bert.yaml", 7)
+    ]
+    assert "jobs/bert.yaml:7:5: error" in run("check").stderr
+    monkeypatch.chdir("..")
+    assert "::error file=ml/jobs/bert.yaml,line=7," in run("check", "ml", "--format", "github").stdout
+
+
+def test_a_gitlab_report_has_a_fingerprint_for_each_finding_that_survives_an_edit_above(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write("ml/trainc.yaml", SETTINGS)
+    write("ml/jobs/bert.yaml", JOB.replace("image", "imag").replace("command", "comand"))
+    monkeypatch.chdir("ml")
+    before = json.loads(run("check", "--format", "gitlab").stdout)
+    write("jobs/bert.yaml", "# A comment.\n" + Path("jobs/bert.yaml").read_text(encoding="utf-8"))
+    after = json.loads(run("check", "--format", "gitlab").stdout)
+    assert [each["fingerprint"] for each in before] == [each["fingerprint"] for each in after]
+    assert len({each["fingerprint"] for each in before}) == len(before) == 2
+    allowed = {"description", "check_name", "fingerprint", "severity", "location"}
+    assert all(set(each) == allowed for each in before)
+    assert {each["severity"] for each in before} <= {"info", "minor", "major", "critical", "blocker"}
+    write("trainc.yaml", "sources: [none]\n")
+    missing, *_ = json.loads(run("check", "--format", "gitlab").stdout)
+    assert missing["location"]["path"] == "ml/trainc.yaml"
+
+
+def test_at_the_root_a_command_says_where_the_settings_are() -> None:
+    write("ml/trainc.yaml", SETTINGS)
+    write("ml/jobs/bert.yaml", JOB)
+    assert "info[SettingsNotUsed] trainc.yaml is in ml" in run("check").stderr
+    assert "trainc.yaml is in ml: run trainc there" in run("build", "--check").stderr
+    assert "SettingsNotUsed" not in run("check", "ml").stderr
+    assert "SettingsNotUsed" not in run("check", "--config", "ml/trainc.yaml").stderr
+    assert "1 TrainJob compiled" in run("check", "--config", "ml/trainc.yaml").stderr
+
+
+def test_the_same_bytes_from_a_clone_a_worktree_an_archive_and_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("ml/trainc.yaml", SETTINGS)
+    write("ml/jobs/bert.yaml", JOB)
+    assert run("build", "--config", "ml/trainc.yaml").status == 0
+    rendered = Path("ml/rendered/nlp/bert.yaml").read_bytes()
+    assert rendered.startswith(b"# Compiled by trainc from jobs/bert.yaml. Edit that file instead.\n")
+    git("add", "-A")
+    git("commit", "-qm", "all")
+    git("clone", "-q", ".", str(tmp_path / "clone"))
+    git("worktree", "add", "-q", str(tmp_path / "worktree"))
+    with tarfile.open(fileobj=io.BytesIO(git("archive", "HEAD"))) as archive:
+        archive.extractall(tmp_path / "archive", filter="data")
+    for name in ("clone", "worktree", "archive", "company"):
+        for folder in ("ml", "ml/jobs"):
+            monkeypatch.chdir(tmp_path / name / folder)
+            checked = run("build", "--check")
+            assert (checked.status, checked.stdout) == (0, ""), (name, folder, checked.stderr)
+        (tmp_path / name / "ml/rendered/nlp/bert.yaml").unlink()
+        assert run("build").status == 0
+        assert (tmp_path / name / "ml/rendered/nlp/bert.yaml").read_bytes() == rendered

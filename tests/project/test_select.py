@@ -1,0 +1,171 @@
+"""`select` and globs in trainc.yaml: the jobs of one folder go to several clusters, and none gets lost on the way."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from commands import run
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {{name: {name}, namespace: {namespace}, labels: {{kueue.x-k8s.io/queue-name: {queue}, team: {team}}}}}
+spec:
+  runtimeRef: {{name: torch-distributed}}
+  trainer:
+    numNodes: 2
+    image: "example.com/train:1"
+    command: [torchrun, train.py]
+    resourcesPerNode: {{requests: {{cpu: 8, memory: 64Gi}}, limits: {{cpu: 8, memory: 64Gi, nvidia.com/gpu: 8}}}}
+"""
+CLUSTERS = """\
+release: "2.3"
+sources: [jobs]
+environments:
+  h100: {output: rendered/h100, select: {queue: h100}}
+  a100: {output: rendered/a100, select: {queue: [a100, a100-spot]}}
+  tpu: {output: rendered/tpu, select: {labels: {team: vision}, namespaces: ["vision*"], paths: ["jobs/vision"]}}
+"""
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def job(path: str, queue: str, namespace: str = "nlp") -> None:
+    name = Path(path).stem
+    write(path, JOB.format(name=name, namespace=namespace, queue=queue, team=Path(path).parent.name))
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("trainc.yaml", CLUSTERS)
+    job("jobs/nlp/bert.yaml", "h100")
+    job("jobs/nlp/spot.yaml", "a100-spot")
+    job("jobs/vision/vit.yaml", "v5", "vision-dev")
+
+
+def rendered() -> list[str]:
+    return sorted(path.relative_to("rendered").as_posix() for path in Path("rendered").rglob("*.yaml"))
+
+
+ALL = ["a100/nlp/spot.yaml", "h100/nlp/bert.yaml", "tpu/vision-dev/vit.yaml"]
+
+
+def git(*words: str) -> None:
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", *words]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def test_each_job_goes_to_the_environment_that_selects_it() -> None:
+    result = run("build")
+    assert (result.status, rendered()) == (0, ALL), result.stderr
+    assert "NotSelected" not in run("check").stderr
+
+
+def test_a_job_that_moves_ends_in_one_environment_and_starts_in_another() -> None:
+    run("build")
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "all")
+    job("jobs/nlp/bert.yaml", "a100")
+    shown = run("diff").stdout
+    assert shown.index("h100") < shown.index("1 of 1 job ends")
+    assert "1 of 2 jobs is new" in shown
+    assert run("build", "--allow-empty").status == 0
+    assert rendered() == ["a100/nlp/bert.yaml", "a100/nlp/spot.yaml", "tpu/vision-dev/vit.yaml"]
+
+
+def test_a_job_that_nobody_selects_is_reported_once_and_only_then() -> None:
+    job("jobs/nlp/lost.yaml", "h200")
+    for command in ("build", "check"):
+        result = run(command)
+        assert result.stderr.count("warning[NotSelected]") == 1, result.stderr
+        assert "jobs/nlp/lost.yaml:3:12: warning[NotSelected] metadata.name: no environment" in result.stderr
+    assert "NotSelected" not in run("check", "--env", "h100").stderr
+    write("trainc.yaml", CLUSTERS + "  rest: {output: rendered/rest}\n")
+    assert "NotSelected" not in run("check").stderr
+
+
+def test_an_environment_that_is_left_without_jobs_is_an_error_that_names_select() -> None:
+    job("jobs/nlp/bert.yaml", "a100")
+    result = run("build")
+    assert result.status == 1
+    assert "error[NoTrainJob] `select` chooses none of the 3 TrainJobs in jobs" in result.stderr
+    assert run("build", "--allow-empty").status == 0
+
+
+def test_what_is_selected_is_the_job_as_written_and_not_what_an_overlay_makes_of_it() -> None:
+    overlay = "apiVersion: trainc/v1alpha1\nkind: Overlay\nlabels: [{pairs: {kueue.x-k8s.io/queue-name: other}}]\n"
+    write("overlays/h100/overlay.yaml", overlay)
+    write("trainc.yaml", CLUSTERS.replace("rendered/h100,", "rendered/h100, overlay: overlays/h100,"))
+    assert run("build").status == 0
+    assert rendered() == ALL
+    assert "queue-name: other" in Path("rendered/h100/nlp/bert.yaml").read_text(encoding="utf-8")
+
+
+def test_trials_go_where_their_base_belongs() -> None:
+    write(
+        "jobs/nlp/sweep.yaml", "apiVersion: trainc/v1alpha1\nkind: Sweep\nbase: bert.yaml\nparameters: {lr: [1, 2]}\n"
+    )
+    assert "NotSelected" not in run("build").stderr
+    trials = ["h100/nlp/bert-trial-0.yaml", "h100/nlp/bert-trial-1.yaml"]
+    assert rendered() == sorted([*trials, *(path for path in ALL if "bert" not in path)])
+    job("jobs/nlp/bert.yaml", "h200")
+    assert "jobs/nlp/sweep.yaml:1:1: warning[NotSelected]" in run("check").stderr
+
+
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [
+        ('["jobs/*/bert.yaml"]', ["nlp/bert.yaml"]),
+        ('["jobs/v*"]', ["vision-dev/vit.yaml"]),
+        ('["**/s??t.yaml", jobs/vision]', ["nlp/spot.yaml", "vision-dev/vit.yaml"]),
+        ('["jobs/**"]', ["nlp/bert.yaml", "nlp/spot.yaml", "vision-dev/vit.yaml"]),
+    ],
+)
+def test_sources_are_globs_as_in_exclude(sources: str, expected: list[str]) -> None:
+    write("trainc.yaml", f'release: "2.3"\nsources: {sources}\noutput: rendered\n')
+    for _ in range(2):  # What has been written is not an input.
+        result = run("build")
+        assert (result.status, rendered()) == (0, expected), result.stderr
+
+
+def test_what_is_excluded_matches_no_glob() -> None:
+    settings = 'release: "2.3"\nsources: ["jobs/*/*.yaml"]\noutput: rendered\nexclude: ["spot.yaml"]\n'
+    write("trainc.yaml", settings)
+    assert run("build").status == 0
+    assert rendered() == ["nlp/bert.yaml", "vision-dev/vit.yaml"]
+
+
+def test_a_glob_that_matches_nothing_is_an_error() -> None:
+    write("trainc.yaml", 'release: "2.3"\nsources: ["jobs/*/h100"]\noutput: rendered\n')
+    result = run("build")
+    assert (result.status, "error[NoSuchPath] nothing matches jobs/*/h100" in result.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        ("rendered", "rendered/b", "rendered/b is inside rendered, the output of a"),
+        ("rendered/x", "./rendered", "./rendered contains rendered/x, the output of a"),
+        ("rendered/x/", "rendered/x", "rendered/x is also the output of a"),
+        ("rendered", "rendered-b", ""),
+    ],
+)
+def test_outputs_that_contain_each_other_are_refused(a: str, b: str, said: str) -> None:
+    write("trainc.yaml", f'release: "2.3"\nsources: [jobs]\nenvironments: {{a: {{output: {a}}}, b: {{output: {b}}}}}\n')
+    result = run("check")
+    assert (said in result.stderr, result.status) == (True, int(bool(said))), result.stderr
+
+
+@pytest.mark.parametrize(
+    "select", ["{}", "h100", "{queues: [a]}", "{labels: [a]}", "{labels: {a: 1}}", "{paths: jobs}"]
+)
+def test_what_is_no_selection_is_refused(select: str) -> None:
+    write("trainc.yaml", f'release: "2.3"\nsources: [jobs]\nselect: {select}\n')
+    assert "error[InvalidConfiguration] select" in run("check").stderr
