@@ -8,9 +8,9 @@ from typing import BinaryIO
 
 from trainc.api.arguments import Arguments
 from trainc.api.cluster import Dump
-from trainc.api.documents import Document, read_paths
+from trainc.api.documents import Document
 from trainc.api.explained import Recorder, explanation
-from trainc.api.findings import Diagnostic, Path, Source, has_errors
+from trainc.api.findings import Diagnostic, Path, Source
 from trainc.api.kube import NEWEST_RELEASE, Manifest
 from trainc.api.records import replace
 from trainc.explain.placing import source_of
@@ -28,12 +28,11 @@ def compare_with_dump(
     deployed: ReadSide, coming: ReadSide, arguments: Arguments, stdin: BinaryIO
 ) -> tuple[LiveDiff | None, list[Diagnostic]]:
     """Compare what git has with the dump that --live names; None if the dump cannot be read."""
-    documents, problems = read_paths([arguments.live], coming.options.limits, stdin=stdin, everything=True)
-    if has_errors(problems):
+    dump, problems = Dump.read(arguments.live, coming.options.limits, stdin)
+    if dump is None:
         return None, problems
     namespace = coming.options.namespace or ""
     sides = in_git(deployed.found, namespace), in_git(coming.found, namespace)
-    dump = Dump.of_documents(documents)
     sides = replace(sides[0], judged=_judged(sides[0], dump, coming.options.kueue)), sides[1]
     release = coming.options.release or NEWEST_RELEASE
     method = chosen_method(coming.options)
