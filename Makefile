@@ -22,10 +22,10 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting commands editing shell cel
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-room test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
+.PHONY: help setup demo test test-room test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## install trainc and what its development needs into .venv
 
@@ -113,6 +113,9 @@ playground: $(READY) ## build the page that compiles in the browser into build/p
 test-playground: playground ## drive the playground in headless Chromium, without a network
 	@$(BIN)/python -m pytest -q -m browser tests/playground
 
+release-check: $(READY) ## try what a tag would do, as far as that needs no account; publishes nothing
+	@$(BIN)/python scripts/release_check.py
+
 sbom: $(READY) ## write dist/trainc.cdx.json, the bill of materials of what compiling needs
 	@$(LOCKED) locks/release.txt
 	@mkdir -p dist
@@ -127,8 +130,8 @@ lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the 
 	@for group in audit bench fuzz mutation release site; do \
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
-# BEFORE=79829ac measures that commit, trainc 0.1.0, in turn with this one.
-bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md; then measure the language server
+# BEFORE=79829ac measures that commit, trainc 0.1.0, in turn with this one; RECORD=1 replaces benchmarks/instructions.json.
+bench: $(READY) ## count the instructions of each command, compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md; then measure the language server
 	@$(LOCKED) locks/bench.txt
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench \
@@ -138,6 +141,7 @@ bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write
 		$(UV) venv --quiet --clear --python $(BIN)/python build/bench-before && \
 		$(UV) pip install --quiet --compile-bytecode --python build/bench-before \
 			--constraint build/before/locks/runtime.txt ./build/before; }
+	@$(BIN)/python -m benchmarks.commands '$(CURDIR)/build/bench/bin/trainc' $(if $(RECORD),record)
 	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(if $(BEFORE),build/bench-before/bin/python)
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks.editor
 

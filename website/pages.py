@@ -5,12 +5,24 @@ from __future__ import annotations
 import posixpath
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from trainc.cli.command import COMMANDS, Command, build_parser
 from trainc.findings.codes import codes, page, summary_of
+from trainc.ir.deviations import DEVIATIONS
+from website.words import WORDS
 
-_TOP = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+_TOP = (
+    "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
+    "CONTRIBUTING.md",
+    "GOVERNANCE.md",
+    "MAINTAINERS.md",
+    "ROADMAP.md",
+    "SECURITY.md",
+    "SUPPORT.md",
+)
 # The pages that the website's first page replaces.
 _FIRST_PAGE = ("README.md", "docs/README.md")
 # `[text](target)` with a target in the repository.
@@ -27,20 +39,28 @@ _HOME = Path(__file__).parent / "home.md"
 
 def lay_out(repository: Path, source: Path, demo: str, *, playground: bool) -> None:
     """Write the sources below `source` in the repository's layout, which keeps relative links valid."""
-    pages = sorted(str(path.relative_to(repository)) for path in repository.glob("docs/*.md"))
+    pages = sorted(str(path.relative_to(repository)) for path in repository.glob("docs/**/*.md"))
     names = [*_TOP, *(page for page in pages if page not in _FIRST_PAGE)]
     for name in names:
-        (source / name).parent.mkdir(exist_ok=True)
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
         text = (repository / name).read_text(encoding="utf-8")
-        (source / name).write_text(_with_links(text, Path(name), repository, {*names}), encoding="utf-8")
-    for picture in repository.glob("docs/*.svg"):
-        shutil.copy(picture, source / "docs")
+        text = _keywords(name) + _with_links(text, Path(name), repository, {*names})
+        (source / name).write_text(text, encoding="utf-8")
+    for picture in (*repository.glob("docs/*.svg"), *repository.glob("docs/pictures/*.png")):
+        (source / picture.parent.relative_to(repository)).mkdir(exist_ok=True)
+        shutil.copy(picture, source / picture.relative_to(repository))
     _write_rules(source / "rules")
     (source / "commands.md").write_text(_commands(), encoding="utf-8")
     home = _HOME.read_text(encoding="utf-8").replace("<!-- demo -->", demo)
     home = home.replace("<!-- playground -->\n", _PLAYGROUND if playground else "")
     home = home.replace("<!-- contents -->", _contents((repository / _INDEX).read_text(encoding="utf-8")))
     (source / "index.md").write_text(home, encoding="utf-8")
+
+
+def _keywords(name: str) -> str:
+    """The front matter with which the search finds a page by other words than its own."""
+    words = WORDS.get(name.removesuffix(".md"))
+    return "" if words is None else f'---\nmyst:\n  html_meta:\n    keywords: "{words}"\n---\n'
 
 
 def _contents(index: str) -> str:
@@ -94,10 +114,36 @@ def _write_rules(folder: Path) -> None:
     (folder / "index.md").write_text(_rules_index(), encoding="utf-8")
 
 
+# Who meets the codes of a stage. Codes of the other stages are about jobs.
+_OF_REPOSITORIES = ("settings", "template", "overlay", "emit", "output", "diff", "sweep")
+_OF_CLUSTERS = ("policy", "fits", "doctor")
+_OF_OLDER_APIS = ("dialect", "migrate")
+
+
 def _rules_index() -> str:
-    rows = "".join(f"| [{code}]({code}.md) | {codes()[code].severity} | {summary_of(code)} |\n" for code in codes())
+    groups: dict[str, list[str]] = {
+        "Jobs and runtimes": [],
+        "Repositories and output": [],
+        "Clusters and their policies": [],
+        "Running jobs on this machine": [],
+        "Older APIs and dialects": [],
+        "Only with `--semantics controller`": [],
+    }
+    jobs, repositories, clusters, local, older, controller = groups.values()
+    of_controller = {deviation.code for deviation in DEVIATIONS}
+    homes = {**dict.fromkeys(_OF_REPOSITORIES, repositories), **dict.fromkeys(_OF_CLUSTERS, clusters), "run": local}
+    homes |= dict.fromkeys(_OF_OLDER_APIS, older)
+    for code, (_, stage) in codes().items():
+        home = homes.get(stage, jobs) if code not in of_controller else controller
+        home.append(code)
+    parts = [f"## {title}\n\n{_table_of(found)}" for title, found in groups.items() if found]
     entries = "\n".join(codes())
     return (
-        f"# Rules\n\nEvery diagnostic has a code. `trainc rule CODE` prints its page in the terminal.\n\n"
-        f"| code | severity | means |\n|---|---|---|\n{rows}\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
+        "# Rules\n\nEvery diagnostic has a code. `trainc rule CODE` prints its page in the terminal.\n\n"
+        f"{''.join(parts)}```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
     )
+
+
+def _table_of(found: Sequence[str]) -> str:
+    rows = "".join(f"| [{code}]({code}.md) | {codes()[code].severity} | {summary_of(code)} |\n" for code in found)
+    return f"| code | severity | means |\n|---|---|---|\n{rows}\n"

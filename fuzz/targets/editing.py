@@ -47,10 +47,12 @@ def _server() -> tuple[serving.Server, str]:
 
     root = os.path.realpath(_folder())
     parser = ArgumentParser()
-    lsp.add_arguments(parser)
+    from trainc.features.lsp.arguments import add_arguments
+
+    add_arguments(parser)
     arguments = parse_arguments(parser, [])
     assert isinstance(arguments, Arguments)
     server = serving.make_server(lambda folder, alone: lsp._workspace(arguments, folder, alone))  # noqa: SLF001
     server.protocol._workspace = Workspace(f"file://{root}")  # noqa: SLF001 - without a client
-    server.text_document_publish_diagnostics = lambda _: None  # type: ignore[method-assign]
+    server.text_document_publish_diagnostics = lambda params: None  # type: ignore[method-assign]  # noqa: ARG005 - its signature
     return server, f"file://{root}/{PATH}"

@@ -16,7 +16,7 @@ from trainc.findings import Finding
 VERSION = "0.12"
 COUNTS = st.sampled_from([1, 9, 10, 11, 99, 100, 101, 1000, 1001, 100_000])
 JOB_NAMES = st.sampled_from(["node", "launcher", "model-initializer", "dataset-initializer", "n"])
-LENGTH_CODES = {"JobNameTooLong", "PodNameTooLong", "InvalidCoordinatorLabel", "VolumeClaimNameTooLong"}
+LENGTH_CODES = {"JobNameTooLong", "InvalidCoordinatorLabel", "VolumeClaimNameTooLong"}
 
 
 def jobset(name: Any, job: str = "node", replicas: int = 1, completions: int = 1, **spec: Any) -> dict[str, Any]:

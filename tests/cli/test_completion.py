@@ -23,7 +23,10 @@ SUGGESTED = [
     (["build", "--release", ""], set(RELEASES)),
     (["build", "--format", "y"], {"yaml"}),
     (["runtimes", ""], {"list", "show"}),
-    (["runtimes", "show", "torch-d"], {"torch-distributed", "torch-distributed-with-cache"}),
+    (
+        ["runtimes", "show", "torch-d"],
+        {"torch-distributed", "torch-distributed-with-cache", "torch-distributed-with-initializers"},
+    ),
     (["rule", "UnknownFi"], {"UnknownField"}),
     (["build", "a"], {"a b.yaml"}),
     (["build", "--runtimes", ""], {"jobs"}),

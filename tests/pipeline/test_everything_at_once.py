@@ -45,7 +45,7 @@ AT_ONCE: dict[str, tuple[Json, list[str]]] = {
         changed("metadata.name", "LLM_Pretrain", command=["torchrun"]),
         ["InvalidLauncherArguments", "InvalidName"],
     ),
-    "a long name": (changed("metadata.name", "a" * 71), ["InvalidName", "JobNameTooLong", "PodNameTooLong"]),
+    "a long name": (changed("metadata.name", "a" * 71), ["InvalidName", "JobNameTooLong"]),
     "amounts": (
         changed("spec.trainer.resourcesPerNode", {"limits": {"memory": "64GB"}, "requests": {"memory": "64m"}}),
         ["InvalidQuantity", "UnlikelyAmount"],

@@ -40,7 +40,7 @@ def checked(text: str, folder: Path) -> str:
             "kubectl get trainingruntime ours --namespace team-a -o yaml > runtime.yaml",
         ),
         ("spec:\n", "spec:\n  initializer: {dataset: {storageUri: cache://a/b}}\n", "{name: torch-distributed-with-cache}"),
-        ("spec:\n", "spec:\n  initializer: {model: {storageUri: hf://a/b}}\n", "{name: torchtune-llama3.2-1b}"),
+        ("spec:\n", "spec:\n  initializer: {model: {storageUri: hf://a/b}}\n", "{name: torch-distributed-with-initializers}"),
         ("spec:\n", "spec:\n  mlPolicy: {numNodes: 2}\n", 'set numNodes under trainer; or, for all jobs of the runtime, add `mlPolicy: {"numNodes": 2}`'),
         (
             "spec:\n",

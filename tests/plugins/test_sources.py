@@ -54,6 +54,25 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 }
 
 
+OURS: dict[str, Any] = {"nodes": 1, "runtime": "torch-distributed-with-initializers", "command": ["torchrun", "t.py"]}
+
+
+@pytest.mark.parametrize(
+    ("configured", "hints"),
+    [
+        (
+            ("dataset",),
+            ["set spec.initializer.model: {storageUri: hf://OWNER/NAME}, or copy the runtime without this job"],
+        ),
+        (("dataset", "model"), []),
+    ],
+)
+def test_an_initializer_without_a_source_fails(configured: tuple[str, ...], hints: list[str]) -> None:
+    steps = {kind: {"storageUri": "hf://acme/x"} for kind in configured}
+    found = [d for d in reported(training(initializer=steps, **OURS)) if d.severity != "info"]
+    assert [(d.code, d.hint) for d in found] == [("UnusableStorageUri", hint) for hint in hints]
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_source_at_which_an_initializer_fails_is_an_error(case: str) -> None:
     initializer, fields, words = REFUSED[case]
@@ -125,16 +144,16 @@ def test_a_download_on_a_runtime_with_a_cache_is_lost() -> None:
     document = training(**source("dataset", "hf://tatsu-lab/alpaca"), **CACHED)
     (found,) = [d for d in reported(document) if d.severity != "info"]
     assert (found.code, found.path) == ("InitializerVolumeNotShared", "spec.initializer.dataset.storageUri")
-    assert "trainc runtimes show torchtune-llama3.2-1b" in found.hint
+    assert "trainc runtimes show torch-distributed-with-initializers" in found.hint
 
 
 @pytest.mark.parametrize("kind", ["dataset", "model"])
 def test_the_runtime_of_the_hint_has_both_and_shares_them(kind: str) -> None:
     initializer = source(kind, "hf://acme/x")
     (error,) = [d for d in reported(training(["torchrun", "t.py"], **initializer)) if d.severity == "error"]
-    assert "runtimeRef: {name: torchtune-llama3.2-1b}" in error.hint
-    both: dict[str, Any] = {"initializer": {**initializer["initializer"], "dataset": {"storageUri": "hf://acme/d"}}}
-    assert findings(training(["torchrun", "t.py"], **both, nodes=1, runtime="torchtune-llama3.2-1b")) == []
+    assert "runtimeRef: {name: torch-distributed-with-initializers}" in error.hint
+    both: dict[str, Any] = {"initializer": {step: {"storageUri": "hf://acme/x"} for step in ("dataset", "model")}}
+    assert findings(training(["torchrun", "t.py"], **both, nodes=1, runtime=OURS["runtime"])) == []
 
 
 MODELS = {

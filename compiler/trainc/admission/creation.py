@@ -98,21 +98,12 @@ def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
             hint=f"for the names of the JobSet and of {job.name!r}, use {DNS_1035_FORM}",
             path=name.path,
         )
-    if name.spare < 0:
-        yield _too_long("JobNameTooLong", jobset, name)
-    if (pod := pod_name(jobset, job)) and pod.spare < 0:
-        yield _too_long("PodNameTooLong", jobset, pod)
-
-
-def _too_long(code: str, jobset: JobSet, name: DerivedName) -> Finding:
-    return Finding(
-        code,
-        "error",
-        str(name),
-        hint=shortening_hint(jobset),
-        path=name.path,
-        source_path=name_to_shorten(jobset, name),
-    )
+    # One name is to be shortened, so one finding: about the pods where those have indexes, as they are longer.
+    longest = pod_name(jobset, job) or name
+    if longest.spare < 0:
+        place = name_to_shorten(jobset, longest)
+        hint = shortening_hint(jobset)
+        yield Finding("JobNameTooLong", "error", str(longest), hint=hint, path=longest.path, source_path=place)
 
 
 def shortening_hint(jobset: JobSet) -> str:

@@ -202,7 +202,9 @@ Run `trainc help COMMAND` or `trainc help TOPIC` for details.
 """
 # Names from other tools.
 _MEANT = {
-    "apply": "build",
+    "admission": "fits",
+    "argo": "delivery",
+    "adopt": "import",
     "argocd": "cmp",
     "blame": "explain",
     "catalog": "runtimes",
@@ -212,11 +214,18 @@ _MEANT = {
     "convert": "migrate",
     "create": "init",
     "dashboard": "report",
+    "drift": "diff",
     "draw": "graph",
+    "errors": "diagnostics",
     "exec": "run",
+    "flux": "delivery",
     "generate": "build",
     "html": "report",
+    "gpu": "fits",
+    "gpus": "fits",
+    "ignore": "diagnostics",
     "info": "version",
+    "kueue": "fits",
     "kustomize": "krm",
     "lint": "check",
     "list": "runtimes",
@@ -225,10 +234,14 @@ _MEANT = {
     "new": "init",
     "plan": "diff",
     "preflight": "check",
+    "queue": "fits",
     "quota": "fits",
     "render": "build",
     "scaffold": "init",
     "schedule": "fits",
+    "secret": "delivery",
+    "secrets": "delivery",
+    "settings": "input",
     "show": "explain",
     "simulate": "run",
     "start": "run",
@@ -241,6 +254,18 @@ _MEANT = {
     "vet": "check",
     "visualize": "graph",
     "why": "explain",
+}
+# What other programs do, and how.
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("apply", "submit", "launch", "deploy"),
+        "trainc starts no job; pipe its output: trainc build FILE | kubectl apply -f -",
+    ),
+    **dict.fromkeys(
+        ("delete", "cancel", "kill", "get", "status", "logs"),
+        "kubectl does that, with the names that `trainc graph FILE` prints",
+    ),
+    **dict.fromkeys(("rollback", "revert", "undo"), "git does that: git revert COMMIT, then trainc build"),
 }
 _FILES = (".yaml", ".yml", ".json")
 
@@ -266,7 +291,9 @@ def _page(topic: str | None) -> str:
         from trainc.findings.text import did_you_mean
 
         known = [*(command.name for command in COMMANDS), *TOPICS]
-        raise UsageError(f"no help for {topic!r}; {did_you_mean(topic, known) or '`trainc help` lists the topics'}")
+        meant = _MEANT.get(topic.lower())
+        hint = f"did you mean `trainc help {meant}`?" if meant in known else did_you_mean(topic, known)
+        raise UsageError(f"no help for {topic!r}; {hint or '`trainc help` lists the topics'}")
     return topic_text(topic)
 
 
@@ -295,6 +322,10 @@ def unknown_command(words: Sequence[str]) -> str:
         )
     if os.sep in first or first.endswith(_FILES):
         return f"unknown command {first!r}; to compile that path: trainc build {first}"
+    if first.lower() in _ELSEWHERE:
+        return f"unknown command {first!r}; {_ELSEWHERE[first.lower()]}"
     meant = _MEANT.get(first.lower())
     hint = f"did you mean {meant}?" if meant in names else did_you_mean(first, names)
+    if meant in TOPICS:
+        hint = f"read about it: trainc help {meant}"
     return f"unknown command {first!r}; {hint or '`trainc help` lists the commands'}"

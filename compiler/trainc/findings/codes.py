@@ -126,7 +126,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             InvalidMessagePattern InvalidName InvalidPath InvalidResources InvalidRestartPolicy
             InvalidSelector InvalidSubdomain InvalidVolumeClaimName JobNameTooLong MissingJobSetName
             MissingRequired NotAJobSet NotAllowedHere NotInPod ObjectRenamed OutsideLimitRange
-            OverheadNotOfClass PodFailurePolicyNeedsNever PodNameTooLong PriorityNotOfClass
+            OverheadNotOfClass PodFailurePolicyNeedsNever PriorityNotOfClass
             QuotaNeedsResources RequestExceedsLimit RuntimeClassConflict SecretNotAllowed TooLong TooMany
             TooManyPods TwoVolumeSources UnknownFailureReason UnknownResource UnknownTargetJob
             UnsupportedValue ValueAndValueFrom VolumeClaimNameTooLong VolumeClaimNotMounted
@@ -197,12 +197,27 @@ def page(code: str) -> str | None:
     if path is None:
         return None
     with open(path, encoding="utf-8") as stream:
-        return f"{stream.read()}\n## How to silence it\n\n{_how_to_silence(code)}\n"
+        text = stream.read()
+    return f"{text}\n## How sure it is\n\n{_how_sure(code)}\n\n## How to silence it\n\n{_how_to_silence(code)}\n"
 
 
 def rule_url(code: str, docs_url: str) -> str | None:
     """Return the URL of the page of a code, or None if the documentation is not published."""
     return f"{docs_url.rstrip('/')}/rules/{code}.html" if docs_url else None
+
+
+def _how_sure(code: str) -> str:
+    """Return how often a finding is right, which its severity says."""
+    severity, stage = codes()[code]
+    if severity == "error" and stage in ("admission", "policy"):
+        return "**Certain.** The cluster refuses the object, or the pods made from it."
+    if severity == "error" and stage in ("lint", "fits"):
+        return "**Certain.** The job cannot do what it is for, whatever its program does. A false alarm is a bug of trainc."
+    if severity == "error":
+        return "**Certain.** Without a fix there is nothing to compile or to write."
+    if severity == "warning":
+        return "**Likely.** Usually a mistake, but there are jobs for which it is intended."
+    return "**Advice.** Nothing is wrong; it is said because it surprises people."
 
 
 def _how_to_silence(code: str) -> str:

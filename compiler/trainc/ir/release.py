@@ -56,6 +56,7 @@ class Release:
     pods_name_their_group: bool
     jax_needs_trainer: bool
     initializer_needs_mount: bool
+    sharing_runtime: str
     dataset_schemes: tuple[str, ...]
     model_schemes: tuple[str, ...]
     init_container_ports_rebuilt: bool
@@ -71,6 +72,7 @@ _TUNE_2_0 = ("llama3_2/1B", "llama3_2/7B", "llama3_3/70B")
 _TUNE_2_1 = ("llama3_2/1B", "llama3_2/3B", "llama3_3/70B", "qwen2_5/1.5B")
 _KEPT_2_0 = ("output_dir", "tokenizer.path", "checkpointer.checkpoint_dir")
 _KEPT_2_1 = (*_KEPT_2_0, "tokenizer.merges_file")
+_TUNE, _TORCH = "torchtune-llama3.2-1b", "torch-distributed-with-initializers"
 _HUB = ("hf",)
 _HUB_S3 = (*_HUB, "s3")
 _HUB_S3_CACHE = (*_HUB_S3, "cache")
@@ -109,6 +111,8 @@ _FACTS = Columns(RELEASES, {
     "pods_name_their_group":        (False,                  False,                  False,              True),
     "jax_needs_trainer":            (False,                  False,                  True,               False),
     "initializer_needs_mount":      (False,                  False,                  False,              True),
+    # The runtime of the catalog to name where initializers are configured: its trainer mounts what they download.
+    "sharing_runtime":              (_TUNE,                  _TUNE,                  _TUNE,              _TORCH),
     # pkg/initializers/dataset/__main__.py and model/__main__.py.
     "dataset_schemes":              (_HUB,                   _HUB_S3_CACHE,          _HUB_S3_CACHE,      _HUB_S3_CACHE),
     "model_schemes":                (_HUB,                   _HUB_S3,                _HUB_S3,            _HUB_S3),

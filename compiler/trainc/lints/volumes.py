@@ -103,7 +103,8 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     if has_cache and step is not None and step.storage_uri is not None:
         # The runtime is made for a cache, and the job downloads instead.
         path, about = ("spec", "initializer", (pod_set.ancestor or "").partition("-")[0], "storageUri"), "trainjob"
-        hint += "; the runtime torchtune-llama3.2-1b does so: `trainc runtimes show torchtune-llama3.2-1b` prints it"
+        name = info.release.sharing_runtime
+        hint += f"; the runtime {name} does so: `trainc runtimes show {name}` prints it"
     yield Finding("InitializerVolumeNotShared", "warning", message, hint=hint, path=path, about=about)
 
 
@@ -171,7 +172,7 @@ def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]
     for pod_set in info.pod_sets if modes else ():
         for volume in pod_set.volumes:
             claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-            found = modes.get(claim)
+            found = modes.get(str(claim))
             pods = pod_set.count * pod_set.replicas
             if (
                 found

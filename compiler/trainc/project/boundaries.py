@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path
-from trainc.findings.codes import codes
-from trainc.findings.policy import Level, matches
+from trainc.findings.policy import matches
 from trainc.kube.documents import mapping
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name
 from trainc.project.configuration import Configuration, Images
@@ -74,13 +73,13 @@ def check_images(manifests: Iterable[Mapping[str, Any]], images: Images) -> Iter
                 hint = f"write the digest, as in {image.partition('@')[0]}@sha256:<digest>"
                 yield label_of(manifest), Finding("ImageNotPinned", "error", message, hint, path)
             name = full_name(image)
-            if images.registries and not _is_of(name, images.registries):
+            if images.registries and not is_of(name, images.registries):
                 message = f"the image {image} is from {name.partition('/')[0]}, which trainc.yaml does not allow"
                 hint = f"use an image from {' or '.join(images.registries)}"
                 yield label_of(manifest), Finding("RegistryNotAllowed", "error", message, hint, path)
 
 
-def _is_of(name: str, registries: Iterable[str]) -> bool:
+def is_of(name: str, registries: Iterable[str]) -> bool:
     return any(name == one or name.startswith(f"{one}/") for one in registries)
 
 
@@ -95,57 +94,3 @@ def _images(jobset: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
 
 
 # What a change of trainc.yaml loosens.
-
-_LEVELS = {"ignore": 0, "info": 1, "warning": 2, "error": 3}
-
-
-def loosened(before: Configuration, after: Configuration) -> list[str]:
-    """Return what trainc.yaml allows after a change and did not allow before, in sentences."""
-    found = [*_loosened_rules(before, after), *_loosened_images(before, after)]
-    for name, old, new in (
-        ("exclude", before.exclude.globs, after.exclude.globs),
-        ("adopted", before.adopted, after.adopted),
-    ):
-        found += [f"`{name}` has {glob}" for glob in new if glob not in old]
-    found += [
-        f"`policies` no longer has {os.path.normpath(each)}" for each in before.policies if each not in after.policies
-    ]
-    if before.output and before.output != after.output:
-        found.append(f"`output` is {after.output or 'gone'}, no longer {before.output}")
-    if before.file and not after.file:
-        found.append("trainc.yaml is gone")
-    for glob, names in after.namespaces.items() if before.namespaces else ():
-        if glob not in before.namespaces:
-            found.append(f"{glob} may use the namespaces {', '.join(names)}")
-    for glob, names in before.namespaces.items():
-        more = [name for name in after.namespaces.get(glob, ()) if name not in names]
-        if glob not in after.namespaces:
-            found.append(f"`namespaces` no longer has {glob}")
-        elif more:
-            found.append(f"{glob} may use the namespaces {', '.join(more)}")
-    return found
-
-
-def _loosened_rules(before: Configuration, after: Configuration) -> list[str]:
-    was = {(rule.code, rule.glob): rule.level for rule in before.rules}
-    now = {(rule.code, rule.glob): rule.level for rule in after.rules}
-    found: list[str] = []
-    for code, glob in {**was, **now}:
-        known = codes().get(code)
-        default: Level = known.severity if known is not None and known.severity != "ignored" else "info"
-        old, new = was.get((code, glob), default), now.get((code, glob), default)
-        if _LEVELS[new] < _LEVELS[old]:
-            found.append(f"{code} is {new}{f' in {glob}' if glob else ''}, no longer {old}")
-    return found
-
-
-def _loosened_images(before: Configuration, after: Configuration) -> list[str]:
-    found: list[str] = []
-    if before.images.pinned and not after.images.pinned:
-        found.append("images need no longer be pinned")
-    added = [each for each in after.images.registries if not _is_of(each, before.images.registries)]
-    if before.images.registries and not after.images.registries:
-        found.append("images may come from every registry")
-    elif before.images.registries and added:
-        found.append(f"images may come from {', '.join(added)}")
-    return found

@@ -313,7 +313,7 @@ def test_a_job_that_hangs_says_where_each_rank_is(launched: Callable[..., Result
 
 def test_a_progress_bar_is_shown_before_its_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(reporting, "_PATIENCE", 0)
+    monkeypatch.setattr(command, "_PATIENCE", 0)
     shown = shown_on(Terminal(), job(tmp_path, "printf '\\r 50%%|##'; sleep 1.5; printf '\\r100%%|####\\n'", nodes=1))
     assert "1 of 1 pods running, 0 done: node-0-0  50%|##" in shown
     assert "no output for" not in shown

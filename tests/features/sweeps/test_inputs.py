@@ -156,7 +156,7 @@ def test_what_is_wrong_with_the_base_is_reported_once_for_all_trials() -> None:
     result = swept(SWEEP)
     assert result.status == 1
     assert len(told(result)) == len(set(told(result)))
-    assert {code for _, code in told(result)} <= {"[InvalidName]", "[JobNameTooLong]", "[PodNameTooLong]", "[TooLong]"}
+    assert {code for _, code in told(result)} <= {"[InvalidName]", "[JobNameTooLong]", "[TooLong]"}
 
 
 def test_the_sweep_and_its_job_may_share_a_file_or_the_standard_input() -> None:

@@ -9,9 +9,8 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.api.kube import Manifest, mapping, objects
+from trainc.api.kube import Manifest, mapping, objects, read_json
 from trainc.api.records import dataclass, field
-from trainc.kube.documents import read_json
 
 _CRDS = (
     "trainjobs.trainer.kubeflow.org",
@@ -86,7 +85,7 @@ class Kubectl:
         if done.returncode:
             raise _NoAnswerError(_reason(done.stderr))
         try:
-            return read_json(done.stdout) if done.stdout.strip() else None
+            return read_json(done.stdout.decode("utf-8", "replace")) if done.stdout.strip() else None
         except ValueError:
             raise _NoAnswerError("its answer is not JSON") from None
 

@@ -14,13 +14,14 @@ from trainc import __version__
 from trainc.admission.admit import refusals
 from trainc.api.cluster import Dump
 from trainc.api.kube import QUEUE_LABEL, Json, mapping
+from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Options
-from trainc.emit.yaml_writer import text_of
 from trainc.features.import_.cleaning import applied_metadata, literal_secrets
 from trainc.features.import_.reading import ImportedJob
 from trainc.findings.text import first_of
 from trainc.kube.live_objects import controller_of, labels_of
+from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import BuildLine
 from trainc.output.ownership import file_name, first_line
 
@@ -68,7 +69,7 @@ class Adopter:
                 line = BuildLine(digest, __version__, self._release)
                 objects = [as_applied(each) for each in live if not str(each["metadata"]["name"]).endswith(_SNAPSHOT)]
                 path = file_name(job.namespace, job.name)
-                found.files[path] = f"{first_line(source)}{line}{text_of(objects, 'yaml').decode()}"
+                found.files[path] = f"{first_line(source)}{line}{dump_yaml(objects)}"
                 found.jobs.append(job)
                 trainjob = self._dump.get("TrainJob", job.namespace, job.name)
                 if trainjob is not None and QUEUE_LABEL in labels_of(trainjob):
@@ -80,6 +81,8 @@ class Adopter:
         if names := literal_secrets(list(live)):
             return f"its JobSet has the value of {first_of(names)}, which must not reach git and cannot change while it exists"
         jobset = live[-1]
+        if jobset.get("apiVersion") != JOBSET_API:
+            return f"trainc adopts JobSets of {JOBSET_API}"
         refused = refusals(dict(jobset), as_applied(jobset), Options(release=self._release))
         return f"applying it would be refused: {refused[0].path}: {refused[0].message}" if refused else ""
 

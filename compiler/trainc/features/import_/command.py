@@ -8,12 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from trainc.api.arguments import (
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-)
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
 from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import read_paths

@@ -9,9 +9,9 @@ from trainc.api.cluster import Dump
 from trainc.api.documents import Document, check, read_documents
 from trainc.api.findings import CompileError, counted
 from trainc.api.kube import Json, mapping
+from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Limits
-from trainc.emit.yaml_writer import text_of
 from trainc.features import ask
 from trainc.features.import_.cleaning import applied_metadata, clean, literal_secrets, with_references
 from trainc.findings.text import first_of
@@ -120,7 +120,7 @@ class Reader:
             self._found.notes.append(
                 f"{path}: the value of {first_of(names)} was not written; make the Secret {secret}"
             )
-        self._found.files[path] = comment + text_of(documents, "yaml").decode()
+        self._found.files[path] = comment + dump_yaml(documents)
 
     # Runtimes.
 

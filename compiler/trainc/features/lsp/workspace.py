@@ -30,7 +30,7 @@ from trainc.api.explained import place
 from trainc.api.findings import CompileError, Diagnostic, Policy, has_errors
 from trainc.api.git import commit_of, find_changed_files, repository_of
 from trainc.api.jobs import CompiledJob, Session, ValidDocument
-from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.kube import NEWEST_RELEASE, identity_of
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (
     FILE_NAME,
@@ -44,7 +44,6 @@ from trainc.api.settings import (
 from trainc.cli.compiling import judge_of, skipped_documents
 from trainc.features import ask
 from trainc.features.lsp.snapshot import Built, Snapshot
-from trainc.kube.documents import identity_of
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_job

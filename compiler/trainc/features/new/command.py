@@ -11,12 +11,12 @@ from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import Document, is_trainer_document, read_documents
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs, compile_documents
-from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL
 from trainc.api.output import dump_yaml
 from trainc.api.records import pattern
 from trainc.api.settings import Options, Settings, settings_of
 from trainc.ir.release import release_facts
-from trainc.kube.names import ANCESTOR_LABEL, JOB_KINDS, QUEUE_LABEL, TRAINER_API
+from trainc.kube.names import ANCESTOR_LABEL, JOB_KINDS, TRAINER_API
 from trainc.reading import catalog
 
 _MOUNT = pattern(r"([^:/]+):(/[^:]*)")

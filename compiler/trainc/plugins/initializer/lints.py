@@ -50,6 +50,11 @@ def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
             continue
         known = {str(variable["name"]): variable.get("value") for variable in container.env}
         source = known.get(_SOURCE)
+        if _SOURCE not in known and not container.fields.get("envFrom"):
+            kind = (pod_set.ancestor or "").partition("-")[0]
+            message = f"the {pod_set.ancestor} has nothing to download, and fails: its {_SOURCE} is not set"
+            hint = f"set spec.initializer.{kind}: {{storageUri: hf://OWNER/NAME}}, or copy the runtime without this job"
+            yield Finding("UnusableStorageUri", "warning", message, hint, ("spec", "runtimeRef"), about="trainjob")
         if source:
             for message, hint in _problems(source, known, container, info):
                 path, about = _place(job, info, pod_set, container)

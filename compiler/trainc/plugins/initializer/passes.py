@@ -16,8 +16,8 @@ from trainc.plugins.initializer import STEPS
 from trainc.plugins.plugin import Passes
 from trainc.startup.records import replace
 
-# Catalog runtimes with initializers: the first serves a dataset from memory, the second shares what it downloads.
-_CACHING, _SHARING = "torch-distributed-with-cache", "torchtune-llama3.2-1b"
+# The catalog's runtime that serves a dataset from memory.
+_CACHING = "torch-distributed-with-cache"
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
@@ -27,7 +27,8 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         if configured is not None:
             problem = _missing(info.pod_set(step), step, info)
             if problem:
-                name = _CACHING if (configured.storage_uri or "").lower().startswith("cache:") else _SHARING
+                cached = (configured.storage_uri or "").lower().startswith("cache:")
+                name = _CACHING if cached else info.release.sharing_runtime
                 yield Finding(
                     "InitializerNotInRuntime",
                     "error",
