@@ -80,7 +80,7 @@ def load(path: str) -> Any:
     return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
 
 
-def test_a_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: PLR0915 - four weeks
     company = tmp_path / "company"
     write(str(company / "web/index.html"), "<p>Hello")
     monkeypatch.chdir(company)
