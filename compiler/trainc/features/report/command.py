@@ -136,8 +136,8 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> Mapping
     """The state of each JobSet or TrainJob in the dump, by namespace and name."""
     if not arguments.live:
         return {}
+    from trainc.api.documents import read_paths
     from trainc.kube.live_objects import JOB_KINDS, state_of
-    from trainc.reading.files import read_paths
 
     documents, problems = read_paths([arguments.live], options.limits, stdin=streams.stdin, everything=True)
     if has_errors(problems):
