@@ -78,7 +78,7 @@ BESIDE = {
     "reading.block_lines reading.document reading.files reading.libyaml",
     "notebook": "explain.text findings.as_html",
     "policies": "kube.releases",
-    "report": "cli.compiling explain.select_job explain.text findings.policy kube.live_objects reading.files",
+    "report": "cli.compiling explain.select_job explain.text findings.policy kube.live_objects",
     "run": "cli.command kube.names",
     "sweeps": "kube.names pipeline.inputs project.configuration project.overlays.patterns reading.opening "
     "schema.document_kinds",
