@@ -184,7 +184,7 @@ def changes(diff: dict[str, Any]) -> list[Any]:
         ])
         for job in diff["jobs"]
     ]  # fmt: skip
-    return [diff["notes"], *jobs]
+    return [[*diff["notes"], *diff["cluster"]], *jobs]
 
 
 @pytest.mark.parametrize("sides", [["git:HEAD"], ["rendered"], ["git:HEAD:rendered", "rendered"]], ids=" ".join)
@@ -213,8 +213,14 @@ def test_the_titles_of_the_comment(both: Both) -> None:
         return re.findall(r"^\| (team-a/\S+)|^(?:> )?- (team-a/\S+ can .*)", comment, re.MULTILINE)
 
     plain, hashed = both(titles)
-    assert len(plain) == 3
-    assert hashed == plain
+    assert sorted(row or sentence.partition(":")[0] for row, sentence in plain) == [
+        "team-a/fresh",
+        "team-a/fresh can never be admitted",
+        "team-a/other",
+        "team-a/small",
+        "team-a/small can no longer be admitted",
+    ]
+    assert sorted(hashed) == sorted(plain)  # The most harmful first, which is another one with a hash.
 
 
 def test_warnings_that_are_not_new_are_not_reported_again(both: Both) -> None:

@@ -178,16 +178,62 @@ def test_sources_alone_need_to_know_their_output(project: Path) -> None:
     assert "name both sides" in result.stderr
 
 
-def test_a_broken_side_is_reported_and_nothing_else_is_printed(repository: Path) -> None:
+def test_a_broken_job_is_reported_and_not_compared(repository: Path) -> None:
     Path("jobs/llm.yaml").write_text(JOB.replace("numNodes", "numNode"))
+    Path("jobs/new.yaml").write_text(JOB.replace("name: llm", "name: new"))
     result = run("diff")
-    assert (result.status, result.stdout) == (1, "")
+    assert result.status == 1
+    assert "1 of 1 job is new" in result.stdout
+    assert "In working tree, 1 job with errors is left out: team-a/llm." in result.stdout
     assert "jobs/llm.yaml:6:13: error[UnknownField]" in result.stderr
-    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@x", "commit", "-qam", "x"], check=True)
+    comment = run("diff", "--format", "markdown")
+    assert comment.status == 0
+    assert "#### Not compared, because it does not compile in working tree" in comment.stdout
+    assert "- jobs/llm.yaml:6: UnknownField (TrainJob team-a/llm spec.trainer.numNode)" in comment.stdout
+    assert run("diff", "--format", "markdown", "--exit-code").status == 1
+
+
+def test_a_comment_compares_the_rest_if_the_revision_is_broken(repository: Path) -> None:
+    Path("jobs/llm.yaml").write_text(JOB.replace("numNodes", "numNode"))
+    Path("jobs/good.yaml").write_text(JOB.replace("name: llm", "name: good"))
+    identity = ["-c", "user.name=t", "-c", "user.email=t@x"]
+    subprocess.run(["git", "add", "-A"], check=True)
+    subprocess.run(["git", *identity, "commit", "-qm", "x"], check=True)
     Path("jobs/llm.yaml").write_text(JOB)
-    result = run("diff")
-    assert (result.status, result.stdout) == (1, "")
+    Path("jobs/good.yaml").write_text(JOB.replace("name: llm", "name: good").replace("train:1", "train:2"))
+    result = run("diff", "--format", "markdown")
+    assert result.status == 0
+    assert "**1 of 1 job is refused" in result.stdout
+    assert "- git:HEAD:jobs/llm.yaml:6: UnknownField" in result.stdout
     assert "git:HEAD:jobs/llm.yaml:6:13: error[UnknownField]" in result.stderr
+
+
+def test_jobs_of_a_file_or_runtime_that_cannot_be_read_are_neither_new_nor_gone(repository: Path) -> None:
+    Path("jobs/good.yaml").write_text(JOB.replace("name: llm", "name: good"))
+    for text in (JOB + "a: [", "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: 1}\n"):
+        Path("jobs/llm.yaml").write_text(text)
+        result = run("diff", "--format", "markdown")
+        assert result.status == 0
+        assert "**1 of 1 job is new**" in result.stdout
+        assert "- jobs/llm.yaml:" in result.stdout
+
+
+def test_there_is_a_comment_even_if_a_side_cannot_be_read_at_all(repository: Path) -> None:
+    Path("trainc.yaml").write_text("release: 9")
+    broken = run("diff", "--format", "markdown")
+    assert broken.status == 0
+    assert "- trainc.yaml:1: InvalidConfiguration" in broken.stdout
+    missing = run("diff", "git:nowhere", "--format", "markdown")
+    assert missing.status == 0
+    assert "NoSuchRevision" in missing.stdout
+    assert run("diff", "git:nowhere").status == 1
+
+
+def test_a_revision_without_git_in_front_is_named(repository: Path) -> None:
+    result = run("diff", "HEAD")
+    assert result.status == 2
+    assert "to compare with the revision, write git:HEAD" in result.stderr
+    assert "does not exist" in run("diff", "nowhere").stderr
 
 
 def test_a_jobset_that_cannot_be_read_is_reported(project: Path) -> None:

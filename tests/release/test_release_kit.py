@@ -8,8 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jsonschema
 import pytest
@@ -24,12 +26,18 @@ WORKFLOWS = sorted((TOP / ".github" / "workflows").glob("*.yaml"))
 ACTION = TOP / "action.yml"
 Step = dict[str, Any]
 
-# `gh api` as far as the scripts use it; comments are the lines of a file.
+# `gh` as far as the scripts use it; comments are the lines of a file. The first ones are of other authors.
 GH = """\
 import json, os, sys
 words, store = sys.argv[1:], os.environ["COMMENTS"]
-assert words.pop(0) == "api" and os.environ["GH_TOKEN"]
-comments = json.load(open(store)) if os.path.exists(store) else {"1": "<!-- another --> by hand"}
+assert os.environ["GH_TOKEN"]
+others = {"1": "<!-- another --> by hand", "2": "<!-- trainc diff --> by hand"}
+comments = json.load(open(store)) if os.path.exists(store) else others
+if words[:2] == ["pr", "view"]:
+    assert words[2:6] == ["7", "--repo", "o/r", "--json"] and ".viewerDidAuthor" in words[-1]
+    print(next((i for i, text in comments.items() if i not in others and text.startswith("<!-- trainc diff -->")), ""))
+    sys.exit()
+assert words.pop(0) == "api"
 path = next(word for word in words if word.startswith("repos/"))
 body = next((open(word.removeprefix("body=@")).read() for word in words if word.startswith("body=@")), "")
 if "PATCH" in words:
@@ -37,9 +45,6 @@ if "PATCH" in words:
 elif "POST" in words:
     assert path == "repos/o/r/issues/7/comments"
     comments[str(len(comments) + 1)] = body
-else:
-    assert "--paginate" in words
-    print("\\n".join(i for i, text in comments.items() if text.startswith("<!-- trainc diff -->")))
 json.dump(comments, open(store, "w"))
 """
 
@@ -175,21 +180,88 @@ def test_there_is_one_comment_and_it_is_edited(pull_request: Path) -> None:
         done = shell(script, pull_request, pull_request / "clone", **reported)
         assert done.returncode == 0, done.stderr
         comments = json.loads((pull_request / "comments.json").read_text(encoding="utf-8"))
-        assert sorted(comments) == ["1", "2"]
-        assert comments["1"] == "<!-- another --> by hand"
-        assert comments["2"].startswith("<!-- trainc diff -->\n")
-        assert "### `git:origin/main` → `working tree`" in comments["2"]
-        assert f"**4 → {nodes}**" in comments["2"]
-        assert "**1 of 1 job restarts, 32 GPUs**" in comments["2"]
+        assert sorted(comments) == ["1", "2", "3"]
+        assert (comments["1"], comments["2"]) == ("<!-- another --> by hand", "<!-- trainc diff --> by hand")
+        assert comments["3"].startswith("<!-- trainc diff -->\n")
+        assert "### `git:origin/main` → `working tree`" in comments["3"]
+        assert f"**4 → {nodes}**" in comments["3"]
+        assert "**1 of 2 jobs restarts, 32 GPUs**" in comments["3"]
 
 
 @pytest.mark.slow
-def test_a_comment_is_not_written_where_the_jobs_are_broken(pull_request: Path) -> None:
-    (pull_request / "clone" / "jobs" / "pretrain.yaml").write_text("kind: [", encoding="utf-8")
+def test_the_comment_is_replaced_where_the_jobs_are_broken_and_where_comparing_fails(pull_request: Path) -> None:
+    clone, store = pull_request / "clone", pull_request / "comments.json"
+    reported = {"BASE": "main", "NUMBER": "7", "GH_TOKEN": "secret"}
     script = named("Comment with what the cluster will do")["run"]
-    done = shell(script, pull_request, pull_request / "clone", BASE="main", NUMBER="7", GH_TOKEN="secret")
-    assert done.returncode
-    assert not (pull_request / "comments.json").exists()
+    assert shell(script, pull_request, clone, **reported).returncode == 0
+    job = clone / "jobs" / "pretrain.yaml"
+    job.write_text(job.read_text(encoding="utf-8").replace("runtimeRef", "runtimeReff"), encoding="utf-8")
+    assert shell(script, pull_request, clone, **reported).returncode == 0
+    broken = json.loads(store.read_text(encoding="utf-8"))
+    assert "### The two sides cannot be compared\n\n#### Not compared\n\n- dev: jobs/pretrain.yaml:" in broken["3"]
+    (pull_request / "bin" / "trainc").write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
+    assert shell(script, pull_request, clone, **reported).returncode == 3
+    comments = json.loads(store.read_text(encoding="utf-8"))
+    assert sorted(comments) == ["1", "2", "3"]
+    assert comments["3"].endswith("`trainc diff` failed with status 3; the log of the workflow says why.\n")
+
+
+class GitLab(BaseHTTPRequestHandler):
+    """GitLab's notes of a merge request as far as the documented script uses them: 100 a page, of two authors."""
+
+    notes: ClassVar[list[dict[str, Any]]] = []
+
+    def do_GET(self) -> None:
+        if self.path == "/api/v4/user":
+            return self.answer({"id": 9})
+        page = int(self.path.rpartition("=")[2])
+        return self.answer(self.notes[(page - 1) * 100 : page * 100])
+
+    def do_POST(self) -> None:
+        assert self.path == "/api/v4/projects/3/merge_requests/5/notes"
+        self.notes.append({"id": len(self.notes), "author": {"id": 9}, "body": self.text()})
+        self.answer({})
+
+    def do_PUT(self) -> None:
+        self.notes[int(self.path.rpartition("/")[2])]["body"] = self.text()
+        self.answer({})
+
+    def text(self) -> str:
+        assert self.headers["PRIVATE-TOKEN"] == "secret"
+        return str(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"])
+
+    def answer(self, data: Any) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(data).encode())
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
+        pass
+
+
+def test_the_documented_script_for_gitlab_writes_one_comment_and_edits_its_own_alone(tmp_path: Path) -> None:
+    page = (TOP / "docs" / "gitops.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "comment.py").write_text(script, encoding="utf-8")
+    stranger = {"author": {"id": 8}, "body": "<!-- trainc diff -->\nby hand"}
+    GitLab.notes = [{"id": number, **stranger} for number in range(130)]
+    server = ThreadingHTTPServer(("127.0.0.1", 0), GitLab)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    variables = {
+        "CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}/api/v4",
+        "CI_PROJECT_ID": "3",
+        "CI_MERGE_REQUEST_IID": "5",
+        "TRAINC_TOKEN": "secret",
+    }
+    for text in ("first\n", "second\n"):
+        (tmp_path / "diff.md").write_text(text, encoding="utf-8")
+        command = [sys.executable, "comment.py", "diff.md"]
+        subprocess.run(command, cwd=tmp_path, env={**os.environ, **variables, "no_proxy": "*"}, check=True, timeout=60)
+    server.shutdown()
+    server.server_close()
+    assert len(GitLab.notes) == 131
+    assert {note["body"] for note in GitLab.notes[:130]} == {stranger["body"]}
+    assert GitLab.notes[130]["body"] == "<!-- trainc diff -->\nsecond\n"
 
 
 @pytest.mark.slow

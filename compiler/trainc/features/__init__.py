@@ -68,7 +68,7 @@ FEATURES = (
         "diff",
         "show what changes, and what the cluster will do about it",
         "look",
-        adds={"text": "shown.text_between", "fate": "shown.fate_between"},
+        adds={"text": "shown.text_between", "fate": "shown.fate_between", "since": "since.changes_since"},
     ),
     Feature("report", "report", "write an HTML page about all jobs", "look"),
     Feature("run", "run", "run a job as processes on this machine, to see its ranks meet", "look", codes=True),
@@ -78,7 +78,12 @@ FEATURES = (
         "check whether Kueue's queues can ever admit each job",
         "cluster",
         public={"Fit": "answer", "Fits": "answer", "fits": "answer"},
-        adds={"judge jobs": "judging.judge_jobs", "lines": "forms.lines_by_job"},
+        adds={
+            "judge jobs": "judging.judge_jobs",
+            "lines": "forms.lines_by_job",
+            "changes": "changes.fit_changes",
+            "facts": "judging.facts_for_report",
+        },
         codes=True,
     ),
     Feature("doctor", "doctor", "check whether a cluster has what the jobs need", "cluster", codes=True),
@@ -110,6 +115,7 @@ FEATURES = (
     Feature("import_", "import", "bring the jobs of a cluster into git", "move"),
     Feature("kubeflow", "sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "move"),
     Feature("init", "init", "create a GitOps repository", "write"),
+    Feature("new", "new", "write a TrainJob that checks clean", "write"),
     Feature(
         "notebook",
         adds={

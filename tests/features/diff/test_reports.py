@@ -10,8 +10,11 @@ from builders import compiled, container, job, runtime, trainjob
 from comparing import bent, diff_of, manifests, trainer
 
 from trainc.features.diff.delivery import DELIVERY_METHODS, FLUX_FORCE, NAME_HASH
-from trainc.features.diff.markdown import diff_markdown, steps_diagram
+from trainc.features.diff.markdown import comment, diff_markdown, steps_diagram
+from trainc.features.diff.model import Remarks
 from trainc.features.diff.text import diff_json, diff_text
+from trainc.findings import Diagnostic
+from trainc.startup.records import replace
 
 Json = dict[str, Any]
 
@@ -76,7 +79,7 @@ def test_the_comment_has_the_table_first_and_the_rest_folded() -> None:
     assert lines[2] == "**1 of 1 job restarts, 8 GPUs**"
     assert lines[4].startswith("| job | change | Flux, force | nodes | GPUs |")
     assert lines[6] == (
-        "| team-a/llm | changed | **re-created** | **2 → 4** | **8 → 16** | **4 → 8** | **2Gi → 4Gi** | **2 → 4** |"
+        "| team-a/llm | `completions: 2 → 4` and 6 more | **re-created** | **2 → 4** | **8 → 16** | **4 → 8** | **2Gi → 4Gi** | **2 → 4** |"
     )
     assert len({line.count("|") for line in lines[4:8]}) == 1
     assert text.count("<details>") == text.count("</details>") == 1
@@ -100,15 +103,56 @@ def test_what_would_break_the_comment_is_kept_from_it() -> None:
 
 def test_a_comment_is_never_longer_than_github_takes() -> None:
     before = [m for n in range(60) for m in manifests(f"job-{n}")]
-    after = [m for n in range(60) for m in manifests(f"job-{n}", numNodes=4)]
+    after = [
+        m
+        for n in range(60)
+        for m in manifests(f"job-{n}", env=[{"name": f"V{n}", "value": "<|`" * 500}], command=["x" * (n + 1)])
+    ]
     diff = diff_of(before, after)
     text = diff_markdown(diff, most=30_000)
-    assert len(text) < 30_200
+    assert len(text) <= 30_000
     assert text.count("| team-a/job-") == 60
     shown = text.count("<details>")
     assert 0 < shown < 60
-    assert f"The details of {60 - shown} jobs more" in text
+    assert f"The details of {60 - shown} changes more" in text
     assert "details of" not in diff_markdown(diff, most=10**6)
+    errors = tuple(Diagnostic("Code", "error", "x" * 3000) for _ in range(500))
+    remarks = Remarks((("a", errors), ("b", errors)), *[tuple(f"{n} {'y' * 900}" for n in range(300))] * 4)
+    assert len(diff_markdown(replace(diff, remarks=remarks, notes=("z" * 1000,) * 1))) <= 60_000
+    unread = {f"env-{n}": list(errors) for n in range(100)}
+    assert len(comment({f"e{n}": replace(diff, remarks=remarks) for n in range(20)}, unread)) <= 60_000
+
+
+def test_jobs_that_change_in_the_same_way_are_one_group() -> None:
+    names = [f"job-{n}" for n in range(18)]
+    before = [m for name in names for m in manifests(name)]
+    after = [m for name in names for m in manifests(name, numNodes=4)]
+    own = manifests("own", numNodes=3)
+    diff = diff_of([*before, *manifests("own")], [*after, *own], way=NAME_HASH, everything=False)
+    assert [len(group.members) for group in diff.groups] == [18, 1]
+    text = diff_text(diff, plain)
+    assert "18 jobs  changed: re-created\n  team-a/job-0, team-a/job-1," in text
+    assert text.count("completions: 2 → 4") == 1
+    assert "team-a/own  changed: re-created" in text
+    page = diff_markdown(diff)
+    assert "| 18 jobs | `completions: 2 → 4` and 6 more | **re-created** | **36 → 72** |" in page
+    assert page.count("- completions: 2") == 2
+    groups = json.loads(diff_json(diff))["groups"]
+    assert [len(group["jobs"]) for group in groups] == [18, 1]
+    assert groups[0]["totals"]["after"]["gpus"] == "288"
+
+
+def test_what_changes_in_all_environments_is_there_once() -> None:
+    diffs = {
+        name: diff_of(manifests(), manifests(numNodes=nodes)) for name, nodes in (("dev", 4), ("prod", 4), ("x", 3))
+    }
+    text = comment(diffs, {})
+    assert text.startswith(
+        "### `before` → `after`\n\n**3 of 3 jobs are refused, 24 GPUs**\n\n- dev: 1 of 1 job is refused"
+    )
+    assert re.findall(r"^\| (team-a.*?) \|", text, re.MULTILINE) == ["team-a/llm in dev, prod", "team-a/llm in x"]
+    same = diff_of(manifests(), manifests())
+    assert comment({"dev": same, "prod": same}, {}) == "`before` → `after`: no changes in 2 jobs of 2 environments.\n"
 
 
 def test_steps_that_changed_are_drawn() -> None:

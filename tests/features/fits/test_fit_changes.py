@@ -61,3 +61,12 @@ def test_nodes_that_shrink_below_a_pod() -> None:
     (sentence,) = changes_of(large, small, jobset())
     assert sentence.startswith("team-a/llm can still be admitted and no longer run: ClusterQueue a admits the job")
     assert changes_of(small, large, jobset()) == ["team-a/llm can now run, which was impossible before."]
+
+
+def test_jobs_with_the_same_change_are_one_sentence_and_what_stays_blocked_is_none() -> None:
+    jobs = [jobset(f"j{number}", pods=5) for number in range(7)]
+    assert changes_of([queue("a", 64)], [queue("a", 32)], *jobs)[0].startswith(
+        "7 jobs can no longer be admitted: the job requests 40 GPUs"
+    )
+    blocked = [queue("a", 64), node("n0", "r0", gpus=4)]
+    assert changes_of(blocked, blocked, *jobs) == []

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from builders import compiled, container, job, runtime, trainjob
 
-from trainc.features.graph.drawing import DOTS_IN_ROW, WIDTH, graph_svg, place
+from trainc.features.graph.drawing import DOTS_IN_ROW, VALUES, WIDTH, graph_svg, place
 from trainc.features.graph.formats import graph_dot, graph_json, graph_mermaid, graph_text
 from trainc.features.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume, layers, read_graph
 from trainc.kube.quantity import parse_quantity
+from trainc.startup.records import replace
 
 FETCH = job(
     "dataset-initializer",
@@ -177,3 +178,29 @@ def test_a_line_to_a_card_further_below_goes_around_those_between() -> None:
 
 def test_the_same_job_gives_the_same_picture() -> None:
     assert graph_svg(usual()) == graph_svg(usual())
+
+
+def test_labels_do_not_touch_values_and_a_digest_is_cut_at_its_end() -> None:
+    digest = "ghcr.io/acme/llm-train@sha256:" + "0123456789abcdef" * 4
+    svg = graph_svg(graph(trainjob({"numNodes": 2, "image": digest}), runtime(policy={"torch": {}})))
+    assert ">llm-train@sha256:0123456789abcdef012…<" in svg
+    # The widest of sans-serif fonts takes 0.65 of its size for a character on average.
+    longest = max(len(label) for label in re.findall(r'class="label"[^>]*>([^<]+)<', svg))
+    assert longest * 11 * 0.65 < VALUES
+
+
+def test_a_launcher_is_joined_to_the_steps_on_which_it_starts_processes() -> None:
+    def steps(*waits: str) -> tuple[Step, ...]:
+        meeting = Rendezvous("2 hosts", "hostfile in llm")
+        waiting = tuple(Dependency(name, "Ready") for name in waits)
+        launcher = replace(usual().steps[1], name="launcher", role="trainer", depends_on=waiting, runs="mpirun")
+        launcher = replace(launcher, rendezvous=(meeting,))
+        return launcher, replace(launcher, name="node", role="", depends_on=(), rendezvous=()), usual().steps[0]
+
+    apart = replace(usual(), steps=steps())
+    cards = {card.step.name: card for card in place(apart).cards}
+    assert cards["node"].step.depends_on == (Dependency("launcher", "mpirun"),)
+    assert cards["dataset-initializer"].step.depends_on == ()
+    assert cards["node"].x > cards["launcher"].x
+    waiting = {card.step.name: card for card in place(replace(usual(), steps=steps("node"))).cards}
+    assert waiting["node"].step.depends_on == ()

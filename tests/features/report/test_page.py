@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
 import subprocess
+import zlib
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +15,8 @@ from pathlib import Path
 import pytest
 from commands import run
 from markupsafe import escape
+
+from trainc.features.report.command import MOST_IN_FULL
 
 CASES = Path(__file__).parents[2] / "cases"
 JOBS = [str(CASES / f"{name}.yaml") for name in ("torch-llm-pretrain", "torchtune-llama3.2-1b")]
@@ -159,9 +163,9 @@ def cells(html: str, row: str) -> list[str]:
 
 def test_every_kind_of_device_and_the_queue_are_in_the_table_of_jobs(two: str) -> None:
     assert cells(two, "gemma") == [
-        *("gemma", "research", "jax-distributed", "tpus", "4", NONE, "16", "4", "384", "1.562Ti", NONE)
+        *("gemma", "research", "jax-distributed", "tpus", "4", NONE, "16", "4", "384", "1.562Ti", "jax:25.10-py3", NONE)
     ]
-    assert cells(two, "bert") == ["bert", "nlp", "torch-distributed", NONE, "2", "16", NONE, NONE, NONE, NONE, NONE]
+    assert cells(two, "bert")[:-2] == ["bert", "nlp", "torch-distributed", NONE, "2", "16", *[NONE] * 4]
 
 
 def test_there_are_totals_by_namespace_queue_and_runtime(two: str) -> None:
@@ -176,7 +180,9 @@ def test_sections_are_closed_where_there_are_several_jobs(two: str) -> None:
 
 
 def test_the_yaml_to_copy_is_what_build_prints(two: str, tmp_path: Path) -> None:
-    shown = [unescape(text) for text in re.findall(r'<pre id="job-\d+-yaml-\d+">(.*?)</pre>', two, re.DOTALL)]
+    shown = [
+        unescape(text) for text in re.findall(r'<pre tabindex="0" id="job-\d+-yaml-\d+">(.*?)</pre>', two, re.DOTALL)
+    ]
     built = run("build", str(tmp_path / "two.yaml"), "--release", "2.3").stdout
     assert "---\n".join(shown) == built
 
@@ -246,3 +252,143 @@ def test_a_browser_sorts_filters_and_opens_what_a_link_leads_to(two: str, tmp_pa
     assert title is not None
     assert title[1].split("|") == ["bert gemma", "gemma bert", "bert gemma", "1 of 2 jobs", "1", "true"]
     assert 'aria-sort="ascending"' in dom
+
+
+QUEUES = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: big}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+    - coveredResources: [nvidia.com/gpu]
+      flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 32}]}]
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: h100}, spec: {}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: main, namespace: nlp}, spec: {clusterQueue: big}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: nlp}}
+"""
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: team}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [jobset.x-k8s.io], apiVersions: [v1alpha2], operations: [CREATE], resources: [jobsets]}]
+  validations: [{expression: "object.metadata.name != 'job-1'", message: not this one}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: team}
+spec: {policyName: team, validationActions: [Deny]}
+"""
+NLP = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: NAME, namespace: nlp, labels: {kueue.x-k8s.io/queue-name: main, team: ab}}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {numNodes: 2, command: [torchrun, t.py], resourcesPerNode: {limits: {nvidia.com/gpu: 8}}}
+"""
+LIVE = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: job-0, namespace: nlp}
+status: {conditions: [{type: Completed, status: "True"}]}
+"""
+
+
+@pytest.fixture
+def company(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three jobs of a team with a queue of four nodes, a policy that denies one, and a dump with one that is done."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("jobs", "cluster", "policies"):
+        Path(folder).mkdir()
+    Path("trainc.yaml").write_text('release: "2.3"\nsources: [jobs]\ncluster: cluster\npolicies: [policies]\n')
+    for number in range(3):
+        Path(f"jobs/{number}.yaml").write_text(NLP.replace("NAME", f"job-{number}"))
+    Path("cluster/dump.yaml").write_text(QUEUES)
+    Path("policies/team.yaml").write_text(POLICY)
+    Path("live.yaml").write_text(LIVE)
+    return tmp_path
+
+
+def text_of(html: str) -> str:
+    """What a reader sees, on one line."""
+    body = re.sub(r"<(style|script).*?</\1>", "", html, flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+def test_the_page_shows_quotas_teams_policies_states_and_what_it_is_about(company: Path) -> None:
+    words = ["--live", "live.yaml", "--revision", "abc123", "--date", "2026-11-22", "-o", "-"]
+    result = run("report", *words)
+    assert result.status == 0, result.stderr
+    text = text_of(result.stdout)
+    assert "abc123 · 2026-11-22 · Trainer 2.3" in text
+    assert "big 48 of 32 GPUs 150 % 3 jobs" in text
+    assert "ab 48 h100 48" in text
+    assert "1 succeeded 2 not there" in text
+    assert "1 denied by policies" in text
+    assert [cells(result.stdout, f"job-{n}")[-4:-1] for n in range(3)] == [
+        ["succeeded", "fits", "allowed"],
+        ["not there", "fits", "denied"],
+        ["not there", "fits", "allowed"],
+    ]
+    assert "PolicyDenied error 1" in text
+    assert Outline(result.stdout).open == []
+    assert run("report", *words).stdout == result.stdout
+
+
+def test_a_queue_within_its_quota_is_no_alarm(company: Path) -> None:
+    for number in (1, 2):
+        Path(f"jobs/{number}.yaml").unlink()
+    html = run("report", "-o", "-").stdout
+    assert "16 of 32 GPUs 50 %" in text_of(html)
+    assert 'class="over' not in html
+    assert "0 denied by policies" in text_of(html)
+
+
+def test_the_page_shows_what_changed_since_a_revision(company: Path) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "x"]):
+        subprocess.run(["git", *identity, *words], check=True, capture_output=True)
+    Path("jobs/0.yaml").write_text(NLP.replace("NAME", "job-0").replace("numNodes: 2", "numNodes: 4"))
+    text = text_of(run("report", "--since", "git:HEAD", "-o", "-").stdout)
+    assert "Changes since git:HEAD 1 of 3 jobs is refused, 16 GPUs" in text
+    assert "nlp/job-0 completions: 2 → 4 and 2 more jobs/0.yaml:6 refused as immutable" in text
+    assert "1 job is denied as before" in text
+    assert run("report", "--since", "HEAD", "-o", "-").status == 2
+    assert run("report", "--since", "git:nowhere", "-o", "-").status == 1
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> str:
+    """A page about more jobs than are shown in full."""
+    text = "---\n".join(NLP.replace("NAME", f"job-{number}") for number in range(MOST_IN_FULL + 1))
+    (tmp_path / "many.yaml").write_text(text, encoding="utf-8")
+    return run("report", str(tmp_path / "many.yaml"), "--release", "2.3", "-o", "-").stdout
+
+
+def test_many_jobs_take_little_room_and_their_yaml_is_what_build_prints(many: str, tmp_path: Path) -> None:
+    assert len(many) < 20_000 + 2_500 * (MOST_IN_FULL + 1)
+    packed = re.search(r'<script type="text/plain" id="packed">(.*?)</script>', many)
+    assert packed is not None
+    texts = zlib.decompress(base64.b64decode(packed[1])).decode().split("\0")
+    built = run("build", str(tmp_path / "many.yaml"), "--release", "2.3").stdout
+    assert "---\n".join(texts) == built
+    assert Outline(many).open == []
+
+
+def test_a_browser_unpacks_the_yaml_of_a_job_that_is_opened(many: str, tmp_path: Path) -> None:
+    opening = """<script>
+document.querySelectorAll("details.job")[7].open = true;
+setTimeout(() => { document.title = document.querySelectorAll("pre[data-yaml]")[7].textContent.slice(0, 400); }, 1000);
+</script></body>"""
+    dom = rendered(many.replace("</body>", opening), tmp_path)
+    title = re.search(r"<title>(.*?)</title>", dom, re.DOTALL)
+    assert title is not None
+    assert "name: job-14\n" in title[1]

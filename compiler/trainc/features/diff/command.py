@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from io import BytesIO
 from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, Paint, Part, text_report
 from trainc.api.findings import CompileError, Diagnostic, escape_report
-from trainc.api.kube import Manifest
 from trainc.api.records import pattern, replace
 from trainc.api.settings import environment_name
 from trainc.features.diff.model import Diff
 from trainc.features.diff.sides import (
-    ManifestSet,
     ReadSide,
     Side,
     environments_of_sides,
@@ -45,92 +42,100 @@ _COLOURS: dict[str, Part] = {
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Compare two sides for each relevant environment."""
+    """Compare two sides for each relevant environment. A comment always says something, and then nothing has failed."""
     try:
         look_up(*sides_of(arguments))
         every = environments_of_sides(arguments)
         if arguments.live and len(every) > 1:
             raise UsageError("--live is about one cluster; choose an environment with --env NAME")
     except CompileError as error:
-        return _not_compared(error.diagnostics, arguments, streams)
-    if len(every) == 1:
-        return _run(every[0], streams)
-    shown: dict[str, bytes] = {}
-    statuses: list[Status] = []
-    for each in every:
-        out = BytesIO()
-        statuses.append(_run(each, replace(streams, out=out)))
-        shown[environment_name(each)] = out.getvalue()
-    streams.out.write(_format_all(shown, arguments.format))
-    return max(statuses)
-
-
-def _format_all(shown: Mapping[str, bytes], form: str) -> bytes:
-    """Combine the comparisons of all environments that could be read, under their names."""
-    if form == "json":
-        import json
-
-        found = {name: json.loads(text) for name, text in shown.items() if text}
-        return (json.dumps({"environments": found}, indent=2, ensure_ascii=False) + "\n").encode()
-    heading = "# {}\n\n" if form == "markdown" else "{}:\n"
-    return b"\n".join(heading.format(name).encode() + text for name, text in shown.items() if text)
-
-
-def _run(arguments: Arguments, streams: Streams) -> Status:
-    """Compare two sides; nothing is written unless both can be read."""
-    with reading_once():
-        before, after, diagnostics = _read_both(arguments, streams)
-    if before is None or after is None:
-        streams.progress.clear()
-        return _not_compared(diagnostics, arguments, streams)
-    live = None
-    if arguments.live:
-        from trainc.features.diff.live_sides import compare_with_dump
-
-        live, problems = compare_with_dump(before, after, arguments, streams.stdin)
-        streams.progress.clear()
-        streams.err.write(text_report(problems, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
-        if live is None:
+        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
+        if arguments.format != "markdown":
             return Status.DIAGNOSED
-    errors = [d for side in (before, after) for d in side.found.diagnostics if d.severity == "error"]
-    notes = _left_out(before, after)
-    was, becomes = before.found, after.found
-    before = replace(before, found=was.without_failures_of(becomes).without_failures_of(was))
-    after = replace(after, found=becomes.without_failures_of(was).without_failures_of(becomes))
-    diff = _compare_sides(before, after, arguments, streams)
-    diff = replace(diff, notes=(*notes, *diff.notes)) if notes else diff
-    streams.progress.clear()
-    streams.out.write(_format_diff(diff, live, arguments, streams).encode("utf-8", "backslashreplace"))
-    streams.err.write(text_report(errors, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
-    _report_new_warnings(before, after, arguments, streams)
-    if errors and arguments.format != "markdown":
+        streams.out.write(_comment({}, {"": error.diagnostics}, None).encode("utf-8", "backslashreplace"))
+        return Status.DIAGNOSED if arguments.exit_code else Status.DONE
+    found: dict[str, Diff] = {}
+    unread: dict[str, Sequence[Diagnostic]] = {}
+    live: LiveDiff | None = None
+    has_failed = False
+    for each in every:
+        name = environment_name(each) if len(every) > 1 else ""
+        with reading_once():
+            before, after, diagnostics = read_both(each, streams)
+        if before is not None and after is not None and arguments.live:
+            from trainc.features.diff.live_sides import compare_with_dump
+
+            live, problems = compare_with_dump(before, after, arguments, streams.stdin)
+            diagnostics += problems
+            after = after if live is not None else None
+        paint = Paint(arguments.color, streams.err)
+        streams.progress.clear()
+        streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
+        if before is None or after is None:
+            unread[name] = diagnostics
+            has_failed = True
+            continue
+        found[name] = compare_sides(before, after, each, streams)
+        streams.progress.clear()
+        _report_diagnostics(before, after, arguments, streams)
+        has_failed |= bool(before.found.errors or after.found.errors)
+    if arguments.format == "markdown":
+        text = _comment(found, unread, live)
+    else:
+        text = _texts(found, live, arguments, streams) if found else ""
+    streams.out.write(text.encode("utf-8", "backslashreplace"))
+    changes = any(diff.has_changes for diff in found.values()) or (live is not None and live.has_drift)
+    if arguments.exit_code and changes:
         return Status.DIAGNOSED
-    changes = diff.has_changes or (live is not None and live.has_drift)
-    return Status.DIAGNOSED if arguments.exit_code and changes else Status.DONE
+    return Status.DIAGNOSED if has_failed and (arguments.exit_code or arguments.format != "markdown") else Status.DONE
 
 
-def _not_compared(diagnostics: Sequence[Diagnostic], arguments: Arguments, streams: Streams) -> Status:
-    """Report why nothing can be compared; in Markdown, as a comment that takes the place of that of the last push."""
-    report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
-    streams.err.write(report)
-    if arguments.format != "markdown":
-        return Status.DIAGNOSED
-    plain = escape_report(text_report(diagnostics, Files(), Paint("never", streams.err), quiet=True))
-    lines = "".join(f"    {line}\n" for line in plain.splitlines())
-    streams.out.write(f"The two sides cannot be compared:\n\n{lines}".encode("utf-8", "backslashreplace"))
-    return Status.DONE
+def _comment(found: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic]], live: LiveDiff | None) -> str:
+    """The comment on all environments, also those that could not be read, after the comparison with the cluster."""
+    from trainc.features.diff.markdown import LONGEST_COMMENT, comment
+
+    section = ""
+    if live is not None:
+        from trainc.features.diff.live_report import live_markdown
+
+        section = live_markdown(live)
+    if live is not None and all(diff.before == diff.after for diff in found.values()):
+        return escape_report(section)
+    errors = {name: [d for d in each if d.severity == "error"] for name, each in unread.items()}
+    text = comment(found, errors, most=LONGEST_COMMENT - len(section))
+    return escape_report(f"{section}\n{text}" if section else text)
 
 
-def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
-    """What is left out of a comparison because of errors on either side."""
-    found = {side.label: side.found.failures for side in (before, after) if side.found.failures}
-    sentences = {failures.sentence for failures in found.values()}
-    if len(sentences) == 1 and len(found) == 2:
-        return [f"{sentences.pop()}."]
-    return [f"In {label}, {failures.sentence}." for label, failures in found.items()]
+def _texts(found: Mapping[str, Diff], live: LiveDiff | None, arguments: Arguments, streams: Streams) -> str:
+    """The comparisons by environment, with that of one side with the cluster; only the latter if both are the same."""
+    if arguments.format == "json":
+        from trainc.features.diff.text import diff_json, environments_json
+
+        if "" not in found:
+            return environments_json(found)
+        if live is None:
+            return diff_json(found[""])
+        from trainc.features.diff.live_report import live_json
+
+        return diff_json(found[""], live_json(live, show_values=arguments.show_values))
+    from trainc.features.diff.text import diff_text
+
+    paint = Paint(arguments.color, streams.out)
+
+    def look(part: TextPart, text: str) -> str:
+        return paint(_COLOURS[part], text)
+
+    parts = {name: diff for name, diff in found.items() if live is None or diff.before != diff.after}
+    texts = [f"{name}:\n{diff_text(diff, look)}" if name else diff_text(diff, look) for name, diff in parts.items()]
+    if live is not None:
+        from trainc.features.diff.live_report import live_text
+
+        texts.append(live_text(live, look, show_values=arguments.show_values))
+    return escape_report("\n".join(texts), coloured=paint.is_on)
 
 
-def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
+def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
+    """Read the two sides of one environment, as far as possible, and return what is wrong with the others."""
     first, second = sides_of(arguments)
     diagnostics: list[Diagnostic] = []
     before = _read(first, arguments, streams, diagnostics)
@@ -173,13 +178,21 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
         return None
 
 
-def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
+def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
+    """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
     from trainc.api.kube import NEWEST_RELEASE
+    from trainc.features.diff.causes import SidesExplained
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
+    from trainc.features.diff.grouping import explain_groups
     from trainc.features.diff.model import Side as Compared
+    from trainc.features.diff.remarks import remarks_on
     from trainc.features.diff.verdicts import JobSetRules
 
+    notes = _left_out(before, after)
+    was, becomes = before.found, after.found
+    before = replace(before, found=was.without_failures_of(becomes).without_failures_of(was))
+    after = replace(after, found=becomes.without_failures_of(was).without_failures_of(becomes))
     release = after.options.release or NEWEST_RELEASE
     found = compare(
         Compared(_label(before, after), before.found.manifests, before.found.names),
@@ -189,8 +202,18 @@ def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, stre
         release,
         streams.progress.over,
     )
-    notes = [*_kept(before, after, arguments), *_dropped_fields(before, after), *_admission(before, after)]
-    return replace(found, notes=(*notes, *found.notes)) if notes else found
+    notes += [*_kept(before, after, arguments), *_dropped_fields(before, after)]
+    groups = explain_groups(found.groups, SidesExplained(before, after).causes)
+    return replace(found, notes=(*notes, *found.notes), groups=groups, remarks=remarks_on(before, after))
+
+
+def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
+    """What is left out of a comparison because of errors on either side."""
+    found = {side.label: side.found.failures for side in (before, after) if side.found.failures}
+    sentences = {failures.sentence for failures in found.values()}
+    if len(sentences) == 1 and len(found) == 2:
+        return [f"{sentences.pop()}."]
+    return [f"In {label}, {failures.sentence}." for label, failures in found.items()]
 
 
 def _kept(before: ReadSide, after: ReadSide, arguments: Arguments) -> Iterator[str]:
@@ -222,26 +245,6 @@ def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:
     ]
 
 
-def _admission(before: ReadSide, after: ReadSide) -> list[str]:
-    """Changes in admission by the cluster of trainc.yaml; a side without a cluster uses that of the other."""
-    snapshot = after.cluster if after.cluster is not None else before.cluster
-    if snapshot is None:
-        return []
-    from trainc.features.fits.changes import fit_changes
-
-    jobsets = [_named(side.found) for side in (before, after)]
-    was = snapshot if before.cluster is None else before.cluster
-    return fit_changes((jobsets[0], was), (jobsets[1], snapshot))
-
-
-def _named(found: ManifestSet) -> list[tuple[str, Manifest]]:
-    """The JobSets of a side, each with the namespace and name of its TrainJob as far as known."""
-    from trainc.features.fits.workload import job_name, place
-
-    jobsets = [manifest for manifest in found.manifests if manifest["kind"] == "JobSet"]
-    return [(job_name(place(one)[0], found.names.get(place(one), place(one)[1])), one) for one in jobsets]
-
-
 def _label(side: ReadSide, other: ReadSide) -> str:
     """The label of a side, with its release if that changed in trainc.yaml."""
     differ = side.found.compiled and other.found.compiled and side.options.release != other.options.release
@@ -249,43 +252,8 @@ def _label(side: ReadSide, other: ReadSide) -> str:
     return side.label + named if differ and not side.label.endswith(named) else side.label
 
 
-def _format_diff(diff: Diff, live: LiveDiff | None, arguments: Arguments, streams: Streams) -> str:
-    """The comparison of two sides, with that of one of them with the cluster; only the latter if both are the same."""
-    parts = [] if live is not None and diff.before == diff.after else [diff]
-    if arguments.format == "json":
-        from trainc.features.diff.text import diff_json
-
-        if live is None:
-            return diff_json(diff)
-        from trainc.features.diff.live_report import live_json
-
-        return diff_json(diff, live_json(live, show_values=arguments.show_values))
-    if arguments.format == "markdown":
-        from trainc.features.diff.markdown import LONGEST_COMMENT, diff_markdown
-
-        section = ""
-        if live is not None:
-            from trainc.features.diff.live_report import live_markdown
-
-            section = live_markdown(live)
-        texts = [diff_markdown(part, most=LONGEST_COMMENT - len(section)) for part in parts]
-        return escape_report("\n".join((section, *texts) if section else texts))
-    from trainc.features.diff.text import diff_text
-
-    paint = Paint(arguments.color, streams.out)
-
-    def look(part: TextPart, text: str) -> str:
-        return paint(_COLOURS[part], text)
-
-    texts = [diff_text(part, look) for part in parts]
-    if live is not None:
-        from trainc.features.diff.live_report import live_text
-
-        texts.append(live_text(live, look, show_values=arguments.show_values))
-    return escape_report("\n".join(texts), coloured=paint.is_on)
-
-
-def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:
-    """Report new warnings; `trainc check` reports the others."""
+def _report_diagnostics(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:
+    """Report the errors of both sides, and new warnings; `trainc check` reports the others."""
     new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
-    streams.err.write(text_report(new, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
+    found = [*before.found.errors, *after.found.errors, *new]
+    streams.err.write(text_report(found, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))

@@ -23,6 +23,7 @@ from trainc.features.diff.delivery import (
     lasting_claims,
     worst,
 )
+from trainc.features.diff.grouping import group_jobs
 from trainc.features.diff.model import (
     Diff,
     JobDiff,
@@ -292,6 +293,7 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
         len(jobs) - len(shown),
         Versions(_sum(job.totals.before for job in jobs), _sum(job.totals.after for job in jobs)),
         (*_repetitions(before, after), *overall_notes(groups, jobs, rules, shown_methods)),
+        group_jobs(shown, method),
     )
 
 

@@ -1,15 +1,16 @@
-"""Render a `Diff` as a pull-request comment: a table of jobs, then the collapsed details of each job."""
+"""Render comparisons as a pull-request comment: a table of what changes and why, remarks, then details to unfold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from trainc.api.findings import counted, escape_line
+from trainc.api.findings import Diagnostic, counted, escape_line
 from trainc.api.kube import format_field
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
-from trainc.features.diff.model import Diff, JobDiff, ObjectDiff, Step, Versions
+from trainc.features.diff.grouping import across, because_of, notes_of, status_word, sum_of
+from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Remarks, Step, Versions, error_line
 from trainc.features.diff.values import (
     COLUMNS,
     as_arrow,
@@ -22,50 +23,181 @@ from trainc.features.diff.values import (
     one_liners,
 )
 from trainc.features.graph.formats import Arrow, Box, flowchart
+from trainc.findings.text import first_of
 
 # GitHub limits a comment to 65,536 characters.
 LONGEST_COMMENT = 60_000
 # The old and new value are on separate lines here.
 _LONGEST_LINES = 200
-_HARMFUL: tuple[Outcome, ...] = ("deleted", "re-created", "lost")
+# What the table and each section may take of a comment, and how long one line of a section may be.
+_OF_TABLE, _OF_SECTION, _LONGEST_SENTENCE = 0.3, 0.1, 600
+_MOST_JOBS, _MOST_ENVIRONMENTS = 100, 12
+HARMFUL: tuple[Outcome, ...] = ("deleted", "re-created", "lost")
 
 
 def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
-    """Render the comment. Jobs whose details would exceed `most` characters appear in the table only."""
-    title = f"{_code(diff.before)} → {_code(diff.after)}"
-    if not diff.jobs:
-        return "".join(
-            [f"{title}: no changes in {counted(diff.unchanged, 'job')}.\n", *(f"\n> {_cell(n)}\n" for n in diff.notes)]
-        )
-    text = "\n".join((f"### {title}", "", *_headline(diff), *_table(diff), "", *_reading(diff), ""))
-    for number, job in enumerate(diff.jobs):
-        details = "\n".join(("", *_details(job, diff), ""))
-        if len(text) + len(details) > most:
-            left = len(diff.jobs) - number
-            return f"{text}\nThe details of {counted(left, 'job')} more do not fit into a comment; run `trainc diff` to see them.\n"
+    """Render one comparison."""
+    return comment({"": diff}, {}, most=most)
+
+
+def comment(
+    diffs: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic]], *, most: int = LONGEST_COMMENT
+) -> str:
+    """Render the comparisons of all environments in at most `most` characters.
+
+    `unread` has the errors of environments that cannot be compared. What does not fit is counted.
+    """
+    groups = across((name, diff.groups) for name, diff in diffs.items())
+    lines = [*_title(diffs), *_headlines(diffs, groups)]
+    if groups:
+        lines += _table(groups, diffs, int(most * _OF_TABLE))
+    remarks = [(name, diff.remarks) for name, diff in diffs.items()]
+    remarks += [(name, Remarks((("", tuple(found)),))) for name, found in unread.items()]
+    lines += _sections(remarks, len(diffs) + len(unread), int(most * _OF_SECTION))
+    if groups:
+        lines += ["", *_meanings(groups, diffs)]
+    lines += _bounded([f"\n> {_cell(note)}" for note in _notes(diffs)], int(most * _OF_SECTION), "note")
+    text = "\n".join((*lines, ""))
+    for number, group in enumerate(groups):
+        details = "\n".join(("", *_details(group, diffs), ""))
+        # Leaves room for the last line.
+        if len(text) + len(details) > most - 200:
+            left = counted(len(groups) - number, "change")
+            return f"{text}\nThe details of {left} more do not fit into a comment; `trainc diff` shows them.\n"
         text += details
     return text
 
 
-def _headline(diff: Diff) -> Iterator[str]:
-    line = headline(diff)
+def _title(diffs: Mapping[str, Diff]) -> Iterator[str]:
+    sides = dict.fromkeys((diff.before, diff.after) for diff in diffs.values())
+    title = "; ".join(f"{_code(before)} → {_code(after)}" for before, after in list(sides)[:3])
+    if not diffs:
+        yield "### The two sides cannot be compared"
+        return
+    if any(diff.jobs for diff in diffs.values()):
+        yield from (f"### {title}", "")
+    else:
+        unchanged = sum(diff.unchanged for diff in diffs.values())
+        compared = f"no changes in {counted(unchanged, 'job')}"
+        yield f"{title}: {compared}{f' of {len(diffs)} environments' if len(diffs) > 1 else ''}."
+
+
+def _headlines(diffs: Mapping[str, Diff], groups: Sequence[Group]) -> Iterator[str]:
+    """The headline over all environments, then that of each."""
+    line = headline(*diffs.values())
     if line:
-        yield f"**{line}**"
+        yield from (f"**{line}**", "")
+    if len(diffs) > 1 and groups:
+        shown = list(diffs.items())[:_MOST_ENVIRONMENTS]
+        yield from (f"- {_cell(name)}: {headline(diff) or 'no changes'}" for name, diff in shown)
+        yield from ([f"- and {len(diffs) - len(shown)} more"] if len(diffs) > len(shown) else [])
         yield ""
 
 
-def _table(diff: Diff) -> Iterator[str]:
-    yield "| job | change | " + " | ".join((diff.method.label, *(name for name, _ in COLUMNS))) + " |"
-    yield "|---|---|---|" + "---:|" * len(COLUMNS)
-    for job in diff.jobs:
-        outcome = job.outcomes[diff.method.id]
-        shown = f"**{LABELS[outcome]}**" if outcome in _HARMFUL else LABELS[outcome]
-        yield f"| {_cell(job.label)} | {_status(job)} | {shown} | {_figures(job.totals)} |"
-    yield f"| **all {diff.unchanged + len(diff.jobs)}** | | | {_figures(diff.totals)} |"
+def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int) -> Iterator[str]:
+    methods = dict.fromkeys(diff.method.label for diff in diffs.values())
+    outcome = next(iter(methods)) if len(methods) == 1 else "outcome"
+    explained = any(map(because_of, groups))
+    heading = ("job", "change", *(("because of",) if explained else ()), outcome)
+    yield "| " + " | ".join((*heading, *(name for name, _ in COLUMNS))) + " |"
+    yield "|" + "---|" * len(heading) + "---:|" * len(COLUMNS)
+    rows = []
+    for group in groups:
+        shown = f"**{LABELS[group.outcome]}**" if group.outcome in HARMFUL else LABELS[group.outcome]
+        sizes = _figures(sum_of(job.totals for _, job in group.members))
+        because = f" {_cell(because_of(group))} |" if explained else ""
+        rows.append(f"| {_cell(who(group))} | {_shown(*what(group))} |{because} {shown} | {sizes} |")
+    for row in _bounded(rows, most, "change"):
+        yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(COLUMNS) - 1)
+    total = sum(diff.unchanged + len(diff.jobs) for diff in diffs.values())
+    yield f"| **all {total:,}** |{' |' * (len(heading) - 1)} {_figures(sum_of(diff.totals for diff in diffs.values()))} |"
 
 
-def _status(job: JobDiff) -> str:
-    return "order only" if job.status == "unchanged" else job.status
+def who(group: Group) -> str:
+    """`18 jobs`, `18 jobs in each of dev, prod`, or the name of a single job."""
+    by_name: dict[str, int] = {}
+    for name, _ in group.members:
+        by_name[name] = by_name.get(name, 0) + 1
+    counts = set(by_name.values())
+    label = {job.label for _, job in group.members}
+    noun = "job" if group.first.kind == "JobSet" else group.first.kind
+    names = first_of(list(by_name), _MOST_ENVIRONMENTS)
+    if len(label) == 1:
+        return next(iter(label)) + (f" in {names}" if names else "")
+    if len(by_name) > 1 and len(counts) == 1:
+        return f"{counted(counts.pop(), noun)} in each of {names}"
+    return counted(len(group.members), noun) + (f" in {names}" if names else "")
+
+
+def what(group: Group) -> tuple[str, str]:
+    """The first field that changes, from its container on, and the number of others."""
+    found = [
+        (heading, change)
+        for one in group.first.objects
+        for heading, each in group_by_heading(one)
+        for _, change in each
+    ]
+    if not found or group.first.status != "changed":
+        return "", status_word(group.first)
+    jobset = {id(change) for one in group.first.objects if one.key.kind == "JobSet" for change in one.changes}
+    heading, change = next(((h, each) for h, each in found if id(each) in jobset), found[0])
+    values = None if group.varies else one_liners(change, 80)
+    shown = f": {' → '.join(values)}" if values else ""
+    others = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
+    return f"{sign}{format_field(change.path[len(heading) :])}{shown}", others
+
+
+def _shown(field: str, rest: str) -> str:
+    return f"{_code(field)}{rest}" if field else rest
+
+
+def _sections(remarks: Sequence[tuple[str, Remarks]], environments: int, most: int) -> Iterator[str]:
+    """The remarks of all environments by heading; a sentence that several have is there once, with their names."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, each in remarks:
+        errors = [
+            (f"Not compared, because it does not compile in {label}" if label else "Not compared", shown)
+            for label, problems in each.errors
+            if (shown := tuple(map(error_line, problems)))
+        ]
+        for title, sentences in (*errors, *each.sections):
+            for sentence in sentences:
+                found.setdefault(title, {}).setdefault(sentence, []).append(name)
+    for title, named in found.items():
+        yield from ("", f"#### {_cell(title)}", "")
+        lines = []
+        for sentence, names in named.items():
+            where = "" if len(names) == environments else f"{first_of(names, _MOST_ENVIRONMENTS)}: "
+            short = sentence if len(sentence) <= _LONGEST_SENTENCE else sentence[:_LONGEST_SENTENCE] + "..."
+            lines.append(f"- {_cell(where + short)}")
+        yield from _bounded(lines, most, "line", "- ")
+
+
+def _bounded(lines: Iterable[str], most: int, noun: str, sign: str = "") -> list[str]:
+    """The lines up to `most` characters, and how many there are more."""
+    every = list(lines)
+    for number, line in enumerate(every):
+        most -= len(line) + 1
+        if most < 0:
+            return [*every[:number], f"{sign}and {counted(len(every) - number, noun)} more"]
+    return every
+
+
+def _notes(diffs: Mapping[str, Diff]) -> list[str]:
+    return list(dict.fromkeys(note for diff in diffs.values() for note in diff.notes))
+
+
+def _meanings(groups: Sequence[Group], diffs: Mapping[str, Diff]) -> Iterator[str]:
+    """Explain the terms used in the table."""
+    met = {group.first.outcomes[m.id] for group in groups for diff in diffs.values() for m in diff.deliveries}
+    evaluated = dict.fromkeys(f"Trainer {diff.release} and {diff.method.label}" for diff in diffs.values())
+    marked = " (*) marks your delivery mode." if any(len(diff.deliveries) > 1 for diff in diffs.values()) else ""
+    yield f"Evaluated for {first_of(list(evaluated), 3)}.{marked}"
+    yield ""
+    for outcome, meaning in MEANINGS.items():
+        if outcome in met:
+            yield f"- *{LABELS[outcome]}*: {meaning}"
 
 
 def _figures(totals: Versions) -> str:
@@ -76,46 +208,40 @@ def _figures(totals: Versions) -> str:
     )
 
 
-def _reading(diff: Diff) -> Iterator[str]:
-    """Explain the terms used in the table, followed by the overall notes."""
-    met = {job.outcomes[method.id] for job in diff.jobs for method in diff.deliveries}
-    marked = " (*) marks your delivery mode." if len(diff.deliveries) > 1 else ""
-    yield f"Evaluated for Trainer {diff.release} and {diff.method.label}.{marked}"
+def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
+    job, method = group.first, group.method
+    because = because_of(group, _MOST_JOBS)
+    yield f"<details><summary><b>{escape(who(group))}</b>: {status_word(job)}, {LABELS[group.outcome]}</summary>"
     yield ""
-    for outcome, meaning in MEANINGS.items():
-        if outcome in met:
-            yield f"- *{LABELS[outcome]}*: {meaning}"
-    for note in diff.notes:
+    if len(group.members) > 1:
+        yield f"Jobs: {_cell(first_of(list(dict.fromkeys(each.label for _, each in group.members)), _MOST_JOBS))}"
         yield ""
-        yield f"> {_cell(note)}"
-
-
-def _details(job: JobDiff, diff: Diff) -> Iterator[str]:
-    method = diff.method
-    outcome = LABELS[job.outcomes[method.id]]
-    yield f"<details><summary><b>{escape(job.label)}</b>: {_status(job)}, {outcome}</summary>"
-    yield ""
-    if len(diff.deliveries) > 1:
+    if because:
+        yield f"Because of {_cell(because)}."
+    deliveries = next(iter(diffs.values())).deliveries
+    if len(deliveries) > 1:
         yield "| outcome | delivery |"
         yield "|---|---|"
-        for found, methods in by_outcome(job.outcomes, diff.deliveries):
+        for found, methods in by_outcome(job.outcomes, deliveries):
             yield f"| {LABELS[found]} | {names_of(methods, method)} |"
-    for note in job.notes:
+    for note in notes_of(group):
         yield ""
         yield f"> {_cell(note)}"
     if job.status == "changed" and steps_changed(job):
         yield from ("", "```mermaid", steps_diagram(job), "```")
-    for one in job.objects:
+    for one in job.objects if job.status == "changed" or len(group.members) == 1 else ():
         yield ""
-        yield from _object(one, method)
+        yield from _object(one, method, named=len(group.members) == 1)
+    if group.varies:
+        yield from ("", f"The values are those of {_cell(job.label)}; they differ by job.")
     yield ""
     yield "</details>"
 
 
-def _object(diff: ObjectDiff, method: DeliveryMethod) -> Iterator[str]:
+def _object(diff: ObjectDiff, method: DeliveryMethod, *, named: bool) -> Iterator[str]:
     outcome = diff.verdicts[method.id].outcome
-    name = f"**{diff.key.kind}** {_code(' → '.join(diff.renamed) if diff.renamed else diff.key.name)}"
-    yield f"{name}: {diff.status}, {LABELS[outcome]}"
+    name = f" {_code(' → '.join(diff.renamed) if diff.renamed else diff.key.name)}" if named else ""
+    yield f"**{diff.key.kind}**{name}: {diff.status}, {LABELS[outcome]}"
     if not diff.changes:
         return
     lines = []

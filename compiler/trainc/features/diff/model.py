@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from trainc.api.findings import Diagnostic, Source
 from trainc.api.kube import ZERO, Manifest, Quantity, is_gpu, pod_requests
 from trainc.api.records import dataclass, field, pattern
 from trainc.features.diff.changes import Change, Move, normalize, strip_server_fields
@@ -386,11 +387,67 @@ class JobDiff:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Jobs that change in the same way, each with its environment, and the outcome of one delivery method.
+
+    `causes` are the lines that set the fields that change, `reason` says why where no line does. If `varies`, the same
+    fields change because of the same lines, to values that differ by job.
+    """
+
+    method: DeliveryMethod
+    members: tuple[tuple[str, JobDiff], ...]
+    causes: tuple[Source, ...] = ()
+    reason: str = ""
+    varies: bool = False
+
+    @property
+    def first(self) -> JobDiff:
+        """The job that stands for the others."""
+        return self.members[0][1]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What happens to each of the jobs."""
+        return self.first.outcomes[self.method.id]
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """What reviewers of a change need to know beside the objects, in full sentences.
+
+    `errors` are those of each side, with its label: the jobs that have them are not compared. `loosened` says what is
+    checked less strictly than before.
+    """
+
+    errors: tuple[tuple[str, tuple[Diagnostic, ...]], ...] = ()
+    loosened: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    cluster: tuple[str, ...] = ()
+    sweeps: tuple[str, ...] = ()
+
+    @property
+    def sections(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The sentences by their headings, without the errors."""
+        yield "trainc.yaml is less strict", self.loosened
+        yield "Policies", self.policies
+        yield "Cluster", self.cluster
+        yield "Sweeps", self.sweeps
+
+
+def error_line(found: Diagnostic) -> str:
+    """An error with its place, on one line."""
+    place = "" if found.source is None else f"{found.source.file}:{found.source.line}: "
+    about = " ".join(filter(None, (found.object, found.path)))
+    return f"{place}{found.code} {f'({about}) ' if about else ''}{found.message}"
+
+
+@dataclass(frozen=True, slots=True)
 class Diff:
     """The comparison of two sets of manifests.
 
     `jobs` are the changed jobs, ordered by namespace and name; `unchanged` counts the others. `method` is the one
     selected by the options, and `deliveries` are those to show. `totals` covers all jobs, including unchanged ones.
+    `groups` are `jobs`, each kind of change once.
     """
 
     before: str
@@ -402,6 +459,8 @@ class Diff:
     unchanged: int
     totals: Versions
     notes: tuple[str, ...]
+    groups: tuple[Group, ...] = ()
+    remarks: Remarks = Remarks()
 
     @property
     def has_changes(self) -> bool:

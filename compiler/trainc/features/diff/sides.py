@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from trainc.api.arguments import Arguments, Streams, UsageError
 from trainc.api.command import kept_in
@@ -31,7 +31,7 @@ from trainc.api.findings import (
     sort_diagnostics,
 )
 from trainc.api.git import commit_of
-from trainc.api.jobs import CompiledJob, Inputs, Session
+from trainc.api.jobs import CompiledJob, Inputs, Judge, Session, ValidDocument
 from trainc.api.kube import NEWEST_RELEASE, RELEASES, RUNTIME_KINDS, normalize_release
 from trainc.api.output import name_in_file
 from trainc.api.records import dataclass, field, replace
@@ -45,6 +45,7 @@ from trainc.api.settings import (
     read_configuration,
     settings_of,
 )
+from trainc.cli.compiling import judge_of
 from trainc.cli.revisions import copy_of_revision, here, path_from_top
 from trainc.features.diff.model import Names
 from trainc.findings.policy import Rules
@@ -52,6 +53,7 @@ from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import Keeping
 from trainc.output.ownership import source_in
 from trainc.pipeline.failures import Failures, failures_of
+from trainc.project.configuration import Configuration
 from trainc.project.dialects import claimed_by, is_sweep
 
 # Turn inputs into manifests to compare: TrainJobs are compiled, previous output is validated.
@@ -74,13 +76,17 @@ _COMPARED_KINDS = (
 )
 
 
+JobKey: TypeAlias = tuple[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestSet:
     """Manifests with their warnings. `compiled` says whether they were compiled from sources.
 
     `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name. `kept` knows the jobs
-    that are kept as built, and the session that compiled them. `session` is the one that compiled, `rendered` are the documents of JobSets that were not
-    compiled, and `sources` the files of the TrainJobs, both by namespace and name of the JobSet.
+    that are kept as built, and the session that compiled them. `session` is the one that compiled, `rendered` are the
+    documents of JobSets that were not compiled, and `sources` the files of the TrainJobs, both by namespace and name of
+    the JobSet.
     """
 
     manifests: list[dict[str, Any]]
@@ -94,6 +100,25 @@ class ManifestSet:
     failures: Failures = field(default_factory=Failures)
     # For each manifest, the namespace and name of its TrainJob, and the file with that.
     homes: Sequence[tuple[tuple[str, str], str]] = ()
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        """Why some jobs are left out."""
+        return [d for d in self.diagnostics if d.severity == "error"]
+
+    @property
+    def trainjobs(self) -> Mapping[JobKey, ValidDocument]:
+        """The TrainJobs that were compiled."""
+        jobs = () if self.session is None else self.session.jobs
+        return {(job.data["metadata"].get("namespace", ""), job.data["metadata"]["name"]): job for job in jobs}
+
+    @property
+    def by_job(self) -> Mapping[JobKey, list[dict[str, Any]]]:
+        """The manifests of each job."""
+        found: dict[JobKey, list[dict[str, Any]]] = {}
+        for manifest, (key, _) in zip(self.manifests, self.homes, strict=True):
+            found.setdefault(key, []).append(manifest)
+        return found
 
     def without_failures_of(self, other: ManifestSet) -> ManifestSet:
         """Leave out the jobs with errors on the other side: nobody knows what becomes of them."""
@@ -128,9 +153,15 @@ def manifest_set(
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     outcomes = list(session.compile_each())
     whole = [*rules(inputs.diagnostics, True), *outcomes[0][1]]
-    diagnostics = [*whole, *(found for _, each in outcomes[1:] for found in each)]
     jobs = [job for job, each in outcomes if job is not None and not has_errors(each)]
+    about_jobs = [found for _, each in outcomes[1:] for found in each]
     problems = [] if keeping is None else keeping.problems
+    if inputs.tally is not None:
+        about_jobs = list(inputs.tally.without_repetitions(about_jobs))
+        for job in jobs:
+            inputs.tally.add(job)
+        about_jobs += rules(inputs.tally.diagnostics(), True)
+    diagnostics = [*whole, *about_jobs]
     failures = Failures()
     if has_errors([*diagnostics, *problems]):
         failures = failures_of(session, inputs, whole, {(job.namespace, job.name) for job in jobs}, problems)
@@ -293,8 +324,8 @@ class ReadSide:
     """A side after reading: its manifests, how they were compiled and are delivered, and the location of output.
 
     `output_below` is the output folder if it is below the named path and no sources are.
-    `cluster` has the objects of the snapshot that trainc.yaml names; None if it names none. `keeps` says whether jobs are
-    kept as built.
+    `cluster` has the objects of the snapshot that trainc.yaml names; None if it names none. `judge` evaluates the policies
+    that it names, `policy_problems` are theirs.
     """
 
     label: str
@@ -303,7 +334,14 @@ class ReadSide:
     output: str | None
     output_below: str | None = None
     cluster: list[dict[str, Any]] | None = None
-    keeps: bool = False
+    configuration: Configuration = Configuration()
+    judge: Judge | None = None
+    policy_problems: Sequence[Diagnostic] = ()
+
+    @property
+    def keeps(self) -> bool:
+        """Whether jobs are kept as built."""
+        return self.configuration.rebuild == "changed-jobs"
 
 
 def sides_of(arguments: Arguments) -> tuple[Side, Side]:
@@ -392,11 +430,20 @@ def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
 
 def _side(word: str) -> Side:
     if not word.startswith(_GIT):
+        if word != STDIN and not os.path.lexists(word) and _is_revision(word):
+            raise UsageError(f"there is no file or folder {word}; to compare with the revision, write {_GIT}{word}")
         return Side("stdin" if word == STDIN else word, word)
     revision, colon, path = word.removeprefix(_GIT).partition(":")
     if not revision or revision.startswith("-"):
         raise UsageError(f"{word!r} has no revision; write git:REV or git:REV:PATH")
     return Side(word, path if colon else None, revision)
+
+
+def _is_revision(word: str) -> bool:
+    try:
+        return bool(commit_of(here(), word))
+    except CompileError:
+        return False
 
 
 def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
@@ -467,9 +514,13 @@ def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
         return _read(side, given, streams)
     with _inside(side.revision, arguments, side.path) as (moved, folder):
         try:
-            return _read(side, moved, streams)
+            read = _read(side, moved, streams)
         except CompileError as error:
             raise CompileError(_of_revision(d, side.revision, folder) for d in error.diagnostics) from None
+    diagnostics = [
+        _of_revision(d, side.revision, folder) if d.severity == "error" else d for d in read.found.diagnostics
+    ]
+    return replace(read, found=replace(read.found, diagnostics=diagnostics))
 
 
 def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
@@ -498,8 +549,9 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     found = manifest_set(
         inputs, settings.options, settings.policy(), keeping, os.path.dirname(settings.configuration.file or "")
     )
-    keeps = settings.configuration.rebuild == "changed-jobs"
-    return ReadSide(side.label, found, settings.options, output, below, snapshot, keeps)
+    judge, problems = judge_of(settings, inputs.documents) if found.compiled else (None, [])
+    configuration = settings.configuration
+    return ReadSide(side.label, found, settings.options, output, below, snapshot, configuration, judge, problems)
 
 
 def _only_output(output: str | None, settings: Settings) -> str | None:

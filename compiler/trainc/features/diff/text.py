@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.findings import Finding, counted, format_path
+from trainc.api.findings import Finding, Source, counted, format_path
 from trainc.api.kube import FieldPath, format_field
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, DeliveryMethod, Outcome
-from trainc.features.diff.model import Diff, JobDiff, ObjectDiff, Step, Totals, Versions
+from trainc.features.diff.grouping import because_of, notes_of, status_word, sum_of
+from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Step, Totals, Versions
 from trainc.features.diff.values import (
     as_arrow,
     by_outcome,
@@ -23,6 +24,7 @@ from trainc.features.diff.values import (
     one_liners,
 )
 from trainc.features.diff.verdicts import Verdict
+from trainc.findings.text import first_of
 from trainc.kube.quantity import format_resources
 
 Part: TypeAlias = Literal["title", "added", "removed", "changed", "harmless", "refused", "harmful", "quiet", "note"]
@@ -30,6 +32,7 @@ Paint: TypeAlias = Callable[[Part, str], str]
 
 # Notes are full sentences and are shown without a label.
 _WIDTH = 96
+_MOST_NAMED = 20
 _SIGNS: dict[str, tuple[str, Part]] = {
     "added": ("+", "added"),
     "removed": ("-", "removed"),
@@ -49,14 +52,19 @@ _TONE: dict[Outcome, Part] = {
 def diff_text(diff: Diff, paint: Paint) -> str:
     """Render the whole comparison; a single line if nothing differs."""
     lines = [f"{paint('removed', diff.before)} → {paint('added', diff.after)}"]
-    if not diff.jobs:
-        notes = [line for note in diff.notes for line in _note(note, "", paint)]
-        return "".join(f"{line}\n" for line in (f"{lines[0]}: no changes in {counted(diff.unchanged, 'job')}", *notes))
-    lines += [paint("title", line) for line in (headline(diff),) if line]
-    lines.append(paint("quiet", _judged(diff)))
-    for job in diff.jobs:
-        lines += ["", *_job(job, diff, paint)]
-    lines += ["", *_summary(diff, paint)]
+    if diff.jobs:
+        lines += [paint("title", line) for line in (headline(diff),) if line]
+        lines.append(paint("quiet", _judged(diff)))
+        for group in diff.groups:
+            lines += ["", *_group(group, diff, paint)]
+        lines += ["", *_summary(diff, paint)]
+    else:
+        lines = [f"{lines[0]}: no changes in {counted(diff.unchanged, 'job')}"]
+        lines += [line for note in diff.notes for line in _note(note, "", paint)]
+    for title, sentences in diff.remarks.sections:
+        if sentences:
+            lines += ["", paint("title", title)]
+            lines += [line for sentence in sentences for line in _note(sentence, "  ", paint)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -66,17 +74,26 @@ def _judged(diff: Diff) -> str:
     return f"evaluated for Trainer {diff.release} and {diff.method.label}; --all-deliveries shows the others"
 
 
-def _job(job: JobDiff, diff: Diff, paint: Paint) -> Iterator[str]:
-    method = diff.method
-    outcome = job.outcomes[method.id]
-    yield f"{paint('title', job.label)}  {_status(job)}: {paint(_tone(outcome), LABELS[outcome])}"
+def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
+    """Jobs that change in the same way; the fields, outcomes and notes are those of the first."""
+    job, method, count = group.first, diff.method, len(group.members)
+    label = job.label if count == 1 else counted(count, "job" if job.kind == "JobSet" else job.kind)
+    status = _status(job) if count == 1 else status_word(job)
+    yield f"{paint('title', label)}  {status}: {paint(_tone(group.outcome), LABELS[group.outcome])}"
+    if count > 1:
+        names = first_of([each.label for _, each in group.members], _MOST_NAMED)
+        yield from (f"  {line}" for line in wrap(names, _WIDTH, break_long_words=False, break_on_hyphens=False))
     if job.kind == "JobSet":
-        yield f"  {_figures(job.totals, paint)}"
-    for one in job.objects:
-        yield from _object(one, method, outcome, paint)
+        yield f"  {_figures(sum_of(each.totals for _, each in group.members), paint)}"
+    if because := because_of(group):
+        yield f"  {paint('quiet', 'because of')} {because}"
+    for one in job.objects if job.status != "added" or count == 1 else ():
+        yield from _object(one, method, group.outcome, paint, named=count == 1)
+    if group.varies:
+        yield f"  {paint('quiet', f'the values are those of {job.label}; they differ by job')}"
     for found, methods in by_outcome(job.outcomes, diff.deliveries) if len(diff.deliveries) > 1 else ():
         yield f"  {paint(_tone(found), f'{LABELS[found]:<22}')} {names_of(methods, method)}"
-    for note in job.notes:
+    for note in notes_of(group):
         yield from _note(note, "  ", paint)
 
 
@@ -84,18 +101,19 @@ def _status(job: JobDiff) -> str:
     renamed = next((diff.renamed for diff in job.objects if diff.key.kind == "JobSet" and diff.renamed), None)
     if renamed:
         return f"changed, {' → '.join(renamed)}"
-    return "same fields in a different order" if job.status == "unchanged" else job.status
+    return status_word(job)
 
 
-def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Paint) -> Iterator[str]:
+def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Paint, *, named: bool) -> Iterator[str]:
     """An object and its changes, with outcomes only where they differ from the line above."""
+    label = f"{diff.key.kind} {diff.key.name}" if named else diff.key.kind
     outcome = diff.verdicts[method.id].outcome
     apart = "" if outcome == worst else f": {paint(_tone(outcome), LABELS[outcome])}"
     if diff.status != "changed":
         sign, part = _SIGNS.get(diff.status, (" ", "quiet"))
-        yield f"  {paint(part, sign)} {diff.key.kind} {diff.key.name}{apart}"
+        yield f"  {paint(part, sign)} {label}{apart}"
         return
-    yield f"  {diff.key.kind} {diff.key.name}{apart}"
+    yield f"  {label}{apart}"
     for heading, changes in group_by_heading(diff):
         if heading:
             yield f"    {paint('quiet', format_field(heading))}"
@@ -156,6 +174,15 @@ def diff_json(diff: Diff, more: Mapping[str, Any] | None = None) -> str:
     return json.dumps({**_diff(diff), **(more or {})}, indent=2, ensure_ascii=False) + "\n"
 
 
+def environments_json(found: Mapping[str, Diff]) -> str:
+    """Return the documents of several environments as one, with the headline over all."""
+    document = {
+        "headline": headline(*found.values()),
+        "environments": {name: _diff(diff) for name, diff in found.items()},
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
 def _diff(diff: Diff) -> dict[str, Any]:
     return {
         "apiVersion": _API,
@@ -170,7 +197,53 @@ def _diff(diff: Diff) -> dict[str, Any]:
         "unchangedJobs": diff.unchanged,
         "totals": _versions(diff.totals),
         "notes": list(diff.notes),
+        "errors": [
+            {
+                "side": label,
+                "code": each.code,
+                "object": each.object,
+                "path": each.path,
+                "message": each.message,
+                **_place(each.source),
+            }
+            for label, found in diff.remarks.errors
+            for each in found
+        ],
+        "loosened": list(diff.remarks.loosened),
+        "policies": list(diff.remarks.policies),
+        "cluster": list(diff.remarks.cluster),
+        "sweeps": list(diff.remarks.sweeps),
+        "groups": [_group_as_json(group) for group in diff.groups],
         "jobs": [_job_as_json(job) for job in diff.jobs],
+    }
+
+
+def _place(source: Source | None) -> dict[str, Any]:
+    return {"file": source.file, "line": source.line, "column": source.column} if source else {}
+
+
+def _group_as_json(group: Group) -> dict[str, Any]:
+    first = group.first
+    return {
+        "kind": first.kind,
+        "status": first.status,
+        "outcome": group.outcome,
+        "jobs": [{"namespace": job.namespace, "name": job.name} for _, job in group.members],
+        "totals": _versions(sum_of(job.totals for _, job in group.members)),
+        "causes": [_place(source) for source in group.causes],
+        "reason": group.reason,
+        "valuesVary": group.varies,
+        "changes": [
+            {
+                "object": one.key.kind,
+                "path": format_field(change.path),
+                "kind": change.kind,
+                "before": change.before,
+                "after": change.after,
+            }
+            for one in first.objects
+            for change in one.changes
+        ],
     }
 
 

@@ -213,12 +213,12 @@ _FATES = (
 )
 
 
-def headline(diff: Diff) -> str:
+def headline(*diffs: Diff) -> str:
     """`1 of 31 jobs restarts, 384 GPUs; 2 are new, 16 GPUs` for the configured delivery; empty without changes."""
-    parts = [part for fate in _FATES if (part := _part(fate, _of(fate, diff)))]
+    parts = [part for fate in _FATES if (part := _part(fate, [job for diff in diffs for job in _of(fate, diff)]))]
     if not parts:
         return ""
-    total = len(diff.jobs) + diff.unchanged
+    total = sum(len(diff.jobs) + diff.unchanged for diff in diffs)
     count, _, rest = parts[0].partition(" ")
     return "; ".join((f"{count} of {total:,} {'job' if total == 1 else 'jobs'} {rest}", *parts[1:]))
 

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from trainc.api.cluster import Dump
+from trainc.api.findings import counted
 from trainc.api.kube import Json
 from trainc.features.fits.answer import Fit, Fits, fits_named
 from trainc.features.fits.cluster import Cluster, ClusterQueue
 from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.words import amount_with_unit, bare_amount
+from trainc.findings.text import first_of
 
 # The JobSets, each with the name of its job, and the cluster of one side of the change.
 Side: TypeAlias = tuple[Sequence[tuple[str, Json]], Sequence[Json]]
@@ -39,14 +41,22 @@ def _unknown(answers: Iterable[Fits]) -> Iterator[str]:
 
 
 def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
+    """What becomes of jobs; jobs with the same change for the same reason in one sentence."""
+    found: dict[tuple[str, str, str], list[str]] = {}
     for job, fit in new.items():
         was = old.get(job)
         if _is_blocked(fit) and (was is None or not _is_blocked(was)):
             reason = "; ".join(one.message for one in fit.diagnostics)
             words = _BLOCK_WORDS["never runs" if fit.verdict == "fits" else fit.verdict]
-            yield f"{job} {words[was is not None]}: {reason}."
-        elif fit.verdict == "fits" and was and _is_blocked(was):
-            yield f"{job} can now run, which was impossible before."
+            found.setdefault((*words[was is not None], f": {reason}"), []).append(job)
+        elif fit.verdict == "fits" and not _is_blocked(fit) and was and _is_blocked(was):
+            can = "can now run, which was impossible before"
+            found.setdefault((can, can, ""), []).append(job)
+    for (one, several, reason), jobs in found.items():
+        names = f" ({first_of(jobs)})" if len(jobs) > 1 else ""
+        yield (
+            f"{jobs[0]} {one}{reason}." if len(jobs) == 1 else f"{counted(len(jobs), 'job')} {several}{reason}{names}."
+        )
 
 
 def _is_blocked(fit: Fit) -> bool:
@@ -55,11 +65,21 @@ def _is_blocked(fit: Fit) -> bool:
 
 
 # For a new job, and for one that could run before.
+# Each for one job and for several.
 _BLOCK_WORDS = {
-    "never": ("can never be admitted", "can no longer be admitted"),
-    "inactive": ("uses a queue that admits nothing", "now uses a queue that admits nothing"),
-    "refused": ("is rejected by Kueue", "is now rejected by Kueue"),
-    "never runs": ("can be admitted and never runs", "can still be admitted and no longer run"),
+    "never": (("can never be admitted",) * 2, ("can no longer be admitted",) * 2),
+    "inactive": (
+        ("uses a queue that admits nothing", "use a queue that admits nothing"),
+        ("now uses a queue that admits nothing", "now use a queue that admits nothing"),
+    ),
+    "refused": (
+        ("is rejected by Kueue", "are rejected by Kueue"),
+        ("is now rejected by Kueue", "are now rejected by Kueue"),
+    ),
+    "never runs": (
+        ("can be admitted and never runs", "can be admitted and never run"),
+        ("can still be admitted and no longer run",) * 2,
+    ),
 }
 
 

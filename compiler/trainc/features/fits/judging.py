@@ -79,6 +79,43 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     return ClusterVerdicts(found, [*problems, *place_in_input(rest, homes, jobsets, snapshot), *placed])
 
 
+def facts_for_report(
+    compiled: Sequence[CompiledJob], documents: Sequence[Document], cluster: str, options: Options
+) -> tuple[dict[str, tuple[str, str, dict[str, str]]], dict[tuple[str, str], tuple[str, dict[str, int]]]]:
+    """What the report shows of a cluster, both empty if the snapshot cannot be read.
+
+    For each job, the verdict in a word and in full, and the flavor of each of its pod sets; for each LocalQueue, by
+    namespace and name, the ClusterQueue with its quotas by resource, over all flavors.
+    """
+    from trainc.features.fits.forms import fits_by_job
+    from trainc.features.fits.snapshot import read_cluster
+
+    read = read_paths([cluster], options.limits, everything=True)
+    answers = judge_jobs(compiled, documents, cluster, options, read).answers
+    if answers is None:
+        return {}, {}
+    texts = fits_by_job(answers)
+    jobs: dict[str, tuple[str, str, dict[str, str]]] = {}
+    for fit in answers.alone:
+        flavors = {
+            name: flavor for name, by in fit.flavors.items() for resource, flavor in by.items() if "/" in resource
+        }
+        jobs[fit.job] = (
+            "never runs" if fit.verdict == "fits" and fit.runs is False else fit.verdict,
+            texts[fit.job],
+            flavors,
+        )
+    found = read_cluster(Dump.of_documents(read[0]))[0]
+    quotas: dict[tuple[str, str], tuple[str, dict[str, int]]] = {}
+    for place, local in found.local_queues.items():
+        if queue := found.cluster_queues.get(local.cluster_queue):
+            amounts: dict[str, int] = {}
+            for (_, resource), quota in queue.quotas.items():
+                amounts[resource] = amounts.get(resource, 0) + quota.nominal
+            quotas[place] = queue.name, amounts
+    return jobs, quotas
+
+
 # What explains a field is slow, so of many jobs with the same problem all are located at their own documents.
 _MOST_EXPLAINED = 100
 

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Literal
 
 from trainc.api.findings import escape_xml
 from trainc.api.kube import Json
-from trainc.api.records import dataclass
-from trainc.features.graph.model import Graph, Step, cpu_and_memory, devices, gang, layers, read_graph, size, total
+from trainc.api.records import dataclass, replace
+from trainc.features.graph.model import (
+    Dependency,
+    Graph,
+    Step,
+    cpu_and_memory,
+    devices,
+    gang,
+    layers,
+    read_graph,
+    size,
+    total,
+)
 
 if TYPE_CHECKING:
     import svg
@@ -35,8 +46,8 @@ DOT_GAP = 3
 DOTS_IN_ROW = 28
 _ROWS = 2
 # The left edge of the values, to the right of the longest label.
-VALUES = 66
-_VALUE_CHARACTERS = 40
+VALUES = 80
+_VALUE_CHARACTERS = 37
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +90,7 @@ class Drawing:
 
 def place(graph: Graph, *, stacked: bool = False) -> Drawing:
     """Lay out one column per layer, centered on the tallest; or a single column if `stacked`."""
+    graph = _joined(graph)
     columns = [[_card_of(step) for step in layer] for layer in layers(graph)]
     if stacked:
         columns = [[card for column in columns for card in column]]
@@ -96,6 +108,24 @@ def place(graph: Graph, *, stacked: bool = False) -> Drawing:
     frame = _frame(placed) if framed else None
     width = max((card.x + WIDTH for card in placed), default=WIDTH) + MARGIN + (FRAME if framed else 0)
     return Drawing(width, top + tallest + MARGIN + (FRAME if framed else 0), tuple(placed), frame)
+
+
+def _joined(graph: Graph) -> Graph:
+    """The graph with lines from an MPI launcher to the steps on which it starts processes, where none wait for another."""
+    launcher = next((s for s in graph.steps if any(r.source.startswith("hostfile") for r in s.rendezvous)), None)
+    if launcher is None or any(dependency.status == "Ready" for dependency in launcher.depends_on):
+        return graph
+    waits = {step.name for step in graph.steps if any(d.step == launcher.name for d in step.depends_on)}
+    apart = {launcher.name, *waits, *(d.step for d in launcher.depends_on)}
+    return replace(
+        graph,
+        steps=tuple(
+            step
+            if step.name in apart or step.role.endswith("initializer")
+            else replace(step, depends_on=(*step.depends_on, Dependency(launcher.name, launcher.runs or "MPI")))
+            for step in graph.steps
+        ),
+    )
 
 
 def _card_of(step: Step) -> Card:
@@ -133,11 +163,13 @@ def _facts(step: Step) -> list[tuple[str, str]]:
 
 
 def _fitting(label: str, value: str) -> str:
-    """A value shortened to fit. An address keeps its host and port at the expense of its domain."""
+    """A value shortened to fit. An address keeps its host and port at the expense of its domain, a digest its beginning."""
     if len(value) > _VALUE_CHARACTERS and label in ("hosts", "rendezvous") and "." in value:
         host, _, domain = value.partition(".")
         port = f":{domain.rpartition(':')[2]}" if ":" in domain else ""
         return f"{shorten(host, _VALUE_CHARACTERS - 2 - len(port))}.…{port}"
+    if len(value) > _VALUE_CHARACTERS and label == "image" and "@" in value:
+        return value[: _VALUE_CHARACTERS - 1] + "…"
     return shorten(value, _VALUE_CHARACTERS)
 
 
@@ -330,7 +362,7 @@ def _pill(x: int, y: int, status: str) -> Iterator[svg.Element]:
     import svg
 
     yield svg.Rect(x=x - 31, y=y - 10, width=62, height=20, rx=10, class_=["pill"])
-    yield _text(x, y + 4, status, "status", anchor="middle")
+    yield _text(x, y + 4, shorten(status, 9), "status", anchor="middle")
 
 
 def _card(card: Card, *, framed: bool) -> Iterator[svg.Element]:

@@ -1,10 +1,12 @@
-"""Write an HTML page about all jobs: steps, resources, findings, field origins.
+"""Write an HTML page about all jobs: queues, teams, changes, findings, details.
 
-The page is a single file that works offline and without JavaScript. With the
-package svg.py it includes a picture of each job.
+The page is a single file that works offline and without JavaScript. With up to
+100 jobs, it has the origin of every field and, with the package svg.py, a
+picture of each job.
 
 Examples:
   trainc report jobs/ -o report.html
+  trainc report --since git:main --revision "$(git rev-parse HEAD)"
   trainc report jobs/ --overlay overlays/prod -o prod.html
   trainc report --source-url https://git.example.com/ml/training/blob/main
 """
@@ -34,6 +36,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="base URL for links to source lines (default: relative paths)",
     )
     parser.add_argument("--title", default="Training jobs", help="heading of the page (default: Training jobs)")
+    parser.add_argument("--since", metavar="git:REV", help="show what changed since a revision, as `trainc diff` does")
+    live = parser.add_argument("--live", metavar="FILE", help="a dump of the cluster, for the states of the jobs")
+    set_completion(live, FILE)
+    parser.add_argument("--revision", metavar="TEXT", default="", help="what the page is about, such as a commit")
+    parser.add_argument("--date", metavar="TEXT", default="", help="the date to show; trainc reads no clock")
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, Paint, kept_in, text_report
 from trainc.api.documents import Document
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors
-from trainc.api.jobs import OneJob, enabled
+from trainc.api.jobs import Judge, OneJob, enabled
+from trainc.api.kube import NEWEST_RELEASE, mapping
 from trainc.api.output import dump_yaml
-from trainc.api.records import replace
+from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.cli.compiling import judge_of
 from trainc.explain.select_job import compile_every, explain_job
+from trainc.features import ask
 from trainc.features.graph.formats import graph_text
 from trainc.features.graph.model import Graph, read_graph
-from trainc.features.report.page import Job, Link, link_into, objects_of, page, row_of
+from trainc.features.report.overview import Quotas, node_types, overview_of
+from trainc.features.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of
+from trainc.findings.policy import Rules
+
+# Of more jobs, the page has neither pictures nor the origin of every field.
+MOST_IN_FULL = 100
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -28,28 +37,35 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
         return _refused({"": error.diagnostics}, arguments, streams)
-    jobs: list[Job] = []
+    compiled: dict[str, list[OneJob]] = {}
     diagnostics: dict[str, list[Diagnostic]] = {}
     refused: dict[str, list[Diagnostic]] = {}
+    facts: dict[str, _Facts] = {}
     for name, settings in every.items():
         try:
             inputs = settings.read(streams.stdin, step=streams.progress.step)
             keeping = kept_in(settings.output, settings, inputs.documents)
-            compiled, diagnostics[name] = compile_every(inputs, settings.options, settings.policy(), keeping)
+            compiled[name], diagnostics[name] = compile_every(inputs, settings.options, settings.policy(), keeping)
+            facts[name] = _Facts.of(settings, compiled[name], inputs.documents)
+            diagnostics[name] += facts[name].problems
         except CompileError as error:
             refused[name] = error.diagnostics
-            continue
-        fit, options = _fits(compiled, inputs.documents, settings), settings.options
-        shown = streams.progress.over("drawing", compiled)
-        made = (_job(len(jobs) + at, one, options, fit, link) for at, one in enumerate(shown))
-        jobs += [replace(job, environment=name) for job in made]
     streams.progress.clear()
     if refused:
         return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
-    found = merge_diagnostics(diagnostics)
-    status = _refused({"": [d for d in found if d.severity == "error" or d.code == "LeftOut"]}, arguments, streams)
-    status = status if has_errors(found) else Status.DONE
-    text = escape_xml(page(jobs, found, _printable(arguments.title), link))
+    try:
+        states = _states(arguments, next(iter(every.values())).options, streams)
+        changes = _changes(arguments, streams)
+    except CompileError as error:
+        return _refused({"": error.diagnostics}, arguments, streams)
+    jobs = _jobs(compiled, facts, states, link)
+    overview = overview_of(jobs, {name: each.quotas for name, each in facts.items()})
+    title, revision, date = map(_printable, (arguments.title, arguments.revision, arguments.date))
+    heading = Heading(title, revision, date, changes)
+    merged = merge_diagnostics(diagnostics)
+    status = _refused({"": [d for d in merged if d.severity == "error" or d.code == "LeftOut"]}, arguments, streams)
+    status = status if has_errors(merged) else Status.DONE
+    text = escape_xml(page(jobs, merged, overview, heading, link))
     if arguments.output == "-":
         streams.out.write(text.encode("utf-8", "backslashreplace"))
         return status
@@ -60,40 +76,118 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return status
 
 
+def _jobs(
+    compiled: Mapping[str, Sequence[OneJob]],
+    facts: Mapping[str, _Facts],
+    states: Mapping[tuple[str, str], str],
+    link: Link,
+) -> list[Job]:
+    """The jobs of all environments, in full if there are few."""
+    in_full = sum(map(len, compiled.values())) <= MOST_IN_FULL
+    jobs: list[Job] = []
+    for name, its in compiled.items():
+        for one in its:
+            job = _job(len(jobs), one, facts[name], link, in_full=in_full)
+            place = job.row.namespace, job.graph.name
+            jobs.append(replace(job, environment=name, state=states.get(place, "not there" if states else "")))
+    return jobs
+
+
 def _refused(found: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:
     paint = Paint(arguments.color, streams.err)
     streams.err.write(text_report(merge_diagnostics(found), Files(), paint, quiet=arguments.quiet))
     return Status.DIAGNOSED
 
 
-def _fits(compiled: Sequence[OneJob], documents: Sequence[Document], settings: Settings) -> Mapping[str, str]:
-    """Whether each job fits the cluster that trainc.yaml names; empty without one or if its snapshot is incomplete."""
-    cluster = settings.configuration.cluster
-    if cluster is None:
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What the settings of an environment say about its jobs: the answers of the cluster, and the judge of policies."""
+
+    options: Options
+    rules: Rules
+    answers: Mapping[str, tuple[str, str, Mapping[str, str]]]
+    quotas: Quotas
+    judge: Judge | None
+    problems: Sequence[Diagnostic]
+
+    @classmethod
+    def of(cls, settings: Settings, compiled: Sequence[OneJob], documents: Sequence[Document]) -> _Facts:
+        """Ask the features that know, as far as trainc.yaml names a cluster and policies."""
+        rules, cluster = settings.policy(), settings.configuration.cluster
+        judge, problems = judge_of(settings, documents)
+        if has_errors(problems):
+            raise CompileError(problems)
+        facts = None if cluster is None else ask("fits", "facts")
+        answers, quotas = (
+            facts([one.compiled for one in compiled], documents, cluster, settings.options) if facts else ({}, {})
+        )
+        return cls(settings.options, rules, answers, quotas, judge, rules(problems, False))
+
+    def judged(self, one: OneJob) -> list[Diagnostic]:
+        """What the policies say about a job."""
+        job = one.recorder.result.job if one.recorder.result is not None else None
+        if self.judge is None or job is None:
+            return []
+        found = [replace(finding, about=label) for label, finding in self.judge(one.compiled.manifests)]
+        return self.rules(map(job.place_built, found), False)
+
+
+def _states(arguments: Arguments, options: Options, streams: Streams) -> Mapping[tuple[str, str], str]:
+    """The state of each JobSet or TrainJob in the dump, by namespace and name."""
+    if not arguments.live:
         return {}
-    from trainc.features.fits.forms import fits_by_job
-    from trainc.features.fits.judging import judge_jobs
+    from trainc.api.documents import read_paths
+    from trainc.kube.live_objects import JOB_KINDS, state_of
 
-    found = judge_jobs([one.compiled for one in compiled], documents, cluster, settings.options)
-    return {} if found.answers is None else fits_by_job(found.answers)
+    documents, problems = read_paths([arguments.live], options.limits, stdin=streams.stdin, everything=True)
+    if has_errors(problems):
+        raise CompileError(problems)
+    found: dict[tuple[str, str], str] = {}
+    # The JobSet says more than the TrainJob of the same name.
+    for kind in reversed(JOB_KINDS):
+        for document in documents:
+            metadata = mapping(document.data.get("metadata"))
+            if document.data.get("kind") == kind:
+                place = str(metadata.get("namespace") or ""), str(metadata.get("name"))
+                found[place] = state_of(document.data)[0]
+    return found
 
 
-def _job(number: int, one: OneJob, options: Options, fit: Mapping[str, str], link: Link) -> Job:
-    explained = explain_job(one, options)
+def _changes(arguments: Arguments, streams: Streams) -> Mapping[str, Any] | None:
+    since = ask("diff", "since") if arguments.since else None
+    found: Mapping[str, Any] | None = since(arguments.since, arguments, streams) if since else None
+    return found
+
+
+def _job(number: int, one: OneJob, facts: _Facts, link: Link, *, in_full: bool) -> Job:
     name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
-    graph = read_graph(one.compiled.manifests, enabled(options.plugins))
+    graph = read_graph(one.compiled.manifests, enabled(facts.options.plugins))
+    jobset = next(manifest for manifest in one.compiled.manifests if manifest["kind"] == "JobSet")
+    word, fit, flavors = facts.answers.get(name, ("", "", {}))
+    devices = [(step.name, {each: count * step.all_pods for each, count in step.gpus.items()}) for step in graph.steps]
+    result, judged = one.recorder.result, facts.judged(one)
+    runtime = "" if result is None or result.runtime is None else result.runtime.label
+    types = node_types(devices, jobset, flavors)
     return Job(
         anchor=f"job-{number + 1}",
-        row=row_of(one.compiled.name, graph, explained.runtime.rpartition(" ")[2], one.compiled.manifests),
-        explanation=explained,
+        row=row_of(one.compiled.name, graph, runtime.rpartition(" ")[2], one.compiled.manifests, types),
+        label=one.label or f"TrainJob {name}",
+        runtime=runtime,
+        release=facts.options.release or NEWEST_RELEASE,
+        source=None if result is None else result.job.document.locate(()),
         graph=graph,
-        picture=_picture(graph),
-        tall=_picture(graph, stacked=True),
-        tree=graph_text(graph),
-        objects=objects_of(explained, [dump_yaml([manifest]) for manifest in one.compiled.manifests], link),
-        diagnostics=tuple(one.diagnostics),
-        fit=fit.get(name, ""),
+        yaml="" if in_full else dump_yaml(one.compiled.manifests),
+        diagnostics=(*one.diagnostics, *judged),
+        fit=(word, fit),
+        denied=None if facts.judge is None else any(found.severity == "error" for found in judged),
+        details=_details(one, graph, facts.options, link) if in_full else None,
     )
+
+
+def _details(one: OneJob, graph: Graph, options: Options, link: Link) -> Details:
+    yaml = [dump_yaml([manifest]) for manifest in one.compiled.manifests]
+    objects = objects_of(explain_job(one, options), yaml, link)
+    return Details(_picture(graph), _picture(graph, stacked=True), graph_text(graph), objects)
 
 
 def _picture(graph: Graph, *, stacked: bool = False) -> str:
@@ -109,5 +203,5 @@ def _picture(graph: Graph, *, stacked: bool = False) -> str:
 
 
 def _printable(title: str) -> str:
-    """A title that can be encoded as UTF-8, whatever bytes the shell passed."""
+    """A text that can be encoded as UTF-8, whatever bytes the shell passed."""
     return title.encode("utf-8", "backslashreplace").decode()

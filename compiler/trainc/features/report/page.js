@@ -28,17 +28,21 @@
   // Filters hide rows, and the details of their jobs with them.
   const filters = document.getElementById("filters");
   const shown = document.getElementById("shown");
+  const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+  const cellOf = (row, name) => row.querySelector(`[data-is=${name}]`)?.textContent.replace("–", "") ?? "";
+  // The jobs with a field that is searched for; null if nothing is.
+  let withField = null;
   const filter = () => {
     const wanted = wordsOf(filters.elements.text);
+    const chosen = all("select", filters).filter((select) => select.value);
     let count = 0;
     for (const row of rows) {
-      const text = row.textContent.toLowerCase();
-      const chosen = ["namespace", "runtime", "queue"].every((name) => {
-        const value = filters.elements[name].value;
-        return !value || value === `=${row.dataset[name]}`;
-      });
-      const found = !filters.elements.findings.checked || row.dataset.findings !== "0";
-      row.hidden = !(chosen && found && wanted.every((word) => text.includes(word)));
+      row.hidden = !(
+        chosen.every((select) => select.value === `=${cellOf(row, select.name)}`) &&
+        (!filters.elements.findings.checked || "findings" in row.dataset) &&
+        (!withField || withField.has(row.dataset.job)) &&
+        wanted.every((word) => texts.get(row).includes(word))
+      );
       document.getElementById(row.dataset.job).hidden = row.hidden;
       count += !row.hidden;
     }
@@ -47,9 +51,16 @@
   filters.hidden = false;
   filters.addEventListener("submit", (event) => event.preventDefault());
   filters.addEventListener("input", filter);
+  document.getElementById("clear").addEventListener("click", () => {
+    filters.reset();
+    filter();
+  });
 
-  // Search in all fields. "/" goes to the search field, Escape clears it.
+  // Search in all fields: only jobs with hits stay, and the hits come into view. "/" goes to the search field, Escape
+  // clears it. A page about many jobs has no fields to search.
   const form = document.getElementById("search");
+  if (form) searchFields();
+  function searchFields() {
   const words = document.getElementById("words");
   const found = document.getElementById("found");
   const fields = all(".field").map((node) => [node, node.textContent.toLowerCase()]);
@@ -66,6 +77,10 @@
       node.open = wanted.length ? Boolean(node.querySelector(".field:not([hidden])")) : opened.get(node);
     }
     found.textContent = wanted.length ? `${count} of ${fields.length} fields` : "";
+    const hits = details.filter((node) => node.matches(".job") && node.open);
+    withField = wanted.length ? new Set(hits.map((node) => node.id)) : null;
+    filter();
+    if (wanted.length && count) document.getElementById("jobs").scrollIntoView();
   };
   form.hidden = false;
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -86,6 +101,25 @@
     const open = expand.textContent === "Expand all";
     details.forEach((node) => (node.open = open));
     expand.textContent = open ? "Collapse all" : "Expand all";
+  });
+
+  }
+
+  // The YAML of many jobs is compressed, and unpacked when the first of them is opened.
+  const packed = document.getElementById("packed");
+  let unpacked;
+  const unpack = async () => {
+    const bytes = Uint8Array.from(atob(packed.textContent), (character) => character.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return (await new Response(stream).text()).split("\0");
+  };
+  all("pre[data-yaml]").forEach((node) => {
+    node.closest("details").addEventListener("toggle", async () => {
+      if (node.textContent) return;
+      unpacked ??= unpack();
+      node.textContent = (await unpacked)[node.dataset.yaml];
+      node.hidden = false;
+    });
   });
 
   // A link to a job opens it.

@@ -5,23 +5,28 @@ from __future__ import annotations
 import os.path
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
+from zlib import compress
 
 from trainc.api.explained import ExplainedField, ExplainedObject, Explanation, Origin, describe_origin
 from trainc.api.findings import Diagnostic, Source, counted
 from trainc.api.kube import NANOS_PER_UNIT, ZERO, Json, Quantity, accelerator, format_field
-from trainc.api.records import dataclass
+from trainc.api.records import dataclass, field
 from trainc.explain.text import format_value, place
 from trainc.features.graph.model import Graph, per_pod
+
+if TYPE_CHECKING:
+    from trainc.features.report.overview import Overview
 
 # The table of jobs on the report page: a row for each job, and totals by namespace, queue and runtime.
 
 
 _QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+_TEAM_LABELS = ("team", "app.kubernetes.io/part-of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,10 @@ NOTHING = Size(0, 0, Counter(), ZERO, ZERO)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The table row of one job. `queue` and `priority` are Kueue's or Volcano's, empty if it has none."""
+    """The table row of one job. `queue` and `priority` are Kueue's or Volcano's, empty if it has none.
+
+    `team` is a label of the job, `image` that of the pods that train, and `types` are its devices by type of node.
+    """
 
     namespace: str
     name: str
@@ -57,9 +65,12 @@ class Row:
     queue: str
     priority: str
     size: Size
+    team: str = ""
+    image: str = ""
+    types: Counter[str] = field(default_factory=Counter)
 
 
-def row_of(name: str, graph: Graph, runtime: str, manifests: Sequence[Json]) -> Row:
+def row_of(name: str, graph: Graph, runtime: str, manifests: Sequence[Json], types: Counter[str]) -> Row:
     """Build the row of a job, under the name of its TrainJob, from its graph and its manifests."""
     jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
     labels = jobset["metadata"].get("labels", {})
@@ -71,6 +82,9 @@ def row_of(name: str, graph: Graph, runtime: str, manifests: Sequence[Json]) -> 
         labels.get(_QUEUE_LABEL) or group.get("queue", ""),
         labels.get(_PRIORITY_LABEL) or group.get("priorityClassName", ""),
         _size(graph),
+        next((str(labels[key]) for key in _TEAM_LABELS if labels.get(key)), ""),
+        max(graph.steps, key=lambda step: sum(step.gpus.values()) * step.all_pods).image if graph.steps else "",
+        types,
     )
 
 
@@ -194,24 +208,40 @@ class Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One job. The pictures are SVG documents, empty if they could not be drawn; `tree` is the text version.
+class Details:
+    """What is shown of a job if there are few. The pictures are SVG documents, empty if they could not be drawn.
 
-    `tall` is the picture for narrow screens. `fit` describes whether the cluster configured in trainc.yaml can admit
-    the job, and `environment` is the one the job is compiled for; both are empty if trainc.yaml configures none.
+    `tree` is the text version of the picture, and `tall` the picture for narrow screens.
     """
 
-    anchor: str
-    row: Row
-    explanation: Explanation
-    graph: Graph
     picture: str
     tall: str
     tree: str
     objects: tuple[Object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job. `fit` describes whether the cluster configured in trainc.yaml can admit the job, after one word for it.
+
+    `environment` is the one the job is compiled for, and `state` that of a dump. `denied` says whether policies deny it;
+    None without policies. Of many jobs there are no `details`, and their `yaml` is compressed on the page.
+    """
+
+    anchor: str
+    row: Row
+    label: str
+    runtime: str
+    release: str
+    source: Source | None
+    graph: Graph
+    yaml: str
     diagnostics: tuple[Diagnostic, ...]
-    fit: str = ""
+    fit: tuple[str, str] = ("", "")
     environment: str = ""
+    state: str = ""
+    denied: bool | None = None
+    details: Details | None = None
 
     @property
     def findings(self) -> str:
@@ -222,7 +252,17 @@ class Job:
     def rank(self) -> int:
         """The sort key for findings: one warning counts more than any number of infos."""
         found = Counter(diagnostic.severity for diagnostic in self.diagnostics)
-        return found["warning"] * 10_000 + found["info"]
+        return found["error"] * 100_000_000 + found["warning"] * 10_000 + found["info"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What the page is about: its title, the revision and date as given, and the changes since another revision."""
+
+    title: str
+    revision: str = ""
+    date: str = ""
+    changes: Mapping[str, Any] | None = None
 
 
 def severities(found: Sequence[Diagnostic]) -> str:
@@ -238,17 +278,23 @@ def objects_of(explanation: Explanation, yaml: Sequence[str], link: Link) -> tup
 
 
 def _fields(found: ExplainedObject, link: Link) -> tuple[Field, ...]:
-    return tuple(_field(field, link) for field in found.fields)
+    return tuple(_field(each, link) for each in found.fields)
 
 
-def _field(field: ExplainedField, link: Link) -> Field:
-    earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in field.origins[1:])
-    origin = linked(field.origin, link)
-    return Field(format_field(field.path), format_value(field.value), field.origin.kind, origin, earlier)
+def _field(found: ExplainedField, link: Link) -> Field:
+    earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in found.origins[1:])
+    origin = linked(found.origin, link)
+    return Field(format_field(found.path), format_value(found.value), found.origin.kind, origin, earlier)
 
 
-def page(jobs: Sequence[Job], others: Sequence[Diagnostic], title: str, link: Link) -> str:
-    """Return the HTML document. It is complete without JavaScript, which only adds sorting, filters and copying.
+def page(
+    jobs: Sequence[Job],
+    others: Sequence[Diagnostic],
+    overview: Overview,
+    heading: Heading,
+    link: Link,
+) -> str:
+    """Return the HTML document. It is complete without JavaScript, which adds sorting, filters, copying and YAML.
 
     `others` are findings about runtimes and about the input as a whole.
     """
@@ -260,9 +306,23 @@ def page(jobs: Sequence[Job], others: Sequence[Diagnostic], title: str, link: Li
         autoescape=select_autoescape(default=True), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(_resource("page.html.j2"))
+    has = {
+        name: any(getattr(job, name, "") or getattr(job.row, name, "") for job in jobs)
+        for name in ("team", "priority", "state", "queue")
+    }
+    environments = sorted({job.environment for job in jobs})
     return template.render(
         jobs=jobs,
         others=others,
+        overview=overview,
+        changes=heading.changes,
+        heading=heading,
+        has={**has, "environment": len(environments) > 1},
+        environments=environments,
+        judged=any(job.denied is not None for job in jobs),
+        fitted=any(job.fit[0] for job in jobs),
+        releases=sorted({job.release for job in jobs}),
+        packed=_packed([job.yaml for job in jobs]) if any(job.details is None for job in jobs) else "",
         counted=counted,
         devices=device_columns([job.row for job in jobs]),
         link=link,
@@ -270,14 +330,25 @@ def page(jobs: Sequence[Job], others: Sequence[Diagnostic], title: str, link: Li
         place=place,
         readable=readable,
         severities=severities,
+        short=_short,
         sum=sum((job.row.size for job in jobs), NOTHING),
         totals=totals([job.row for job in jobs]),
-        title=title,
         # These are trainc's own files and contain no input.
         style=Markup(_resource("style.css")),  # noqa: S704
         script=Markup(_resource("page.js")),  # noqa: S704
         picture=_as_address,
     )
+
+
+def _packed(texts: Sequence[str]) -> str:
+    """Texts that repeat each other, compressed as browsers can read it, in base64."""
+    return b64encode(compress("\0".join(texts).encode("utf-8", "backslashreplace"), 9)).decode()
+
+
+def _short(image: str) -> str:
+    """The end of an image's name with its tag, or the first characters of its digest."""
+    name, at, digest = image.rpartition("/")[2].partition("@")
+    return f"{name}@{digest.partition(':')[2][:8]}" if at else name
 
 
 def _resource(name: str) -> str:

@@ -1,0 +1,111 @@
+"""Jobs that change in the same way, told once, with the lines of the input that are the cause."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from trainc.api.findings import Source
+from trainc.features.diff.delivery import LABELS, DeliveryMethod, Outcome
+from trainc.features.diff.model import Group, JobDiff, Totals, Versions
+from trainc.findings.text import first_of
+
+# The lines that cause what changes in the jobs of a group, or else a reason in words.
+Causes: TypeAlias = Callable[[Group], tuple[tuple[Source, ...], str]]
+
+# Explaining takes longer than compiling, so of very many different changes only the largest groups are explained.
+_MOST_EXPLAINED = 150
+
+
+def group_jobs(jobs: Sequence[JobDiff], method: DeliveryMethod) -> tuple[Group, ...]:
+    """Group jobs that change in the same way, the most harmful first. Values are compared without the job's own name."""
+    found: dict[str, list[JobDiff]] = {}
+    for job in jobs:
+        found.setdefault(_content(job), []).append(job)
+    return _sorted(Group(method, tuple(("", job) for job in each)) for each in found.values())
+
+
+def explain_groups(groups: Sequence[Group], causes: Causes) -> tuple[Group, ...]:
+    """Add the causes. Groups with the same fields, outcome and causes become one, in which values differ by job."""
+    explained = [
+        Group(group.method, group.members, *causes(group)) if number < _MOST_EXPLAINED else group
+        for number, group in enumerate(groups)
+    ]
+    found: dict[object, list[Group]] = {}
+    for number, group in enumerate(explained):
+        fields = [(o.key.kind, o.status, c.path, c.kind) for o in group.first.objects for c in o.changes]
+        same = (group.outcome, str(fields), group.causes) if fields and group.causes else number
+        found.setdefault(same, []).append(group)
+    return _sorted(_merged(each, varies=len(each) > 1) for each in found.values())
+
+
+def across(environments: Iterable[tuple[str, Sequence[Group]]]) -> tuple[Group, ...]:
+    """The groups of several environments: what changes everywhere in the same way is one group."""
+    found: dict[object, list[Group]] = {}
+    for name, groups in environments:
+        for group in groups:
+            named = Group(
+                group.method, tuple((name, job) for _, job in group.members), group.causes, group.reason, group.varies
+            )
+            same = _content(group.first), group.outcome, group.causes, group.reason, group.varies
+            found.setdefault(same, []).append(named)
+    return _sorted(_merged(each, varies=each[0].varies) for each in found.values())
+
+
+def _merged(groups: Sequence[Group], *, varies: bool) -> Group:
+    first = groups[0]
+    members = tuple(member for group in groups for member in group.members)
+    return Group(first.method, members, first.causes, first.reason, varies or first.varies)
+
+
+def _sorted(groups: Iterable[Group]) -> tuple[Group, ...]:
+    harm = list(LABELS)
+    return tuple(sorted(groups, key=lambda group: (-harm.index(group.outcome), -len(group.members))))
+
+
+def sum_of(groups: Iterable[Versions]) -> Versions:
+    """The sizes of several jobs; None on a side where there is none of them."""
+    sides: list[Totals | None] = [None, None]
+    for versions in groups:
+        for i, each in enumerate((versions.before, versions.after)):
+            sides[i] = each if sides[i] is None else sides[i] if each is None else sides[i] + each  # type: ignore[operator]
+    return Versions(*sides)
+
+
+def because_of(group: Group, most: int = 3) -> str:
+    """The causes: `runtimes/torch.yaml:30`, several of them, or the reason."""
+    places = dict.fromkeys(f"{source.file}:{source.line}" for source in group.causes)
+    return first_of(list(places), most) or group.reason
+
+
+def status_word(job: JobDiff) -> str:
+    """What happened to a job in the input."""
+    return "same fields in a different order" if job.status == "unchanged" else job.status
+
+
+def notes_of(group: Group) -> Iterator[str]:
+    """The notes on the jobs of a group; those that name a job are those of the first."""
+    _, last = group.members[-1]
+    for note in group.first.notes:
+        yield note if note in last.notes else f"{group.first.label}: {note}"
+
+
+def _content(job: JobDiff) -> str:
+    """What changes in a job, without its own names, as text."""
+    objects = [
+        (
+            o.key.kind,
+            o.status,
+            [(str(c.path), c.before, c.after) for c in o.changes],
+            [(str(m.path), m.before, m.after) for m in o.moves],
+            [verdict.outcome for verdict in o.verdicts.values()],
+        )
+        for o in job.objects
+    ]
+    outcomes: dict[str, Outcome] = dict(job.outcomes)
+    text = json.dumps([job.kind, job.status, outcomes, objects, job.notes], default=str)
+    names = {name for o in job.objects for name in (*(o.renamed or ()), o.key.name)} | {job.name}
+    longest_first = "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
+    return re.sub(rf"(?<![a-z0-9])(?:{longest_first})(?![a-z0-9])", "*", text)

@@ -1,0 +1,95 @@
+"""What a change means beside the objects: looser settings, policies that deny, queues that cannot admit, cost of sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trainc.api.findings import counted, has_errors
+from trainc.api.kube import Manifest
+from trainc.api.records import replace
+from trainc.features import ask
+from trainc.features.diff.model import Remarks
+from trainc.features.diff.sides import JobKey, ManifestSet, ReadSide
+from trainc.findings.text import first_of
+from trainc.project.loosening import loosened
+
+_SWEEP_CODES = ("SweepSize", "OverBudget")
+
+
+def remarks_on(before: ReadSide, after: ReadSide) -> Remarks:
+    """Everything there is to say about two sides that were read."""
+    errors = [(side.label, [d for d in side.found.errors if d.code not in _SWEEP_CODES]) for side in (before, after)]
+    return Remarks(
+        tuple((label, tuple(found)) for label, found in errors if found),
+        tuple(loosened(before.configuration, after.configuration)),
+        tuple(_policies(before, after)),
+        tuple(_cluster(before, after)),
+        tuple(_sweeps(before, after)),
+    )
+
+
+def _policies(before: ReadSide, after: ReadSide) -> Iterator[str]:
+    """Which jobs the policies of each side deny, by message."""
+    for side in (before, after):
+        if has_errors(side.policy_problems):
+            reason = next(d.message for d in side.policy_problems if d.severity == "error")
+            yield f"The policies of {side.label} cannot be evaluated: {reason}."
+            return
+    was, now = _denials(before), _denials(after)
+    words = {
+        "denied": [(message, sorted(jobs - was.get(message, set()))) for message, jobs in now.items()],
+        "no longer denied": [(message, sorted(jobs - now.get(message, set()))) for message, jobs in was.items()],
+        "denied as before": [(message, sorted(jobs & was.get(message, set()))) for message, jobs in now.items()],
+    }
+    for word, found in words.items():
+        for message, jobs in found:
+            if jobs:
+                names = first_of(["/".join(filter(None, job)) for job in jobs])
+                verb = "is" if len(jobs) == 1 else "are"
+                yield f"{counted(len(jobs), 'job')} {verb} {word}: {message} ({names})."
+
+
+def _denials(side: ReadSide) -> dict[str, set[JobKey]]:
+    """The jobs that each denial is about, by its message, under the severities that the user has configured."""
+    denied: dict[str, set[JobKey]] = {}
+    session, sources = side.found.session, side.found.trainjobs
+    if side.judge is None or session is None:
+        return denied
+    for key, manifests in side.found.by_job.items():
+        if key in sources:
+            judged = [replace(finding, about=label) for label, finding in side.judge(manifests)]
+            for one in session.rules(map(sources[key].place_built, judged), False):
+                if one.severity == "error":
+                    denied.setdefault(one.message, set()).add(key)
+    return denied
+
+
+def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
+    """Changes in admission by the cluster of trainc.yaml; a side without a cluster uses that of the other."""
+    snapshot = after.cluster if after.cluster is not None else before.cluster
+    changes = None if snapshot is None else ask("fits", "changes")
+    if changes is None:
+        return []
+    was = snapshot if before.cluster is None else before.cluster
+    found: Sequence[str] = changes((_named(before.found), was), (_named(after.found), snapshot))
+    return found
+
+
+def _named(found: ManifestSet) -> list[tuple[str, Manifest]]:
+    """The JobSets of a side, each with the namespace and name of its TrainJob as far as known."""
+    named = []
+    for manifest in found.manifests:
+        if manifest["kind"] == "JobSet":
+            key = str(manifest["metadata"].get("namespace") or ""), manifest["metadata"]["name"]
+            named.append(("/".join(filter(None, (key[0], found.names.get(key, key[1])))), manifest))
+    return named
+
+
+def _sweeps(before: ReadSide, after: ReadSide) -> Iterator[str]:
+    """The size and cost of sweeps that are new or have changed."""
+    was = {(d.source and d.source.file, d.message) for d in before.found.diagnostics if d.code in _SWEEP_CODES}
+    for found in after.found.diagnostics:
+        file = found.source and found.source.file
+        if found.code in _SWEEP_CODES and (file, found.message) not in was:
+            over = " This is over its budget." if found.code == "OverBudget" else ""
+            yield f"{file or 'sweep'}: {found.message}.{over}"

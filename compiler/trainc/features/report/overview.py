@@ -1,0 +1,164 @@
+"""The first screen of the report: what queues are asked for and have, and who asks for which devices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from trainc.api.findings import Diagnostic
+from trainc.api.kube import Json, accelerator
+from trainc.api.records import dataclass, field
+from trainc.features.report.page import Job
+
+# Of a LocalQueue, by namespace and name: its ClusterQueue, and the quota of that by resource.
+Quotas: TypeAlias = Mapping[tuple[str, str], tuple[str, Mapping[str, int]]]
+# Node labels that name a type of node, by parts of their keys, the most telling first.
+_TELLING = ("accelerator", "gpu.product", "instance-type", "nodepool", "node-pool", "nodegroup")
+_MOST_SERIES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """What the jobs of a queue ask for at the same time, by device; its quota is empty if it is not known."""
+
+    name: str
+    environment: str
+    jobs: int
+    asked: Mapping[str, int]
+    quota: Mapping[str, int]
+
+    def share(self, device: str) -> str:
+        """`306 %` of the quota; empty without one."""
+        return f"{100 * self.asked[device] / self.quota[device]:,.0f} %" if self.quota.get(device) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A labeled bar with a part for each node type."""
+
+    name: str
+    total: int
+    parts: Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The parts of the first screen. `scale` is the longest bar of queues, `longest` that of teams."""
+
+    queues: Sequence[Queue] = ()
+    teams: Sequence[Bar] = ()
+    types: Sequence[str] = ()
+    states: Mapping[str, int] = field(default_factory=dict)
+    codes: Sequence[tuple[Diagnostic, int]] = ()
+
+    @property
+    def scale(self) -> int:
+        """The largest number of devices that a queue has or is asked for."""
+        return max((max((*q.asked.values(), *q.quota.values()), default=0) for q in self.queues), default=0)
+
+    @property
+    def longest(self) -> int:
+        """The devices of the largest team."""
+        return max((bar.total for bar in self.teams), default=0)
+
+
+def overview_of(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> Overview:
+    """Add up the jobs. `quotas` are those of each environment."""
+    types = Counter[str]()
+    for job in jobs:
+        types.update(job.row.types)
+    shown = [name for name, _ in types.most_common()]
+    return Overview(
+        _queues(jobs, quotas),
+        _teams(jobs, shown),
+        [*shown[: _MOST_SERIES - 1], "other"] if len(shown) > _MOST_SERIES else shown,
+        Counter(job.state for job in jobs if job.state),
+        _codes(jobs),
+    )
+
+
+def _queues(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> list[Queue]:
+    """The queues by what they are asked for. A LocalQueue that the snapshot lacks goes by its own name."""
+    found: dict[tuple[str, str], list[Job]] = {}
+    known: dict[tuple[str, str], Mapping[str, int]] = {}
+    for each in quotas:
+        for name, quota in quotas[each].values():
+            known[each, name] = _devices(quota)
+            found.setdefault((each, name), [])
+    for job in jobs:
+        if job.row.queue:
+            local = quotas.get(job.environment, {}).get((job.row.namespace, job.row.queue))
+            found.setdefault((job.environment, local[0] if local else job.row.queue), []).append(job)
+    queues = []
+    for (environment, name), its in found.items():
+        asked: Counter[str] = Counter()
+        for job in its:
+            asked.update(job.graph.accelerators)
+        queues.append(Queue(name, environment, len(its), asked, known.get((environment, name), {})))
+    return sorted(queues, key=lambda queue: (queue.environment, -sum(queue.asked.values()), queue.name))
+
+
+def _devices(quota: Mapping[str, int]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for resource, amount in quota.items():
+        if noun := accelerator(resource):
+            found[noun] += amount
+    return found
+
+
+def _teams(jobs: Sequence[Job], types: Sequence[str]) -> list[Bar]:
+    """The devices of each team, or namespace where no job says its team, by node type."""
+    key: Callable[[Job], str] = (lambda job: job.row.team) if any(job.row.team for job in jobs) else _namespace
+    found: dict[str, Counter[str]] = {}
+    for job in jobs:
+        found.setdefault(key(job) or "none", Counter()).update(job.row.types)
+    few = types[: _MOST_SERIES - 1] if len(types) > _MOST_SERIES else types
+    bars = []
+    for name, counts in found.items():
+        parts = [(each, counts[each]) for each in few]
+        rest = sum(count for each, count in counts.items() if each not in few)
+        bars.append(Bar(name, counts.total(), [*parts, ("other", rest)] if rest else parts))
+    return sorted((bar for bar in bars if bar.total), key=lambda bar: (-bar.total, bar.name))
+
+
+def _namespace(job: Job) -> str:
+    return job.row.namespace
+
+
+def _codes(jobs: Iterable[Job]) -> list[tuple[Diagnostic, int]]:
+    """The first finding of each code with the number of jobs that have it, the most serious first."""
+    first: dict[str, Diagnostic] = {}
+    counts: Counter[str] = Counter()
+    for job in jobs:
+        by_code = {found.code: found for found in reversed(job.diagnostics)}
+        counts.update(by_code.keys())
+        for code, found in by_code.items():
+            first.setdefault(code, found)
+    rank = {"error": 0, "warning": 1, "info": 2}
+    order = sorted(first, key=lambda code: (rank.get(first[code].severity, 3), -counts[code], code))
+    return [(first[code], counts[code]) for code in order]
+
+
+def node_types(
+    steps: Sequence[tuple[str, Mapping[str, int]]], jobset: Json, flavors: Mapping[str, str]
+) -> Counter[str]:
+    """Devices by type of node: the flavor that Kueue would assign, else what the pods' node selector names.
+
+    `steps` come with their devices by resource, over all pods.
+    """
+    selectors = {
+        job["name"]: job["template"].get("spec", {}).get("template", {}).get("spec", {}).get("nodeSelector") or {}
+        for job in jobset["spec"].get("replicatedJobs") or ()
+    }
+    found: Counter[str] = Counter()
+    for name, devices in steps:
+        for resource, count in devices.items():
+            if count:
+                kind = flavors.get(name) or _selected(selectors.get(name, {})) or accelerator(resource)
+                found[kind] += count
+    return found
+
+
+def _selected(selector: Mapping[str, str]) -> str:
+    return next((str(selector[key]) for part in _TELLING for key in selector if part in key), "")
