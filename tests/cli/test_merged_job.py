@@ -1,7 +1,4 @@
-"""docs/merged-job.md: the steps of a job's life that the page does not run itself, nor tests/cli/test_sixty_jobs.py.
-
-Drift, and the way from a pod to its job, follow when `diff --live` and `explain` with a pod's name exist.
-"""
+"""docs/merged-job.md: the steps of a job's life that the page does not run itself, nor tests/cli/test_sixty_jobs.py."""
 
 from __future__ import annotations
 
@@ -10,9 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from commands import run
 from repositories import SETTINGS, branch, build, checked, commit, edit, git, job, merge, read, runtime, write
 
+ROOT = Path(__file__).parents[2]
 LLM, SOURCE, RUNTIME = "rendered/nlp/llm.yaml", "jobs/nlp/llm.yaml", "runtimes/torch-h100.yaml"
 
 
@@ -94,3 +93,42 @@ def test_a_conflict_in_a_rendered_file_is_solved_by_a_build() -> None:
     commit("merged")
     assert checked().status == 0
     assert re.findall(r"(?:parallelism: |- )(4|other\.py)\b", read(LLM)) == ["4", "other.py"]
+
+
+def test_drift_looks_as_the_page_shows_it() -> None:
+    """A person changed a label of one job, and the other one has finished."""
+    page = (ROOT / "docs" / "merged-job.md").read_text(encoding="utf-8")
+    shown = page.partition("rendered ↔ live.yaml\n")[2].partition("```")[0]
+    write("jobs/nlp/llm.yaml", read(SOURCE).replace("namespace: nlp}", "namespace: nlp, labels: {team: nlp}}"))
+    build()
+    manifests = json.loads(run("build", "jobs", "--format", "json").stdout)["items"]
+    for each in manifests:
+        each["status"] = {
+            "conditions": [{"type": "Completed", "status": "True"}] if "bert" in each["metadata"]["name"] else []
+        }
+        if "llm" in each["metadata"]["name"]:
+            each["metadata"]["labels"]["team"] = "ads"
+            fields: dict[str, object] = {"f:metadata": {"f:labels": {"f:team": {}}}}
+            each["metadata"]["managedFields"] = [
+                {"manager": "kubectl-label", "operation": "Update", "fieldsV1": fields}
+            ]
+    write("live.yaml", json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+    result = run("diff", "--live", "live.yaml")
+    printed = re.sub(r"llm-\w{6}", "llm-jf47qm", result.stdout).replace("jobs/nlp/", "jobs/")
+    assert printed == "rendered ↔ live.yaml\n" + shown
+    assert run("diff", "--live", "live.yaml", "--exit-code").status == 1
+
+
+def test_the_workflow_for_drift_runs_what_exists() -> None:
+    page = (ROOT / "docs" / "merged-job.md").read_text(encoding="utf-8")
+    (workflow,) = [text for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "schedule:" in text]
+    (job,) = yaml.safe_load(workflow)["jobs"].values()
+    command = job["steps"][-1]["run"].split()
+    assert command == ["trainc", "diff", "--live", "live.yaml", "--exit-code"]
+    build()
+    items = json.loads(run("build", "jobs", "--format", "json").stdout)
+    write("live.yaml", json.dumps(items))
+    assert run(*command[1:]).status == 0
+    items["items"].pop()
+    write("live.yaml", json.dumps(items))
+    assert run(*command[1:]).status == 1

@@ -204,6 +204,7 @@ Run `trainc help COMMAND` or `trainc help TOPIC` for details.
 _MEANT = {
     "admission": "fits",
     "argo": "delivery",
+    "adopt": "import",
     "argocd": "cmp",
     "blame": "explain",
     "catalog": "runtimes",

@@ -31,7 +31,7 @@ class Code(NamedTuple):
 
 _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "settings": {
-        "error": "BrokenPlugin InvalidConfiguration UnknownPlugin",
+        "error": "BrokenPlugin ForeignNamespace InvalidConfiguration RuntimeReplaced UnknownPlugin",
         "warning": "IgnoreWithoutReason UnknownCode",
         "info": "FindingsIgnored OptionWithoutEffect ReleaseNotPinned SettingsNotUsed UnusedIgnore",
     },
@@ -133,6 +133,9 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             VolumeClaimShadowsVolume WebhookDefaultMissing
         """,
         "warning": "DeprecatedInKubernetes",
+    },
+    "policy": {
+        "error": "ImageNotPinned RegistryNotAllowed",
     },
     "emit": {
         "error": "KeygenImageMissing PreSyncNeedsArgoCD SealedSecretMissing SealedSecretUnusable",

@@ -16,7 +16,7 @@ from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import normalize_release
 from trainc.options import Options
 from trainc.pipeline.inputs import AnyPath, read_inputs
-from trainc.pipeline.session import Session
+from trainc.pipeline.session import Judge, Session
 from trainc.reading.catalog import Catalog, find, names
 from trainc.reading.document import Document
 from trainc.reading.ignores import Comments
@@ -66,9 +66,10 @@ def compile_documents(  # noqa: PLR0913, PLR0917 - what a session takes
     catalog: Catalog | None = None,
     rules: Rules = keep_severities,
     cluster: Iterable[Json] | None = None,
+    judge: Judge | None = None,
 ) -> Compilation:
     """Compile every TrainJob in `documents`. Raises CompileError with the problems of all documents."""
-    session = Session(options, catalog, place, rules, cluster=cluster)
+    session = Session(options, catalog, place, rules, judge, cluster)
     return session.with_input(documents, runtime_sources).compile_all()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clusters import flavor, local, namespace, queue
 from commands import Result, run
 from comparing import manifests
 from steps import SIZES, assert_linear, steps
@@ -312,6 +313,25 @@ def test_a_job_that_waits_says_why_and_where_git_could_change_it(cluster: Callab
     assert in_sources["place"] == "jobs/llm.yaml:10"
 
 
+def test_a_job_that_no_queue_can_ever_admit_has_the_code_of_fits(cluster: Callable[..., list[Json]]) -> None:
+    objects = cluster("llm")
+    live = job(objects)
+    live["spec"]["suspend"] = True
+    queues = [namespace(), flavor(), queue("a", 4), local("a")]
+    for each in queues:
+        if "namespace" in each["metadata"]:
+            each["metadata"]["namespace"] = "nlp"
+        elif each["kind"] == "Namespace":
+            each["metadata"]["name"] = "nlp"
+    waits = found([*objects, *queues])["live"][0]["waits"]
+    assert [(wait["by"], wait["reason"]) for wait in waits if wait["by"] == "trainc fits"] == [
+        ("trainc fits", "NeverFits")
+    ]
+    assert "rendered/nlp/llm.yaml:" in waits[-1]["place"]
+    queues[2] = queue("a", 8)
+    assert not [wait for wait in found([*objects, *queues])["live"][0]["waits"] if wait["by"] == "trainc fits"]
+
+
 @pytest.mark.parametrize(
     ("status", "reason", "path"),
     [
@@ -436,6 +456,8 @@ def test_the_dump_may_come_from_stdin(cluster: Callable[..., list[Json]]) -> Non
         {"metadata": {"managedFields": [{"fieldsV1": {"f:spec": {"f:replicatedJobs": {"k:{": {}, "k:[1]": 3}}}}]}},
         {"metadata": {"labels": ["a"], "annotations": 3, "ownerReferences": "x"}},
         {"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "[" * 5000}}},
+        {"apiVersion": None},
+        {"apiVersion": {}},
         {"spec": None},
         {"spec": "text"},
         {"spec": {"replicatedJobs": {"a": 1}}},

@@ -384,6 +384,12 @@ def test_a_job_that_cannot_be_adopted_is_named(objects: list[Json], problem: str
     assert not Path("rendered").exists()
 
 
+@pytest.mark.parametrize("version", [None, {}, "jobset.x-k8s.io/v1"])
+def test_a_jobset_of_another_version_is_not_adopted(version: Any) -> None:
+    result = adopt([trainjob(), {**jobset(), "apiVersion": version}, RUNTIME])
+    assert (result.status, "trainc adopts JobSets of" in result.stderr) == (1, True)
+
+
 def test_a_job_in_a_queue_is_adopted_with_a_word_about_its_quota() -> None:
     live = trainjob()
     live["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "a"

@@ -110,13 +110,15 @@ class LiveObject:
 class InGit:
     """One side of git: its objects, and the names and the source files of jobs by namespace and name of the JobSet.
 
-    `locate` returns the place in git of a field of a JobSet, `FILE:LINE`, or an empty string.
+    `locate` returns the place in git of a field of a JobSet, `FILE:LINE`, or an empty string. `judged` has why a queue can
+    never admit a JobSet, as `trainc fits` finds.
     """
 
     manifests: Sequence[Manifest]
     names: Names
     locate: Callable[[tuple[str, str], Path], str]
     sources: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    judged: Mapping[tuple[str, str], Sequence[Wait]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +204,8 @@ class _Comparison:
         )
 
     def _waits(self, identity: Identity, manifest: Manifest, live: Manifest) -> Iterator[Wait]:
-        for wait in self._waiting.reasons(live, manifest):
+        judged = self._deployed.judged.get(identity[2:], ())
+        for wait in (*self._waiting.reasons(live, manifest), *judged):
             placed = wait.path and self._explained < _MOST_EXPLAINED
             self._explained += bool(placed)
             yield replace(wait, place=self._deployed.locate(identity[2:], wait.path)) if placed else wait
@@ -307,6 +310,8 @@ def _identity(each: Json) -> Identity:
 
 def _well_formed(each: Json) -> Manifest:
     """An object without what no API server prints: a spec, labels or annotations that are not mappings."""
+    if not isinstance(each.get("apiVersion"), str):
+        each = {**each, "apiVersion": ""}
     metadata = mapping(each["metadata"])
     odd = [key for key in ("labels", "annotations") if key in metadata and not isinstance(metadata[key], dict)]
     if odd or not isinstance(each.get("spec", {}), dict):

@@ -20,6 +20,9 @@ from trainc.findings.text import first_of
 _WIDTH = 96
 _MOST_ROWS = 50
 _LONGEST = 72
+_FILES_PER_LINE = 10
+# What fits into a comment beside the change itself.
+_MOST_COMMANDS, _LONGEST_CELL = 10, 300
 _SIGNS: Mapping[str, tuple[str, Part]] = {
     "added": ("+", "added"),
     "removed": ("-", "removed"),
@@ -107,7 +110,10 @@ def retirement(live: LiveDiff) -> list[str]:
         if each.kind == "JobSet" and each.object != "extra" and each.source:
             sources.setdefault(each.source, []).append(each)
     whole = [source for source, jobs in sources.items() if all(job.is_finished for job in jobs)]
-    removed = [f"git rm {' '.join(map(shlex.quote, whole))}"] if whole else []
+    removed = [
+        f"git rm {' '.join(map(shlex.quote, whole[i : i + _FILES_PER_LINE]))}"
+        for i in range(0, len(whole), _FILES_PER_LINE)
+    ]
     mixed = {
         source: [job for job in jobs if job.is_finished] for source, jobs in sources.items() if source not in whole
     }
@@ -218,7 +224,11 @@ def live_markdown(live: LiveDiff) -> str:
         if len(shown) > _MOST_ROWS:
             lines += ["", f"{counted(len(shown) - _MOST_ROWS, 'more object')}: run `trainc diff --live` to see them."]
     if commands := retirement(live):
-        lines += ["", "To retire finished jobs:", "", "```sh", *map(escape_line, commands), "trainc build", "```"]
+        shown_commands = [
+            *map(escape_line, commands[:_MOST_COMMANDS]),
+            *(["# and more"] if commands[_MOST_COMMANDS:] else []),
+        ]
+        lines += ["", "To retire finished jobs:", "", "```sh", *shown_commands, "trainc build", "```"]
     return "\n".join(lines) + "\n"
 
 
@@ -233,6 +243,7 @@ def _row(each: LiveObject) -> tuple[str, ...]:
 
 
 def _cell(text: str) -> str:
+    text = text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}..."
     return escape_line(text).replace("|", "\\|").replace("<", "&lt;")
 
 

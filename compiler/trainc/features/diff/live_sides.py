@@ -17,6 +17,8 @@ from trainc.explain.placing import source_of
 from trainc.features.diff.delivery import chosen_method
 from trainc.features.diff.live import InGit, LiveDiff, compare_live
 from trainc.features.diff.sides import ManifestSet, ReadSide
+from trainc.features.diff.waiting import Wait
+from trainc.kube.live_objects import state_of
 from trainc.output.ownership import source_in
 
 _Key = tuple[str, str]
@@ -32,6 +34,7 @@ def compare_with_dump(
     namespace = coming.options.namespace or ""
     sides = in_git(deployed.found, namespace), in_git(coming.found, namespace)
     dump = Dump.of_documents(documents)
+    sides = replace(sides[0], judged=_judged(sides[0], dump, coming.options.kueue)), sides[1]
     release = coming.options.release or NEWEST_RELEASE
     method = chosen_method(coming.options)
     found = compare_live(*sides, dump, method, release)
@@ -45,6 +48,32 @@ def in_git(found: ManifestSet, namespace: str) -> InGit:
     locate = _in_sources(found) if found.session is not None else _in_rendered(rendered)
     manifests = [_in_namespace(manifest, namespace) for manifest in found.manifests]
     return InGit(manifests, found.names, locate, {**sources, **found.sources})
+
+
+def _judged(deployed: InGit, dump: Dump, kueue: str | None) -> dict[_Key, list[Wait]]:
+    """Why the queues in the dump can never admit JobSets that are suspended; nothing if the dump has no queues."""
+    if not dump.of("ClusterQueue"):
+        return {}
+    from trainc.features.fits.answer import fits_named
+    from trainc.features.fits.placing_findings import steps
+    from trainc.features.fits.workload import job_name, place
+
+    waiting: dict[str, tuple[_Key, Manifest]] = {}
+    for manifest in deployed.manifests:
+        if manifest["kind"] == "JobSet":
+            key = place(manifest)
+            live = dump.get("JobSet", *key)
+            if live is not None and state_of(live)[0] == "suspended":
+                waiting[job_name(*key)] = key, manifest
+    found = fits_named([(job, manifest) for job, (_, manifest) in waiting.items()], dump, (), kueue)
+    return {
+        waiting[fit.job][0]: [
+            Wait("trainc fits", one.code, one.message, steps(one.path))
+            for one in fit.diagnostics
+            if one.severity == "error"
+        ]
+        for fit in found.alone
+    }
 
 
 def _in_namespace(manifest: Manifest, namespace: str) -> Manifest:

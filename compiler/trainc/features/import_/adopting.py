@@ -21,6 +21,7 @@ from trainc.features.import_.cleaning import applied_metadata, literal_secrets
 from trainc.features.import_.reading import ImportedJob
 from trainc.findings.text import first_of
 from trainc.kube.live_objects import controller_of, labels_of
+from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import BuildLine
 from trainc.output.ownership import file_name, first_line
 
@@ -80,6 +81,8 @@ class Adopter:
         if names := literal_secrets(list(live)):
             return f"its JobSet has the value of {first_of(names)}, which must not reach git and cannot change while it exists"
         jobset = live[-1]
+        if jobset.get("apiVersion") != JOBSET_API:
+            return f"trainc adopts JobSets of {JOBSET_API}"
         refused = refusals(dict(jobset), as_applied(jobset), Options(release=self._release))
         return f"applying it would be refused: {refused[0].path}: {refused[0].message}" if refused else ""
 
