@@ -257,7 +257,7 @@ def skipped_documents(
 ) -> Iterator[Diagnostic]:
     """Report documents that are not compiled: a warning for each if the file was named, else a single info."""
     from trainc.project.dialects import is_legacy, is_trainer_document
-    from trainc.project.dialects.enclosed import enclosed
+    from trainc.project.dialects.enclosed import enclosed, legacy_job
 
     named = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
@@ -265,7 +265,7 @@ def skipped_documents(
     with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
     for document in documents:
         if is_legacy(document.data):
-            yield _legacy(document, "warning" if has_jobs else "error")
+            yield legacy_job(document, "warning" if has_jobs else "error")
             continue
         if is_trainer_document(document.data) or is_sweep(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
@@ -287,17 +287,8 @@ def skipped_documents(
         yield Diagnostic("SkippedDocument", "info", f"skipped {counted(skipped, 'document')} of other kinds")
 
 
-def _legacy(document: Document, severity: Severity) -> Diagnostic:
-    """Report a job that only `migrate` reads: an error if there is no other job and nothing would be compiled."""
-    kind = document.data["kind"]
-    message = f"{kind} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
-    file = document.file or "-"
-    hint = f"`trainc migrate --report {file}` says what becomes of it, and `trainc migrate {file}` converts it"
-    return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))
-
-
 def _enclosed(document: Document, job: Enclosed, severity: Severity) -> Diagnostic:
-    """Report a job inside another document: one of v1 as `_legacy` does, any other as not looked at."""
+    """Report a job inside another document: one of v1 as `legacy_job` does, any other as not looked at."""
     outer = document.data.get("kind", "document")
     if job.is_legacy:
         message = f"the {job.kind} inside this {outer} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"

@@ -80,6 +80,7 @@ def check_images(manifests: Iterable[Mapping[str, Any]], images: Images) -> Iter
 
 
 def is_of(name: str, registries: Iterable[str]) -> bool:
+    """Return whether an image by its full name is in one of some registries or folders of them."""
     return any(name == one or name.startswith(f"{one}/") for one in registries)
 
 

@@ -12,7 +12,7 @@ from trainc.options import layered
 from trainc.project.configuration import CODE, Configuration, Images, Selection
 from trainc.project.settings import RULES, options_schema, read_options
 from trainc.reading.files import Exclude, matching_paths
-from trainc.reading.opening import OUTSIDE_HINT, is_below, is_inside
+from trainc.reading.opening import OUTSIDE_HINT, is_below, is_git_folder, is_inside
 from trainc.schema.document_kinds import TEXT, WORD, WORDS, DocumentKind, Schema, about, map_of, struct
 from trainc.startup.records import replace
 
@@ -153,7 +153,7 @@ def _leading_outside(data: Mapping[str, Any], folder: str, root: str) -> Iterato
     for above, key in ((above, key) for above in parts for key in (*_PATHS, *_FOLDERS)):
         value = parts[above].get(key, ())
         for path in [value] if isinstance(value, str) else value:
-            if key == "output" and ".git" in os.path.normpath(path).casefold().split(os.sep):
+            if key == "output" and any(map(is_git_folder, os.path.normpath(path).replace("\\", "/").split("/"))):
                 yield _wrong((*above, key), f"{path} is inside the .git folder", "choose another folder")
             if not is_inside(os.path.join(folder, path), root):
                 message = f"{path} is outside the repository"
