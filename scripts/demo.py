@@ -18,7 +18,7 @@ def main() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     shutil.copytree(ROOT / "examples" / "demo", FOLDER)
     job = JOB.read_text(encoding="utf-8")
-    title("Three TrainJobs become the manifests that a cluster runs, in a folder of git. No cluster is asked.")
+    title("Three TrainJobs compile to the manifests that a cluster runs. Nothing here asks a cluster.")
     trainc("build")
     manifest = FOLDER / "rendered" / "nlp" / "llm.yaml"
     print(f"{lines(JOB)} + {lines(FOLDER / 'runtimes' / 'torch-h100.yaml')} -> {lines(manifest)}")
@@ -38,7 +38,8 @@ def main() -> None:
     print(
         f"  cd {folder}, edit jobs/llm.yaml, and run {os.path.relpath(shutil.which('trainc') or 'trainc', FOLDER)} check"
     )
-    print("  read README.md from `Why` on; with a job of your own: trainc check FILE")
+    print("  check a job of your own: .venv/bin/trainc check FILE")
+    print("  read README.md, from `Why` on")
 
 
 def title(text: str) -> None:

@@ -66,6 +66,7 @@ BESIDE = {
     "import_": "admission.admit cli.kept findings.policy findings.text kube.documents kube.live_objects kube.names "
     "output.keeping output.ownership project.dialects reading.catalog schema.defaults",
     "init": "cli.command cli.schema project.configuration reading.opening",
+    "new": "cli.command ir.release kube.names reading",
     "krm": "ir.trainjob project.dialects project.overlays.load project.overlays.overlay reading.opening",
     "kubeflow": "pipeline.python",
     "lsp": "admission.admit cli.compiling cli.version explain.model explain.text findings.text kube.devices "

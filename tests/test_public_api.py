@@ -158,3 +158,13 @@ def test_what_is_compiled_is_admitted_and_may_replace_itself() -> None:
 @pytest.mark.parametrize("record", [Options, trainc.Limits, Diagnostic, Source, Compilation])
 def test_the_types_of_fields_can_be_asked_for(record: Any) -> None:
     assert get_type_hints(record).keys() >= {field.name for field in dataclasses.fields(record)}
+
+
+def test_a_job_of_v1_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    """`trainc build` refuses it as well."""
+    old = tmp_path / "old.yaml"
+    old.write_text("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: old}\nspec: {}\n", encoding="utf-8")
+    with pytest.raises(CompileError, match=r"error\[LegacyTrainingJob\]"):
+        compile_paths([old])
+    beside = compile_paths([old, CASES / "torch-cpu.yaml"], options=Options(release="2.3"))
+    assert [d.severity for d in beside.diagnostics if d.code == "LegacyTrainingJob"] == ["warning"]

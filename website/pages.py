@@ -60,7 +60,7 @@ def lay_out(repository: Path, source: Path, demo: str, *, playground: bool) -> N
 def _keywords(name: str) -> str:
     """The front matter with which the search finds a page by other words than its own."""
     words = WORDS.get(name.removesuffix(".md"))
-    return "" if words is None else f'---\nmyst:\n  html_meta:\n    keywords: "{words}"\n---\n'
+    return "" if words is None else f'---\nmyst:\n  html_meta:\n    keywords: "{", ".join(words.split())}"\n---\n'
 
 
 def _contents(index: str) -> str:

@@ -28,3 +28,10 @@ def test_a_near_code_is_named(typed: str) -> None:
 
 def test_a_code_that_is_near_to_nothing_leads_to_the_list() -> None:
     assert run("rule", "Zebra").stderr == "trainc rule: unknown code 'Zebra'; `trainc rule --all` lists them\n"
+
+
+@pytest.mark.parametrize("code", codes())
+def test_a_page_says_how_sure_it_is(code: str) -> None:
+    _, _, rest = (page(code) or "").partition("## How sure it is\n\n")
+    expected = {"error": "**Certain.**", "warning": "**Likely.**", "info": "**Advice.**"}[codes()[code].severity]
+    assert rest.startswith(expected)

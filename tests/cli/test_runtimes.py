@@ -43,3 +43,51 @@ def test_what_there_is_not_leads_to_what_there_is(name: str, expected: str) -> N
     result = run("runtimes", "show", name)
     assert (result.status, result.stdout) == (1, "")
     assert expected in result.stderr
+
+
+OWN = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: torch-h100}
+spec:
+  mlPolicy: {numNodes: 2, torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          spec:
+            template:
+              spec:
+                containers:
+                - {name: node, image: "example.com/base:1", resources: {limits: {nvidia.com/gpu: 8}}}
+"""
+USER = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: NAME, namespace: nlp}
+spec: {runtimeRef: {name: torch-h100}}
+"""
+
+
+def test_the_runtimes_of_the_repository_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runtimes").mkdir()
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "runtimes/h100.yaml").write_text(OWN, encoding="utf-8")
+    for name in ("bert", "gpt"):
+        (tmp_path / f"jobs/{name}.yaml").write_text(USER.replace("NAME", name), encoding="utf-8")
+    settings = "sources: [jobs]\nruntimes: [runtimes]\nenvironments: {a: {output: a}, b: {output: b}}\n"
+    (tmp_path / "trainc.yaml").write_text(settings, encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "jobs")
+    head, row, blank, *rest = run("runtimes", "list").stdout.splitlines()
+    assert head.split() == ["NAME", "IMAGE", "GPUS", "JOBS", "FILE"]
+    assert row.split() == ["torch-h100", "example.com/base:1", "8", "2", "../runtimes/h100.yaml"]
+    assert (blank, rest[0].split()[0]) == ("", "NAME")
+    shown = run("runtimes", "show", "torch-h100")
+    assert shown.stdout.startswith("# ../runtimes/h100.yaml, used by 2 jobs: nlp/bert, nlp/gpt\napiVersion:")
+    (tmp_path / "trainc.yaml").write_text("runtime: x\n", encoding="utf-8")
+    assert run("runtimes", "list").status == 1
+    for spec in ("[]", "{template: 3}", "{template: {spec: {replicatedJobs: [3, {template: []}]}}}"):
+        (tmp_path / "trainc.yaml").write_text("runtimes: [runtimes]\n", encoding="utf-8")
+        (tmp_path / "runtimes/h100.yaml").write_text(OWN.partition("spec:")[0] + f"spec: {spec}\n", encoding="utf-8")
+        assert run("runtimes", "list").status == 0

@@ -14,7 +14,47 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXTENSION = ROOT / "editors" / "vscode"
 
-pytestmark = pytest.mark.editors
+NODE = shutil.which("node")
+VENV = "/w/.venv/bin/trainc"
+
+
+# What is asked, the files that exist, and what is started.
+PROGRAMS = {
+    "a virtual environment of the workspace": ({"folders": ["/w"], "trusted": True}, [VENV], "linux", VENV),
+    "the second of two folders": ({"folders": ["/x", "/w"], "trusted": True}, [VENV], "darwin", VENV),
+    "a folder of somebody else": ({"folders": ["/w"], "trusted": False}, [VENV], "linux", "trainc"),
+    "none": ({"folders": ["/w"], "trusted": True}, [], "linux", "trainc"),
+    "no folder": ({"folders": [], "trusted": True}, [], "linux", "trainc"),
+    "the settings win": (
+        {"folders": ["/w"], "trusted": True, "configured": ["/o/trainc", "lsp"]},
+        [VENV],
+        "linux",
+        "/o/trainc",
+    ),
+}
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@pytest.mark.parametrize("case", PROGRAMS)
+def test_the_program_that_is_started(case: str) -> None:
+    asked, files, platform, expected = PROGRAMS[case]
+    script = (
+        f"const {{findProgram}} = require({json.dumps(str(EXTENSION / 'src' / 'program.js'))});"
+        f"const files = {json.dumps(files)};"
+        f"const found = findProgram({json.dumps(asked)}, (file) => files.includes(file), {json.dumps(platform)});"
+        "console.log(JSON.stringify(found))"
+    )
+    done = subprocess.run([str(NODE), "-e", script], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [expected, "lsp"]
+
+
+def test_a_link_of_the_extension_leads_to_its_walkthrough() -> None:
+    manifest = json.loads((EXTENSION / "package.json").read_text(encoding="utf-8"))
+    (walkthrough,) = manifest["contributes"]["walkthroughs"]
+    opened = f"{manifest['publisher']}.{manifest['name']}#{walkthrough['id']}"
+    assert opened in (EXTENSION / "src" / "extension.js").read_text(encoding="utf-8")
+    assert all((EXTENSION / step["media"]["markdown"]).is_file() for step in walkthrough["steps"])
+    assert (EXTENSION / manifest["icon"]).read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +75,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     return zipfile.ZipFile(folder / "dist" / "trainc.vsix")
 
 
+@pytest.mark.editors
 def test_it_holds_what_it_must_and_nothing_else(packed: zipfile.ZipFile) -> None:
     assert packed.testzip() is None
     assert {name.lower() for name in packed.namelist()} == {
@@ -42,19 +83,24 @@ def test_it_holds_what_it_must_and_nothing_else(packed: zipfile.ZipFile) -> None
         "extension.vsixmanifest",
         "extension/package.json",
         "extension/readme.md",
+        "extension/media/icon.png",
+        "extension/media/look.md",
+        "extension/media/start.md",
         "extension/dist/extension.js",
     }
 
 
+@pytest.mark.editors
 def test_its_manifest_is_valid(packed: zipfile.ZipFile) -> None:
     manifest: dict[str, Any] = json.loads(packed.read("extension/package.json"))
     assert f"extension/{Path(manifest['main']).as_posix()}" in packed.namelist()
     assert 'Id="trainc"' in packed.read("extension.vsixmanifest").decode()
     assert manifest["contributes"]["configuration"]["properties"]["trainc.command"]["default"] == ["trainc", "lsp"]
     # A repository may not say which program is started before its owner is trusted.
-    assert manifest["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] == ["trainc.command"]
+    assert manifest["capabilities"]["untrustedWorkspaces"]["supported"] is False
 
 
+@pytest.mark.editors
 def test_its_program_can_be_read_by_node(packed: zipfile.ZipFile, tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:

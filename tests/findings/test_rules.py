@@ -38,6 +38,7 @@ ABOUT_FILES = {
     "NoBase",
     "OtherExtension",
     "OutsideRoot",
+    "RuntimeReplaced",
     "SettingsNotUsed",
     "SourceSkipped",
     "UnreadableFile",

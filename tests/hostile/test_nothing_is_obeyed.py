@@ -10,6 +10,7 @@ import pytest
 from commands import run
 
 from trainc.findings.text import escape_line, escape_report, escape_xml
+from trainc.reading.opening import is_git_folder
 
 HEAD = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: "
 JOB = (
@@ -125,3 +126,37 @@ def test_a_patch_that_goes_to_a_file_applies_and_one_that_a_runner_reads_command
             "-spec: {runtimeRef: {name: x}}  # ##[y\u200e\n" in patch
             or " spec: {runtimeRef: {name: x}}  # ##[y\u200e\n" in patch
         )
+
+
+@pytest.mark.parametrize("form", ["github", "gitlab", "json", "sarif"])
+def test_a_report_for_programs_holds_nothing_that_a_terminal_obeys(form: str, repository: Path) -> None:
+    (repository / "jobs" / "name.yaml").write_text((JOB % "a").replace("llm", TEXT), encoding="utf-8")
+    report = run("check", "--format", form).stdout
+    assert r"\u202e" in report
+    # A runner takes a line that begins with `::` for one command, whatever follows.
+    assert_unobeyed(re.sub("(?m)^::.*", lambda line: line[0].replace("##", "").lstrip(":"), report))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".git",
+        ".GIT",
+        "git~1",
+        "GIT~2",
+        ".git.",
+        ".git ",
+        ".git::INDEX",
+        ".g\u200cit",
+        "a/.git/hooks",
+        "a\\.git",
+    ],
+)
+def test_no_output_folder_is_git_s_own_on_any_file_system(name: str, repository: Path) -> None:
+    (repository / "trainc.yaml").write_text(f"sources: [jobs]\noutput: '{name}'\n", encoding="utf-8")
+    assert "is inside the .git folder" in run("build").stderr
+
+
+@pytest.mark.parametrize("name", ["git", "git~", "gitops", ".github", "my.git-out", "rendered"])
+def test_other_names_of_output_folders_are_fine(name: str) -> None:
+    assert not is_git_folder(name)

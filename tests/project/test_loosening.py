@@ -40,6 +40,21 @@ CHANGES = {
         "adopted: ['rendered/old/**']",
         "`adopted`: Rendered files that match rendered/old/** may be new without being compiled.",
     ),
+    "a namespace more": (
+        "namespaces: {'jobs/**': [nlp]}",
+        "namespaces: {'jobs/**': [nlp, ads]}",
+        "`namespaces`: jobs/** may use ads.",
+    ),
+    "a registry more": (
+        "images: {registries: [ghcr.io/my-org]}",
+        "images: {registries: [ghcr.io/my-org, quay.io]}",
+        "`images` may come from quay.io.",
+    ),
+    "images by tag": (
+        "images: {pinned: true}",
+        "images: {pinned: false}",
+        "`images` need no longer be pinned.",
+    ),
     "a cluster that is gone": (
         "cluster: snapshot",
         "",

@@ -86,7 +86,13 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
     # Kind, fields, and of the one problem: path, message, hint.
     ("trainc.yaml", {"relase": "2.3"}, "relase", "trainc.yaml has no field relase here", "did you mean release?"),
     ("trainc.yaml", {"sync_options": []}, "sync_options", "has no field sync_options", "did you mean syncOptions?"),
-    ("trainc.yaml", {"weather": "fine"}, "weather", "has no field weather", "choose one of sources, runtimes, overlay"),
+    (
+        "trainc.yaml",
+        {"weather": "fine"},
+        "weather",
+        "has no field weather",
+        "choose one of sources, select, runtimes, overlay",
+    ),
     ("trainc.yaml", {"release": 2.3}, "release", "expected a string, got the number 2.3", "put quotes around it"),
     ("trainc.yaml", {"semantics": "git"}, "semantics", "'git' is not supported", "use 'gitops' or 'controller'"),
     (

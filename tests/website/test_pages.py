@@ -51,7 +51,7 @@ def test_rules_are_grouped_by_who_needs_them(source: Path) -> None:
 def test_words_that_people_search_for_belong_to_pages_that_exist(source: Path) -> None:
     for page, words in WORDS.items():
         text = (source / f"{page}.md").read_text(encoding="utf-8")
-        assert text.startswith(f'---\nmyst:\n  html_meta:\n    keywords: "{words}"\n---\n# ')
+        assert text.startswith(f'---\nmyst:\n  html_meta:\n    keywords: "{", ".join(words.split())}"\n---\n# ')
 
 
 def test_links_to_the_readme_lead_to_the_first_page_and_links_to_other_files_are_their_names(source: Path) -> None:

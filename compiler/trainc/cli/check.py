@@ -91,7 +91,11 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     checking.diagnostics += rules(check_rendered(inputs.documents, settings.options, around), False)
     # The cluster is asked about all jobs together, also about those that only a policy denies.
     jobs += checking.session.denied
-    others = [diagnostic for diagnostic in checking.diagnostics if not diagnostic.code.startswith("Policy")]
+    others = [
+        diagnostic
+        for diagnostic in checking.diagnostics
+        if not diagnostic.code.startswith(("Policy", "ImageNot", "Registry"))
+    ]
     if cluster and not has_errors(others):
         judge_jobs = ask("fits", "judge jobs")
         if judge_jobs is None:

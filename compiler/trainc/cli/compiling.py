@@ -19,11 +19,11 @@ from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
-from trainc.project.configuration import FILE_NAME
+from trainc.project.configuration import FILE_NAME, Images
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
 from trainc.reading.opening import read_bounded
-from trainc.startup.records import dataclass, field
+from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from trainc.emit.yaml_writer import Form
@@ -193,8 +193,18 @@ def kept_in(
 
 
 def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
-    """Load the policies that trainc.yaml names."""
-    folders = settings.configuration.policies
+    """Load the policies that trainc.yaml names, and what it says about images."""
+    folders, images = settings.configuration.policies, settings.configuration.images
+    if images:
+        from trainc.project.boundaries import check_images
+
+        policies, problems = judge_of(
+            replace(settings, configuration=replace(settings.configuration, images=Images())), documents
+        )
+        return lambda manifests: [
+            *check_images(manifests, images),
+            *(() if policies is None else policies(manifests)),
+        ], problems
     if not folders:
         return None, []
     for load in added("judge"):
@@ -247,7 +257,7 @@ def skipped_documents(
 ) -> Iterator[Diagnostic]:
     """Report documents that are not compiled: a warning for each if the file was named, else a single info."""
     from trainc.project.dialects import is_legacy, is_trainer_document
-    from trainc.project.dialects.enclosed import enclosed
+    from trainc.project.dialects.enclosed import enclosed, legacy_job
 
     named = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
@@ -255,7 +265,7 @@ def skipped_documents(
     with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
     for document in documents:
         if is_legacy(document.data):
-            yield _legacy(document, "warning" if has_jobs else "error")
+            yield legacy_job(document, "warning" if has_jobs else "error")
             continue
         if is_trainer_document(document.data) or is_sweep(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
@@ -277,17 +287,8 @@ def skipped_documents(
         yield Diagnostic("SkippedDocument", "info", f"skipped {counted(skipped, 'document')} of other kinds")
 
 
-def _legacy(document: Document, severity: Severity) -> Diagnostic:
-    """Report a job that only `migrate` reads: an error if there is no other job and nothing would be compiled."""
-    kind = document.data["kind"]
-    message = f"{kind} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
-    file = document.file or "-"
-    hint = f"`trainc migrate --report {file}` says what becomes of it, and `trainc migrate {file}` converts it"
-    return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))
-
-
 def _enclosed(document: Document, job: Enclosed, severity: Severity) -> Diagnostic:
-    """Report a job inside another document: one of v1 as `_legacy` does, any other as not looked at."""
+    """Report a job inside another document: one of v1 as `legacy_job` does, any other as not looked at."""
     outer = document.data.get("kind", "document")
     if job.is_legacy:
         message = f"the {job.kind} inside this {outer} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
@@ -307,7 +308,7 @@ def _is_expected_kind(document: Document) -> bool:
 def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
     if fragment is not None:
         message = f"this is {fragment.label}, not a complete document; skipped"
-        hint = "put it in its place in a complete document; `trainc check` can check it alone"
+        hint = "nest it inside a complete TrainJob or runtime, or run `trainc check` on the fragment"
         return Diagnostic("Fragment", "warning", message, hint, fragment.label, "", document.locate(()))
     message = "neither a TrainJob nor a runtime; skipped"
     source = document.locate(("kind",))

@@ -16,6 +16,7 @@ from trainc import __version__
 from trainc.cli.reporting import full_message, rule_page
 from trainc.findings import Diagnostic, Source
 from trainc.findings.codes import codes, page, summary_of
+from trainc.findings.text import escape_line
 from trainc.project.configuration import FILE_NAME
 from trainc.reading.opening import repository_above
 from trainc.startup.patterns import pattern
@@ -31,7 +32,16 @@ def json_report(diagnostics: Sequence[Diagnostic]) -> str:
     """
     counts = {f"{s}s": sum(d.severity == s for d in diagnostics) for s in ("error", "warning", "info")}
     document = {"version": JSON_VERSION, "diagnostics": [_json_entry(d) for d in diagnostics], "summary": counts}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return _json(document) + "\n"
+
+
+def _json(document: Any) -> str:
+    """Format JSON with what a terminal or a runner would obey as escapes."""
+    text = json.dumps(document, indent=2, ensure_ascii=False).replace("##", r"#\u0023")
+    return _INVISIBLE.sub(lambda c: json.dumps(c[0])[1:-1] if not c[0].isprintable() else c[0], text)
+
+
+_INVISIBLE = pattern(r"[^ -~\n]")
 
 
 def _json_entry(d: Diagnostic) -> dict[str, Any]:
@@ -66,9 +76,7 @@ def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_sarif_result(d, codes.index(d.code)) for d in _in_repository(diagnostics)],
     }
-    return (
-        json.dumps({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
-    )
+    return _json({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
 
 
 def _sarif_rule(code: str) -> dict[str, Any]:
@@ -145,8 +153,8 @@ def _github_command(d: Diagnostic) -> str:
 
 
 def _escaped(text: str, special: str) -> str:
-    """Escape %, line breaks and the `special` characters as the runner does, with percent codes."""
-    return "".join(f"%{ord(c):02X}" if c in "%\r\n" + special else c for c in text)
+    """Escape %, line breaks and the `special` characters as the runner does, and what a terminal would obey."""
+    return "".join(f"%{ord(c):02X}" if c in "%\r\n" + special else escape_line(c) for c in text)
 
 
 _GITLAB_SEVERITIES = {"error": "critical", "warning": "major", "info": "info"}
@@ -174,4 +182,4 @@ def gitlab_report(diagnostics: Sequence[Diagnostic]) -> str:
                 "location": {"path": d.source.file, "lines": {"begin": d.source.line}},
             }
         )
-    return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
+    return _json(entries) + "\n"

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from trainc.cli.command import Arguments, Status, Streams
+from trainc.cli.reporting import Files, Paint, text_report
+from trainc.cli.settings import environments_of, settings_of
+from trainc.emit.yaml_writer import dump_yaml
+from trainc.findings import CompileError
+from trainc.findings.text import counted, escape_line, first_of
+from trainc.kube.documents import mapping
+from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
+from trainc.project.configuration import read_configuration
+from trainc.project.dialects import is_trainer_document
+from trainc.project.overlays.patterns import identity
 from trainc.reading import catalog
 from trainc.reading.document import Document
 
@@ -11,9 +23,18 @@ _FRAMEWORK = "trainer.kubeflow.org/framework"
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Print the list, or the text of one runtime as in the catalog."""
+    """Print the list, or the text of one runtime, of the repository or as in the catalog."""
+    try:
+        own = _own_runtimes(arguments, streams)
+    except CompileError as error:
+        streams.err.write(text_report(error.diagnostics, Files(), Paint("auto", streams.err)))
+        return Status.DIAGNOSED
     if arguments.action == "list":
-        streams.out.write(_table(arguments.release).encode("utf-8", "backslashreplace"))
+        text = f"{_own_table(own)}\n" if own else ""
+        streams.out.write((text + _table(arguments.release)).encode("utf-8", "backslashreplace"))
+        return Status.DONE
+    if mine := [(document, users) for document, users in own if _identity(document)[1] == arguments.name]:
+        streams.out.write("---\n".join(_shown(*each) for each in mine).encode("utf-8", "backslashreplace"))
         return Status.DONE
     release = arguments.release or NEWEST_RELEASE
     found = catalog.find(arguments.name, release)
@@ -24,6 +45,72 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DIAGNOSED
     streams.out.write(catalog.text_of(found.file).encode("utf-8", "backslashreplace"))
     return Status.DONE
+
+
+# A runtime of the repository, and the jobs that use it.
+_Own: TypeAlias = "tuple[Document, list[str]]"
+
+
+def _own_runtimes(arguments: Arguments, streams: Streams) -> list[_Own]:
+    """The runtimes that the nearest trainc.yaml names, in all environments. Raises CompileError."""
+    given = Arguments(paths=[], config=None, overlay=None, runtimes=None, env=None, release=arguments.release)
+    if read_configuration([], None).file is None:
+        return []
+    found: dict[tuple[str, str, str], Document] = {}
+    users: dict[tuple[str, str, str], dict[str, None]] = {}
+    for each in environments_of(given):
+        inputs = settings_of(each).read(streams.stdin)
+        for document in inputs.read:
+            data = document.data
+            if data.get("kind") in RUNTIME_KINDS and is_trainer_document(data):
+                found.setdefault((str(data["kind"]), *_identity(document)), document)
+            elif data.get("kind") in JOB_KINDS and (reference := _reference(document)):
+                users.setdefault(reference, {})["/".join(filter(None, identity(data)))] = None
+    return [(document, list(users.get(key, ()))) for key, document in sorted(found.items())]
+
+
+def _identity(document: Document) -> tuple[str, str]:
+    namespace, name = identity(document.data)
+    return ("" if document.data["kind"] == "ClusterTrainingRuntime" else namespace), name
+
+
+def _reference(document: Document) -> tuple[str, str, str] | None:
+    reference = mapping(mapping(document.data.get("spec")).get("runtimeRef"))
+    kind = str(reference.get("kind") or "ClusterTrainingRuntime")
+    namespace = "" if kind == "ClusterTrainingRuntime" else identity(document.data)[0]
+    return (kind, namespace, str(reference["name"])) if "name" in reference else None
+
+
+def _own_table(own: list[_Own]) -> str:
+    rows = [("NAME", "IMAGE", "GPUS", "JOBS", "FILE")]
+    for document, users in own:
+        images, gpus = _containers(document)
+        name = "/".join(filter(None, _identity(document)))
+        rows.append((name, ", ".join(images) or "-", gpus or "-", str(len(users)), document.file))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "".join(f"{escape_line(line)}\n" for line in lines)
+
+
+def _containers(document: Document) -> tuple[list[str], str]:
+    """The images of a runtime, and the devices of each of its pods that has some."""
+    template = mapping(mapping(mapping(document.data.get("spec")).get("template")).get("spec"))
+    images: dict[str, None] = {}
+    devices: dict[str, None] = {}
+    for job in template.get("replicatedJobs") or ():
+        pod = mapping(job)
+        for field in ("template", "spec", "template", "spec"):
+            pod = mapping(pod.get(field))
+        for container in map(mapping, pod.get("containers") or ()):
+            images |= {str(container["image"]): None} if container.get("image") else {}
+            limits = mapping(mapping(container.get("resources")).get("limits"))
+            devices |= {str(amount): None for name, amount in limits.items() if name.endswith("/gpu")}
+    return list(images), ", ".join(devices)
+
+
+def _shown(document: Document, users: list[str]) -> str:
+    used = f"used by {counted(len(users), 'job')}{': ' if users else ''}{first_of(users) if users else ''}"
+    return f"# {escape_line(document.file)}, {escape_line(used)}\n{dump_yaml([document.data])}"
 
 
 def _table(release: str | None) -> str:

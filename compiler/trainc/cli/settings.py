@@ -68,9 +68,16 @@ class Settings:
             everything=everything,
             select=self.configuration.select,
         )
+        configured = self.configuration.runtimes or ()
+        if configured or self.configuration.namespaces:
+            from trainc.project.boundaries import check_boundaries
+
+            platform = [] if self.runtimes != configured else inputs.runtime_sources[: len(configured)]
+            shared = [document for source in platform for document in source]
+            found = check_boundaries(inputs.documents, shared, self.configuration)
+            inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *found])
         if self.configuration.file is None and os.curdir in self.paths and (below := settings_below(os.curdir)):
-            found = _not_used(below)
-            inputs = replace(inputs, diagnostics=[*inputs.diagnostics, found])
+            inputs = replace(inputs, diagnostics=[*inputs.diagnostics, _not_used(below)])
         return inputs
 
 

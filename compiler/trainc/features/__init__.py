@@ -91,6 +91,7 @@ FEATURES = (
         "policies",
         adds={
             "judge": "reading.read_policies",
+            "judge documents": "reading.judge_of",
             "test assert_allowed": "assertions.assert_allowed",
             "test assert_denied": "assertions.assert_denied",
         },
@@ -114,6 +115,7 @@ FEATURES = (
     Feature("import_", "import", "bring the jobs of a cluster into git", "move"),
     Feature("kubeflow", "sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "move"),
     Feature("init", "init", "create a GitOps repository", "write"),
+    Feature("new", "new", "write a TrainJob that checks clean", "write"),
     Feature(
         "notebook",
         adds={

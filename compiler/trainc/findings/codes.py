@@ -33,7 +33,7 @@ class Code:
 
 _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "settings": {
-        "error": "BrokenPlugin InvalidConfiguration UnknownPlugin",
+        "error": "BrokenPlugin ForeignNamespace InvalidConfiguration RuntimeReplaced UnknownPlugin",
         "warning": "IgnoreWithoutReason UnknownCode",
         "info": "FindingsIgnored OptionWithoutEffect ReleaseNotPinned SettingsNotUsed UnusedIgnore",
     },
@@ -136,6 +136,9 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         """,
         "warning": "DeprecatedInKubernetes",
     },
+    "policy": {
+        "error": "ImageNotPinned RegistryNotAllowed",
+    },
     "emit": {
         "error": "KeygenImageMissing PreSyncNeedsArgoCD SealedSecretMissing SealedSecretUnusable",
         "warning": "DeadlineDropped FluxSubstitution",
@@ -210,12 +213,12 @@ def _how_sure(code: str) -> str:
     if severity == "error" and stage in ("admission", "policy"):
         return "**Certain.** The cluster refuses the object, or the pods made from it."
     if severity == "error" and stage in ("lint", "fits"):
-        return "**Certain.** The job cannot do what it is for, whatever its program does. A false alarm is a bug of trainc."
+        return "**Certain.** The job cannot do what it is for, whatever its program does. A false alarm is a bug in trainc. If it is reported as a warning, trainc is less sure."
     if severity == "error":
         return "**Certain.** Without a fix there is nothing to compile or to write."
     if severity == "warning":
         return "**Likely.** Usually a mistake, but there are jobs for which it is intended."
-    return "**Advice.** Nothing is wrong; it is said because it surprises people."
+    return "**Advice.** Nothing is wrong, but the result surprises people."
 
 
 def _how_to_silence(code: str) -> str:

@@ -63,7 +63,7 @@ def _program(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
         yield _finding(entry, 0, "the command is empty", "put the program first, as in [torchrun, train.py]")
     elif any(c.isspace() for c in first):
         shown = first if len(first) < 60 else first[:57] + "..."
-        message = f"the whole text {shown!r}, spaces included, is the name of the program, and no image has such a file"
+        message = f"{shown!r} is run as one program name, spaces included, and no image has such a file"
         yield _finding(entry, 0, message, f"write {_as_list(first)}")
     elif _TYPOGRAPHIC.search(first):
         message = f"the program's name {first!r} contains typographic quotes, spaces or dashes"

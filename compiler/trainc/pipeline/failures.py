@@ -22,7 +22,7 @@ from trainc.startup.records import dataclass, field
 
 _RUNTIME = pattern(rb"(?m)^kind:[ \t]*[\"']?(?:Cluster)?TrainingRuntime\b")
 # With these it is uncertain what a job gets, whatever else is right.
-_UNCERTAIN = frozenset(("DuplicateRuntime", "TooManyDocuments"))
+_UNCERTAIN = frozenset(("DuplicateRuntime", "RuntimeReplaced", "TooManyDocuments"))
 
 
 @dataclass(slots=True)
@@ -52,10 +52,9 @@ class Failures:
         """What is left out."""
         names = sorted("/".join(filter(None, job)) for job in self.jobs)
         if names:
-            said = f"{counted(len(names), 'job')} with errors {'is' if len(names) == 1 else 'are'} left out: {first_of(names)}"
-        else:
-            said = f"the jobs of {first_of(sorted(self.files))} are left out, because of errors"
-        return said
+            verb = "is" if len(names) == 1 else "are"
+            return f"{counted(len(names), 'job')} with errors {verb} left out: {first_of(names)}"
+        return f"the jobs of {first_of(sorted(self.files))} are left out, because of errors"
 
 
 def failures_of(

@@ -16,11 +16,12 @@ from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import normalize_release
 from trainc.options import Options
 from trainc.pipeline.inputs import AnyPath, read_inputs
-from trainc.pipeline.session import Session
+from trainc.pipeline.session import Judge, Session
+from trainc.project.dialects import is_legacy
 from trainc.reading.catalog import Catalog, find, names
 from trainc.reading.document import Document
 from trainc.reading.ignores import Comments
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -66,9 +67,10 @@ def compile_documents(  # noqa: PLR0913, PLR0917 - what a session takes
     catalog: Catalog | None = None,
     rules: Rules = keep_severities,
     cluster: Iterable[Json] | None = None,
+    judge: Judge | None = None,
 ) -> Compilation:
     """Compile every TrainJob in `documents`. Raises CompileError with the problems of all documents."""
-    session = Session(options, catalog, place, rules, cluster=cluster)
+    session = Session(options, catalog, place, rules, judge, cluster)
     return session.with_input(documents, runtime_sources).compile_all()
 
 
@@ -105,7 +107,14 @@ def compile_inputs(
     inputs = read_inputs(paths, runtimes, options, overlays=loaded, stdin=stdin)
     rules = Policy(tuple(rule for overlay in loaded for rule in overlay.rules), Comments().about)
     session = Session(options, inputs.catalog, place, rules, cluster=())
-    return session.with_input(inputs.documents, inputs.runtime_sources).compile_all(inputs.diagnostics)
+    from trainc.project.dialects.enclosed import legacy_job  # Few inputs have such jobs.
+
+    legacy = [legacy_job(document, "warning") for document in inputs.documents if is_legacy(document.data)]
+    found = [*inputs.diagnostics, *legacy]
+    compilation = session.with_input(inputs.documents, inputs.runtime_sources).compile_all(found)
+    if legacy and not compilation.jobs:
+        raise CompileError(replace(each, severity="error") for each in legacy)
+    return compilation
 
 
 def _load(paths: Sequence[AnyPath], options: Options) -> tuple[Sequence[Loaded], Options]:

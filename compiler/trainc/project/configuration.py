@@ -54,6 +54,17 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
+class Images:
+    """`images` in trainc.yaml: whether images need digests, and the registries, or parts of them, that they may be from."""
+
+    pinned: bool = False
+    registries: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.pinned or bool(self.registries)
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """The settings of one trainc.yaml; None if unset. Paths are relative to the current folder.
 
@@ -71,6 +82,8 @@ class Configuration:
     policies: tuple[str, ...] = ()
     exclude: Exclude = Exclude()
     select: Selection = Selection()
+    namespaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    images: Images = Images()
     rules: tuple[Rule, ...] = ()
     docs_url: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from trainc.findings import Severity
 from trainc.findings.codes import codes
 from trainc.findings.policy import Level, Rule
-from trainc.project.configuration import Configuration
+from trainc.project.boundaries import is_of
+from trainc.project.configuration import Configuration, Images
 
 
 def loosened(before: Configuration, after: Configuration) -> Iterator[str]:
@@ -23,6 +24,8 @@ def loosened(before: Configuration, after: Configuration) -> Iterator[str]:
     yield from _added(
         "adopted", before.adopted, after.adopted, "Rendered files that match {} may be new without being compiled"
     )
+    yield from _namespaces(before.namespaces, after.namespaces)
+    yield from _images(before.images, after.images)
     if before.cluster and not after.cluster:
         yield f"`cluster` is gone: jobs are no longer checked against {before.cluster}."
     if before.output and before.output != after.output:
@@ -33,6 +36,24 @@ def _added(key: str, before: Collection[str], after: Collection[str], sentence: 
     for value in after:
         if value not in before:
             yield f"`{key}`: {sentence.format(value)}."
+
+
+def _namespaces(before: Mapping[str, Collection[str]], after: Mapping[str, Collection[str]]) -> Iterator[str]:
+    for glob in before:
+        if glob not in after:
+            yield f"`namespaces`: {glob} is gone."
+    for glob, names in after.items() if before else ():
+        if more := [name for name in names if name not in before.get(glob, ())]:
+            yield f"`namespaces`: {glob} may use {', '.join(more)}."
+
+
+def _images(before: Images, after: Images) -> Iterator[str]:
+    if before.pinned and not after.pinned:
+        yield "`images` need no longer be pinned."
+    if before.registries and not after.registries:
+        yield "`images` may come from every registry."
+    elif before.registries and (more := [one for one in after.registries if not is_of(one, before.registries)]):
+        yield f"`images` may come from {', '.join(more)}."
 
 
 def _rules(before: Collection[Rule], after: Collection[Rule]) -> Iterator[str]:

@@ -9,10 +9,10 @@ from typing import Any
 from trainc.findings import Finding, Path
 from trainc.findings.policy import read_rules
 from trainc.options import layered
-from trainc.project.configuration import CODE, Configuration, Selection
+from trainc.project.configuration import CODE, Configuration, Images, Selection
 from trainc.project.settings import RULES, options_schema, read_options
 from trainc.reading.files import Exclude, matching_paths
-from trainc.reading.opening import OUTSIDE_HINT, is_below, is_inside
+from trainc.reading.opening import OUTSIDE_HINT, is_below, is_git_folder, is_inside
 from trainc.schema.document_kinds import TEXT, WORD, WORDS, DocumentKind, Schema, about, map_of, struct
 from trainc.startup.records import replace
 
@@ -48,6 +48,16 @@ INPUT: Schema = {
     "adopted": about("Globs of rendered files that may be new although trainc did not compile them.", WORDS),
     "cluster": about("The folder with a snapshot of queues and nodes, for `trainc fits`.", WORD),
     "exclude": about("Globs, as in .gitignore, of files and folders that are not read.", WORDS),
+    "namespaces": about("The namespaces that the jobs of files may have, by glob; the last one counts.", map_of(WORDS)),
+    "images": about(
+        "What images may be used.",
+        struct(
+            {
+                "pinned": about("Every image needs a digest.", {"type": "boolean"}),
+                "registries": about("Registries, or parts of them such as ghcr.io/my-org.", WORDS),
+            }
+        ),
+    ),
     "rules": RULES,
     "docsUrl": about(
         "Where your copy of this documentation is published; diagnostics then link to its rule pages.",
@@ -109,6 +119,11 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) 
         values["sources"] = tuple(path for paths in found for path in paths)
     if "select" in data:
         values["select"] = _selection(data["select"], folder)
+    if "namespaces" in data:
+        values["namespaces"] = {glob: tuple(names) for glob, names in data["namespaces"].items()}
+    if "images" in data:
+        allowed = tuple(each.rstrip("/") for each in data["images"].get("registries", ()))
+        values["images"] = Images(data["images"].get("pinned", False), allowed)
     rules, problems = read_rules(data.get("rules", {}), folder, CODE, guarded=True)
     values["rules"] = (*around.rules, *rules)
     url = str(data.get("docsUrl", around.docs_url))
@@ -138,7 +153,7 @@ def _leading_outside(data: Mapping[str, Any], folder: str, root: str) -> Iterato
     for above, key in ((above, key) for above in parts for key in (*_PATHS, *_FOLDERS)):
         value = parts[above].get(key, ())
         for path in [value] if isinstance(value, str) else value:
-            if key == "output" and ".git" in os.path.normpath(path).casefold().split(os.sep):
+            if key == "output" and any(map(is_git_folder, os.path.normpath(path).replace("\\", "/").split("/"))):
                 yield _wrong((*above, key), f"{path} is inside the .git folder", "choose another folder")
             if not is_inside(os.path.join(folder, path), root):
                 message = f"{path} is outside the repository"

@@ -14,6 +14,7 @@ from unicodedata import normalize
 from trainc.findings import CompileError, Diagnostic
 from trainc.options import Limits
 from trainc.reading.files import READ_SUFFIXES
+from trainc.reading.opening import is_git_folder, is_inside, repository_above
 from trainc.startup.records import dataclass
 
 # Runs `git`, the only program that trainc uses to read input, with fixed arguments and without a shell.
@@ -25,6 +26,24 @@ _ERROR_BLOCK = 1 << 16
 # No prompts, and no downloads: a partial clone uses the objects that it has.
 _ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 REVISION_HINT = "use a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
+
+
+def find_program(name: str, *, trusted: bool = False) -> str | None:
+    """Return the absolute path of a program on PATH, or None.
+
+    Folders in the repository around the current folder are left out unless the caller starts its programs in any case
+    (`trusted`), and so are relative ones. The operating system is not asked: Windows looks in the current folder first.
+    """
+    repository = None if trusted else repository_above(os.curdir)
+    endings = os.environ.get("PATHEXT", ".EXE").split(os.pathsep) if os.name == "nt" else [""]
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        if not os.path.isabs(folder) or (repository is not None and is_inside(folder, repository)):
+            continue
+        for ending in endings:
+            path = os.path.join(folder, name + ending)
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                return path
+    return None
 
 
 @contextmanager
@@ -69,7 +88,10 @@ def run_git(folder: str, arguments: Iterable[str]) -> bytes:
 
 
 def _command(folder: str, arguments: Iterable[str]) -> list[str]:
-    return ["git", "--no-replace-objects", "--literal-pathspecs", "-C", folder or ".", *arguments]
+    git = find_program("git")
+    if git is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    return [git, "--no-replace-objects", "--literal-pathspecs", "-C", folder or ".", *arguments]
 
 
 def _environment() -> dict[str, str]:
@@ -313,8 +335,10 @@ def _entry(record: bytes) -> _Entry:
 
 def _is_wanted(entry: _Entry) -> bool:
     parts = entry.path.split("/")
-    safe = not {"", ".", "..", ".git"} & {part.lower() for part in parts} and (
-        os.sep == "/" or os.sep not in entry.path
+    safe = (
+        not {"", ".", ".."} & set(parts)
+        and not any(map(is_git_folder, parts))
+        and (os.sep == "/" or os.sep not in entry.path)
     )
     return safe and (entry.mode == _LINK or (entry.mode.startswith(_FILE) and entry.path.endswith(READ_SUFFIXES)))
 

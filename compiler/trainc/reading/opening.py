@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import BinaryIO
 
+from trainc.startup.patterns import pattern
+
 # Flags that do not exist on all platforms.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
@@ -105,6 +107,17 @@ CONFIGURATION_FILE = "trainc.yaml"
 OUTSIDE_HINT = (
     "move it into the repository (the folder with .git, or else with the nearest trainc.yaml), or pass --allow-outside"
 )
+
+
+_SHORT_NAME = pattern(r"git~\d+")
+# HFS+ ignores these in names (git's utf8.c, next_hfs_char).
+_IGNORED_IN_NAMES = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
+
+
+def is_git_folder(name: str) -> bool:
+    """Return whether a name is `.git` on some file system, as git itself compares names (path.c, is_ntfs_dotgit)."""
+    plain = name.translate(_IGNORED_IN_NAMES).partition(":")[0].rstrip(" .").casefold()
+    return plain == ".git" or _SHORT_NAME.fullmatch(plain) is not None
 
 
 def folders_upward(start: str) -> Iterator[str]:

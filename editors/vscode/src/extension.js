@@ -1,12 +1,26 @@
-// The extension of VS Code: it starts `trainc lsp`, and says how to install trainc where there is none.
+// The extension of VS Code: it starts `trainc lsp`, and says what to do where there is none.
 
+const fs = require("node:fs");
 const vscode = require("vscode");
 const { LanguageClient } = require("vscode-languageclient/node");
+const { explainFailure, findProgram } = require("./program");
+
+const WALKTHROUGH = "trainc.trainc#start";
 
 let client;
 
-async function start(context) {
-  const [command, ...args] = vscode.workspace.getConfiguration("trainc").get("command");
+// The command in the user's settings; undefined if only the extension's default is there.
+function configured() {
+  const { globalValue, workspaceValue, workspaceFolderValue } = vscode.workspace
+    .getConfiguration("trainc")
+    .inspect("command");
+  return workspaceFolderValue ?? workspaceValue ?? globalValue;
+}
+
+async function start() {
+  const trusted = vscode.workspace.isTrusted;
+  const folders = (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath);
+  const [command, ...args] = findProgram({ configured: configured(), folders, trusted }, fs.existsSync, process.platform);
   client = new LanguageClient(
     "trainc",
     "trainc",
@@ -19,8 +33,16 @@ async function start(context) {
   try {
     await client.start();
   } catch (error) {
-    const message = `trainc: ${command} cannot be started (${error.message}). Install it with: pip install 'pygls>=2.1,<3'`;
-    vscode.window.showErrorMessage(message);
+    const choice = await vscode.window.showErrorMessage(
+      explainFailure(command, error.message, trusted),
+      "How to install",
+      "Settings",
+    );
+    if (choice === "How to install") {
+      await vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH);
+    } else if (choice === "Settings") {
+      await vscode.commands.executeCommand("workbench.action.openSettings", "trainc.command");
+    }
   }
 }
 
@@ -35,13 +57,14 @@ async function stop() {
 async function activate(context) {
   const restart = async () => {
     await stop();
-    await start(context);
+    await start();
   };
   context.subscriptions.push(
     vscode.commands.registerCommand("trainc.restart", restart),
     vscode.workspace.onDidChangeConfiguration((event) => event.affectsConfiguration("trainc.command") && restart()),
+    vscode.workspace.onDidGrantWorkspaceTrust(restart),
   );
-  await start(context);
+  await start();
 }
 
 module.exports = { activate, deactivate: stop };

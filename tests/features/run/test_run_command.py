@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
@@ -19,7 +20,7 @@ from trainc.cli import command
 from trainc.cli.command import Streams
 from trainc.cli.main import main
 from trainc.features.run import command as run_command
-from trainc.features.run.processes import MARK, find_strays, stop_strays
+from trainc.features.run.processes import MARK
 
 HELLO = str(Path(__file__).parent / "hello.yaml")
 RUNTIME = """\
@@ -212,7 +213,7 @@ def test_a_signal_ends_all_of_it(number: signal.Signals, tmp_path: Path) -> None
     assert process.stdout is not None
     with process.stdout as lines:
         assert {lines.readline(), lines.readline()} == {"node-0-0 | up\n", "node-0-1 | up\n"}
-        assert len(list(find_strays(work))) == 2
+        assert len(marked(work)) == 2
         process.send_signal(number)
         assert process.wait(timeout=60) == 128 + number
     assert gone(work)
@@ -340,16 +341,46 @@ def test_an_interpreter_without_the_launcher_is_told_before_anything_starts(
     assert "--python .venv/bin/python" in result.stderr
 
 
+def marked(work: str) -> list[int]:
+    """The processes of all runs in a work folder, whose marks end with it."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            variables = (process / "environ").read_bytes().split(b"\0")
+            if any(each.startswith(f"{MARK}=".encode()) and each.endswith(f":{work}".encode()) for each in variables):
+                found.append(int(process.name))
+    return found
+
+
 def gone(work: str) -> bool:
     """Whether no process carries the mark of that run; what was killed may take a moment to go."""
     for _ in range(100):
-        if not list(find_strays(work)):
+        if not marked(work):
             return True
         time.sleep(0.05)
-    stop_strays(work)
+    for number in marked(work):
+        os.kill(number, signal.SIGKILL)
     return False
 
 
 def test_the_mark_is_a_variable_of_every_program(tmp_path: Path) -> None:
     result = ran(job(tmp_path, f"echo ${MARK}", nodes=1), "--workdir", str(tmp_path / "w"))
-    assert result.stdout == f"node-0-0 | {tmp_path}/w\n"
+    assert re.fullmatch(rf"node-0-0 \| [0-9a-f]{{16}}:{re.escape(str(tmp_path))}/w\n", result.stdout)
+
+
+@linux_only
+def test_a_second_run_in_the_same_folder_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    """It used to end the processes of the first one, which counts against its backoffLimit."""
+    work = str(tmp_path / "w")
+    words = [sys.executable, "-m", "trainc", "run", job(tmp_path, "echo up; exec sleep 5", nodes=1), "--workdir", work]
+    with subprocess.Popen(
+        [*words, "--release", "2.3"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "node-0-0 | up\n"
+        second = ran(job(tmp_path, "echo up", nodes=1), "--workdir", work)
+        assert second.status == 2
+        assert f"--workdir: another run uses {work}; choose another folder" in second.stderr
+        assert first.stdout.read() == ""
+        assert first.wait(60) == 0
+    assert ran(job(tmp_path, "echo up", nodes=1), "--workdir", work).status == 0

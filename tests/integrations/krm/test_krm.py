@@ -155,6 +155,40 @@ def test_errors_leave_everything_as_it_was_and_end_with_one() -> None:
     ]
 
 
+@pytest.mark.parametrize(("name", "denied"), [("llm", ["PolicyDenied"]), ("vision", [])])
+def test_policies_among_the_items_judge_what_is_compiled(name: str, denied: list[str]) -> None:
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "names"},
+        "spec": {
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": ["jobset.x-k8s.io"],
+                        "apiVersions": ["*"],
+                        "operations": ["CREATE"],
+                        "resources": ["jobsets"],
+                    }
+                ]
+            },
+            "validations": [{"expression": "object.metadata.name != 'llm'"}],
+        },
+    }
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "names"},
+        "spec": {"policyName": "names", "validationActions": ["Deny"]},
+    }
+    named = trainjob()
+    named["metadata"]["name"] = name
+    result, answer = function(named, runtime(), policy, binding)
+    assert [r["tags"]["code"] for r in answer.get("results", ()) if r["severity"] == "error"] == denied
+    assert result.status == bool(denied)
+    assert ("JobSet" in kinds(answer["items"])) is not bool(denied)
+
+
 def test_every_error_is_reported_at_once() -> None:
     _, answer = function(trainjob({"numNode": 4}), trainjob(name="b", runtime="absent"), runtime())
     assert sorted(entry["tags"]["code"] for entry in answer["results"]) == ["RuntimeNotFound", "UnknownField"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, diagnostics_paint, read_stdin, start, text_report
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
+from trainc.api.git import find_program
 from trainc.api.kube import QUEUE_LABEL
 from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
 
@@ -87,9 +88,7 @@ def _answers(arguments: Arguments, queues: bool) -> Answers:
             hint = "save the answers of kubectl there, as `trainc help doctor` shows"
             raise CompileError([Diagnostic("SnapshotIncomplete", "error", message, hint)])
         return answers
-    from shutil import which
-
-    program = which("kubectl")
+    program = find_program("kubectl")
     if program is None:
         raise UsageError("kubectl is not installed; install it, or pass its saved output with --from DIR")
     kubectl = Kubectl(program, arguments.context, arguments.kubeconfig, arguments.timeout)

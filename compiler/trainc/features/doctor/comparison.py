@@ -160,7 +160,7 @@ def _kueue(kueue: Component | None, wanted: Wanted, blind: bool) -> Row:
     if kueue.minor in wanted.kueues:
         return _running(kueue, minors, needed=needed)
     # Compiled jobs are JobSets. Kueue usually works with JobSet versions other than the one it was built with.
-    hint = f"it is built for another JobSet than {wanted.jobsets[wanted.release]}: try a single job first"
+    hint = f"it was built for a different JobSet version than {wanted.jobsets[wanted.release]}; test with one job first"
     return Row("Kueue", minors, _shown(kueue), "differs", hint, needed=False)
 
 

@@ -279,7 +279,7 @@ class _Looker:
         idle = (one.pod_set.name for one in self.found.pod_sets if one.placement and not one.pod_set.one)
         name = next(idle, "")
         message = "Kueue assigns pods to a topology only if they request resources" + (
-            f": those of {name} do not" if name else ""
+            f", and the pods of {name} request none" if name else ""
         )
         return Shortfall(message, "add a request to the pods, such as cpu: 100m", name)
 

@@ -11,6 +11,7 @@ from trainc.api.jobs import compile_documents, read_inputs
 from trainc.api.kube import Json, Manifest
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Limits, Options
+from trainc.features import ask
 from trainc.features.krm.kustomization import kustomization_in
 from trainc.features.krm.references import as_written, file_of, find_stale_references
 from trainc.project.dialects import is_sweep
@@ -51,9 +52,14 @@ def _compiled(
         raise CompileError([*problems, *contradictions])
     inputs = read_inputs((), (), options, overlays=overlays, extra_documents=as_written(items, folder))
     found = [*problems, *contradictions, *inputs.diagnostics]
+    judge_of = ask("policies", "judge documents") if any(map(_is_admission, items)) else None
+    judge, of_policies = judge_of(inputs.documents, inputs.documents, options) if judge_of else (None, [])
+    found += of_policies
     try:
         rules = Policy(tuple(rule for overlay in overlays for rule in overlay.rules))
-        compilation = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog, rules, ())
+        compilation = compile_documents(
+            inputs.documents, inputs.runtime_sources, options, inputs.catalog, rules, (), judge
+        )
     except CompileError as error:
         raise CompileError([*found, *error.diagnostics]) from None
     kustomization = kustomization_in(folder)
@@ -74,6 +80,10 @@ def _own(configuration: Document) -> Document:
 def _is_consumed(item: Mapping[str, Any]) -> bool:
     # A generator also receives its own configuration as an item.
     return is_trainer_document(item) or is_sweep(item) or is_overlay(item)
+
+
+def _is_admission(item: Mapping[str, Any]) -> bool:
+    return str(item.get("apiVersion", "")).startswith("admissionregistration.k8s.io/")
 
 
 def _is_passed_on(item: Mapping[str, Any], new: set[tuple[str, ...]]) -> bool:

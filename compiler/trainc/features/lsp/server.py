@@ -1,6 +1,6 @@
 """The state of a language server: the open files, the workspaces around them, and when diagnostics are published.
 
-It opens no port, writes no file and asks nothing of the network. Diagnostics are published at once for the file in which
+It opens no port, writes no file and never uses the network. Diagnostics are published at once for the file in which
 somebody types, and for all open files when nobody has typed for a moment.
 """
 

@@ -8,12 +8,14 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from secrets import token_hex
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, Paint, Part, Progress, compiled_job, text_report
 from trainc.api.findings import Diagnostic, Finding, escape_line, format_path, has_errors
+from trainc.api.git import find_program
 from trainc.api.jobs import OneJob, Plugin, enabled
 from trainc.api.kube import Json
 from trainc.features.run.model import Machine, Plan, Size, requested_programs, scale_job
@@ -67,6 +69,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             )
         if arguments.dry_run:
             return Status.DONE
+        stack.enter_context(_alone_in(workdir))
         _make(plan)
         environ = _environ(machine, plugins)
         line = streams.progress
@@ -80,10 +83,24 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="trainc-run-", ignore_cleanup_errors=True)
 
 
+@contextmanager
+def _alone_in(workdir: str) -> Iterator[None]:
+    """Hold the lock of the work folder. The process that stops the run if this one is killed holds it, too."""
+    import fcntl
+
+    os.makedirs(workdir, exist_ok=True)
+    with open(os.path.join(workdir, ".lock"), "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"--workdir: another run uses {workdir}; choose another folder") from None
+        yield
+
+
 def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
     places = dict(arguments.map)
     requested = {*PROGRAMS_LOOKED_UP, *requested_programs(one.compiled.manifests, places)}
-    programs = {name: path for name in requested if (path := shutil.which(name))}
+    programs = {name: path for name in requested if (path := find_program(name, trusted=True))}
     python = os.path.abspath(arguments.python) if arguments.python else ""
     if python and not shutil.which(python):
         raise UsageError(f"--python: {arguments.python} is not an executable file")
@@ -138,7 +155,7 @@ def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
     environ = {
         **dict(inherited_variables(machine.environ, sorted(variables))),
         **local_variables(machine),
-        MARK: machine.workdir,
+        MARK: f"{token_hex(8)}:{machine.workdir}",
     }
     return {**environ, "PATH": f"{machine.workdir}/bin{os.pathsep}{environ.get('PATH', os.defpath)}"}
 

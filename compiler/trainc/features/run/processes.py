@@ -270,11 +270,16 @@ class _Run:
                 stream.close()
         return status if status >= 0 else _SIGNALLED - status
 
+    @property
+    def _folder(self) -> str:
+        """The work folder, which is in the mark after what tells its runs apart."""
+        return self._environ[MARK].partition(":")[2]
+
     def _rank_outputs(self, pod: Pod, program: Program) -> tuple[list[int], dict[str, str]]:
         """Named pipes for the output of each rank of a launcher, and the variables by which ranks find them."""
         if not program.ranks:
             return [], {}
-        folder = f"{self._environ[MARK]}/ranks/{pod.name}/{program.name}"
+        folder = f"{self._folder}/ranks/{pod.name}/{program.name}"
         os.makedirs(folder, exist_ok=True)
         found = []
         for rank in range(program.ranks):
@@ -282,7 +287,7 @@ class _Run:
                 os.mkfifo(f"{folder}/{rank}")
             # Open for writing as well, so that it does not end when a rank does: the launcher may start it again.
             found.append(os.open(f"{folder}/{rank}", os.O_RDWR | os.O_NONBLOCK))
-        return found, {RANKS: folder, "PYTHON_EXEC": f"{self._environ[MARK]}/bin/{RANK_PYTHON}"}
+        return found, {RANKS: folder, "PYTHON_EXEC": f"{self._folder}/bin/{RANK_PYTHON}"}
 
     def _read(self, pod: Pod, program: Program, file: int, *, by_rank: bool = False) -> _Stream:
         rank = [""]

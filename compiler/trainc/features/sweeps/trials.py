@@ -99,7 +99,7 @@ def _name_of(base: Json) -> str:
 def check_base(base: Json, found: Sequence[Assignment], name: str = "") -> Iterator[Finding]:
     """Report a missing name, and each `${trialParameters.x}` that is not a parameter of the sweep."""
     if not name and not _name_of(base):
-        message = "the trials need a name to derive theirs from"
+        message = "the base TrainJob needs a name: the names of the trials are derived from it"
         yield Finding("InvalidSweep", "error", message, "set metadata.name here or in the sweep", ("metadata",))
     known = list(found[0].values) if found else []
     for path, text in _strings(base, ()):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from trainc.findings import Path
+from trainc.findings import Diagnostic, Finding, Path, Severity
 from trainc.kube.documents import Json
 from trainc.project.dialects import LEGACY_KINDS, is_legacy, is_trainer_document
+from trainc.reading.document import Document
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -55,3 +56,12 @@ def _is_job(value: Json) -> bool:
     if kind == "JobSet":
         return version.startswith(_JOBSET_GROUP)
     return is_legacy(value) or (kind in _JOB_KINDS and is_trainer_document(value))
+
+
+def legacy_job(document: Document, severity: Severity) -> Diagnostic:
+    """Report a job that only `migrate` reads: an error if there is no other job and nothing would be compiled."""
+    kind = document.data["kind"]
+    message = f"{kind} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
+    file = document.file or "-"
+    hint = f"`trainc migrate --report {file}` says what becomes of it, and `trainc migrate {file}` converts it"
+    return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))

@@ -1,0 +1,1 @@
+"""`trainc new`: a TrainJob from a few words, which checks clean."""

@@ -1,0 +1,189 @@
+"""What `trainc new` does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.command import Files, Paint, text_report
+from trainc.api.documents import Document, is_trainer_document, read_documents
+from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
+from trainc.api.jobs import Inputs, compile_documents
+from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL
+from trainc.api.output import dump_yaml
+from trainc.api.records import pattern
+from trainc.api.settings import Options, Settings, settings_of
+from trainc.ir.release import release_facts
+from trainc.kube.names import ANCESTOR_LABEL, JOB_KINDS, TRAINER_API
+from trainc.reading import catalog
+
+_MOUNT = pattern(r"([^:/]+):(/[^:]*)")
+_SECRET = pattern(r"([^:=]+):([^:=]+)=([^:=]+)")
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Compile the job, and write it unless there are errors."""
+    mounts = _parts(arguments.mount, _MOUNT, "--mount", "CLAIM:PATH, such as datasets:/data")
+    secrets = _parts(arguments.secret, _SECRET, "--secret", "NAME:KEY=VARIABLE, such as hf:token=HF_TOKEN")
+    for name in ("nodes", "gpus"):
+        given = getattr(arguments, name)
+        if given is not None and given < 1:
+            raise UsageError(f"argument --{name}: {given} is not a positive number")
+    arguments.paths = []
+    try:
+        settings = settings_of(arguments)
+        inputs = settings.read(streams.stdin)
+        file = _target(arguments, settings)
+        job = _job(arguments, settings.options, _runtime(arguments.runtime, inputs, settings.options), mounts, secrets)
+        text = dump_yaml([job])
+        found = _check(text, file, inputs, settings)
+    except CompileError as error:
+        return _report(error.diagnostics, arguments, streams)
+    if file == "-":
+        streams.out.write(text.encode())
+        return _report(found, arguments, streams)
+    if os.path.dirname(file):
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+    with open(file, "x", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+    _report(found, arguments, streams, text)
+    if not arguments.quiet:
+        streams.err.write(f"{file}: created; compile it with `trainc build`\n")
+    return Status.DONE
+
+
+def _parts(given: list[str] | None, form: Any, flag: str, shape: str) -> list[tuple[str, ...]]:
+    found = []
+    for text in given or ():
+        parts = form.fullmatch(text)
+        if parts is None:
+            raise UsageError(f"argument {flag}: {text!r} does not have the form {shape}")
+        found.append(parts.groups())
+    return found
+
+
+def _target(arguments: Arguments, settings: Settings) -> str:
+    """The file to write: below the first folder of the sources, where every command finds it."""
+    if arguments.output == "-":
+        return "-"
+    folder = next((path for path in settings.paths if os.path.isdir(path)), "")
+    file: str = arguments.output or os.path.normpath(os.path.join(folder, f"{arguments.name}.yaml"))
+    if not arguments.output and os.sep in arguments.name:
+        raise UsageError(f"{arguments.name!r} cannot be the name of a TrainJob")
+    if os.path.lexists(file):
+        hint = "choose another name, or another file with -o"
+        raise CompileError([Diagnostic("FileInTheWay", "error", f"{file} already exists", hint)])
+    return file
+
+
+def _runtime(name: str, inputs: Inputs, options: Options) -> Mapping[str, Any]:
+    """The runtime with a name, or a reference to one that does not exist, which compiling reports."""
+    for document in inputs.read:
+        if document.data.get("kind") in _KINDS and _name(document) == name:
+            return document.data
+    found = catalog.find(name, options.release or NEWEST_RELEASE)
+    if isinstance(found, Document):
+        return found.data
+    known = [_name(d) for d in inputs.read if d.data.get("kind") in _KINDS]
+    names = [*known, *catalog.names(options.release)]
+    hint = did_you_mean(name, names) or "`trainc runtimes list` lists those that there are"
+    raise CompileError([Diagnostic("RuntimeNotFound", "error", f"there is no runtime {name!r}", hint)])
+
+
+_KINDS = ("ClusterTrainingRuntime", "TrainingRuntime")
+
+
+def _name(document: Document) -> str:
+    metadata = document.data.get("metadata")
+    return str(metadata.get("name")) if isinstance(metadata, dict) else ""
+
+
+def _job(
+    arguments: Arguments,
+    options: Options,
+    runtime: Mapping[str, Any],
+    mounts: list[tuple[str, ...]],
+    secrets: list[tuple[str, ...]],
+) -> dict[str, Any]:
+    reference = {"name": arguments.runtime}
+    if runtime["kind"] != "ClusterTrainingRuntime":
+        reference["kind"] = runtime["kind"]
+    trainer: dict[str, Any] = {}
+    if arguments.nodes is not None:
+        trainer["numNodes"] = arguments.nodes
+    if arguments.image:
+        trainer["image"] = arguments.image
+    if arguments.words:
+        trainer["command"] = list(arguments.words)
+    if secrets:
+        trainer["env"] = [
+            {"name": variable, "valueFrom": {"secretKeyRef": {"name": name, "key": key}}}
+            for name, key, variable in secrets
+        ]
+    if arguments.gpus is not None:
+        trainer["resourcesPerNode"] = {"limits": {"nvidia.com/gpu": str(arguments.gpus)}}
+    metadata: dict[str, Any] = {"name": arguments.name}
+    if options.namespace:
+        metadata["namespace"] = options.namespace
+    if arguments.queue:
+        metadata["labels"] = {QUEUE_LABEL: arguments.queue}
+    spec = {"runtimeRef": reference, **({"trainer": trainer} if trainer else {})}
+    if mounts:
+        spec |= _patch(runtime, mounts, options)
+    return {"apiVersion": TRAINER_API, "kind": "TrainJob", "metadata": metadata, "spec": spec}
+
+
+def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: Options) -> dict[str, Any]:
+    """The field with which a TrainJob of the release adds volumes to the trainer's pods."""
+    step, container = _trainer_in(runtime)
+    volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim, _ in mounts]
+    mounted = [{"name": claim, "mountPath": path} for claim, path in mounts]
+    pod = {"volumes": volumes, "containers": [{"name": container, "volumeMounts": mounted}]}
+    field = release_facts(options.release or NEWEST_RELEASE).patch_field
+    if field == "podSpecOverrides":
+        return {field: [{"targetJobs": [{"name": step}], **pod}]}
+    if field == "podTemplateOverrides":
+        return {field: [{"targetJobs": [{"name": step}], "spec": pod}]}
+    job = {"name": step, "template": {"spec": {"template": {"spec": pod}}}}
+    patch = {"template": {"spec": {"replicatedJobs": [job]}}}
+    return {field: [{"manager": "new.trainer.kubeflow.org/volumes", "trainingRuntimeSpec": patch}]}
+
+
+def _trainer_in(runtime: Mapping[str, Any]) -> tuple[str, str]:
+    """The job and the container of a runtime that train, as far as it is valid."""
+    jobs = runtime.get("spec", {}).get("template", {}).get("spec", {}).get("replicatedJobs", ())
+    for job in jobs:
+        template = job.get("template", {})
+        if (template.get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL) == "trainer":
+            containers = template.get("spec", {}).get("template", {}).get("spec", {}).get("containers", ())
+            return job["name"], next((each["name"] for each in containers), "node")
+    return "node", "node"
+
+
+def _check(text: str, file: str, inputs: Inputs, settings: Settings) -> list[Diagnostic]:
+    """Compile the job among the runtimes of the repository. Raises CompileError."""
+    documents, problems = read_documents(text.encode(), file, settings.options.limits)
+    [document] = documents
+    names = [_key(each) for each in inputs.documents if each.data.get("kind") in JOB_KINDS]
+    if _key(document) in names:
+        message = f"there is a TrainJob {'/'.join(filter(None, _key(document)))} already"
+        problems.append(Diagnostic("DuplicateTrainJob", "error", message, "choose another name"))
+    if has_errors(problems):
+        raise CompileError(problems)
+    runtimes = [d for d in inputs.documents if is_trainer_document(d.data) and d.data.get("kind") in _KINDS]
+    compiled = compile_documents([*runtimes, document], inputs.runtime_sources, settings.options, inputs.catalog)
+    return [found for found in compiled.diagnostics if found.object.partition(" ")[0] != "ClusterTrainingRuntime"]
+
+
+def _key(document: Document) -> tuple[str, str]:
+    metadata = document.data.get("metadata")
+    own = metadata if isinstance(metadata, dict) else {}
+    return str(own.get("namespace") or ""), str(own.get("name") or "")
+
+
+def _report(found: list[Diagnostic], arguments: Arguments, streams: Streams, text: str = "") -> Status:
+    paint = Paint(arguments.color, streams.err)
+    streams.err.write(text_report(found, Files(text.encode()), paint, quiet=arguments.quiet))
+    return Status.DIAGNOSED if has_errors(found) else Status.DONE
