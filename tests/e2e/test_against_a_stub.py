@@ -157,8 +157,10 @@ def test_an_object_of_a_controller_is_waited_for(stub: tuple[Stub, Live], monkey
     assert found["metadata"]["name"] == "llm"
 
 
-def test_doctor_asks_the_same_cluster(stub: tuple[Stub, Live], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_asks_the_same_cluster(stub: tuple[Stub, Live], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     server, live = stub
+    # Programs of a repository are not run from within it, and kubectl may be in its .venv.
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(live.program).parent))
     if shutil.which("kubectl") is None:
         pytest.skip("the program is not called kubectl")
