@@ -130,6 +130,21 @@ LARGE: Mapping[str, tuple[Callable[[], str], str]] = {
     "a file of more than two hundred megabytes": (lambda: f"{HEAD}# {'y' * 998}\n" * 200_000, "UnreadableFile"),
 }
 
+# Documents of any size, for tests that count steps: each is a file that grows in one way.
+GROWING: Mapping[str, Callable[[int], str]] = {
+    "fields that are none in one line": lambda n: HEAD.replace("{name: t", "{" + ", ".join(f"a{i}: b" for i in range(n)) + ", name: t"),
+    "fields that are none on lines": lambda n: HEAD + "".join(f"  a{i}: b\n" for i in range(n)),
+    "ignore comments": lambda n: HEAD + "".join(f"  a{i}: 1 # trainc: ignore[UnknownField] x\n" for i in range(n)),
+    "ignore comments above a line": lambda n: HEAD
+    + "".join(f"  # trainc: ignore[UnknownField] {i}\n" for i in range(n))
+    + "  a: 1\n",
+    "misspelt items in one line": lambda n: HEAD + "  trainer: {env: [" + ",".join(f"{{nme: A{i}}}" for i in range(n)) + "]}\n",
+    "labels": lambda n: HEAD.replace("{name: l", "{labels: {" + ", ".join(f"a{i}: b" for i in range(n)) + "}, name: l"),
+    "a script of conditions": lambda n: HEAD + f"  trainer: {{command: [bash, -c, '{'if a; then b; fi; ' * n}torchrun x.py']}}\n",
+    "arguments": lambda n: HEAD + "  trainer: {command: [torchrun, x.py], args: [" + ", ".join(f"--a{i}" for i in range(n)) + "]}\n",
+    "jobs": lambda n: "---\n".join(HEAD.replace("llm", f"l{i}") for i in range(n)),
+}  # fmt: skip
+
 FLAGS = ["--release", "2.3"]
 # How each command is given a document FILE. These refuse whatever `build` refuses.
 COMPILING: Mapping[str, list[str]] = {

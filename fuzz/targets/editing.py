@@ -11,6 +11,7 @@ from pygls.workspace import Workspace
 
 from fuzz.targets.commands import _folder
 from trainc.cli.command import Arguments, parse_arguments
+from trainc.features.lsp import arguments as lsp_arguments
 from trainc.features.lsp import command as lsp
 from trainc.features.lsp import server as serving
 
@@ -47,9 +48,7 @@ def _server() -> tuple[serving.Server, str]:
 
     root = os.path.realpath(_folder())
     parser = ArgumentParser()
-    from trainc.features.lsp.arguments import add_arguments
-
-    add_arguments(parser)
+    lsp_arguments.add_arguments(parser)
     arguments = parse_arguments(parser, [])
     assert isinstance(arguments, Arguments)
     server = serving.make_server(lambda folder, alone: lsp._workspace(arguments, folder, alone))  # noqa: SLF001

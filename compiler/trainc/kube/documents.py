@@ -57,9 +57,9 @@ def is_deeper(text: str, depth: int) -> bool:
     for _ in range(depth):  # Each round removes the innermost level.
         fewer = brackets.replace("[]", "").replace("{}", "")
         if len(fewer) == len(brackets):
-            break
+            return brackets.count("[") + brackets.count("{") > depth  # What no bracket closes.
         brackets = fewer
-    return brackets.count("[") + brackets.count("{") > depth
+    return bool(brackets)
 
 
 def read_json(text: str) -> Any:
