@@ -173,6 +173,11 @@ def codes() -> Mapping[str, Code]:
     return dict(sorted((code, known) for table in tables for code, known in _codes_in(table)))
 
 
+def _known(code: str) -> Code:
+    """Return one code without importing those of features, if it is none of them."""
+    return dict(_codes_in(_TABLE)).get(code) or codes()[code]
+
+
 def _codes_in(table: Mapping[Stage, Mapping[Severity, str]]) -> Iterator[tuple[str, Code]]:
     for stage, by_severity in table.items():
         for severity, names in by_severity.items():
@@ -209,7 +214,7 @@ def rule_url(code: str, docs_url: str) -> str | None:
 
 def _how_sure(code: str) -> str:
     """Return how often a finding is right, which its severity says."""
-    known = codes()[code]
+    known = _known(code)
     severity, stage = known.severity, known.stage
     if severity == "error" and stage in ("admission", "policy"):
         return "**Certain.** The cluster refuses the object, or the pods made from it."
@@ -224,7 +229,7 @@ def _how_sure(code: str) -> str:
 
 def _how_to_silence(code: str) -> str:
     """Return the section on silencing a code, which only depends on its severity and stage."""
-    known = dict(_codes_in(_TABLE)).get(code) or codes()[code]  # Those of features take longer to import.
+    known = _known(code)
     if known.severity == "error" and known.stage not in _IGNORABLE:
         return "This error cannot be silenced: nothing can be compiled until it is fixed."
     comment = f"# trainc: ignore[{code}] why this is fine here"
