@@ -15,17 +15,21 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from benchmarks.commands import over_jobs, write_inputs
 from benchmarks.imports import import_times
 from benchmarks.jobs import RELEASE, RUNTIME, folders, parsed, trainjob
 from benchmarks.plot import plot
 from benchmarks.processes import Run, medians
-from benchmarks.report import BEFORE, RJSONNET, RJSONNET_READING, THOUSAND, Measured, report
-from benchmarks.templating import EVALUATE, check_templates, write_templates
+from benchmarks.report import BEFORE, JINJA, PYYAML, RJSONNET, RJSONNET_READING, THOUSAND, Measured, report
+from benchmarks.templating import EVALUATE, LOAD_AND_DUMP, RENDER, check_templates, write_jinja, write_templates
 
 # Numbers of rounds; long commands get fewer.
 RUNS = {1: 15, 10: 9, 100: 7, 1_000: 3, 10_000: 3}
 KUSTOMIZE_UP_TO = 1_000
 RUNS_ALONE = 7
+# Jobs for each command, and how many at most for those that take minutes.
+SIZES = (100, 1_000, 10_000)
+AT_MOST = {"report": 1_000, "migrate": 1_000}
 # Rounds for the stages: enough to outlast a slow moment of the machine.
 TURNS = 5
 COMMANDS = ("build", "check", "explain", "graph", "migrate", "diff", "report", "rule", "runtimes", "schema", "init")
@@ -40,6 +44,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         processes = {count: _processes(Path(folder), count, trainc, kubectl, before) for count in RUNS}
         alone = _alone(Path(folder), python, kubectl, before)
+        commands = {count: _commands(Path(folder), count, trainc) for count in SIZES}
         passes = _passes(Path(folder), [python, before] if before else [python])
         job = f"{folder}/trainc-1"
         cold = import_times(python, ["-m", "trainc", "build", job, "--release", RELEASE])
@@ -47,7 +52,9 @@ def main() -> None:
     imports = {"import trainc": import_times(python, ["-c", "import trainc"])}
     for command in COMMANDS:
         imports[f"trainc {command} --help"] = import_times(python, ["-m", "trainc", command, "--help"])
-    measured = Measured(processes, alone, stages, passes, cold, imports, (_version_of(kubectl), _rjsonnet_of(python)))
+    measured = Measured(
+        processes, alone, commands, stages, passes, cold, imports, (_version_of(kubectl), _rjsonnet_of(python))
+    )
     (DOCS / "benchmarks.svg").write_text(plot(processes))
     (DOCS / "benchmarks.md").write_text(report(measured))
 
@@ -81,10 +88,21 @@ def _alone(folder: Path, python: str, kubectl: str, before: str | None) -> dict[
         **({BEFORE: [str(Path(before).with_name("trainc")), *build[1:]]} if before else {}),
         RJSONNET: [python, "-c", EVALUATE, str(programs[0])],
         RJSONNET_READING: [python, "-c", EVALUATE, str(programs[1])],
+        JINJA: [python, "-c", RENDER, str(write_jinja(folder / "templates"))],
+        PYYAML: [python, "-c", LOAD_AND_DUMP, str(theirs)],
         "kustomize": [kubectl, "kustomize", str(theirs)],
     }
     print("1000 JobSets alone ...", file=sys.stderr)
     return medians(commands, RUNS_ALONE)
+
+
+def _commands(folder: Path, count: int, trainc: str) -> dict[str, Run]:
+    """What each command takes, and a process that does nothing."""
+    root = folder / f"commands-{count}"
+    write_inputs(root, count, trainc)
+    words = {name: each for name, each in over_jobs(root).items() if count <= AT_MOST.get(name, count)}
+    print(f"every command, {count} jobs ...", file=sys.stderr)
+    return medians({"version": [trainc, "version"], **{name: [trainc, *each] for name, each in words.items()}}, 3)
 
 
 def _passes(folder: Path, pythons: Sequence[str]) -> list[float]:

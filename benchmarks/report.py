@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.commands import RECORDED
 from benchmarks.imports import by_part
 from benchmarks.processes import Run
 
@@ -25,6 +27,8 @@ THOUSAND = "trainc, the 1,000 jobs again"
 BEFORE = "trainc 0.1.0"
 RJSONNET = "rjsonnet, of a list of parameters"
 RJSONNET_READING = "rjsonnet, of the TrainJobs"
+JINJA = "jinja2, of a list of parameters"
+PYYAML = "PyYAML with libyaml, reading and writing the output"
 _NOTES = Path(__file__).with_name("notes.md")
 
 
@@ -33,12 +37,13 @@ class Measured:
     """All results: runs by number of jobs and command; seconds by stage; milliseconds by module.
 
     `alone` are runs for a thousand JobSets without PodGroups; `passes` are the seconds per job of this version and, if
-    measured, of the earlier one; `programs` are the versions of the other
+    measured, of the earlier one; `commands` are runs of each command, by number of jobs; `programs` are the versions of the other
     programs.
     """
 
     processes: Mapping[int, Mapping[str, Run]]
     alone: Mapping[str, Run]
+    commands: Mapping[int, Mapping[str, Run]]
     stages: Mapping[str, float]
     passes: Sequence[float]
     cold: dict[str, float]
@@ -54,6 +59,7 @@ def report(measured: Measured) -> str:
             *_processes(measured),
             *_alone(measured),
             *_goals(measured),
+            *_commands(measured),
             *_inside(measured),
             *_imports(measured),
         )
@@ -120,6 +126,7 @@ def _goals(measured: Measured) -> Iterator[str]:
         ("1,000 JobSets, relative to rjsonnet of parameters", _share(alone, RJSONNET), 0.6, ""),
         ("1,000 JobSets, relative to kustomize", _share(alone, "kustomize"), 0.1, ""),
         ("1,000 JobSets and PodGroups, relative to kustomize", _share(thousand, "kustomize"), 0.1, ""),
+        ("1,000 warnings, relative to 1,000 jobs without", _warned(measured, 1_000), 1.3, ""),
         ("10,000 jobs, relative to 1,000", most["trainc"].cpu / most[THOUSAND].cpu, 11, ""),
         ("10,000 jobs, peak memory", most["trainc"].memory, 200, " MB"),
     ]
@@ -137,6 +144,28 @@ def _goals(measured: Measured) -> Iterator[str]:
     ]
     yield from _table(["what", "at most", "measured", "met"], rows)
     yield _NOTES.read_text()
+
+
+def _warned(measured: Measured, count: int) -> float:
+    runs = measured.commands[count]
+    return runs["build, a warning in each job"].cpu / runs["build"].cpu
+
+
+def _commands(measured: Measured) -> Iterator[str]:
+    recorded: dict[str, float] = json.loads(RECORDED.read_text())
+    yield "## Each command\n"
+    yield "Processor time per job, without that of `trainc version`, which only starts; and instructions per job in thousands,"
+    yield "which callgrind counted when benchmarks/instructions.json was written. `make bench` counts again and compares.\n"
+    rows = []
+    for name in measured.commands[min(measured.commands)]:
+        times = [(runs.get(name), runs["version"].cpu, count) for count, runs in measured.commands.items()]
+        per_job = ["" if run is None else f"{(run.cpu - start) * 1000 / count:.2f} ms" for run, start, count in times]
+        if name != "version":
+            rows.append([f"`{name}`", *per_job, f"{recorded[f'{name}, k per job']:,.0f}"])
+    yield from _table(["command", *(f"{count:,} jobs" for count in measured.commands), "instructions, k"], rows)
+    yield "Whole processes, in millions of instructions:\n"
+    rows = [[name.removesuffix(", M"), f"{count:.0f}"] for name, count in recorded.items() if name.endswith(", M")]
+    yield from _table(["process", "instructions, M"], rows)
 
 
 def _share(runs: Mapping[str, Run], name: str) -> float:

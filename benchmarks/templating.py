@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.jobs import RELEASE, parameters
-from trainc import Options, compile_paths
+from benchmarks.jobs import RELEASE, RUNTIME_ALONE, parameters, parsed, trainjob
+from trainc import Options, compile_paths, compile_trainjob
 
 FUNCTION = """\
 local step = { 'trainer.kubeflow.org/trainjob-ancestor-step': 'trainer' };
@@ -85,6 +85,8 @@ function(job) {
 }
 """
 _IMPORTS = "local jobset = import 'jobset.libsonnet';\n"
+RENDER = "import sys, jinja2, json; from pathlib import Path; text, jobs = map(Path.read_text, map(Path, sys.argv[1].split(':'))); template = jinja2.Template(text); sys.stdout.writelines(template.render(job) for job in json.loads(jobs))"
+LOAD_AND_DUMP = "import sys, yaml; from pathlib import Path; yaml.dump_all((d for f in sorted(Path(sys.argv[1]).glob('pretrain-*')) for d in yaml.load_all(f.read_text(), yaml.CSafeLoader)), sys.stdout, yaml.CSafeDumper)"
 EVALUATE = "import sys, rjsonnet; sys.stdout.write(rjsonnet.evaluate_file(sys.argv[1]))"
 
 
@@ -102,6 +104,19 @@ def write_templates(folder: Path, jobs: Path, count: int) -> tuple[Path, Path]:
         f"{_IMPORTS}{of_job}std.manifestYamlStream([jobset(parameters(std.parseYaml(job))) for job in [\n{files}]])\n"
     )
     return one, other
+
+
+def write_jinja(folder: Path) -> str:
+    """Write the text of one job with its parameters left out; return its path and that of the list of parameters."""
+    own = {**parameters(0), "nodes": 12345}
+    job = trainjob(0).replace(f"numNodes: {parameters(0)['nodes']}", f"numNodes: {own['nodes']}")
+    text = compile_trainjob(parsed(job), [parsed(RUNTIME_ALONE)], Options(release=RELEASE)).to_yaml()
+    for name in ("run", "image", "queue", "namespace", "name", "nodes"):
+        text = text.replace(str(own[name]), f"{{{{ {name} }}}}")
+    for i, argument in enumerate(own["args"]):
+        text = text.replace(argument, f"{{{{ args[{i}] }}}}")
+    (folder / "jobset.yaml.j2").write_text(text)
+    return f"{folder / 'jobset.yaml.j2'}:{folder / 'jobs.json'}"
 
 
 def check_templates(python: str, programs: tuple[Path, Path], jobs: Path) -> None:

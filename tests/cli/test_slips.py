@@ -294,3 +294,27 @@ def test_a_document_of_somebody_else_is_left_alone(document: str) -> None:
     assert codes() == {}
     assert run("build", "--check").status == 0
     assert run("cmp", "generate").stdout.count("kind: JobSet") == 2
+
+
+def test_a_range_of_revisions_is_two_sides() -> None:
+    result = run("diff", "git:main..topic")
+    assert (result.status, "name both sides: git:main git:topic" in result.stderr) == (2, True)
+    assert "git:main git:HEAD" in run("diff", "git:main...").stderr
+
+
+def test_a_field_of_the_input_in_other_letters_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = '{runtimeRef: {name: torch-distributed}, trainer: {image: "a/b:1", numNodes: 2, command: [torchrun, a.py]}}'
+    head = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: llm}\n"
+    Path("job.yaml").write_text(f"{head}spec: {spec}\n", encoding="utf-8")
+    assert "did you mean numNodes" in run("explain", "job.yaml", "numnodes").stderr
+
+
+@pytest.mark.parametrize("form", ["output: jobs", "environments: {a: {output: jobs/}}"])
+def test_an_output_among_the_sources_is_an_error_of_every_command(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("jobs").mkdir(exist_ok=True)
+    Path("trainc.yaml").write_text(f"sources: [jobs]\n{form}\n", encoding="utf-8")
+    assert "this folder is one of the sources, too" in run("check", "-q").stderr

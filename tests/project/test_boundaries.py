@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from trainc.project.boundaries import full_name
+from trainc.kube.names import full_name
 
 RUNTIME = """\
 apiVersion: trainer.kubeflow.org/v1alpha1

@@ -95,7 +95,7 @@ def _leave_out(
 
     for target, files, source in zip(targets, texts, sources, strict=True):
         failures = target.compilation.failures()
-        if failures.fatal or not target.compilation.compiled or not has_errors(target.compilation.diagnostics):
+        if failures.fatal or not has_errors(target.compilation.diagnostics):
             if has_errors(target.compilation.diagnostics) or is_failure(target.compilation.diagnostics, arguments):
                 return False
             continue

@@ -299,7 +299,10 @@ def _made(explanation: Explanation, candidates: list[ExplainedObject], pattern: 
 
 
 def _near(explanation: Explanation, candidates: list[ExplainedObject], text: str) -> Iterator[str]:
-    """The same field in objects of other kinds, then similarly spelled fields."""
+    """Fields of the input in other letters, the same field in objects of other kinds, then similarly spelled fields."""
+    for explained in (each for candidate in candidates for each in candidate.fields):
+        names = (str(taken.path[-1]) for taken in explained.origin.inputs if taken.path)
+        yield from (name for name in names if name.lower() == text.lower())
     for other in explanation.objects:
         if other not in candidates and _with_fields(other, (ANY_STEPS, *parse(text))).fields:
             yield prefix(explanation, other) + text

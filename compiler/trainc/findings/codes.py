@@ -6,12 +6,13 @@ The pages are rules/<Code>.md, here and in the folders of features.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from trainc.features import features
 from trainc.findings import Severity
+from trainc.startup.records import dataclass
 
 Stage: TypeAlias = Literal[
     "settings", "read", "template", "overlay", "dialect", "schema", "resolve", "validate",
@@ -19,7 +20,8 @@ Stage: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-class Code(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Code:
     """Metadata of a diagnostic code.
 
     `severity` is the severity with `semantics="gitops"`, or the highest one if it varies.
@@ -168,14 +170,13 @@ _IGNORABLE = ("lint", "admission", "policy", "fits")
 def codes() -> Mapping[str, Code]:
     """Return all codes, those of features among them, sorted by name."""
     tables = [_TABLE, *(feature.load("codes.CODES") for feature in features() if feature.codes)]
-    found = {
-        code: Code(severity, stage)
-        for table in tables
-        for stage, by_severity in table.items()
-        for severity, names in by_severity.items()
-        for code in names.split()
-    }
-    return dict(sorted(found.items()))
+    return dict(sorted((code, known) for table in tables for code, known in _codes_in(table)))
+
+
+def _codes_in(table: Mapping[Stage, Mapping[Severity, str]]) -> Iterator[tuple[str, Code]]:
+    for stage, by_severity in table.items():
+        for severity, names in by_severity.items():
+            yield from ((code, Code(severity, stage)) for code in names.split())
 
 
 @cache
@@ -208,7 +209,8 @@ def rule_url(code: str, docs_url: str) -> str | None:
 
 def _how_sure(code: str) -> str:
     """Return how often a finding is right, which its severity says."""
-    severity, stage = codes()[code]
+    known = codes()[code]
+    severity, stage = known.severity, known.stage
     if severity == "error" and stage in ("admission", "policy"):
         return "**Certain.** The cluster refuses the object, or the pods made from it."
     if severity == "error" and stage in ("lint", "fits"):
@@ -222,7 +224,7 @@ def _how_sure(code: str) -> str:
 
 def _how_to_silence(code: str) -> str:
     """Return the section on silencing a code, which only depends on its severity and stage."""
-    known = codes()[code]
+    known = dict(_codes_in(_TABLE)).get(code) or codes()[code]  # Those of features take longer to import.
     if known.severity == "error" and known.stage not in _IGNORABLE:
         return "This error cannot be silenced: nothing can be compiled until it is fixed."
     comment = f"# trainc: ignore[{code}] why this is fine here"

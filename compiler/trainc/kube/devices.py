@@ -8,14 +8,16 @@ classes, those of the DRA drivers of NVIDIA, AMD, Intel and Google.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from trainc.kube.documents import mapping, objects
 from trainc.kube.quantity import parse_quantity
 from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
 
 
-class Accelerator(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Accelerator:
     """What one device is called, how many processes can use it at most, and whether one process can use all of them."""
 
     noun: str

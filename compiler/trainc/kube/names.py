@@ -48,6 +48,17 @@ def pod_host(job: str, replicated_job: str, replica: int, index: int) -> str:
     return f"{job}-{replicated_job}-{replica}-{index}"
 
 
+def full_name(image: str) -> str:
+    """Return the name of an image with its registry, without tag and digest: `python:3` is docker.io/library/python."""
+    rest = image.partition("@")[0]
+    name, colon, tag = rest.rpartition(":")
+    name = name if colon and "/" not in tag else rest
+    first, slash, _ = name.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return name
+    return f"docker.io/{name}" if slash else f"docker.io/library/{name}"
+
+
 def trial_name(sweep: str, index: int) -> str:
     """Return the name of a trial, as the controller of OptimizationJobs gives it (kubeflow/trainer KEP-3562)."""
     return f"{sweep}-trial-{index}"

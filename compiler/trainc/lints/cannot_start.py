@@ -49,7 +49,9 @@ def _starts(words: tuple[str, ...], is_command: bool) -> bool:
 
 
 def _is_plain(word: str) -> bool:
-    return word.isascii() and not word.startswith("~") and word not in _OPERATORS and not any(c.isspace() for c in word)
+    return (
+        word.isascii() and not word.startswith("~") and word not in _OPERATORS and (not word or word.split() == [word])
+    )
 
 
 def _program(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:

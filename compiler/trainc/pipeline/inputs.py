@@ -205,4 +205,6 @@ def files_of_ours(*sources: Sequence[Document]) -> frozenset[str]:
 def _without_overlay_resources(documents: Sequence[Document], overlays: Sequence[Loaded]) -> list[Document]:
     """Return the documents without those of files that an overlay reads too, so that no file is read twice."""
     overlay_files = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
+    if not overlay_files:
+        return list(documents)
     return [document for document in documents if os.path.realpath(document.file) not in overlay_files]

@@ -92,6 +92,8 @@ def settings_in_file(document: Mapping[str, Any], file: str, root: str | None) -
         findings += [replace(problem, path=(ENVIRONMENTS, name, *problem.path)) for problem in problems]
         environments[name] = replace(found, environment=name)
     findings += _same_output(data)
+    if not findings:
+        findings += [wrong for found in (environments.values() or [own]) for wrong in _output_among_sources(found)]
     if not findings and root is not None:
         findings += _leading_outside(data, folder, root)
     return replace(own, environments=environments), findings
@@ -178,6 +180,14 @@ def _same_output(data: Mapping[str, Any]) -> Iterator[Finding]:
             break
         if output:
             outputs[name] = output
+
+
+def _output_among_sources(found: Configuration) -> Iterator[Finding]:
+    for source in found.sources or ():
+        if found.output and os.path.normpath(source) == os.path.normpath(found.output):
+            above = (ENVIRONMENTS, found.environment) if found.environment else ()
+            message = "this folder is one of the sources, too"
+            yield _wrong((*above, "output"), message, "use another folder, such as output: rendered")
 
 
 def _wrong(path: Path, message: str, hint: str) -> Finding:

@@ -186,3 +186,25 @@ def test_the_same_bytes_from_a_clone_a_worktree_an_archive_and_any_folder(
         (tmp_path / name / "ml/rendered/nlp/bert.yaml").unlink()
         assert run("build").status == 0
         assert (tmp_path / name / "ml/rendered/nlp/bert.yaml").read_bytes() == rendered
+
+
+def test_what_is_installed_has_the_extra_that_the_settings_need_and_the_index_of_a_private_network() -> None:
+    write("ml/trainc.yaml", SETTINGS + "policies: [policies]\n")
+    assert (
+        run("init", "ml", "--only", "hooks", "--index-url", "https://pypi.example.com/simple", *REQUIREMENT).status == 0
+    )
+    line = "trainc[policy] @ git+https://git.example.com/platform/trainc@8f3c2d1"
+    lines = Path("ml/requirements-trainc.txt").read_text(encoding="utf-8").splitlines()
+    assert lines[-2:] == ["--index-url https://pypi.example.com/simple", line]
+    for hook in load(".pre-commit-config.yaml")["repos"][0]["hooks"]:
+        assert hook["additional_dependencies"] == ["--index-url=https://pypi.example.com/simple", line]
+
+
+def test_a_requirement_that_nobody_can_install_is_a_sentence_that_pip_shows() -> None:
+    from trainc.features.init.scaffold import requirement_of
+
+    found = requirement_of({"url": "file:///nowhere/trainc", "dir_info": {}}, "0.2.0")
+    assert found.problem
+    assert "trainc==" not in found.line
+    assert found.line.startswith("Replace this line")
+    assert found.with_extras(["policy"]) == found

@@ -436,6 +436,11 @@ def _side(word: str) -> Side:
     revision, colon, path = word.removeprefix(_GIT).partition(":")
     if not revision or revision.startswith("-"):
         raise UsageError(f"{word!r} has no revision; write git:REV or git:REV:PATH")
+    old, dots, new = revision.partition("..")
+    if dots:
+        raise UsageError(
+            f"{word!r} is a range; name both sides: {_GIT}{old or 'HEAD'} {_GIT}{new.lstrip('.') or 'HEAD'}"
+        )
     return Side(word, path if colon else None, revision)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.findings import Diagnostic, Path, Severity, format_path
 from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.documents import FieldPath, stable_path
+from trainc.kube.names import full_name
 from trainc.kube.strategic_merge import Copies, PatchFailedError, merge_overlay
 from trainc.project.dialects import is_trainer_document
 from trainc.project.overlays.overlay import ImageChange, Overlay, Patch
@@ -349,7 +350,7 @@ def transform(document: Edited, overlay: Overlay, used_images: set[int]) -> Edit
         for field, pairs in (("labels", overlay.labels), ("annotations", overlay.annotations)):
             for pair in pairs:
                 document = _set(document, overlay, ("metadata", field, pair.key), pair.value, pair.path)
-    document = _with_images(document, overlay, used_images)
+    document = _mirrored(_with_images(document, overlay, used_images), overlay)
     return document if document is before else before.renamed(document)
 
 
@@ -380,6 +381,20 @@ def _with_images(document: Edited, overlay: Overlay, used: set[int]) -> Edited:
             used.update(met)
             last = overlay.images[met[-1]]
             document = _set(document, overlay, path, change_image(image, last), last.path)
+    return document
+
+
+def _mirrored(document: Edited, overlay: Overlay) -> Edited:
+    """Replace the registries of all images; of several mirrors, the one for the longest name counts."""
+    for path, image in list(_images(document.data, ())) if overlay.mirrors else ():
+        name, tag, digest = _split_image(image)
+        full = full_name(name)
+        fitting = [one for one in overlay.mirrors if full == one or full.startswith(f"{one}/")]
+        if fitting:
+            registry = max(fitting, key=len)
+            new = f"{overlay.mirrors[registry]}{full.removeprefix(registry)}"
+            new += f"{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
+            document = _set(document, overlay, path, new, ("mirrors", registry))
     return document
 
 

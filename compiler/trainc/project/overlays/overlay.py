@@ -78,6 +78,7 @@ class Overlay:
     labels: tuple[Pair, ...] = ()
     annotations: tuple[Pair, ...] = ()
     images: tuple[ImageChange, ...] = ()
+    mirrors: Mapping[str, str] = field(default_factory=dict)
     values: Json = field(default_factory=dict)
     runtimes: tuple[str, ...] = ()
     settings: Json = field(default_factory=dict)
@@ -144,6 +145,7 @@ _FIELDS: Schema = {
     "labels": about("Labels for TrainJobs and their JobSets.", list_of(_LABELS)),
     "commonAnnotations": about("Annotations for TrainJobs and their JobSets.", _PAIRS),
     "images": about("New names, tags and digests for images.", list_of(_IMAGE)),
+    "mirrors": about("For a registry, or a part of one, that from which all its images come instead.", map_of(WORD)),
     "values": about("Variables for templates.", {"type": "object"}),
     "runtimes": about("Folders with more runtimes.", WORDS),
     "rules": RULES,
@@ -204,6 +206,7 @@ def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
             for pair in _pairs(group.get("pairs", {}), ("labels", index, "pairs"))
         ),
         annotations=_pairs(data.get("commonAnnotations", {}), ("commonAnnotations",)),
+        mirrors={name.rstrip("/"): mirror.rstrip("/") for name, mirror in data.get("mirrors", {}).items()},
         images=tuple(
             ImageChange(("images", index), item["name"], item.get("newName"), item.get("newTag"), item.get("digest"))
             for index, item in enumerate(data.get("images", ()))
