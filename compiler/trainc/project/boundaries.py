@@ -53,7 +53,9 @@ def _foreign_namespace(document: Document, configuration: Configuration) -> Iter
         written = written.before
     namespace = identity(written.data)[0]
     inside = os.path.relpath(document.file, os.path.dirname(configuration.file or "") or os.curdir).replace(os.sep, "/")
-    allowed = next((names for glob, names in reversed(tuple(configuration.namespaces.items())) if matches(inside, glob)), None)
+    allowed = next(
+        (names for glob, names in reversed(tuple(configuration.namespaces.items())) if matches(inside, glob)), None
+    )
     if namespace and allowed is not None and not any(matches(namespace, name) for name in allowed):
         message = f"{inside} may not have jobs in namespace {namespace}, only in {' or '.join(allowed) or 'none'}"
         hint = "use a namespace of this folder, move the file, or change `namespaces` in trainc.yaml"
