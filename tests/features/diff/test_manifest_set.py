@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainc import CompileError, Options
+from trainc.features.diff.manifests import manifest_set, with_runtime
 from trainc.features.diff.markdown import diff_markdown
-from trainc.features.diff.sides import manifest_set, with_runtime
 from trainc.features.diff.text import diff_json, diff_text
 from trainc.pipeline.inputs import Inputs
 from trainc.reading.document import Document

@@ -17,7 +17,8 @@ from trainc.explain.placing import source_of
 from trainc.features import ask
 from trainc.features.diff.delivery import chosen_method
 from trainc.features.diff.live import InGit, LiveDiff, compare_live
-from trainc.features.diff.sides import ManifestSet, ReadSide
+from trainc.features.diff.manifests import ManifestSet
+from trainc.features.diff.sides import ReadSide
 from trainc.features.diff.waiting import Wait
 from trainc.kube.live_objects import state_of
 from trainc.output.ownership import source_in

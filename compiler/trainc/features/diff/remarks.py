@@ -8,8 +8,9 @@ from trainc.api.findings import counted, has_errors
 from trainc.api.kube import Manifest
 from trainc.api.records import replace
 from trainc.features import ask
+from trainc.features.diff.manifests import JobKey, ManifestSet
 from trainc.features.diff.model import Remarks
-from trainc.features.diff.sides import JobKey, ManifestSet, ReadSide
+from trainc.features.diff.sides import ReadSide
 from trainc.findings.text import first_of
 from trainc.project.loosening import loosened
 

@@ -9,8 +9,8 @@ from trainc.api.kube import NEWEST_RELEASE, Manifest
 from trainc.api.settings import Options
 from trainc.features.diff.comparison import compare
 from trainc.features.diff.delivery import chosen_method
+from trainc.features.diff.manifests import names_of
 from trainc.features.diff.model import Diff, Side
-from trainc.features.diff.sides import names_of
 from trainc.features.diff.text import diff_text
 from trainc.features.diff.values import fate_of
 from trainc.features.diff.verdicts import JobSetRules

@@ -1,0 +1,278 @@
+"""Turn inputs into manifests to compare: TrainJobs are compiled, previous output is validated."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trainc.api.documents import (
+    Document,
+    check,
+    is_trainer_document,
+    label_of,
+)
+from trainc.api.explained import place
+from trainc.api.findings import (
+    CompileError,
+    Diagnostic,
+    format_path,
+    has_errors,
+    keep_severities,
+    sort_diagnostics,
+)
+from trainc.api.jobs import CompiledJob, Inputs, Session, ValidDocument
+from trainc.api.kube import NEWEST_RELEASE, RUNTIME_KINDS
+from trainc.api.output import name_in_file
+from trainc.api.records import dataclass, field, replace
+from trainc.api.settings import (
+    Options,
+)
+from trainc.features.diff.model import Names
+from trainc.findings.policy import Rules
+from trainc.kube.names import JOBSET_API
+from trainc.output.keeping import Keeping
+from trainc.output.ownership import source_in
+from trainc.pipeline.failures import Failures, failures_of
+from trainc.project.dialects import claimed_by
+
+# The kinds that trainc emits. A folder of output may contain other objects, which are not judged.
+_COMPARED_KINDS = (
+    "ConfigMap",
+    "ExternalSecret",
+    "Job",
+    "JobSet",
+    "PodGroup",
+    "Role",
+    "RoleBinding",
+    "SSHKey",
+    "SealedSecret",
+    "Secret",
+    "ServiceAccount",
+    "Workload",
+)
+
+
+JobKey: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestSet:
+    """Manifests with their warnings. `compiled` says whether they were compiled from sources.
+
+    `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name. `kept` knows the jobs
+    that are kept as built, and the session that compiled them. `session` is the one that compiled, `rendered` are the
+    documents of JobSets that were not compiled, and `sources` the files of the TrainJobs, both by namespace and name of
+    the JobSet.
+    """
+
+    manifests: list[dict[str, Any]]
+    diagnostics: list[Diagnostic]
+    compiled: bool
+    names: Names = field(default_factory=dict)
+    kept: tuple[Session, Keeping] | None = None
+    session: Session | None = None
+    rendered: Mapping[tuple[str, str], Document] = field(default_factory=dict)
+    sources: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    failures: Failures = field(default_factory=Failures)
+    # For each manifest, the namespace and name of its TrainJob, and the file with that.
+    homes: Sequence[tuple[tuple[str, str], str]] = ()
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        """Why some jobs are left out."""
+        return [d for d in self.diagnostics if d.severity == "error"]
+
+    @property
+    def trainjobs(self) -> Mapping[JobKey, ValidDocument]:
+        """The TrainJobs that were compiled."""
+        jobs = () if self.session is None else self.session.jobs
+        return {(job.data["metadata"].get("namespace", ""), job.data["metadata"]["name"]): job for job in jobs}
+
+    @property
+    def by_job(self) -> Mapping[JobKey, list[dict[str, Any]]]:
+        """The manifests of each job."""
+        found: dict[JobKey, list[dict[str, Any]]] = {}
+        for manifest, (key, _) in zip(self.manifests, self.homes, strict=True):
+            found.setdefault(key, []).append(manifest)
+        return found
+
+    def without_failures_of(self, other: ManifestSet) -> ManifestSet:
+        """Leave out the jobs with errors on the other side: nobody knows what becomes of them."""
+        failures = other.failures
+        if not failures:
+            return self
+        files = set(map(os.path.normpath, failures.files))
+        known = {key for key, _ in other.homes}
+        gone = {key for key, file in self.homes if file in files and key not in known} | failures.jobs
+        kept = [(m, home) for m, home in zip(self.manifests, self.homes, strict=True) if home[0] not in gone]
+        return replace(self, manifests=[m for m, _ in kept], homes=[home for _, home in kept])
+
+
+def manifest_set(
+    inputs: Inputs,
+    options: Options,
+    rules: Rules = keep_severities,
+    keeping: Keeping | None = None,
+    folder: str = "",
+) -> ManifestSet:
+    """The manifests that `inputs` lead to, empty if they contain no job. `folder` is that of trainc.yaml.
+
+    Jobs with errors are left out. Raises CompileError if none is left, or if anything else is wrong.
+    """
+    if not holds_jobs(inputs):
+        found = _read_rendered(inputs, options.release or NEWEST_RELEASE, folder)
+        if has_errors(found.diagnostics):
+            raise CompileError(found.diagnostics)
+        return replace(found, diagnostics=sort_diagnostics(found.diagnostics))
+    hold = None if keeping is None else keeping.hold
+    session = Session(options, inputs.catalog, place, rules, hold=hold, step=inputs.step)
+    session = session.with_input(inputs.documents, inputs.runtime_sources)
+    outcomes = list(session.compile_each())
+    whole = [*rules(inputs.diagnostics, True), *outcomes[0][1]]
+    jobs = [job for job, each in outcomes if job is not None and not has_errors(each)]
+    about_jobs = [found for _, each in outcomes[1:] for found in each]
+    problems = [] if keeping is None else keeping.problems
+    if inputs.tally is not None:
+        about_jobs = list(inputs.tally.without_repetitions(about_jobs))
+        for job in jobs:
+            inputs.tally.add(job)
+        about_jobs += rules(inputs.tally.diagnostics(), True)
+    diagnostics = [*whole, *about_jobs]
+    failures = Failures()
+    if has_errors([*diagnostics, *problems]):
+        failures = failures_of(session, inputs, whole, {(job.namespace, job.name) for job in jobs}, problems)
+        jobs = [job for job in jobs if not failures.concerns(job)]
+        if failures.fatal or not jobs:
+            raise CompileError([*diagnostics, *problems])
+    manifests = [manifest for job in jobs for manifest in job.manifests]
+    homes = [((job.namespace, job.name), os.path.normpath(job.file)) for job in jobs for _ in job.manifests]
+    kept = None if keeping is None else (session, keeping)
+    sources = {
+        (job.namespace, manifest["metadata"]["name"]): job.file
+        for job in jobs
+        for manifest in job.manifests
+        if manifest["kind"] == "JobSet"
+    }
+    return ManifestSet(
+        manifests, sort_diagnostics(diagnostics), True, names_of(jobs), kept, session, {}, sources, failures, homes
+    )
+
+
+def names_of(jobs: Iterable[CompiledJob]) -> Names:
+    """Return the TrainJobs' names by namespace and name of the JobSets that have other names."""
+    return {
+        (job.namespace, name): job.name
+        for job in jobs
+        for manifest in job.manifests
+        if manifest["kind"] == "JobSet" and (name := manifest["metadata"]["name"]) != job.name
+    }
+
+
+def holds_jobs(inputs: Inputs) -> bool:
+    """Whether `inputs` contain anything to compile."""
+    return any(map(_is_trainjob, inputs.documents))
+
+
+def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
+    """`inputs` with the runtime `name`, wherever it is defined, replaced by `replacement` under that name."""
+    metadata = replacement.data.get("metadata")
+    named = {**replacement.data, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name}}
+    kept = [document for document in inputs.documents if not _is_runtime(document, name)]
+    sources = [
+        [document for document in source if not _is_runtime(document, name)] for source in inputs.runtime_sources
+    ]
+    return replace(inputs, documents=[*kept, replace(replacement, data=named)], runtime_sources=sources)
+
+
+def is_runtime(document: Document) -> bool:
+    """Whether a document is a runtime, of Trainer's own API or of a dialect."""
+    dialect = claimed_by(document.data)
+    kind = document.data.get("kind")
+    return kind in RUNTIME_KINDS or (dialect is not None and dialect.kinds[str(kind)] in RUNTIME_KINDS)
+
+
+def _is_runtime(document: Document, name: str) -> bool:
+    metadata = document.data.get("metadata")
+    return is_runtime(document) and isinstance(metadata, dict) and metadata.get("name") == name
+
+
+def _is_trainjob(document: Document) -> bool:
+    return is_trainer_document(document.data) and not is_runtime(document)
+
+
+def _read_rendered(inputs: Inputs, release: str, folder: str) -> ManifestSet:
+    manifests: list[dict[str, Any]] = []
+    homes: list[tuple[tuple[str, str], str]] = []
+    diagnostics = list(inputs.diagnostics)
+    names: dict[tuple[str, str], str] = {}
+    rendered: dict[tuple[str, str], Document] = {}
+    for document in inputs.documents:
+        data = document.data
+        if data.get("kind") not in _COMPARED_KINDS or not _has_name(data):
+            continue
+        manifests.append(data)
+        homes.append(_home(document, folder))
+        if data["kind"] == "JobSet":
+            name = data["metadata"]["name"]
+            key = str(data["metadata"].get("namespace", "")), name
+            names[key], rendered[key] = name_in_file(name, document.file), document
+        diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
+    hashed = {key: name for key, name in names.items() if key[1] != name}
+    return ManifestSet(manifests, diagnostics, False, hashed, rendered=rendered, homes=homes)
+
+
+def _home(document: Document, folder: str) -> tuple[tuple[str, str], str]:
+    """The TrainJob of a rendered file, and the source that its first line names."""
+    namespace = str(document.data["metadata"].get("namespace", ""))
+    name = os.path.basename(document.file).removesuffix(".yaml").removesuffix(".jobset")
+    source = source_in(document.file) if os.path.isfile(document.file) else None
+    return (namespace, name), os.path.normpath(os.path.join(folder, source)) if source else ""
+
+
+def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
+    """Why a JobSet cannot be compared: an unsupported version, or a field of the wrong type."""
+    if document.data.get("apiVersion") != JOBSET_API:
+        message = f"this JobSet has apiVersion {document.data.get('apiVersion')}, not {JOBSET_API}"
+        hint = f"compare JobSets of {JOBSET_API}"
+        source = document.locate(("apiVersion",))
+        return [
+            Diagnostic(
+                "NotAJobSet",
+                "error",
+                message,
+                hint=hint,
+                object=label_of(document.data),
+                path="apiVersion",
+                source=source,
+            )
+        ]
+    _, findings = check(document.data, "JobSet", release, prune=True)
+    return [document.place(f) for f in findings if f.severity == "error"]
+
+
+def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
+    """Malformed labels or annotations, which would break other tools."""
+    for key in ("labels", "annotations"):
+        value = document.data["metadata"].get(key)
+        if value is not None and not isinstance(value, dict):
+            where = ("metadata", key)
+            message, hint = f"{key} must be a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
+            label = label_of(document.data)
+            yield Diagnostic(
+                "WrongType",
+                "error",
+                message,
+                hint=hint,
+                object=label,
+                path=format_path(where),
+                source=document.locate(where),
+            )
+
+
+def _has_name(data: dict[str, Any]) -> bool:
+    metadata = data.get("metadata")
+    return (
+        isinstance(metadata, dict) and isinstance(metadata.get("name"), str) and isinstance(data.get("apiVersion"), str)
+    )
