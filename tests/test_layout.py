@@ -53,10 +53,11 @@ MOST_NAMES = 150
 # What each feature imports beside the door. The list only shrinks.
 BESIDE = {
     "argocd": "options",
-    "diff": "admission.admit admission.defaults admission.updates admission.versions cli.command cli.compiling cli.kept "
-    "cli.revisions emit.name_hash explain.model explain.placing findings.policy findings.text ir.release "
-    "kube.documents kube.live_objects kube.names kube.quantity output.keeping output.ownership "
-    "pipeline.failures project.configuration project.dialects project.loosening reading.cluster reading.yaml_reader",
+    "diff": "admission.admit admission.defaults admission.updates admission.versions cli.command cli.compiling "
+    "cli.kept cli.revisions emit.name_hash explain.model explain.placing findings.policy findings.text "
+    "ir.release kube.documents kube.live_objects kube.names kube.quantity output.keeping output.ownership "
+    "pipeline.failures project.configuration project.dialects project.loosening reading.cluster "
+    "reading.yaml_reader",
     "doctor": "cli.version kube.releases",
     "fits": "admission.pod_refusals cli.compiling cli.report_formats findings.text kube kube.kueue kube.names "
     "kube.quantity kube.selectors pipeline.failures pods.quotas pods.resources reading.cluster "
@@ -66,7 +67,6 @@ BESIDE = {
     "import_": "admission.admit cli.kept findings.policy findings.text kube.documents kube.live_objects kube.names "
     "output.keeping output.ownership project.dialects reading.catalog schema.defaults",
     "init": "cli.command cli.schema project.configuration reading.opening",
-    "new": "cli.command ir.release kube.names reading",
     "krm": "ir.trainjob project.dialects project.overlays.load project.overlays.overlay reading.opening",
     "kubeflow": "pipeline.python",
     "lsp": "admission.admit cli.compiling cli.version explain.model explain.text findings.text kube.devices "
@@ -76,9 +76,10 @@ BESIDE = {
     "migrate": "cli.build cli.reporting emit.yaml_writer kube.documents kube.names kube.releases pipeline.patches "
     "project.dialects project.dialects.dialect project.dialects.enclosed project.dialects.shape "
     "reading.block_lines reading.document reading.files reading.libyaml",
+    "new": "cli.command ir.release kube.names reading",
     "notebook": "explain.text findings.as_html",
     "policies": "kube.releases",
-    "report": "cli.compiling explain.select_job explain.text findings.policy kube.live_objects reading.files",
+    "report": "cli.compiling explain.select_job explain.text findings.policy kube.live_objects",
     "run": "cli.command kube.names",
     "sweeps": "kube.names pipeline.inputs project.configuration project.overlays.patterns reading.opening "
     "schema.document_kinds",

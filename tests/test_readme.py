@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from shown import PAGES, ROOT, Shown, steps
-
-from trainc.cli.command import COMMANDS
+from shown import PAGES, ROOT, Shown, command_table, steps
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -25,5 +23,4 @@ def test_one_place_says_that_nothing_is_published() -> None:
 
 
 def test_the_table_of_commands_is_complete() -> None:
-    rows = "".join(f"| `trainc {command.name}` | {command.summary} |\n" for command in COMMANDS)
-    assert f"<!-- commands -->\n| command | does |\n|---|---|\n{rows}\n" in README
+    assert command_table() in README

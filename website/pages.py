@@ -133,8 +133,8 @@ def _rules_index() -> str:
     of_controller = {deviation.code for deviation in DEVIATIONS}
     homes = {**dict.fromkeys(_OF_REPOSITORIES, repositories), **dict.fromkeys(_OF_CLUSTERS, clusters), "run": local}
     homes |= dict.fromkeys(_OF_OLDER_APIS, older)
-    for code, (_, stage) in codes().items():
-        home = homes.get(stage, jobs) if code not in of_controller else controller
+    for code, known in codes().items():
+        home = homes.get(known.stage, jobs) if code not in of_controller else controller
         home.append(code)
     parts = [f"## {title}\n\n{_table_of(found)}" for title, found in groups.items() if found]
     entries = "\n".join(codes())

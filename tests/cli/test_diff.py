@@ -293,3 +293,77 @@ def test_colour_is_for_those_who_ask(project: Path) -> None:
 def test_markdown_is_one_comment(project: Path) -> None:
     result = run("diff", "out", "jobs", "--format", "markdown")
     assert result.stdout.startswith("### `out` → `jobs`\n\n**1 of 1 job is refused**\n\n| job |")
+
+
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: small}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [jobset.x-k8s.io], apiVersions: [v1alpha2], operations: [CREATE], resources: [jobsets]}]
+  validations:
+    - expression: "object.spec.replicatedJobs.all(j, j.template.spec.parallelism < 4)"
+      message: at most 3 nodes
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: small}
+spec: {policyName: small, validationActions: [Deny]}
+"""
+
+
+def test_policies_are_asked_about_both_sides(repository: Path) -> None:
+    def committed() -> None:
+        identity = ["-c", "user.name=t", "-c", "user.email=t@x"]
+        for words in (["add", "-A"], ["commit", "-qm", "x"]):
+            subprocess.run(["git", *identity, *words], check=True)
+
+    Path("policies").mkdir()
+    Path("policies/small.yaml").write_text(POLICY)
+    Path("trainc.yaml").write_text(SETTINGS + "policies: [policies]\n")
+    Path("jobs/llm.yaml").write_text(JOB)
+    committed()
+    Path("jobs/llm.yaml").write_text(JOB.replace("numNodes: 2", "numNodes: 4"))
+    (denied,) = json.loads(run("diff", "--format", "json").stdout)["policies"]
+    assert denied.startswith("1 job is denied: ")
+    assert denied.endswith("at most 3 nodes (team-a/llm).")
+    committed()
+    assert json.loads(run("diff", "--format", "json").stdout)["policies"][0].startswith("1 job is denied as before: ")
+    Path("jobs/llm.yaml").write_text(JOB)
+    comment = run("diff", "--format", "markdown")
+    assert (comment.status, "- 1 job is no longer denied: " in comment.stdout) == (0, True)
+    Path("trainc.yaml").write_text(SETTINGS)
+    loose = run("diff").stdout
+    assert "`policies`: Policies in policies are no longer evaluated." in loose
+    assert "is no longer denied" in loose
+    committed()
+    assert json.loads(run("diff", "--format", "json").stdout)["policies"] == []
+
+
+def test_a_sweep_is_one_group_with_its_cost(repository: Path) -> None:
+    Path("jobs/llm.yaml").write_text(JOB)
+    Path("jobs/base.yaml").write_text(
+        JOB.replace("name: llm", "name: base").replace(
+            "{numNodes: 2,", '{args: ["--lr=${trialParameters.lr}"], resourcesPerNode: {limits: {nvidia.com/gpu: 8}},'
+        )
+    )
+    Path("jobs/sweep.yaml").write_text(
+        "apiVersion: trainc/v1alpha1\nkind: Sweep\nmetadata: {name: lr}\nbase: base.yaml\n"
+        "parameters: {lr: ['1', '2', '3']}\nbudget: {gpuHours: 100, hoursPerTrial: 2}\n"
+    )
+    result = run("diff", "--format", "json")
+    assert result.status == 0, result.stderr
+    found = json.loads(result.stdout)
+    (group,) = found["groups"]
+    assert (group["status"], len(group["jobs"]), group["reason"]) == ("added", 3, "jobs/sweep.yaml")
+    assert group["totals"]["after"]["gpus"] == "24"
+    assert found["sweeps"] == [
+        "jobs/sweep.yaml: 3 trials of 8 GPUs for 2 h each: 48 GPU-hours without restarts, of 100."
+    ]
+    Path("jobs/sweep.yaml").write_text(Path("jobs/sweep.yaml").read_text().replace("gpuHours: 100", "gpuHours: 10"))
+    comment = run("diff", "--format", "markdown")
+    assert comment.status == 0
+    assert "| 3 jobs | added | jobs/sweep.yaml | created |" in comment.stdout
+    assert "This is over its budget." in comment.stdout
+    assert "Not compared" not in comment.stdout

@@ -218,3 +218,13 @@ def test_jobs_are_kept_as_built_in_every_environment(repository: Path) -> None:
     result = run("build", "--check", "--base", "none")
     assert result.status == 0
     assert "1 job is kept as built; this line has changed since" in result.stderr
+
+
+def test_the_application_clones_the_repository_that_it_is_in(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    remote = ["git", "-C", str(tmp_path), "remote", "add", "origin", "https://me:token@git.corp/ml/training.git"]
+    subprocess.run(remote, check=True)
+    shown = run("init", str(tmp_path), "--print").stdout
+    assert "repoURL: https://git.corp/ml/training.git" in shown
+    assert "me:token" not in shown
+    assert "git.example.com" not in shown

@@ -26,7 +26,7 @@ def release_of(live: Live) -> str:
 
 def job_name(runtime: str) -> str:
     """A name for the job of a runtime, as short as names of Jobs must be, and without the dots that they cannot have."""
-    return f"e2e-{runtime.replace('.', '-')[:20].rstrip('-')}"
+    return f"e2e-{runtime.replace('.', '-').replace('distributed', 'd')[:20].rstrip('-')}"
 
 
 def job_for(runtime: dict[str, Any], name: str) -> dict[str, Any]:

@@ -57,6 +57,10 @@ WORDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "spark": (["spark-submit", "train.py"], {}),
     "vllm": (["vllm", "serve", "m", "--tensor-parallel-size", "8"], ONE),
     "the launcher in a variable": (["$(LAUNCHER)", "train.py"], {"env": {"LAUNCHER": "torchrun"}}),
+    "a script for Slurm and for Trainer": (
+        ["bash", "-c", 'if [ -n "$SLURM_JOB_ID" ]; then srun python t.py; else torchrun t.py; fi'],
+        {},
+    ),
     "Megatron": (["torchrun", "--nproc_per_node", "8", "--nnodes", "4", "pretrain_gpt.py"], {}),
     "as many as there are GPUs": (["torchrun", "--nproc_per_node=gpu", "train.py"], {}),
     "processes on cores": (["torchrun", "--nproc_per_node=2", "train.py"], {"gpus": 0}),

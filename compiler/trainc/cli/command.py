@@ -182,7 +182,14 @@ _OWN = (
     Command("version", "print the version and the upstream releases it follows", "tools", "trainc.cli.version"),
 )
 _OF_FEATURES = (_of(feature) for feature in features() if feature.command)
-COMMANDS = tuple(sorted((*_OWN, *_OF_FEATURES), key=lambda command: list(GROUPS).index(command.group)))
+# As one meets them: a job is written before it is checked. The others keep their order, by group.
+_FIRST = ("new", "check", "build", "init")
+COMMANDS = tuple(
+    sorted(
+        (*_OWN, *_OF_FEATURES),
+        key=lambda c: (list(GROUPS).index(c.group), _FIRST.index(c.name) if c.name in _FIRST else len(_FIRST)),
+    )
+)
 
 
 class _Parser(ArgumentParser):

@@ -120,7 +120,9 @@ clustertrainingruntimes.trainer.kubeflow.org,workloads.kueue.x-k8s.io,podgroups.
 jobs.batch,configmaps,pods,events -A -o yaml --show-managed-fields > live.yaml
 
 Leave out what the cluster does not have: kubectl then says that it "doesn't have a resource type". With Volcano, add
-podgroups.scheduling.volcano.sh. Instead of -A, name a namespace with -n. FILE may be - for stdin.
+podgroups.scheduling.volcano.sh; for jobs of Training Operator v1, their kinds, such as pytorchjobs.kubeflow.org. With
+clusterqueues.kueue.x-k8s.io and the other objects of `trainc fits`, a job that waits gets its verdict as well. Instead
+of -A, name a namespace with -n. FILE may be - for stdin. A large dump is read faster with -o json.
 
 Leave Secrets out: they are not needed, and trainc does not read them. Only --show-managed-fields tells who changed a
 field. Without Workloads, pods and events the dump does not say why a job waits. What else is missing from a
@@ -203,8 +205,8 @@ Run `trainc help COMMAND` or `trainc help TOPIC` for details.
 # Names from other tools.
 _MEANT = {
     "admission": "fits",
-    "argo": "delivery",
     "adopt": "import",
+    "argo": "delivery",
     "argocd": "cmp",
     "blame": "explain",
     "catalog": "runtimes",

@@ -83,6 +83,7 @@ FEATURES = (
             "lines": "forms.lines_by_job",
             "changes": "changes.fit_changes",
             "facts": "judging.facts_for_report",
+            "never": "judging.never_admitted",
         },
         codes=True,
     ),

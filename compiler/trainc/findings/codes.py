@@ -209,7 +209,8 @@ def rule_url(code: str, docs_url: str) -> str | None:
 
 def _how_sure(code: str) -> str:
     """Return how often a finding is right, which its severity says."""
-    severity, stage = codes()[code]
+    known = codes()[code]
+    severity, stage = known.severity, known.stage
     if severity == "error" and stage in ("admission", "policy"):
         return "**Certain.** The cluster refuses the object, or the pods made from it."
     if severity == "error" and stage in ("lint", "fits"):

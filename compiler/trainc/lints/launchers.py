@@ -25,7 +25,10 @@ def launchers(training: Training) -> Iterator[Finding]:
         return
     launched = [start for start in training.line.starts if start.launch is not None]
     if launched:
-        yield from (found for start in launched if start.launch for found in _foreign(training, start.launch))
+        fits = any(start.launch and training.native(start.launch.launcher) for start in launched)
+        # Scripts that run on Slurm as well choose their launcher by a condition.
+        certain = [start for start in launched if start.sure or not fits]
+        yield from (found for start in certain if start.launch for found in _foreign(training, start.launch))
     else:
         yield from _missing(training)
 

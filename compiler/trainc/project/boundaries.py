@@ -54,7 +54,7 @@ def _foreign_namespace(document: Document, configuration: Configuration) -> Iter
     namespace = identity(written.data)[0]
     inside = os.path.relpath(document.file, os.path.dirname(configuration.file or "") or os.curdir).replace(os.sep, "/")
     allowed = next(
-        (names for glob, names in reversed(list(configuration.namespaces.items())) if matches(inside, glob)), None
+        (names for glob, names in reversed(tuple(configuration.namespaces.items())) if matches(inside, glob)), None
     )
     if namespace and allowed is not None and not any(matches(namespace, name) for name in allowed):
         message = f"{inside} may not have jobs in namespace {namespace}, only in {' or '.join(allowed) or 'none'}"

@@ -8,11 +8,14 @@ Cluster` has what its author says that jobs may use.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-from trainc.findings import Diagnostic, Path, format_path
+from trainc.findings import Diagnostic, Path, format_path, has_errors
 from trainc.kube.documents import Json, mapping, objects
+from trainc.options import Limits
 from trainc.reading.document import Document, is_printed, items
+from trainc.reading.files import read_paths
+from trainc.startup.records import replace
 
 # Namespace (empty for an object of the whole cluster) and name.
 Key: TypeAlias = tuple[str, str]
@@ -54,6 +57,10 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
+# A list that kubectl prints is one document, which may hold all jobs of a cluster with their pods.
+_TIMES_LARGER = 5
+
+
 class Dump:
     """The objects of a dump, by kind and then by namespace and name.
 
@@ -89,6 +96,15 @@ class Dump:
                 self._objects.setdefault(each["kind"], {}).setdefault(_key(each), each)
             self._complete |= written.complete
             self.problems += written.problems
+
+    @classmethod
+    def read(cls, path: str, limits: Limits, stdin: BinaryIO | None = None) -> tuple[Dump | None, list[Diagnostic]]:
+        """Read the dump in a file or folder, or on stdin for `-`; None if a part of it cannot be read."""
+        larger = replace(
+            limits, document_bytes=limits.document_bytes * _TIMES_LARGER, values=limits.values * _TIMES_LARGER
+        )
+        documents, problems = read_paths([path], larger, stdin=stdin, everything=True)
+        return None if has_errors(problems) else cls.of_documents(documents), problems
 
     @classmethod
     def of_documents(cls, documents: Iterable[Document]) -> Dump:

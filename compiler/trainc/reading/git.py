@@ -205,16 +205,22 @@ def branches_and_tags(folder: str) -> list[str]:
     return listed.decode("utf-8", "replace").split()
 
 
-def published_commit(folder: str) -> tuple[str, str] | None:
-    """Return (URL, commit) of the checkout around `folder`, or None if others cannot fetch it."""
+def origin_of(folder: str) -> tuple[str, str | None] | None:
+    """Return the URL from which others clone the repository around `folder`, and HEAD's commit if they can fetch it.
+
+    None if git knows no such URL.
+    """
     try:
-        if not run_git(folder, ["branch", "--remotes", "--contains", "HEAD"]).strip():
-            return None
         url = run_git(folder, ["remote", "get-url", "origin"]).decode().strip()
-        commit = run_git(folder, ["rev-parse", "HEAD"]).decode().strip()
     except CompileError:
         return None
-    return None if url.startswith(("/", ".", "file:")) else (url, commit)
+    if url.startswith(("/", ".", "file:")):
+        return None
+    try:
+        published = run_git(folder, ["branch", "--remotes", "--contains", "HEAD"]).strip()
+        return url, run_git(folder, ["rev-parse", "HEAD"]).decode().strip() if published else None
+    except CompileError:  # There is no commit yet.
+        return url, None
 
 
 def write_revision(

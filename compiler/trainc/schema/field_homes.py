@@ -104,7 +104,7 @@ def _flow(value: Any) -> str:
         import json
 
         text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return "..."
     return text if len(text) <= _LONGEST else "..."
 

@@ -83,9 +83,16 @@ class _Fields(Mapping[str, Shape]):
     def __init__(self, owner: str, texts: Mapping[str, str]) -> None:
         self._owner = owner
         self._texts = texts
+        self._parsed: dict[str, Shape] = {}
 
     def __getitem__(self, field: str) -> Shape:
-        return _shape(self._owner, field, self._texts[field].removesuffix("!"))
+        shape = self._parsed.get(field)
+        if shape is None:
+            shape = self._parsed[field] = _shape(self._owner, field, self._texts[field].removesuffix("!"))
+        return shape
+
+    def __contains__(self, field: object) -> bool:
+        return field in self._texts
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)

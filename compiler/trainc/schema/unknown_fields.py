@@ -38,9 +38,10 @@ def nodes(node: Node, release: str) -> Iterator[Node]:
     match node.shape, node.value:
         case Struct(name), dict():
             structs = (*node.structs, (node.path, name))
-            for field, shape in definition(release, name).fields.items():
+            fields = definition(release, name).fields
+            for field in fields:
                 if field in node.value:
-                    child = Node(node.value[field], shape, (*node.path, field), f"{name}.{field}", structs)
+                    child = Node(node.value[field], fields[field], (*node.path, field), f"{name}.{field}", structs)
                     yield from nodes(child, release)
         case ListOf(item), list():
             for index, value in enumerate(node.value):

@@ -390,6 +390,19 @@ def test_an_event_about_a_job_of_the_jobset_is_a_reason(cluster: Callable[..., l
     assert found([*objects, child, {**event, "type": "Normal"}])["live"][0]["waits"] == []
 
 
+def test_a_dump_may_be_larger_than_other_documents(cluster: Callable[..., list[Json]]) -> None:
+    other = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "x", "namespace": "nlp"},
+        "data": {"a": "b" * 50_000},
+    }
+    objects = [*cluster("llm"), other]
+    size = len(json.dumps(objects))
+    assert compare(objects, "--max-document-bytes", str(size // 4)).status == 0
+    assert "TooLarge" in compare(objects, "--max-document-bytes", str(size // 6)).stderr
+
+
 def test_a_dump_of_one_namespace_says_nothing_about_others(cluster: Callable[..., list[Json]]) -> None:
     objects = cluster("llm")
     for each in objects:

@@ -8,12 +8,13 @@ from typing import BinaryIO
 
 from trainc.api.arguments import Arguments
 from trainc.api.cluster import Dump
-from trainc.api.documents import Document, read_paths
+from trainc.api.documents import Document
 from trainc.api.explained import Recorder, explanation
-from trainc.api.findings import Diagnostic, Path, Source, has_errors
+from trainc.api.findings import Diagnostic, Path, Source
 from trainc.api.kube import NEWEST_RELEASE, Manifest
 from trainc.api.records import replace
 from trainc.explain.placing import source_of
+from trainc.features import ask
 from trainc.features.diff.delivery import chosen_method
 from trainc.features.diff.live import InGit, LiveDiff, compare_live
 from trainc.features.diff.sides import ManifestSet, ReadSide
@@ -28,12 +29,11 @@ def compare_with_dump(
     deployed: ReadSide, coming: ReadSide, arguments: Arguments, stdin: BinaryIO
 ) -> tuple[LiveDiff | None, list[Diagnostic]]:
     """Compare what git has with the dump that --live names; None if the dump cannot be read."""
-    documents, problems = read_paths([arguments.live], coming.options.limits, stdin=stdin, everything=True)
-    if has_errors(problems):
+    dump, problems = Dump.read(arguments.live, coming.options.limits, stdin)
+    if dump is None:
         return None, problems
     namespace = coming.options.namespace or ""
     sides = in_git(deployed.found, namespace), in_git(coming.found, namespace)
-    dump = Dump.of_documents(documents)
     sides = replace(sides[0], judged=_judged(sides[0], dump, coming.options.kueue)), sides[1]
     release = coming.options.release or NEWEST_RELEASE
     method = chosen_method(coming.options)
@@ -52,27 +52,19 @@ def in_git(found: ManifestSet, namespace: str) -> InGit:
 
 def _judged(deployed: InGit, dump: Dump, kueue: str | None) -> dict[_Key, list[Wait]]:
     """Why the queues in the dump can never admit JobSets that are suspended; nothing if the dump has no queues."""
-    if not dump.of("ClusterQueue"):
+    judge = ask("fits", "never")
+    if judge is None or not dump.of("ClusterQueue"):
         return {}
-    from trainc.features.fits.answer import fits_named
-    from trainc.features.fits.placing_findings import steps
-    from trainc.features.fits.workload import job_name, place
-
-    waiting: dict[str, tuple[_Key, Manifest]] = {}
+    waiting = []
     for manifest in deployed.manifests:
         if manifest["kind"] == "JobSet":
-            key = place(manifest)
-            live = dump.get("JobSet", *key)
+            metadata = manifest["metadata"]
+            live = dump.get("JobSet", str(metadata.get("namespace") or ""), str(metadata["name"]))
             if live is not None and state_of(live)[0] == "suspended":
-                waiting[job_name(*key)] = key, manifest
-    found = fits_named([(job, manifest) for job, (_, manifest) in waiting.items()], dump, (), kueue)
+                waiting.append(manifest)
     return {
-        waiting[fit.job][0]: [
-            Wait("trainc fits", one.code, one.message, steps(one.path))
-            for one in fit.diagnostics
-            if one.severity == "error"
-        ]
-        for fit in found.alone
+        key: [Wait("trainc fits", one.code, one.message, one.path) for one in findings]
+        for key, findings in judge(waiting, dump, kueue).items()
     }
 
 

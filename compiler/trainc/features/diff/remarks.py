@@ -71,7 +71,13 @@ def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
     if changes is None:
         return []
     was = snapshot if before.cluster is None else before.cluster
-    found: Sequence[str] = changes((_named(before.found), was), (_named(after.found), snapshot))
+    old, new = _named(before.found), _named(after.found)
+    if was == snapshot:  # Each job is judged alone, so only those that differ can have another answer.
+        known = dict(old)
+        new = [(job, manifest) for job, manifest in new if known.get(job) != manifest]
+        differing = {job for job, _ in new}
+        old = [(job, manifest) for job, manifest in old if job in differing]
+    found: Sequence[str] = changes((old, was), (new, snapshot)) if new or was != snapshot else []
     return found
 
 

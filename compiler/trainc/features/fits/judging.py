@@ -187,3 +187,23 @@ def _with_namespace(jobset: Mapping[str, Any], options: Options) -> Mapping[str,
     if not options.namespace or not isinstance(metadata, dict) or metadata.get("namespace"):
         return jobset
     return {**jobset, "metadata": {**metadata, "namespace": options.namespace}}
+
+
+def never_admitted(
+    jobsets: Sequence[Mapping[str, Any]], dump: Dump, kueue: str | None
+) -> dict[tuple[str, str], list[Finding]]:
+    """Why the queues in a dump can never admit JobSets, by their namespaces and names, with paths in the JobSet."""
+    from trainc.features.fits.answer import fits_named
+    from trainc.features.fits.placing_findings import steps
+    from trainc.features.fits.workload import job_name, place
+
+    keys = {job_name(*place(jobset)): place(jobset) for jobset in jobsets}
+    found = fits_named([(job_name(*place(jobset)), jobset) for jobset in jobsets], dump, (), kueue)
+    return {
+        keys[fit.job]: [
+            Finding(one.code, one.severity, one.message, one.hint, steps(one.path))
+            for one in fit.diagnostics
+            if one.severity == "error"
+        ]
+        for fit in found.alone
+    }

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # shortened.
 
 
-WIDTH = 376
+WIDTH = 396
 MARGIN = 28
 HEADER = 58
 GAP = 112
@@ -47,7 +47,7 @@ DOTS_IN_ROW = 28
 _ROWS = 2
 # The left edge of the values, to the right of the longest label.
 VALUES = 80
-_VALUE_CHARACTERS = 37
+_VALUE_CHARACTERS = 40
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
 from trainc.api.command import Files, Paint, text_report
-from trainc.api.documents import read_paths
-from trainc.api.findings import CompileError, counted, escape_line, has_errors
+from trainc.api.findings import CompileError, counted, escape_line
 from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.settings import Settings, environments_of, settings_of
 from trainc.features.import_.reading import STATES, Import, ImportedJob, Reader
@@ -56,10 +55,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _dump(path: str, settings: Settings, streams: Streams) -> Dump:
-    documents, problems = read_paths([path], settings.options.limits, stdin=streams.stdin, everything=True)
-    if has_errors(problems):
+    dump, problems = Dump.read(path, settings.options.limits, streams.stdin)
+    if dump is None:
         raise CompileError(problems)
-    return Dump.of_documents(documents)
+    return dump
 
 
 def _settings(arguments: Arguments) -> Settings:

@@ -45,7 +45,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--repository",
         metavar="URL",
         default=REPOSITORY,
-        help="URL that the tool clones (default: a placeholder)",
+        help="URL that the tool clones (default: that of the remote origin)",
     )
     parser.add_argument(
         "--cluster",

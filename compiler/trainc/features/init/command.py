@@ -10,6 +10,7 @@ from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageErro
 from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import read_file
 from trainc.api.findings import CompileError, Diagnostic
+from trainc.api.git import origin_of
 from trainc.api.records import replace
 from trainc.api.settings import Limits, read_configuration
 from trainc.features.init import PARTS, REPOSITORY
@@ -27,6 +28,7 @@ from trainc.features.init.scaffold import (
     Requirement,
     requirement_of,
     scaffold,
+    shared_url,
     with_attributes,
     with_hooks,
     with_settings,
@@ -91,6 +93,8 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
     every = configuration.environments.values() or [configuration]
     extras = ["policy"] if any(each.policies for each in every) else []
     requirement = _requirement(arguments, folder).with_extras(extras)
+    if arguments.repository == REPOSITORY and (origin := origin_of(root)) is not None:
+        arguments.repository = shared_url(origin[0])
     delivered = _delivered(arguments, configuration, root, inside)
     return folder, Plan(
         arguments.gitops, arguments.repository, __version__, requirement, inside, delivered, arguments.index_url

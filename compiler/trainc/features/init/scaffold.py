@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from trainc.api.documents import read_documents
 from trainc.api.findings import has_errors
-from trainc.api.git import published_commit
+from trainc.api.git import origin_of
 from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import dataclass, pattern, replace
 from trainc.api.settings import Limits
@@ -253,14 +253,19 @@ def requirement_of(direct_url: Mapping[str, Any] | None, version: str) -> Requir
 
 def _of_folder(path: str) -> Requirement:
     """A clone of a repository that others reach is that repository at its commit."""
-    published = published_commit(path) if os.path.isdir(path) else None
-    if published is None:
+    origin = origin_of(path) if os.path.isdir(path) else None
+    if origin is None or origin[1] is None:
         problem = f"this trainc was installed from {path}, which does not exist on other machines"
         return Requirement(_UNKNOWN, problem=problem)
-    url, commit = published
+    url, commit = origin
+    return Requirement(f"{_NAME} @ git+{shared_url(url)}@{commit}")
+
+
+def shared_url(url: str) -> str:
+    """Return the URL of a git remote as it may stand in a file: in full, and without a password."""
     if "://" not in url:  # git@host:path, the short form of ssh.
         url = "ssh://" + url.replace(":", "/", 1)
-    return Requirement(f"{_NAME} @ git+{_without_password(url)}@{commit}")
+    return _without_password(url)
 
 
 def _subdirectory(direct_url: Mapping[str, Any]) -> str:

@@ -58,7 +58,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         changes = _changes(arguments, streams)
     except CompileError as error:
         return _refused({"": error.diagnostics}, arguments, streams)
-    jobs = _jobs(compiled, facts, states, link)
+    jobs = _jobs(compiled, facts, states, link, streams)
+    streams.progress.clear()
     overview = overview_of(jobs, {name: each.quotas for name, each in facts.items()})
     title, revision, date = map(_printable, (arguments.title, arguments.revision, arguments.date))
     heading = Heading(title, revision, date, changes)
@@ -81,12 +82,13 @@ def _jobs(
     facts: Mapping[str, _Facts],
     states: Mapping[tuple[str, str], str],
     link: Link,
+    streams: Streams,
 ) -> list[Job]:
     """The jobs of all environments, in full if there are few."""
     in_full = sum(map(len, compiled.values())) <= MOST_IN_FULL
     jobs: list[Job] = []
     for name, its in compiled.items():
-        for one in its:
+        for one in streams.progress.over("drawing", its):
             job = _job(len(jobs), one, facts[name], link, in_full=in_full)
             place = job.row.namespace, job.graph.name
             jobs.append(replace(job, environment=name, state=states.get(place, "not there" if states else "")))
