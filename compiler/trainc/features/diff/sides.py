@@ -133,11 +133,7 @@ class ManifestSet:
 
 
 def manifest_set(
-    inputs: Inputs,
-    options: Options,
-    rules: Rules = keep_severities,
-    keeping: Keeping | None = None,
-    folder: str = "",
+    inputs: Inputs, options: Options, rules: Rules = keep_severities, keeping: Keeping | None = None, folder: str = ""
 ) -> ManifestSet:
     """The manifests that `inputs` lead to, empty if they contain no job. `folder` is that of trainc.yaml.
 
