@@ -9,7 +9,7 @@ from typing import Any
 from trainc.findings import Diagnostic, Finding, Path
 from trainc.findings.policy import matches
 from trainc.kube.documents import mapping
-from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
+from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name
 from trainc.project.configuration import Configuration, Images
 from trainc.project.dialects import is_trainer_document
 from trainc.project.overlays.patterns import identity
@@ -82,19 +82,8 @@ def check_images(manifests: Iterable[Mapping[str, Any]], images: Images) -> Iter
 
 
 def is_of(name: str, registries: Iterable[str]) -> bool:
-    """Return whether an image by its full name is in one of some registries or folders of them."""
+    """Return whether the full name of an image belongs to one of these registries, or parts of them."""
     return any(name == one or name.startswith(f"{one}/") for one in registries)
-
-
-def full_name(image: str) -> str:
-    """Return the name of an image with its registry: `python:3` is docker.io/library/python."""
-    rest = image.partition("@")[0]
-    name, colon, tag = rest.rpartition(":")
-    name = name if colon and "/" not in tag else rest
-    first, slash, _ = name.partition("/")
-    if slash and ("." in first or ":" in first or first == "localhost"):
-        return name
-    return f"docker.io/{name}" if slash else f"docker.io/library/{name}"
 
 
 def _images(jobset: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
