@@ -124,7 +124,7 @@ def test_a_request_takes_steps_in_proportion(shape: str, request_: str, tmp_path
     def work(count: int) -> None:
         server = serving.make_server(lambda root, alone: lsp._workspace(arguments, root, alone))
         server.protocol._workspace = Workspace(tmp_path.as_uri())
-        server.text_document_publish_diagnostics = lambda _: None  # type: ignore[method-assign]
+        server.text_document_publish_diagnostics = lambda params: None  # type: ignore[method-assign]  # noqa: ARG005 - its signature
         uri = (tmp_path / "open.yaml").as_uri()
         text = GROWING[shape](count)
         server.workspace.put_text_document(types.TextDocumentItem(uri, "yaml", 1, text))

@@ -88,4 +88,4 @@ def test_less_strict_is_told_and_stricter_is_not(before: str, after: str, senten
 
 def test_a_repository_without_settings_had_nothing_to_loosen() -> None:
     assert list(loosened(Configuration(), settings("exclude: [a]"))) == []
-    assert list(loosened(settings(""), Configuration())) == ["There is no trainc.yaml any more."]
+    assert list(loosened(settings(""), Configuration())) == ["trainc.yaml is gone."]

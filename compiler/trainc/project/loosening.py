@@ -16,7 +16,7 @@ def loosened(before: Configuration, after: Configuration) -> Iterator[str]:
     if before.file is None:
         return
     if after.file is None:
-        yield "There is no trainc.yaml any more."
+        yield "trainc.yaml is gone."
         return
     yield from _rules(before.rules, after.rules)
     yield from _added("exclude", before.exclude.globs, after.exclude.globs, "Files that match {} are no longer read")

@@ -11,7 +11,7 @@ from comparing import bent, diff_of, manifests, trainer
 
 from trainc.features.diff.delivery import DELIVERY_METHODS, FLUX_FORCE, NAME_HASH
 from trainc.features.diff.markdown import comment, diff_markdown, steps_diagram
-from trainc.features.diff.model import Remarks
+from trainc.features.diff.model import Review
 from trainc.features.diff.text import diff_json, diff_text
 from trainc.findings import Diagnostic
 from trainc.startup.records import replace
@@ -117,10 +117,10 @@ def test_a_comment_is_never_longer_than_github_takes() -> None:
     assert f"The details of {60 - shown} changes more" in text
     assert "details of" not in diff_markdown(diff, most=10**6)
     errors = tuple(Diagnostic("Code", "error", "x" * 3000) for _ in range(500))
-    remarks = Remarks((("a", errors), ("b", errors)), *[tuple(f"{n} {'y' * 900}" for n in range(300))] * 4)
-    assert len(diff_markdown(replace(diff, remarks=remarks, notes=("z" * 1000,) * 1))) <= 60_000
+    review = Review((("a", errors), ("b", errors)), *[tuple(f"{n} {'y' * 900}" for n in range(300))] * 4)
+    assert len(diff_markdown(replace(diff, review=review, notes=("z" * 1000,) * 1))) <= 60_000
     unread = {f"env-{n}": list(errors) for n in range(100)}
-    assert len(comment({f"e{n}": replace(diff, remarks=remarks) for n in range(20)}, unread)) <= 60_000
+    assert len(comment({f"e{n}": replace(diff, review=review) for n in range(20)}, unread)) <= 60_000
 
 
 def test_jobs_that_change_in_the_same_way_are_one_group() -> None:

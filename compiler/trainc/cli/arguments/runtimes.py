@@ -1,9 +1,9 @@
 """List the runtimes of the repository and the built-in ones, or show one.
 
 The repository's are those that trainc.yaml reads, with their images, GPUs per
-pod, and the number of jobs that use them. A TrainJob uses a built-in runtime if no other ClusterTrainingRuntime has that
-name. Runtimes differ between Trainer releases, mostly in their images; the
-default is the newest release.
+pod, and the number of jobs that use them. A TrainJob uses a built-in runtime if
+no other ClusterTrainingRuntime has that name. Runtimes differ between Trainer
+releases, mostly in their images; the default is the newest release.
 
 Examples:
   trainc runtimes list

@@ -186,7 +186,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
     from trainc.features.diff.grouping import explain_groups
     from trainc.features.diff.model import Side as Compared
-    from trainc.features.diff.remarks import remarks_on
+    from trainc.features.diff.review import review_of
     from trainc.features.diff.verdicts import JobSetRules
 
     notes = _left_out(before, after)
@@ -204,7 +204,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     )
     notes += [*_kept(before, after, arguments), *_dropped_fields(before, after)]
     groups = explain_groups(found.groups, SidesExplained(before, after).causes)
-    return replace(found, notes=(*notes, *found.notes), groups=groups, remarks=remarks_on(before, after))
+    return replace(found, notes=(*notes, *found.notes), groups=groups, review=review_of(before, after))
 
 
 def _left_out(before: ReadSide, after: ReadSide) -> list[str]:

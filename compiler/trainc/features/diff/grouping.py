@@ -74,7 +74,7 @@ def sum_of(groups: Iterable[Versions]) -> Versions:
     return Versions(*sides)
 
 
-def because_of(group: Group, most: int = 3) -> str:
+def reason_of(group: Group, most: int = 3) -> str:
     """The causes: `runtimes/torch.yaml:30`, several of them, or the reason."""
     places = dict.fromkeys(f"{source.file}:{source.line}" for source in group.causes)
     return first_of(list(places), most) or group.reason

@@ -1,4 +1,4 @@
-"""Render comparisons as a pull-request comment: a table of what changes and why, remarks, then details to unfold."""
+"""Render comparisons as a pull-request comment: a table of what changes and why, what else to know, then details to unfold."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from trainc.api.findings import Diagnostic, counted, escape_line
 from trainc.api.kube import format_field
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
-from trainc.features.diff.grouping import across, because_of, notes_of, status_word, sum_of
-from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Remarks, Step, Versions, error_line
+from trainc.features.diff.grouping import across, notes_of, reason_of, status_word, sum_of
+from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Review, Step, Versions, error_line
 from trainc.features.diff.values import (
     COLUMNS,
     as_arrow,
@@ -51,9 +51,9 @@ def comment(
     lines = [*_title(diffs), *_headlines(diffs, groups)]
     if groups:
         lines += _table(groups, diffs, int(most * _OF_TABLE))
-    remarks = [(name, diff.remarks) for name, diff in diffs.items()]
-    remarks += [(name, Remarks((("", tuple(found)),))) for name, found in unread.items()]
-    lines += _sections(remarks, len(diffs) + len(unread), int(most * _OF_SECTION))
+    reviews = [(name, diff.review) for name, diff in diffs.items()]
+    reviews += [(name, Review((("", tuple(found)),))) for name, found in unread.items()]
+    lines += _sections(reviews, len(diffs) + len(unread), int(most * _OF_SECTION))
     if groups:
         lines += ["", *_meanings(groups, diffs)]
     lines += _bounded([f"\n> {_cell(note)}" for note in _notes(diffs)], int(most * _OF_SECTION), "note")
@@ -97,7 +97,7 @@ def _headlines(diffs: Mapping[str, Diff], groups: Sequence[Group]) -> Iterator[s
 def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int) -> Iterator[str]:
     methods = dict.fromkeys(diff.method.label for diff in diffs.values())
     outcome = next(iter(methods)) if len(methods) == 1 else "outcome"
-    explained = any(map(because_of, groups))
+    explained = any(map(reason_of, groups))
     heading = ("job", "change", *(("because of",) if explained else ()), outcome)
     yield "| " + " | ".join((*heading, *(name for name, _ in COLUMNS))) + " |"
     yield "|" + "---|" * len(heading) + "---:|" * len(COLUMNS)
@@ -105,8 +105,8 @@ def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int) -> Ite
     for group in groups:
         shown = f"**{LABELS[group.outcome]}**" if group.outcome in HARMFUL else LABELS[group.outcome]
         sizes = _figures(sum_of(job.totals for _, job in group.members))
-        because = f" {_cell(because_of(group))} |" if explained else ""
-        rows.append(f"| {_cell(who(group))} | {_shown(*what(group))} |{because} {shown} | {sizes} |")
+        reason = f" {_cell(reason_of(group))} |" if explained else ""
+        rows.append(f"| {_cell(who(group))} | {_shown(*what(group))} |{reason} {shown} | {sizes} |")
     for row in _bounded(rows, most, "change"):
         yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(COLUMNS) - 1)
     total = sum(diff.unchanged + len(diff.jobs) for diff in diffs.values())
@@ -152,10 +152,10 @@ def _shown(field: str, rest: str) -> str:
     return f"{_code(field)}{rest}" if field else rest
 
 
-def _sections(remarks: Sequence[tuple[str, Remarks]], environments: int, most: int) -> Iterator[str]:
-    """The remarks of all environments by heading; a sentence that several have is there once, with their names."""
+def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: int) -> Iterator[str]:
+    """The reviews of all environments by heading; a sentence that several have is there once, with their names."""
     found: dict[str, dict[str, list[str]]] = {}
-    for name, each in remarks:
+    for name, each in reviews:
         errors = [
             (f"Not compared, because it does not compile in {label}" if label else "Not compared", shown)
             for label, problems in each.errors
@@ -210,14 +210,14 @@ def _figures(totals: Versions) -> str:
 
 def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
     job, method = group.first, group.method
-    because = because_of(group, _MOST_JOBS)
+    reason = reason_of(group, _MOST_JOBS)
     yield f"<details><summary><b>{escape(who(group))}</b>: {status_word(job)}, {LABELS[group.outcome]}</summary>"
     yield ""
     if len(group.members) > 1:
         yield f"Jobs: {_cell(first_of(list(dict.fromkeys(each.label for _, each in group.members)), _MOST_JOBS))}"
         yield ""
-    if because:
-        yield f"Because of {_cell(because)}."
+    if reason:
+        yield f"Because of {_cell(reason)}."
     deliveries = next(iter(diffs.values())).deliveries
     if len(deliveries) > 1:
         yield "| outcome | delivery |"

@@ -412,7 +412,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Remarks:
+class Review:
     """What reviewers of a change need to know beside the objects, in full sentences.
 
     `errors` are those of each side, with its label: the jobs that have them are not compared. `loosened` says what is
@@ -460,7 +460,7 @@ class Diff:
     totals: Versions
     notes: tuple[str, ...]
     groups: tuple[Group, ...] = ()
-    remarks: Remarks = Remarks()
+    review: Review = Review()
 
     @property
     def has_changes(self) -> bool:

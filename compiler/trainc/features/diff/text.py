@@ -11,7 +11,7 @@ from trainc.api.findings import Finding, Source, counted, format_path
 from trainc.api.kube import FieldPath, format_field
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, DeliveryMethod, Outcome
-from trainc.features.diff.grouping import because_of, notes_of, status_word, sum_of
+from trainc.features.diff.grouping import notes_of, reason_of, status_word, sum_of
 from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Step, Totals, Versions
 from trainc.features.diff.values import (
     as_arrow,
@@ -61,7 +61,7 @@ def diff_text(diff: Diff, paint: Paint) -> str:
     else:
         lines = [f"{lines[0]}: no changes in {counted(diff.unchanged, 'job')}"]
         lines += [line for note in diff.notes for line in _note(note, "", paint)]
-    for title, sentences in diff.remarks.sections:
+    for title, sentences in diff.review.sections:
         if sentences:
             lines += ["", paint("title", title)]
             lines += [line for sentence in sentences for line in _note(sentence, "  ", paint)]
@@ -85,8 +85,8 @@ def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
         yield from (f"  {line}" for line in wrap(names, _WIDTH, break_long_words=False, break_on_hyphens=False))
     if job.kind == "JobSet":
         yield f"  {_figures(sum_of(each.totals for _, each in group.members), paint)}"
-    if because := because_of(group):
-        yield f"  {paint('quiet', 'because of')} {because}"
+    if reason := reason_of(group):
+        yield f"  {paint('quiet', 'because of')} {reason}"
     for one in job.objects if job.status != "added" or count == 1 else ():
         yield from _object(one, method, group.outcome, paint, named=count == 1)
     if group.varies:
@@ -206,13 +206,13 @@ def _diff(diff: Diff) -> dict[str, Any]:
                 "message": each.message,
                 **_place(each.source),
             }
-            for label, found in diff.remarks.errors
+            for label, found in diff.review.errors
             for each in found
         ],
-        "loosened": list(diff.remarks.loosened),
-        "policies": list(diff.remarks.policies),
-        "cluster": list(diff.remarks.cluster),
-        "sweeps": list(diff.remarks.sweeps),
+        "loosened": list(diff.review.loosened),
+        "policies": list(diff.review.policies),
+        "cluster": list(diff.review.cluster),
+        "sweeps": list(diff.review.sweeps),
         "groups": [_group_as_json(group) for group in diff.groups],
         "jobs": [_job_as_json(job) for job in diff.jobs],
     }

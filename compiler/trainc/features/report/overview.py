@@ -1,4 +1,4 @@
-"""The first screen of the report: what queues are asked for and have, and who asks for which devices."""
+"""The first screen of the report: what is requested of queues and what they have, and who requests which devices."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Queue:
     name: str
     environment: str
     jobs: int
-    asked: Mapping[str, int]
+    requested: Mapping[str, int]
     quota: Mapping[str, int]
 
     def share(self, device: str) -> str:
         """`306 %` of the quota; empty without one."""
-        return f"{100 * self.asked[device] / self.quota[device]:,.0f} %" if self.quota.get(device) else ""
+        return f"{100 * self.requested[device] / self.quota[device]:,.0f} %" if self.quota.get(device) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Overview:
 
     @property
     def scale(self) -> int:
-        """The largest number of devices that a queue has or is asked for."""
-        return max((max((*q.asked.values(), *q.quota.values()), default=0) for q in self.queues), default=0)
+        """The largest number of devices that a queue has, or that is requested of it."""
+        return max((max((*q.requested.values(), *q.quota.values()), default=0) for q in self.queues), default=0)
 
     @property
     def longest(self) -> int:
@@ -79,7 +79,7 @@ def overview_of(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> Overview:
 
 
 def _queues(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> list[Queue]:
-    """The queues by what they are asked for. A LocalQueue that the snapshot lacks goes by its own name."""
+    """The queues by what is requested of them. A LocalQueue that the snapshot lacks goes by its own name."""
     found: dict[tuple[str, str], list[Job]] = {}
     known: dict[tuple[str, str], Mapping[str, int]] = {}
     for each in quotas:
@@ -92,11 +92,11 @@ def _queues(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> list[Queue]:
             found.setdefault((job.environment, local[0] if local else job.row.queue), []).append(job)
     queues = []
     for (environment, name), its in found.items():
-        asked: Counter[str] = Counter()
+        requested: Counter[str] = Counter()
         for job in its:
-            asked.update(job.graph.accelerators)
-        queues.append(Queue(name, environment, len(its), asked, known.get((environment, name), {})))
-    return sorted(queues, key=lambda queue: (queue.environment, -sum(queue.asked.values()), queue.name))
+            requested.update(job.graph.accelerators)
+        queues.append(Queue(name, environment, len(its), requested, known.get((environment, name), {})))
+    return sorted(queues, key=lambda queue: (queue.environment, -sum(queue.requested.values()), queue.name))
 
 
 def _devices(quota: Mapping[str, int]) -> dict[str, int]:

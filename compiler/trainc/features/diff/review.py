@@ -9,7 +9,7 @@ from trainc.api.kube import Manifest
 from trainc.api.records import replace
 from trainc.features import ask
 from trainc.features.diff.manifests import JobKey, ManifestSet
-from trainc.features.diff.model import Remarks
+from trainc.features.diff.model import Review
 from trainc.features.diff.sides import ReadSide
 from trainc.findings.text import first_of
 from trainc.project.loosening import loosened
@@ -17,10 +17,10 @@ from trainc.project.loosening import loosened
 _SWEEP_CODES = ("SweepSize", "OverBudget")
 
 
-def remarks_on(before: ReadSide, after: ReadSide) -> Remarks:
+def review_of(before: ReadSide, after: ReadSide) -> Review:
     """Everything there is to say about two sides that were read."""
     errors = [(side.label, [d for d in side.found.errors if d.code not in _SWEEP_CODES]) for side in (before, after)]
-    return Remarks(
+    return Review(
         tuple((label, tuple(found)) for label, found in errors if found),
         tuple(loosened(before.configuration, after.configuration)),
         tuple(_policies(before, after)),
