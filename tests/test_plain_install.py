@@ -45,6 +45,8 @@ WORDS: dict[str, list[list[str]]] = {
     "graph": [[JOB, *PLAINLY, "--format", form] for form in ("text", "mermaid", "dot", "json")],
     "run": [[PLAIN, *PLAINLY], [PLAIN, *PLAINLY, "--pods", "2", "--dry-run"]],
     "migrate": [[JOB], [OLD]],
+    "import": [[JOB]],
+    "new": [["llm", "--runtime", "torch-distributed", *PLAINLY, "--", "torchrun", "train.py"]],
     "diff": [[JOB, JOB, *PLAINLY], [JOB, "--releases", "2.2..2.3", "--format", "markdown"]],
     "report": [[JOB, *PLAINLY, "-o", "report.html"]],
     "fits": [[str(FITS / "jobs.yaml"), *PLAINLY, "--cluster", str(FITS / "cluster.yaml")]],

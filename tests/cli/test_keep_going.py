@@ -222,7 +222,7 @@ def test_where_a_side_cannot_be_read_the_comment_says_so() -> None:
     result = run("diff", "--format", "markdown")
     assert result.status == 0
     assert result.stdout.startswith(
-        "The two sides cannot be compared:\n\n    trainc.yaml:1:1: error[InvalidConfiguration]"
+        "### The two sides cannot be compared\n\n#### Not compared\n\n- trainc.yaml:1: InvalidConfiguration"
     )
     assert run("diff").status == 1
 

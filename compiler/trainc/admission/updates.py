@@ -169,12 +169,12 @@ def differences(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
             left, right = old.get(key), new.get(key)
             absent = _WHEN_ABSENT.get(key) if (*path, key) != _POD_RESOURCES else None
             left, right = absent if left is None else left, absent if right is None else right
-            # What the schema has typed can be equal only if it is of one type.
-            if left != right:
+            # Python's 1 and True are equal; what the schema has typed cannot hide them further down.
+            if left.__class__ is not right.__class__ or left != right:
                 yield from differences(left, right, (*path, key))
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for i, (left, right) in enumerate(zip(old, new, strict=True)):
-            if left != right:
+            if left.__class__ is not right.__class__ or left != right:
                 yield from differences(left, right, (*path, i))
     elif not _equal(old, new, path):
         yield path

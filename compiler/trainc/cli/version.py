@@ -7,7 +7,6 @@ Examples:
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser
 from typing import Any
 
@@ -72,13 +71,12 @@ def _upstream(column: dict[str, Any]) -> str:
 
 def read_port() -> dict[str, Any]:
     """Read PORT.yaml, which lists the pinned upstream releases."""
-    # importlib.resources would import as much as all the rest of the command.
-    from trainc.options import Limits
-    from trainc.reading.opening import read_file
+    # As importlib.resources, also from an archive; that would import as much as all the rest of the command.
+    from pkgutil import get_data
+
     from trainc.reading.yaml_reader import read_value
 
-    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "PORT.yaml")
-    port: dict[str, Any] = read_value(read_file(path, Limits().file_bytes).decode())
+    port: dict[str, Any] = read_value((get_data("trainc", "PORT.yaml") or b"").decode())
     return port
 
 

@@ -61,7 +61,7 @@ INPUT: Schema = {
     "rules": RULES,
     "docsUrl": about(
         "Where your copy of this documentation is published; diagnostics then link to its rule pages.",
-        {"type": "string", "pattern": "^https?://[^\\s]+$"},
+        {"type": "string"},
     ),
 }
 # The keys that hold paths, and those that hold a single one.

@@ -69,7 +69,7 @@ def test_settings_and_overlays_have_meanings_too(word: str, editor: Editor) -> N
     text = 'release: "2.3"\nsources: [jobs]\nruntimes: [runtimes]\n'
     editor.open("trainc.yaml")
     assert shown(editor, "trainc.yaml", text, word)
-    assert "Files and folders with TrainJobs" in shown(editor, "trainc.yaml", text, "sources")
+    assert "Files, folders or globs with TrainJobs" in shown(editor, "trainc.yaml", text, "sources")
     editor.open("overlays/large/overlay.yaml")
     assert "Folders with more runtimes" in shown(editor, "overlays/large/overlay.yaml", OVERLAY, "runtimes:")
 
