@@ -75,10 +75,6 @@ def digests_of(documents: Iterable[Document], options: Options) -> dict[JobKey, 
     return found
 
 
-def _key(job: ValidDocument) -> JobKey:
-    return job.data["metadata"].get("namespace", ""), job.data["metadata"]["name"]
-
-
 # What has changed since the kept files were built.
 
 
@@ -120,7 +116,7 @@ def causes_of(session: Session, keeping: Keeping) -> list[Cause]:
 
     Jobs that differ in the same way are explained once.
     """
-    jobs = {_key(job): job for job in session.jobs}
+    jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
     for one in keeping.kept:
         if one.compiled is not None:

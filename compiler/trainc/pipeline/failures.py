@@ -14,7 +14,6 @@ from trainc.options import Limits
 from trainc.pipeline.index import wanted_key
 from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Session
-from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.document import label_of
 from trainc.reading.opening import read_file
 from trainc.startup.patterns import pattern
@@ -77,8 +76,8 @@ def failures_of(
         found.files.add(document.file)
     for job in session.jobs:
         # A job with the runtime of another source, because its own was refused, would be another job.
-        if _key(job) not in compiled or wanted_key(job.data) in session.index.refused:
-            found.jobs.add(_key(job))
+        if job.key not in compiled or wanted_key(job.data) in session.index.refused:
+            found.jobs.add(job.key)
             found.files.add(job.document.file)
     for error in whole:
         if error.severity == "error":
@@ -89,14 +88,14 @@ def failures_of(
             if file not in inputs.sweeps:
                 found.fatal.append(error)
             found.files.add(file)
-            found.jobs |= {_key(job) for job in session.jobs if job.document.file == file}
+            found.jobs |= {job.key for job in session.jobs if job.document.file == file}
     return found
 
 
 def _add_error(found: Failures, error: Diagnostic, session: Session, inputs: Inputs) -> None:
     """Add what an error about the input as a whole concerns."""
     file = "" if error.source is None or error.source.origin != "file" else error.source.file
-    found.jobs |= {_key(job) for job in session.jobs if job.label == error.object}
+    found.jobs |= {job.key for job in session.jobs if job.label == error.object}
     homes = {d.file for d in session.index.refused_jobs if label_of(d.data) == error.object}
     if error.code in codes() and codes()[error.code].stage == "sweep":
         # The error may be at the base; the files of trials name the sweep.
@@ -113,10 +112,6 @@ def _add_error(found: Failures, error: Diagnostic, session: Session, inputs: Inp
         found.files.add(file)
     else:
         found.fatal.append(error)
-
-
-def _key(job: ValidDocument) -> tuple[str, str]:
-    return job.data["metadata"].get("namespace", ""), job.data["metadata"]["name"]
 
 
 def left_out(failures: Failures) -> list[Diagnostic]:

@@ -159,7 +159,7 @@ class Session:
         diagnostics = self.placed(result)
         if objects is None:
             return None, diagnostics
-        compiled = CompiledJob(*_key(job), objects.manifests, objects.secrets, job.document.file)
+        compiled = CompiledJob(*job.key, objects.manifests, objects.secrets, job.document.file)
         if not has_errors(diagnostics):
             return compiled, diagnostics
         by_judge = {finding.code for finding in result.report.findings if finding.stage == "policies"}
@@ -174,7 +174,7 @@ class Session:
 
     def _held(self, job: ValidDocument, manifests: Sequence[Manifest] | None) -> Sequence[Manifest] | None:
         """Return the objects of a job that is kept as built, and None for other jobs."""
-        return None if self.hold is None else self.hold(*_key(job), manifests)
+        return None if self.hold is None else self.hold(*job.key, manifests)
 
     def _as_built(self, result: Result, held: Sequence[Manifest]) -> Outcome:
         """Return a kept job with the objects in git. The judge is about these, everything else about the documents."""
@@ -183,7 +183,7 @@ class Session:
         job = result.job
         diagnostics = kept_despite(job.label, self.placed(result))
         secrets = () if result.objects is None else result.objects.secrets
-        kept = CompiledJob(*_key(job), tuple(held), secrets, job.document.file)
+        kept = CompiledJob(*job.key, tuple(held), secrets, job.document.file)
         judged = () if self.judge is None else _about_objects(self.judge(held))
         diagnostics += self.rules(map(job.place_built, judged), False)
         if has_errors(diagnostics):
@@ -262,11 +262,6 @@ class Session:
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
         return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
-
-
-def _key(job: ValidDocument) -> tuple[str, str]:
-    metadata = job.data["metadata"]
-    return metadata.get("namespace", ""), metadata["name"]
 
 
 def _about_objects(judged: Iterable[tuple[str, Finding]]) -> list[Finding]:

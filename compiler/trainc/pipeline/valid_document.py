@@ -126,6 +126,12 @@ class ValidDocument:
         return label_of({**self.data, "kind": self.document.data.get("kind")})
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Its namespace, empty without one, and its name."""
+        metadata = self.data["metadata"]
+        return metadata.get("namespace", ""), metadata["name"]
+
+    @property
     def naming(self) -> NamingConvention:
         """The naming convention for jobs and containers in runtimes of this dialect."""
         return LABELLED if self.dialect is None else self.dialect.naming

@@ -95,7 +95,7 @@ def _in_sources(found: ManifestSet) -> Callable[[_Key, Path], str]:
     """Finds the line of a source that set a field, by compiling its job under observation."""
     session = found.session
     assert session is not None
-    jobs = {(job.data["metadata"].get("namespace", ""), job.data["metadata"]["name"]): job for job in session.jobs}
+    jobs = found.trainjobs
 
     def locate(job: _Key, path: Path) -> str:
         source = jobs.get((job[0], found.names.get(job, job[1])))

@@ -87,8 +87,7 @@ class ManifestSet:
     @property
     def trainjobs(self) -> Mapping[JobKey, ValidDocument]:
         """The TrainJobs that were compiled."""
-        jobs = () if self.session is None else self.session.jobs
-        return {(job.data["metadata"].get("namespace", ""), job.data["metadata"]["name"]): job for job in jobs}
+        return {} if self.session is None else {job.key: job for job in self.session.jobs}
 
     @property
     def by_job(self) -> Mapping[JobKey, list[dict[str, Any]]]:
