@@ -8,6 +8,8 @@ import pytest
 from commands import Result, run
 from repositories import SETTINGS, build, commit, edit, git, job, read, runtime, write
 
+from trainc.cli.job_names import pod_of
+
 LLM, SOURCE = "rendered/nlp/llm.yaml", "jobs/nlp/llm.yaml"
 
 
@@ -121,3 +123,24 @@ def test_a_rendered_file_without_settings_names_the_source_that_it_needs() -> No
     Path("trainc.yaml").unlink()
     assert run("build", "jobs", "--runtimes", "runtimes", "-o", "out").status == 0
     assert "llm.yaml does not exist" in run("graph", "out/nlp/llm.yaml", "--runtimes", "runtimes").stderr
+
+
+def pods_of(replicas: int, name: str) -> tuple[int, int] | None:
+    jobs = [{"name": "node", "replicas": replicas, "template": {"spec": {"completions": 4}}}]
+    found = pod_of([{"kind": "JobSet", "spec": {"replicatedJobs": jobs}}], "a" * 52, name)
+    return None if found is None else (found.replica, found.number)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        (f"{'a' * 52}-node-7-3-abcde", (7, 3)),
+        (f"{'a' * 52}-no-3-abcde", (0, 3)),
+        (f"{'a' * 52}-node-07-3-abcde", None),
+        (f"{'a' * 52}-node-2000000000-3-abcde", None),
+        (f"{'a' * 52}-node-7-4-abcde", None),
+        (f"{'a' * 52}-node-{'9' * 5000}-3-abcde", None),
+    ],
+)
+def test_a_pod_is_found_by_its_numbers_and_not_by_trying_them(name: str, found: tuple[int, int] | None) -> None:
+    assert pods_of(1_900_000_000, name) == found

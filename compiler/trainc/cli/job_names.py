@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.settings import Settings, environments_of, limits_of
-from trainc.emit.name_hash import ALPHABET, LENGTH
+from trainc.emit.name_hash import ALPHABET, LENGTH, job_in
 from trainc.explain.select_job import NoSuchJobError, split_job
 from trainc.findings.text import did_you_mean, first_of
-from trainc.kube.documents import Json, mapping, objects
+from trainc.kube.documents import Json, identity_of, mapping, objects
 from trainc.kube.names import JOB_KINDS
 from trainc.output.ownership import source_in
 from trainc.project.configuration import Configuration, read_configuration
@@ -26,7 +26,8 @@ from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
 _GIT = "git:"
-_POD = pattern(r"(?P<job>.+)-(?P<index>\d+)(?:-[a-z0-9]{5})?")
+_POD = pattern(r"(?P<job>.+)-(?P<index>\d{1,9})(?:-[a-z0-9]{5})?")
+_NUMBER = pattern(r"0|[1-9]\d{0,8}")
 _HASH = pattern(rf"-[{ALPHABET}]{{{LENGTH}}}(?=-|$)")
 # Kubernetes cuts what is before a pod's random suffix. Source: kubernetes/apiserver pkg/storage/names/generate.go.
 _LONGEST_GENERATED = 58
@@ -83,7 +84,7 @@ def _looks_like_a_path(word: str) -> bool:
 
 def _of_rendered(path: str, source: str, chosen: str | None, arguments: Arguments) -> tuple[Arguments, Wanted]:
     """The job of a rendered file. Its runtime may be in any of the sources, so all of them are read."""
-    name = os.path.basename(path).removesuffix(".yaml").removesuffix(".jobset")
+    name = job_in(path)
     for environment, configuration in _environments(arguments):
         inside = "" if configuration.output is None else os.path.relpath(path, configuration.output)
         if inside and not inside.startswith(os.pardir):
@@ -155,9 +156,9 @@ def candidates(wanted: Wanted, settings: Settings, documents: Sequence[Document]
 def _trainjobs(documents: Sequence[Document], namespace: str) -> list[tuple[str, str]]:
     found = []
     for document in documents:
-        metadata = mapping(document.data.get("metadata"))
         if document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data):
-            found.append((str(metadata.get("namespace") or namespace), str(metadata.get("name"))))
+            own, name = identity_of(document.data)
+            found.append((own or namespace, name))
     return found
 
 
@@ -188,14 +189,15 @@ def pod_of(manifests: Sequence[Mapping[str, Any]], jobset: str, name: str) -> Po
     manifest = next((each for each in manifests if each["kind"] == "JobSet"), None)
     if parts is None or manifest is None:
         return None
-    index = int(parts["index"])
-    longest = _LONGEST_GENERATED - len(f"-{parts['index']}-")
+    index, job_name = int(parts["index"]), parts["job"]
+    is_cut = len(job_name) == _LONGEST_GENERATED - len(f"-{parts['index']}-")
     for job in objects(mapping(manifest.get("spec")).get("replicatedJobs")):
         # `NAME-STEP-REPLICA`, of which the end may be cut off in a long name.
-        for replica in range(int(job.get("replicas", 1))):
-            whole = f"{jobset}-{job.get('name')}-{replica}"
-            if parts["job"] in (whole, whole[:longest]) and index < _pods(job):
-                return Pod(name, str(job.get("name")), replica, index)
+        start = f"{jobset}-{job.get('name')}-"
+        number = _NUMBER.fullmatch(job_name.removeprefix(start)) if job_name.startswith(start) else None
+        replica = 0 if is_cut and start.startswith(job_name) else int(number[0]) if number else None
+        if replica is not None and replica < int(job.get("replicas", 1)) and index < _pods(job):
+            return Pod(name, str(job.get("name")), replica, index)
     return None
 
 

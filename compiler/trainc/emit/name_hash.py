@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -41,13 +42,18 @@ def hashed_content(manifests: Iterable[Manifest]) -> list[Manifest]:
     return [_immutable(manifest) for manifest in manifests if not _is_hook(manifest)]
 
 
+def job_in(file: str) -> str:
+    """Return the name of the job that a rendered file is of: `llm` for `rendered/nlp/llm.yaml`."""
+    return os.path.basename(file).removesuffix(".yaml").removesuffix(".jobset")
+
+
 def name_in_file(name: str, file: str) -> str:
     """Return the name of the TrainJob that a JobSet in a rendered file was compiled from.
 
     The file is called like the TrainJob, so it tells a hash from a name that looks like one. Elsewhere, the name of the
     JobSet is all there is.
     """
-    plain = file.rpartition("/")[2].removesuffix(".yaml").removesuffix(".jobset")
+    plain = job_in(file)
     suffix = name.removeprefix(f"{plain}-")
     return plain if len(suffix) == LENGTH and suffix != name and set(suffix) <= set(ALPHABET) else name
 

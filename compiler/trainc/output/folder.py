@@ -158,12 +158,12 @@ def jobs_of(folder: str, wanted: str) -> list[tuple[str, str, str]]:
     """
     import re
 
-    from trainc.emit.name_hash import ALPHABET, LENGTH
+    from trainc.emit.name_hash import ALPHABET, LENGTH, job_in
 
     space, _, name = wanted.rpartition("/")
     found = []
     for path in marked_files(folder):
-        namespace, plain = os.path.dirname(path), os.path.basename(path).removesuffix(".yaml").removesuffix(".jobset")
+        namespace, plain = os.path.dirname(path), job_in(path)
         if space in ("", namespace) and name.startswith(plain):
             text = text_at(folder, path) or ""
             jobset = re.search(rf"\n  name: ({re.escape(plain)}(?:-[{ALPHABET}]{{{LENGTH}}})?)\n", text)
