@@ -29,6 +29,7 @@ from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import (
     Options,
 )
+from trainc.emit.name_hash import job_in
 from trainc.features.diff.model import Names
 from trainc.findings.policy import Rules
 from trainc.kube.names import JOBSET_API
@@ -207,27 +208,29 @@ def _read_rendered(inputs: Inputs, release: str, folder: str) -> ManifestSet:
     diagnostics = list(inputs.diagnostics)
     names: dict[tuple[str, str], str] = {}
     rendered: dict[tuple[str, str], Document] = {}
+    sources: dict[str, str] = {}
     for document in inputs.documents:
         data = document.data
         if data.get("kind") not in _COMPARED_KINDS or not _has_name(data):
             continue
         manifests.append(data)
-        homes.append(_home(document, folder))
+        if document.file not in sources:
+            sources[document.file] = _source_of(document.file, folder)
+        namespace = str(data["metadata"].get("namespace", ""))
+        homes.append(((namespace, job_in(document.file)), sources[document.file]))
         if data["kind"] == "JobSet":
             name = data["metadata"]["name"]
-            key = str(data["metadata"].get("namespace", "")), name
+            key = namespace, name
             names[key], rendered[key] = name_in_file(name, document.file), document
         diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
     hashed = {key: name for key, name in names.items() if key[1] != name}
     return ManifestSet(manifests, diagnostics, False, hashed, rendered=rendered, homes=homes)
 
 
-def _home(document: Document, folder: str) -> tuple[tuple[str, str], str]:
-    """The TrainJob of a rendered file, and the source that its first line names."""
-    namespace = str(document.data["metadata"].get("namespace", ""))
-    name = os.path.basename(document.file).removesuffix(".yaml").removesuffix(".jobset")
-    source = source_in(document.file) if os.path.isfile(document.file) else None
-    return (namespace, name), os.path.normpath(os.path.join(folder, source)) if source else ""
+def _source_of(file: str, folder: str) -> str:
+    """The source that the first line of a rendered file names."""
+    source = source_in(file) if os.path.isfile(file) else None
+    return os.path.normpath(os.path.join(folder, source)) if source else ""
 
 
 def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
