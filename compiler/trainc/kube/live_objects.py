@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trainc.findings import Path
-from trainc.kube.documents import Json, mapping, objects
+from trainc.kube.documents import Json, mapping, objects, read_json
 from trainc.kube.names import QUEUE_LABEL
 
 State: TypeAlias = Literal["suspended", "running", "succeeded", "failed", "unknown", "none"]
-JOB_KINDS = ("JobSet", "TrainJob")
+KINDS_WITH_STATE = ("JobSet", "TrainJob")
 KUEUE = "kueue"
 KUEUE_PREFIX = "kueue.x-k8s.io/"
 
@@ -28,7 +28,7 @@ FINISHED: tuple[State, ...] = ("succeeded", "failed")
 
 def state_of(each: Json) -> tuple[State, Json | None]:
     """The state of a JobSet or TrainJob and the condition that says so; `none` for objects of other kinds."""
-    if each.get("kind") not in JOB_KINDS:
+    if each.get("kind") not in KINDS_WITH_STATE:
         return "none", None
     conditions = {str(one.get("type")): one for one in true_conditions(each)}
     for kind, state in _DECIDING.items():
@@ -124,8 +124,8 @@ class Owners:
         for name, inner in node.items():
             if name.startswith("k:"):
                 try:
-                    identity = json.loads(name[2:])
-                except (ValueError, RecursionError):
+                    identity = read_json(name[2:])
+                except ValueError:
                     continue
                 if isinstance(identity, dict):
                     keys = tuple(identity)

@@ -98,15 +98,27 @@ def _has(release: str, struct: str, field: str) -> bool:
 
 def _flow(value: Any) -> str:
     """Format a value as YAML on one line, or `...` if it is long or cannot be written as JSON."""
-    if value is None:
+    if value is None or _is_deep(value):
         return "..."
     try:
         import json
 
         text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError):
         return "..."
     return text if len(text) <= _LONGEST else "..."
+
+
+def _is_deep(value: Any) -> bool:
+    """Return whether a value has so many levels that its text is too long: each has two brackets."""
+    waiting = [(value, 0)]
+    while waiting:
+        each, level = waiting.pop()
+        if level > _LONGEST:
+            return True
+        inner = each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+        waiting += ((one, level + 1) for one in inner)
+    return False
 
 
 # Fields that accepted proposals add to a later Trainer or JobSet, with what does the same until then. They are no typos.

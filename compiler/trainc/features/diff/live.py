@@ -6,13 +6,12 @@ GitOps tool accounts for is not drift.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.cluster import Dump, group_of
 from trainc.api.findings import Path
-from trainc.api.kube import FieldPath, Json, Manifest, mapping
+from trainc.api.kube import FieldPath, Json, Manifest, mapping, read_json
 from trainc.api.records import dataclass, field, replace
 from trainc.features.diff.changes import Change, compare_manifests, normalize, strip_server_fields
 from trainc.features.diff.delivery import DeliveryMethod, Outcome, effective_method
@@ -346,7 +345,7 @@ def _by_key(change: Change) -> Iterator[Change]:
 def _last_applied(live: Manifest) -> Manifest | None:
     """What a client-side apply sent last, as it notes in an annotation."""
     try:
-        found = json.loads(str(annotations_of(live).get(_LAST_APPLIED, "")))
-    except (ValueError, RecursionError):
+        found = read_json(str(annotations_of(live).get(_LAST_APPLIED, "")))
+    except ValueError:
         return None
     return found if isinstance(found, dict) and isinstance(found.get("metadata"), dict) else None

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.cluster import Dump
 from trainc.api.command import Files, Paint, kept_in, text_report
 from trainc.api.documents import Document
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors
 from trainc.api.jobs import Judge, OneJob, enabled
-from trainc.api.kube import NEWEST_RELEASE, mapping
+from trainc.api.kube import NEWEST_RELEASE, identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
@@ -138,21 +139,15 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> Mapping
     """The state of each JobSet or TrainJob in the dump, by namespace and name."""
     if not arguments.live:
         return {}
-    from trainc.api.documents import read_paths
-    from trainc.kube.live_objects import JOB_KINDS, state_of
+    from trainc.kube.live_objects import KINDS_WITH_STATE, state_of
 
-    documents, problems = read_paths([arguments.live], options.limits, stdin=streams.stdin, everything=True)
-    if has_errors(problems):
+    dump, problems = Dump.read(arguments.live, options.limits, streams.stdin)
+    if dump is None:
         raise CompileError(problems)
-    found: dict[tuple[str, str], str] = {}
     # The JobSet says more than the TrainJob of the same name.
-    for kind in reversed(JOB_KINDS):
-        for document in documents:
-            metadata = mapping(document.data.get("metadata"))
-            if document.data.get("kind") == kind:
-                place = str(metadata.get("namespace") or ""), str(metadata.get("name"))
-                found[place] = state_of(document.data)[0]
-    return found
+    return {
+        identity_of(each): state_of(each)[0] for kind in reversed(KINDS_WITH_STATE) for each in dump.of(kind).values()
+    }
 
 
 def _changes(arguments: Arguments, streams: Streams) -> Mapping[str, Any] | None:
