@@ -10,12 +10,11 @@ from trainc.cli.settings import environments_of, settings_of
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.findings import CompileError
 from trainc.findings.text import counted, escape_line, first_of
-from trainc.kube.documents import mapping
+from trainc.kube.documents import identity_of, mapping
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.configuration import read_configuration
 from trainc.project.dialects import is_trainer_document
-from trainc.project.overlays.patterns import identity
 from trainc.reading import catalog
 from trainc.reading.document import Document
 
@@ -65,19 +64,19 @@ def _own_runtimes(arguments: Arguments, streams: Streams) -> list[_Own]:
             if data.get("kind") in RUNTIME_KINDS and is_trainer_document(data):
                 found.setdefault((str(data["kind"]), *_identity(document)), document)
             elif data.get("kind") in JOB_KINDS and (reference := _reference(document)):
-                users.setdefault(reference, {})["/".join(filter(None, identity(data)))] = None
+                users.setdefault(reference, {})["/".join(filter(None, identity_of(data)))] = None
     return [(document, list(users.get(key, ()))) for key, document in sorted(found.items())]
 
 
 def _identity(document: Document) -> tuple[str, str]:
-    namespace, name = identity(document.data)
+    namespace, name = identity_of(document.data)
     return ("" if document.data["kind"] == "ClusterTrainingRuntime" else namespace), name
 
 
 def _reference(document: Document) -> tuple[str, str, str] | None:
     reference = mapping(mapping(document.data.get("spec")).get("runtimeRef"))
     kind = str(reference.get("kind") or "ClusterTrainingRuntime")
-    namespace = "" if kind == "ClusterTrainingRuntime" else identity(document.data)[0]
+    namespace = "" if kind == "ClusterTrainingRuntime" else identity_of(document.data)[0]
     return (kind, namespace, str(reference["name"])) if "name" in reference else None
 
 

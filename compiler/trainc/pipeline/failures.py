@@ -8,7 +8,7 @@ from trainc.compilation import CompiledJob
 from trainc.findings import Diagnostic
 from trainc.findings.codes import codes
 from trainc.findings.text import counted, first_of
-from trainc.kube.documents import mapping
+from trainc.kube.documents import identity_of
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.options import Limits
 from trainc.pipeline.index import wanted_key
@@ -70,9 +70,8 @@ def failures_of(
     """
     found = Failures()
     for document in session.index.refused_jobs:
-        metadata = mapping(document.data.get("metadata"))
-        namespace = metadata.get("namespace") or session.options.namespace or ""
-        found.jobs.add((str(namespace), str(metadata.get("name") or "")))
+        namespace, name = identity_of(document.data)
+        found.jobs.add((namespace or session.options.namespace or "", name))
         found.files.add(document.file)
     for job in session.jobs:
         # A job with the runtime of another source, because its own was refused, would be another job.

@@ -8,11 +8,10 @@ from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path
 from trainc.findings.policy import matches
-from trainc.kube.documents import mapping
+from trainc.kube.documents import identity_of, mapping
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name
 from trainc.project.configuration import Configuration, Images
 from trainc.project.dialects import is_trainer_document
-from trainc.project.overlays.patterns import identity
 from trainc.reading.document import Document, label_of
 
 _CONTAINERS = ("initContainers", "containers")
@@ -41,7 +40,7 @@ def check_boundaries(
 
 
 def _key(document: Document) -> tuple[Any, ...]:
-    kind, (namespace, name) = document.data.get("kind"), identity(document.data)
+    kind, (namespace, name) = document.data.get("kind"), identity_of(document.data)
     return kind, "" if kind == "ClusterTrainingRuntime" else namespace, name
 
 
@@ -51,7 +50,7 @@ def _foreign_namespace(document: Document, configuration: Configuration) -> Iter
     written = document
     while written.before is not None:
         written = written.before
-    namespace = identity(written.data)[0]
+    namespace = identity_of(written.data)[0]
     inside = os.path.relpath(document.file, os.path.dirname(configuration.file or "") or os.curdir).replace(os.sep, "/")
     allowed = next(
         (names for glob, names in reversed(tuple(configuration.namespaces.items())) if matches(inside, glob)), None

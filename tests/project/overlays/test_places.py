@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from trainc.findings import Path, Source
-from trainc.kube.documents import FieldPath, Item, resolve_path, stable_path
-from trainc.project.overlays.patterns import Edited, Origin, identity
+from trainc.kube.documents import FieldPath, Item, identity_of, resolve_path, stable_path
+from trainc.project.overlays.patterns import Edited, Origin
 from trainc.reading.document import Document
 
 ENV: dict[str, Any] = {"spec": {"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}], "args": ["x", "y"]}}
@@ -120,7 +120,7 @@ def test_a_document_that_nobody_changed_stays_itself() -> None:
     ],
 )
 def test_a_documents_identity(data: dict[str, Any], names: tuple[str, str]) -> None:
-    assert identity(data) == names
+    assert identity_of(data) == names
     assert Edited.of(Document.of(data)).identities == (names,)
 
 

@@ -12,11 +12,10 @@ from trainc.api.findings import Diagnostic, Finding, has_errors, keep_severities
 from trainc.api.jobs import CompiledJob, Judge, Session
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
+from trainc.kube.names import JOB_KINDS
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits
-
-_JOB_KINDS = ("TrainJob", "TrainingJob")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     }
     homes: dict[str, Document] = {}
     for document in documents:
-        if document.data.get("kind") in _JOB_KINDS:
+        if document.data.get("kind") in JOB_KINDS:
             namespace, name = place(document.data)
             homes[job_name(namespace or options.namespace or "", name)] = document
     for job, document in _rendered(documents, jobsets, options):

@@ -18,15 +18,13 @@ from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Options
 from trainc.features.import_.cleaning import applied_metadata, literal_secrets
-from trainc.features.import_.reading import ImportedJob
+from trainc.features.import_.reading import SNAPSHOT, ImportedJob
 from trainc.findings.text import first_of
 from trainc.kube.live_objects import controller_of, labels_of
 from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import BuildLine
 from trainc.output.ownership import file_name, first_line
 
-# Trainer's own note of the runtime, which nothing mounts.
-_SNAPSHOT = "-runtime-snapshot"
 # The order in which a build writes them; Secrets are not read.
 _KINDS = ("ConfigMap", "PodGroup", "JobSet")
 
@@ -67,7 +65,7 @@ class Adopter:
             else:
                 source, digest = sources[job.job]
                 line = BuildLine(digest, __version__, self._release)
-                objects = [as_applied(each) for each in live if not str(each["metadata"]["name"]).endswith(_SNAPSHOT)]
+                objects = [as_applied(each) for each in live if not str(each["metadata"]["name"]).endswith(SNAPSHOT)]
                 path = file_name(job.namespace, job.name)
                 found.files[path] = f"{first_line(source)}{line}{dump_yaml(objects)}"
                 found.jobs.append(job)

@@ -20,7 +20,8 @@ from trainc.kube.names import TRAINER_GROUP, is_dns1123_label, is_dns1123_subdom
 from trainc.project.dialects import is_legacy
 from trainc.reading.catalog import find
 
-_SNAPSHOT = "-runtime-snapshot"
+# The end of the name of Trainer's own note of a runtime, a ConfigMap that nothing mounts.
+SNAPSHOT = "-runtime-snapshot"
 _CLUSTER = "ClusterTrainingRuntime"
 _V1_STATES: Mapping[str, State] = {"Succeeded": "succeeded", "Failed": "failed", "Suspended": "suspended"}
 
@@ -162,12 +163,12 @@ class Reader:
 
     def _snapshot(self, namespace: str, job: str, kind: str, name: str) -> Json | None:
         """The runtime as it was when the job started, which Trainer keeps in a ConfigMap since 2.3."""
-        kept = self._dump.get("ConfigMap", namespace, job + _SNAPSHOT)
+        kept = self._dump.get("ConfigMap", namespace, job + SNAPSHOT)
         text = mapping(mapping(kept).get("data")).get("runtime")
         if not isinstance(text, str):
             return None
         try:
-            documents, problems = read_documents(text.encode(errors="replace"), job + _SNAPSHOT, self._limits)
+            documents, problems = read_documents(text.encode(errors="replace"), job + SNAPSHOT, self._limits)
         except CompileError:
             return None
         found = documents[0].data if len(documents) == 1 and not problems else {}

@@ -14,9 +14,9 @@ from trainc.explain.text import shorten_value
 from trainc.features.lsp.names import at, kind_of, root_of
 from trainc.features.lsp.snapshot import Built, Field, Position, Range, Snapshot, Tree, trees
 from trainc.findings.text import underlined
+from trainc.kube.names import JOB_KINDS
 
 _MOST_SHOWN = 8
-_JOB_KINDS = ("TrainJob", "TrainingJob")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _fate_in(built: Built, found: Found) -> str:
         says = found.field.kind == "scalar" and path[:1] == ("spec",) and path[:2] != ("spec", "runtimeRef")
         return "Nothing in the output comes from this field." if says else ""
     more = f"\n\n... and {len(rows) - _MOST_SHOWN} more" if len(rows) > _MOST_SHOWN else ""
-    by = f" in {explained.job}" if found.document.data.get("kind") not in _JOB_KINDS else ""
+    by = f" in {explained.job}" if found.document.data.get("kind") not in JOB_KINDS else ""
     return f"Becomes{by}:\n\n" + "\n".join(f"- {row}" for row in rows[:_MOST_SHOWN]) + more
 
 
@@ -113,7 +113,7 @@ def _explained(built: Built, document: Document) -> Explanation | None:
     session = built.session
     for job in session.jobs:
         own = job.document.file == document.file and job.document.locate(()) == document.locate(())
-        if not own and document.data.get("kind") in _JOB_KINDS:
+        if not own and document.data.get("kind") in JOB_KINDS:
             continue
         recorder = Recorder()
         session.compile(job, recorder)

@@ -44,6 +44,7 @@ from trainc.api.settings import (
 from trainc.cli.compiling import judge_of, skipped_documents
 from trainc.features import ask
 from trainc.features.lsp.snapshot import Built, Snapshot
+from trainc.kube.names import JOB_KINDS
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_job
@@ -147,7 +148,6 @@ def _order(entry: tuple[tuple[str, str], Any, Any]) -> tuple[str, str]:
 # there are a thousand of them.
 
 
-_JOB_KINDS = ("TrainJob", "TrainingJob")
 # How many of the jobs that use a runtime are compiled while the runtime is edited.
 _MOST_USERS = 8
 
@@ -317,7 +317,7 @@ def _replaced(source: Sequence[Document], file: str, found: Sequence[Document]) 
 
 
 def _is_job(document: Document) -> bool:
-    return document.data.get("kind") in _JOB_KINDS and is_trainer_document(document.data)
+    return document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data)
 
 
 def _name(document: Document) -> str:

@@ -11,7 +11,7 @@ from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import Document, is_trainer_document, read_documents
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs, compile_documents
-from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL
+from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, RUNTIME_KINDS, identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import pattern
 from trainc.api.settings import Options, Settings, settings_of
@@ -81,23 +81,15 @@ def _target(arguments: Arguments, settings: Settings) -> str:
 def _runtime(name: str, inputs: Inputs, options: Options) -> Mapping[str, Any]:
     """The runtime with a name, or a reference to one that does not exist, which compiling reports."""
     for document in inputs.read:
-        if document.data.get("kind") in _KINDS and _name(document) == name:
+        if document.data.get("kind") in RUNTIME_KINDS and identity_of(document.data)[1] == name:
             return document.data
     found = catalog.find(name, options.release or NEWEST_RELEASE)
     if isinstance(found, Document):
         return found.data
-    known = [_name(d) for d in inputs.read if d.data.get("kind") in _KINDS]
+    known = [identity_of(d.data)[1] for d in inputs.read if d.data.get("kind") in RUNTIME_KINDS]
     names = [*known, *catalog.names(options.release)]
     hint = did_you_mean(name, names) or "`trainc runtimes list` lists those that there are"
     raise CompileError([Diagnostic("RuntimeNotFound", "error", f"there is no runtime {name!r}", hint)])
-
-
-_KINDS = ("ClusterTrainingRuntime", "TrainingRuntime")
-
-
-def _name(document: Document) -> str:
-    metadata = document.data.get("metadata")
-    return str(metadata.get("name")) if isinstance(metadata, dict) else ""
 
 
 def _job(
@@ -166,21 +158,15 @@ def _check(text: str, file: str, inputs: Inputs, settings: Settings) -> list[Dia
     """Compile the job among the runtimes of the repository. Raises CompileError."""
     documents, problems = read_documents(text.encode(), file, settings.options.limits)
     [document] = documents
-    names = [_key(each) for each in inputs.documents if each.data.get("kind") in JOB_KINDS]
-    if _key(document) in names:
-        message = f"there is a TrainJob {'/'.join(filter(None, _key(document)))} already"
+    key = identity_of(document.data)
+    if key in [identity_of(each.data) for each in inputs.documents if each.data.get("kind") in JOB_KINDS]:
+        message = f"there is a TrainJob {'/'.join(filter(None, key))} already"
         problems.append(Diagnostic("DuplicateTrainJob", "error", message, "choose another name"))
     if has_errors(problems):
         raise CompileError(problems)
-    runtimes = [d for d in inputs.documents if is_trainer_document(d.data) and d.data.get("kind") in _KINDS]
+    runtimes = [d for d in inputs.documents if is_trainer_document(d.data) and d.data.get("kind") in RUNTIME_KINDS]
     compiled = compile_documents([*runtimes, document], inputs.runtime_sources, settings.options, inputs.catalog)
     return [found for found in compiled.diagnostics if found.object.partition(" ")[0] != "ClusterTrainingRuntime"]
-
-
-def _key(document: Document) -> tuple[str, str]:
-    metadata = document.data.get("metadata")
-    own = metadata if isinstance(metadata, dict) else {}
-    return str(own.get("namespace") or ""), str(own.get("name") or "")
 
 
 def _report(found: list[Diagnostic], arguments: Arguments, streams: Streams, text: str = "") -> Status:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trainc.api.documents import Document, is_trainer_document
 from trainc.api.findings import Diagnostic, Finding, has_errors
 from trainc.api.jobs import CompiledJob
-from trainc.api.kube import mapping
+from trainc.api.kube import identity_of, mapping
 from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
 from trainc.features.sweeps.matrix import (
@@ -21,7 +21,6 @@ from trainc.features.sweeps.matrix import (
     unused_parameters,
 )
 from trainc.pipeline.inputs import Read
-from trainc.project.overlays.patterns import identity
 
 if TYPE_CHECKING:
     from trainc.features.sweeps.cost import Cost
@@ -124,7 +123,7 @@ class Tally:
         self._costs.append((matrix, cost))
         for trial in trials:
             deadline = mapping(trial.data.get("spec")).get("activeDeadlineSeconds")
-            self._trials[identity(trial.data)] = cost, deadline
+            self._trials[identity_of(trial.data)] = cost, deadline
 
     def add(self, job: CompiledJob) -> None:
         """Add a job, if it is a trial."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from trainc.api.documents import Document, DocumentKind, is_inside, label_of, root_around, struct
 from trainc.api.findings import Diagnostic, Finding, Path, Severity, Source, has_errors
-from trainc.api.kube import RUNTIME_KINDS, FieldPath, Json, mapping, stable_path
+from trainc.api.kube import RUNTIME_KINDS, FieldPath, Json, identity_of, mapping, stable_path
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Limits
 from trainc.features.sweeps.grid import CODE, GRID_FIELDS, MOST_TRIALS, Assignment, read_assignments, variable_name
@@ -19,7 +19,7 @@ from trainc.features.sweeps.trials import (
     referred_parameters,
     too_many_trials,
 )
-from trainc.project.overlays.patterns import Edited, Origin, identity
+from trainc.project.overlays.patterns import Edited, Origin
 from trainc.reading.opening import OUTSIDE_HINT
 from trainc.schema.document_kinds import TEXT, Schema, about, list_of, without_nulls
 
@@ -208,7 +208,7 @@ def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]
 def _read_optimization_job(document: Document, _: Limits) -> tuple[Matrix, list[Diagnostic]]:
     template, found, findings = read_grid(document)
     label = label_of(document.data)
-    matrix = Matrix(document, document.file, identity(template.data)[1], "", tuple(found), Budget(), template)
+    matrix = Matrix(document, document.file, identity_of(template.data)[1], "", tuple(found), Budget(), template)
     return matrix, [document.place(finding, label) for finding in findings]
 
 
@@ -235,9 +235,9 @@ def base_among(documents: Sequence[Document], matrix: Matrix) -> tuple[Document 
 def trial_documents(matrix: Matrix, before: Document, base: Document) -> tuple[list[Document], list[Diagnostic]]:
     """Return the trials of a sweep, and problems with its base, which was `before` the overlays."""
     name = matrix.name
-    if name and (old := identity(before.data)[1]):
+    if name and (old := identity_of(before.data)[1]):
         # An overlay adds a prefix to the base only.
-        name = identity(base.data)[1].replace(old, name, 1)
+        name = identity_of(base.data)[1].replace(old, name, 1)
     if not matrix.assignments:
         return [], []
     wrong = [base.place(finding) for finding in check_base(base.data, matrix.assignments, name)]
@@ -280,7 +280,7 @@ def is_trainjob(document: Document) -> bool:
 
 
 def _names(document: Document) -> tuple[str, str]:
-    namespace, name = identity(document.data)
+    namespace, name = identity_of(document.data)
     return name, f"{namespace}/{name}"
 
 

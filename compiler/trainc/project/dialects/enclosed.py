@@ -7,12 +7,12 @@ from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Severity
 from trainc.kube.documents import Json
+from trainc.kube.names import JOB_KINDS
 from trainc.project.dialects import LEGACY_KINDS, is_legacy, is_trainer_document
 from trainc.reading.document import Document
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
-_JOB_KINDS = ("TrainJob", "TrainingJob")
 _JOBSET_GROUP = "jobset.x-k8s.io/"
 # What belongs to the document itself, or is written by the cluster.
 _NOT_SEARCHED = ("apiVersion", "kind", "metadata", "status")
@@ -55,7 +55,7 @@ def _is_job(value: Json) -> bool:
         return False
     if kind == "JobSet":
         return version.startswith(_JOBSET_GROUP)
-    return is_legacy(value) or (kind in _JOB_KINDS and is_trainer_document(value))
+    return is_legacy(value) or (kind in JOB_KINDS and is_trainer_document(value))
 
 
 def legacy_job(document: Document, severity: Severity) -> Diagnostic:

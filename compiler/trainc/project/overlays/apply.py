@@ -7,12 +7,12 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Diagnostic, Path, Severity, format_path
 from trainc.findings.text import did_you_mean, first_of
-from trainc.kube.documents import FieldPath, stable_path
-from trainc.kube.names import full_name
+from trainc.kube.documents import FieldPath, identity_of, stable_path
+from trainc.kube.names import JOB_KINDS, full_name
 from trainc.kube.strategic_merge import Copies, PatchFailedError, merge_overlay
 from trainc.project.dialects import is_trainer_document
 from trainc.project.overlays.overlay import ImageChange, Overlay, Patch
-from trainc.project.overlays.patterns import Edited, Origin, exact_target, identity
+from trainc.project.overlays.patterns import Edited, Origin, exact_target
 from trainc.startup.records import dataclass
 
 # JSON Patch (RFC 6902) with JSON Pointers (RFC 6901).
@@ -269,7 +269,7 @@ class Layer:
         return document.with_data(data, origins)
 
     def _failed(self, document: Edited, patch: Patch, failed: PatchFailedError) -> None:
-        namespace, name = identity(document.data)
+        namespace, name = identity_of(document.data)
         what = f"{document.data.get('kind')} {'/'.join(part for part in (namespace, name) if part)}"
         in_place = ("patch", *failed.path) if patch.entry.file is None else ("path",)
         self.diagnostics.append(
@@ -285,10 +285,10 @@ class Layer:
         )
 
     def _missing_target(self, patch: Patch, documents: Sequence[Edited]) -> Diagnostic:
-        names = [identity(document.data)[1] for document in documents]
+        names = [identity_of(document.data)[1] for document in documents]
         # A patch without an explicit target applies to the apiVersion, kind and name in its body.
         wanted = patch.target.name.text if patch.target.name is not None else ""
-        here = [f"{document.data.get('kind')} {identity(document.data)[1]}" for document in documents]
+        here = [f"{document.data.get('kind')} {identity_of(document.data)[1]}" for document in documents]
         hint = did_you_mean(wanted, names) or f"documents here: {first_of(here) or 'none'}"
         return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path)
 
@@ -327,8 +327,7 @@ def target_of_body(body: Any) -> Any:
 
 
 # TrainJob is the kind of Trainer and v2alpha1, TrainingJob that of OME.
-_JOB_KINDS = ("TrainJob", "TrainingJob")
-_NAMESPACED_KINDS = (*_JOB_KINDS, "TrainingRuntime")
+_NAMESPACED_KINDS = (*JOB_KINDS, "TrainingRuntime")
 _KINDS = (*_NAMESPACED_KINDS, "ClusterTrainingRuntime")
 _CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 
@@ -345,7 +344,7 @@ def transform(document: Edited, overlay: Overlay, used_images: set[int]) -> Edit
     before, kind = document, document.data["kind"]
     if overlay.namespace and kind in _NAMESPACED_KINDS:
         document = _set(document, overlay, ("metadata", "namespace"), overlay.namespace, ("namespace",))
-    if kind in _JOB_KINDS:
+    if kind in JOB_KINDS:
         document = _renamed(document, overlay)
         for field, pairs in (("labels", overlay.labels), ("annotations", overlay.annotations)):
             for pair in pairs:

@@ -8,11 +8,12 @@ from typing import Any, TypeAlias
 
 from trainc.findings import Diagnostic, Path, format_path
 from trainc.findings.policy import Rule
+from trainc.kube.documents import identity_of
 from trainc.options import Limits, Options, layered
 from trainc.project.overlays.apply import Layer, Use, target_of_body
 from trainc.project.overlays.overlay import Overlay, Patch, PatchEntry, is_overlay, read_overlay
 from trainc.project.overlays.patch_files import Body, bodies_of, body_in_place
-from trainc.project.overlays.patterns import Edited, identity
+from trainc.project.overlays.patterns import Edited
 from trainc.reading.catalog import Catalog, NotFound
 from trainc.reading.document import Document
 from trainc.reading.files import (
@@ -428,7 +429,7 @@ class Stack:
         """
         used = {*self._uses, *uses}
         known = [*self._current, *(document for source in self._further for document in source)]
-        here = {identity(d.data)[1] for d in known if d.data.get("kind") == "ClusterTrainingRuntime"}
+        here = {identity_of(d.data)[1] for d in known if d.data.get("kind") == "ClusterTrainingRuntime"}
         for name in dict.fromkeys((*_runtime_names(self._current), *runtimes)):
             if name not in here:
                 answer, met = self._through(name)

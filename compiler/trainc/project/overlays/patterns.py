@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path, Source
-from trainc.kube.documents import FieldPath, Json, resolve_path, stable_path
+from trainc.kube.documents import FieldPath, identity_of, resolve_path, stable_path
 from trainc.kube.re2 import Assertion, Character, Group, Part, Repeat, parse_re2
 from trainc.kube.selectors import Requirement, parse_selector
 from trainc.kube.strategic_merge import Copies
@@ -207,7 +207,7 @@ class Edited:
     @classmethod
     def of(cls, document: Document) -> Edited:
         """Create an instance for a document without edits."""
-        return cls(document, document.data, identities=(identity(document.data),))
+        return cls(document, document.data, identities=(identity_of(document.data),))
 
     def with_data(self, data: dict[str, Any], written: Iterable[tuple[FieldPath, Origin]]) -> Edited:
         """Return the document with new data, and record who wrote which fields."""
@@ -230,7 +230,7 @@ class Edited:
 
     def renamed(self, changed: Edited) -> Edited:
         """Return `changed`, keeping the identities of this document."""
-        return replace(changed, identities=(*self.identities, identity(changed.data)))
+        return replace(changed, identities=(*self.identities, identity_of(changed.data)))
 
     def finished(self) -> Document:
         """Return the result for later stages, with positions that point to where each value was written."""
@@ -246,14 +246,6 @@ class Edited:
             inside = _at(origin.document.data, origin.path)
             return origin.document.locate((*origin.path, *resolve_path(steps[end:], inside)))
         return self.document.locate(resolve_path(steps, self.document.data))
-
-
-def identity(data: Json) -> tuple[str, str]:
-    """Return (namespace, name) of a document; a part that is missing or not a string is empty."""
-    metadata = data.get("metadata")
-    known = metadata if isinstance(metadata, Mapping) else {}
-    namespace, name = known.get("namespace"), known.get("name")
-    return (namespace if isinstance(namespace, str) else "", name if isinstance(name, str) else "")
 
 
 def _at(data: Any, path: Path) -> Any:
