@@ -91,6 +91,32 @@ def test_a_job_that_nobody_selects_is_reported_once_and_only_then() -> None:
     assert "NotSelected" not in run("check").stderr
 
 
+def test_a_job_that_nobody_selects_any_more_does_not_end() -> None:
+    assert run("build").status == 0
+    write("trainc.yaml", CLUSTERS.replace("vision", "visoin"))
+    for command in ("build", "check", "build --check", "build --keep-going"):
+        result = run(*command.split(), "--allow-empty")
+        assert result.status == 1, command
+        assert "error[SourceSkipped] rendered/tpu/vision-dev/vit.yaml was compiled from this file" in result.stderr
+        assert "which `select` in trainc.yaml leaves out; pruning would end its job" in result.stderr
+        assert rendered() == ALL
+    Path("rendered/tpu/vision-dev/vit.yaml").unlink()
+    assert run("build", "--allow-empty").status == 0
+    assert rendered() == [path for path in ALL if "vit" not in path]
+
+
+def test_trials_that_nobody_selects_any_more_do_not_end() -> None:
+    sweep = "apiVersion: trainc/v1alpha1\nkind: Sweep\nbase: bert.yaml\nparameters: {lr: [1, 2]}\n"
+    write("jobs/nlp/sweep.yaml", sweep)
+    assert run("build").status == 0
+    written = rendered()
+    job("jobs/nlp/bert.yaml", "h200")
+    result = run("build", "--allow-empty")
+    assert result.status == 1
+    assert "rendered/h100/nlp/bert-trial-0.yaml, rendered/h100/nlp/bert-trial-1.yaml were compiled" in result.stderr
+    assert rendered() == written
+
+
 def test_an_environment_that_is_left_without_jobs_is_an_error_that_names_select() -> None:
     job("jobs/nlp/bert.yaml", "a100")
     result = run("build")

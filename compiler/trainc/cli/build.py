@@ -17,8 +17,10 @@ from trainc.cli.reporting import Files, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
+from trainc.kube.documents import identity_of
 from trainc.pipeline.failures import left_out
 from trainc.project.configuration import settings_below
+from trainc.project.dialects import is_sweep
 from trainc.project.environments import merge_diagnostics
 from trainc.startup.records import dataclass
 
@@ -193,7 +195,23 @@ def sources_of(compilation: Run) -> Sources:
     settings = compilation.settings
     configured = settings.configuration.file
     home = os.path.realpath(os.path.dirname(configured) or os.curdir) if configured else ""
-    return Sources(home, settings.paths, settings.configuration.exclude, compilation.read_files)
+    sources = Sources(home, settings.paths, settings.configuration.exclude, compilation.read_files)
+    if compilation.unselected:
+        _leave_unselected(compilation, sources)
+    return sources
+
+
+def _leave_unselected(compilation: Run, sources: Sources) -> None:
+    """Keep the output of jobs that no environment selects from being removed: they have not ended."""
+    from trainc.output.folder import file_name
+
+    namespace = compilation.settings.options.namespace or ""
+    for document in compilation.unselected:
+        if is_sweep((document.before or document).data):
+            sources.leave_unselected((), [document.file])
+        else:
+            own, name = identity_of(document.data)
+            sources.leave_unselected([file_name(own or namespace, name)], ())
 
 
 def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Arguments, streams: Streams) -> None:

@@ -44,6 +44,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     checked = {name: _check(settings, stdin, streams.progress, arguments) for name, settings in every}
     streams.progress.clear()
     report_unselected([each.checking for each in checked.values()], arguments)
+    for each in checked.values():
+        if each.checking.settings.whole:
+            each.checking.diagnostics += _skipped_sources(each.checking, each.compiled)
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
     status = _report(found, next(iter(checked.values())).checking.files, arguments, streams)
@@ -56,9 +59,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """The findings about the input; `runs` and `counted` are lines for the text report."""
+    """The findings about the input, and the jobs that compiled; `runs` and `counted` are lines for the text report."""
 
     checking: Run
+    compiled: list[tuple[str, str]]
     runs: list[str]
     counted: str
 
@@ -106,15 +110,13 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
         checking.diagnostics += nothing_found(
             settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected)
         )
-    if settings.whole:
-        checking.diagnostics += _skipped_sources(checking, compiled)
     checking.diagnostics += checking.as_built()
     counts = [
         f"{counted(len(inputs.documents), 'document')} checked",
         f"{counted(checking.compiled, 'TrainJob')} compiled",
         f"{counted(len(tried), 'unused runtime')} tried",
     ]
-    return _Checked(checking, runs, ", ".join(counts if tried else counts[:2]))
+    return _Checked(checking, compiled, runs, ", ".join(counts if tried else counts[:2]))
 
 
 def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]]) -> Iterator[Diagnostic]:

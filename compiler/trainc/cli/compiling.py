@@ -63,6 +63,8 @@ class Run:
     tally: Tally | None = None
     keeping: Keeping | None = None
     compiled: int = 0
+    # The TrainJobs and sweeps that no environment selects, as far as that is known.
+    unselected: list[Document] = field(default_factory=list)
     # What was found about the input as a whole and about all jobs together, and the jobs that compile.
     _whole: list[Diagnostic] = field(default_factory=list)
     _later: list[Diagnostic] = field(default_factory=list)
@@ -159,7 +161,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
 
 
 def report_unselected(runs: Sequence[Run], arguments: Arguments) -> None:
-    """Warn in each environment about the TrainJobs that no environment selects; nothing is known with --env."""
+    """Note in each run the TrainJobs that no environment selects, and warn about them; nothing is known with --env."""
     if arguments.env:
         return
     chosen = {_place(document) for run in runs for document in run.inputs.documents}
@@ -171,8 +173,10 @@ def report_unselected(runs: Sequence[Run], arguments: Arguments) -> None:
         message = "`select` in trainc.yaml does not select this job, so it is not compiled"
     hint = "change its queue, labels or namespace, extend `select`, or list the file under `exclude`"
     finding = Finding("NotSelected", "warning", message, hint, ("metadata", "name"))
-    found = [document.place(finding) for place, document in left_out.items() if place not in chosen]
+    unselected = [document for place, document in left_out.items() if place not in chosen]
+    found = [document.place(finding) for document in unselected]
     for run in runs:
+        run.unselected = unselected
         run.diagnostics += run.session.rules(found, False)
 
 

@@ -128,8 +128,7 @@ def skipped_sources(folder: str, compiled: Container[str], sources: Sources) -> 
 
 
 def _skipped(folder: str, gone: Mapping[str, str], sources: Sources | None) -> list[Diagnostic]:
-    outputs = {f"{folder.rstrip('/')}/{path}": source for path, source in gone.items()}
-    return [] if sources is None else sources.skipped(outputs)
+    return [] if sources is None else sources.skipped(folder, gone)
 
 
 def foreign_files(folder: str, *, ours: bool = False) -> dict[str, bytes]:

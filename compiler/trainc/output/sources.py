@@ -2,7 +2,7 @@
 
 A file that leaves the output folder ends its job in the cluster. So it is removed only if its source is gone, or was
 read and contains documents of ours without the job. A source that exists and gave nothing, because it was emptied, damaged
-or excluded, or because its API group is misspelt, is more likely a mistake.
+or excluded, or because its API group is misspelt, is more likely a mistake. So is a job that no environment selects.
 """
 
 # os.path, not pathlib: it starts faster.
@@ -18,6 +18,8 @@ from trainc.reading.files import STDIN, Exclude, Walk, shown_path
 from trainc.reading.opening import is_below, repository_above
 
 _STDIN = "stdin"
+# Why a job that is there is not compiled, and how it will be again.
+_UNSELECTED = "which `select` in trainc.yaml leaves out", "change its queue, labels or namespace, or extend `select`"
 _NAMED = 10
 
 
@@ -36,6 +38,13 @@ class Sources:
         self._real_folders: dict[str, str] = {}
         self._spared: set[str] = set()
         self._spared_names: set[str] = set()
+        self._unselected: set[str] = set()
+        self._unselected_names: set[str] = set()
+
+    def leave_unselected(self, outputs: Iterable[str], files: Iterable[str]) -> None:
+        """Refuse to remove these outputs, and those of which the first line names one of these source files."""
+        self._unselected.update(outputs)
+        self._unselected_names.update(map(self.name, files))
 
     def spare(self, outputs: Iterable[str], files: Iterable[str]) -> None:
         """Never remove these outputs, nor those of which the first line names one of these source files."""
@@ -55,24 +64,24 @@ class Sources:
             return real.removeprefix(self._home + os.sep).replace(os.sep, "/")
         return os.path.basename(file)
 
-    def skipped(self, outputs: Mapping[str, str]) -> list[Diagnostic]:
-        """Return an error for each source that exists although nothing was read from it.
+    def skipped(self, folder: str, outputs: Mapping[str, str]) -> list[Diagnostic]:
+        """Return an error for each source that exists although nothing was read from it, or no environment selects it.
 
-        `outputs` are the files that a build would remove, each with the source that its first line names.
+        `outputs` are the files that a build would remove from a folder, each with the source that its first line names.
         """
         by_name: dict[str, list[str]] = {}
         for output, name in outputs.items():
             by_name.setdefault(name, []).append(output)
-        if not by_name:
-            return []
-        read = {self._real(file) for file in self._read}
-        left = {name: self._existing(name) for name in by_name}
-        return [
-            self._skipped(file, by_name[name])
-            for name, files in left.items()
-            for file in files
-            if self._real(file) not in read
-        ]
+        read = {self._real(file) for file in self._read} if by_name else set()
+        found = []
+        for name, its in by_name.items():
+            unselected = its if name in self._unselected_names else [one for one in its if one in self._unselected]
+            for file in self._existing(name):
+                lost = unselected if self._real(file) in read else its
+                if lost:
+                    why = _UNSELECTED if lost is unselected else self._reason(file)
+                    found.append(self._skipped(file, [f"{folder.rstrip('/')}/{one}" for one in lost], *why))
+        return found
 
     def _existing(self, name: str) -> Iterator[str]:
         """Yield the files that a first line may mean by `name`."""
@@ -90,9 +99,9 @@ class Sources:
         if prefix and name.startswith(prefix):
             yield name.removeprefix(prefix)
 
-    def _skipped(self, file: str, outputs: Sequence[str]) -> Diagnostic:
+    @staticmethod
+    def _skipped(file: str, outputs: Sequence[str], which: str, remedy: str) -> Diagnostic:
         shown = shown_path(os.path.relpath(file))
-        which, remedy = self._reason(file)
         some, more = outputs[:_NAMED], f" and {len(outputs) - _NAMED} more" * (len(outputs) > _NAMED)
         was, its = ("was", "its job") if len(outputs) == 1 else ("were", "their jobs")
         message = f"{', '.join(some)}{more} {was} compiled from this file, {which}; pruning would end {its}"
