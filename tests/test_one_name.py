@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 import yaml
 from clusters import flavor, local, namespace, queue
 from commands import Result, run
+from repositories import git, write
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -101,15 +101,6 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[
         return found[0], found[1]
 
     return each
-
-
-def write(path: str, text: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text, encoding="utf-8")
-
-
-def git(*words: str) -> None:
-    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.com", *words], check=True)
 
 
 Both = Callable[[Callable[[], Any]], tuple[Any, Any]]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from commands import Result, run
+from repositories import commit, git, write
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -37,11 +37,6 @@ spec:
 """
 SETTINGS = 'release: "2.3"\nsources: [jobs]\nruntimes: [runtimes]\noutput: rendered\n'
 BROKEN = ("numNodes: 2", "numNode: 2")
-
-
-def write(path: str, text: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text, encoding="utf-8")
 
 
 def job(path: str, change: tuple[str, str] = ("", ""), runtime: str = "torch-distributed") -> None:
@@ -178,12 +173,8 @@ def test_without_a_folder_or_without_any_job_there_is_nothing_to_go_on_with() ->
 
 
 def committed() -> None:
-    for words in (
-        ["init", "-q"],
-        ["add", "-A"],
-        ["-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "x"],
-    ):
-        subprocess.run(["git", *words], check=True, capture_output=True)
+    git("init", "-q")
+    commit()
 
 
 @pytest.mark.parametrize("side", ["before", "after"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import tarfile
@@ -13,6 +12,7 @@ import pytest
 import yaml
 from commands import Result, run
 from published_schemas import published
+from repositories import git, write
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -46,18 +46,8 @@ APPLICATION = {
 KUSTOMIZATION = {"interval", "sourceRef", "path", "prune", "wait", "timeout", "healthCheckExprs"}
 
 
-def write(path: str, text: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text, encoding="utf-8")
-
-
 def job(team: str, name: str, queue: str, command: str = "train.py") -> None:
     write(f"jobs/{team}/{name}.yaml", JOB.format(team=team, name=name, queue=queue, command=command))
-
-
-def git(*words: str) -> bytes:
-    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main", *words]
-    return subprocess.run(command, check=True, capture_output=True).stdout
 
 
 def commit(message: str) -> None:
@@ -159,7 +149,8 @@ def test_a_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # no
     bytes_now = rendered()
     git("clone", "-q", "..", str(tmp_path / "clone"))
     git("worktree", "add", "-q", str(tmp_path / "worktree"))
-    with tarfile.open(fileobj=io.BytesIO(git("-C", "..", "archive", "HEAD"))) as archive:
+    git("-C", "..", "archive", "-o", str(tmp_path / "all.tar"), "HEAD")
+    with tarfile.open(tmp_path / "all.tar") as archive:
         archive.extractall(tmp_path / "archive", filter="data")
     for name in ("clone", "worktree", "archive", "company"):
         monkeypatch.chdir(tmp_path / name / "ml/jobs/nlp")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import run
+from repositories import write
 
 from trainc.kube.names import full_name
 
@@ -34,11 +35,6 @@ spec:
 """
 SETTINGS = 'release: "2.3"\nsources: [jobs]\nruntimes: [runtimes]\n'
 DIGEST = "@sha256:" + "0123456789abcdef" * 4
-
-
-def write(path: str, text: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text, encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)

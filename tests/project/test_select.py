@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from commands import run
+from repositories import git, write
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -30,11 +30,6 @@ environments:
 """
 
 
-def write(path: str, text: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text, encoding="utf-8")
-
-
 def job(path: str, queue: str, namespace: str = "nlp") -> None:
     name = Path(path).stem
     write(path, JOB.format(name=name, namespace=namespace, queue=queue, team=Path(path).parent.name))
@@ -54,11 +49,6 @@ def rendered() -> list[str]:
 
 
 ALL = ["a100/nlp/spot.yaml", "h100/nlp/bert.yaml", "tpu/vision-dev/vit.yaml"]
-
-
-def git(*words: str) -> None:
-    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", *words]
-    subprocess.run(command, check=True, capture_output=True)
 
 
 def test_each_job_goes_to_the_environment_that_selects_it() -> None:

@@ -15,6 +15,7 @@ import pytest
 from clusters import flavor, local, namespace, queue
 from commands import Result, run
 from comparing import manifests
+from repositories import commit, git
 from steps import SIZES, assert_linear, steps
 
 from trainc.features.diff.delivery import ARGOCD
@@ -237,8 +238,8 @@ def test_finished_jobs_that_would_run_again_are_the_headline(cluster: Callable[.
 
 def test_the_comment_of_a_pull_request_has_the_change_and_the_cluster(cluster: Callable[..., list[Json]]) -> None:
     objects = cluster("llm", "bert")
-    for command in ("init -q", "add -A", "-c user.name=a -c user.email=a@b commit -qm one"):
-        subprocess.run(["git", *command.split()], check=True)
+    git("init", "-q")
+    commit()
     objects[0]["status"]["conditions"] = [COMPLETED]
     Path("runtimes/ours.yaml").write_text(RUNTIME.replace("train:1", "train:2"), encoding="utf-8")
     assert run("build").status == 0

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 import yaml
 from commands import run
 from published_schemas import published
+from repositories import git, write
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -27,16 +26,6 @@ spec:
 """
 SETTINGS = 'release: "2.3"\noutput: rendered\n'
 REQUIREMENT = ["--requirement", "trainc @ git+https://git.example.com/platform/trainc@8f3c2d1"]
-
-
-def write(path: str, text: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text, encoding="utf-8")
-
-
-def git(*words: str) -> bytes:
-    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main", *words]
-    return subprocess.run(command, check=True, capture_output=True).stdout
 
 
 @pytest.fixture(autouse=True)
@@ -176,7 +165,8 @@ def test_the_same_bytes_from_a_clone_a_worktree_an_archive_and_any_folder(
     git("commit", "-qm", "all")
     git("clone", "-q", ".", str(tmp_path / "clone"))
     git("worktree", "add", "-q", str(tmp_path / "worktree"))
-    with tarfile.open(fileobj=io.BytesIO(git("archive", "HEAD"))) as archive:
+    git("archive", "-o", str(tmp_path / "all.tar"), "HEAD")
+    with tarfile.open(tmp_path / "all.tar") as archive:
         archive.extractall(tmp_path / "archive", filter="data")
     for name in ("clone", "worktree", "archive", "company"):
         for folder in ("ml", "ml/jobs"):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 from commands import Result, run
+from repositories import git, write
 
 BASE = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -39,17 +39,6 @@ def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write("jobs/llm.yaml", BASE)
     write("jobs/other.yaml", OTHER)
     write("sweeps/lr.yaml", SWEEP)
-
-
-def write(path: str, text: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text, encoding="utf-8")
-
-
-def git(*words: str) -> None:
-    subprocess.run(
-        ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", *words], check=True, capture_output=True
-    )
 
 
 def built() -> Result:
