@@ -19,11 +19,11 @@ from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
-from trainc.project.configuration import FILE_NAME, Images
+from trainc.project.configuration import FILE_NAME
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
 from trainc.reading.opening import read_bounded
-from trainc.startup.records import dataclass, field, replace
+from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
     from trainc.emit.yaml_writer import Form
@@ -198,17 +198,20 @@ def kept_in(
 
 def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
     """Load the policies that trainc.yaml names, and what it says about images."""
-    folders, images = settings.configuration.policies, settings.configuration.images
-    if images:
-        from trainc.project.boundaries import check_images
+    policies, problems = _policies(settings, documents)
+    images = settings.configuration.images
+    if not images:
+        return policies, problems
+    from trainc.project.boundaries import check_images
 
-        policies, problems = judge_of(
-            replace(settings, configuration=replace(settings.configuration, images=Images())), documents
-        )
-        return lambda manifests: [
-            *check_images(manifests, images),
-            *(() if policies is None else policies(manifests)),
-        ], problems
+    return lambda manifests: [
+        *check_images(manifests, images),
+        *(() if policies is None else policies(manifests)),
+    ], problems
+
+
+def _policies(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
+    folders = settings.configuration.policies
     if not folders:
         return None, []
     for load in added("judge"):

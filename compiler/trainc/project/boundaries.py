@@ -93,6 +93,3 @@ def _images(jobset: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
                 path: Path = ("spec", "replicatedJobs", index, "template", "spec", "template", "spec", field, number)
                 if isinstance(container.get("image"), str):
                     yield (*path, "image"), container["image"]
-
-
-# What a change of trainc.yaml loosens.
