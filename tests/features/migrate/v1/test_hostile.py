@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from trainc import CompileError, migrate
+from trainc.api.kube import identity_of
 from trainc.features.migrate import migrate as migration
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
 
-KEY = migration.identity_of
+KEY = identity_of
 SHAPES = sorted((Path(__file__).parent / "shapes").glob("*.yaml"))
 JUNK: tuple[Any, ...] = (None, 0, -1, 3, True, "", "x", "$(RANK)", [], [1], {}, {"a": 1}, ["x"], [None], 1.5, "1e3")
 
