@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
 from trainc.api.explained import ExplainedField, Explanation, Recorder, explanation
 from trainc.api.findings import Source
@@ -12,9 +11,6 @@ from trainc.api.records import replace
 from trainc.features.diff.changes import Change
 from trainc.features.diff.model import Group, JobDiff
 from trainc.features.diff.sides import ReadSide
-
-# What a field was made from: the object, the field there, and the value.
-_Input: TypeAlias = tuple[str, str, str]
 
 
 class SidesExplained:
@@ -33,7 +29,10 @@ class SidesExplained:
             return (), ""
         found: dict[Source, None] = {}
         for one in group.first.objects:
-            sides = [_fields(each, one.key.kind) for each in explained]
+            kind = one.key.kind
+            sides = [
+                next((o.fields for o in each.objects if o.name.kind == kind), ()) if each else () for each in explained
+            ]
             for change in one.changes:
                 found |= dict.fromkeys(_sources_of(change, sides[0], sides[1]))
         lines = tuple(source for source in found if source.origin != "catalog")
@@ -63,12 +62,6 @@ class SidesExplained:
         return explanation(recorder) if recorder.stages else None
 
 
-def _fields(explained: Explanation | None, kind: str) -> Sequence[ExplainedField]:
-    if explained is None:
-        return ()
-    return next((one.fields for one in explained.objects if one.name.kind == kind), ())
-
-
 def _sources_of(change: Change, before: Sequence[ExplainedField], after: Sequence[ExplainedField]) -> Iterator[Source]:
     """The inputs that differ between the sides; where none does, all of those that set the field now."""
     was, now = (dict(_inputs(fields, change)) for fields in (before, after))
@@ -76,10 +69,10 @@ def _sources_of(change: Change, before: Sequence[ExplainedField], after: Sequenc
     yield from differing or [source for key, source in was.items() if key not in now] or now.values()
 
 
-def _inputs(fields: Sequence[ExplainedField], change: Change) -> Iterator[tuple[_Input, Source]]:
+def _inputs(fields: Sequence[ExplainedField], change: Change) -> Iterator[tuple[tuple[str, str, str], Source]]:
+    """What the fields at and below a change were made from: the object, the field there and the value, with its line."""
     path = tuple(map(str, change.path))
-    below = [field for field in fields if tuple(map(str, field.path[: len(path)])) == path]
-    for field in below:
-        for given in field.origin.inputs:
+    for field in fields:
+        for given in field.origin.inputs if tuple(map(str, field.path[: len(path)])) == path else ():
             if given.source is not None:
                 yield (given.object, str(given.path), repr(given.value)), given.source

@@ -77,7 +77,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             continue
         found[name] = compare_sides(before, after, each, streams)
         streams.progress.clear()
-        _report_diagnostics(before, after, arguments, streams)
+        # `trainc check` reports the warnings that are not new.
+        new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
+        reported = [*before.found.errors, *after.found.errors, *new]
+        streams.err.write(text_report(reported, Files(), paint, quiet=arguments.quiet))
         has_failed |= bool(before.found.errors or after.found.errors)
     if arguments.format == "markdown":
         text = _comment(found, unread, live)
@@ -250,10 +253,3 @@ def _label(side: ReadSide, other: ReadSide) -> str:
     differ = side.found.compiled and other.found.compiled and side.options.release != other.options.release
     named = f", Trainer {side.options.release or 'newest'}"
     return side.label + named if differ and not side.label.endswith(named) else side.label
-
-
-def _report_diagnostics(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:
-    """Report the errors of both sides, and new warnings; `trainc check` reports the others."""
-    new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
-    found = [*before.found.errors, *after.found.errors, *new]
-    streams.err.write(text_report(found, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))

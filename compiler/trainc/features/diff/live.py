@@ -6,7 +6,7 @@ GitOps tool accounts for is not drift.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.cluster import Dump, group_of
@@ -149,8 +149,7 @@ class _Comparison:
 
     def __init__(self, deployed: InGit, coming: InGit, dump: Dump, method: DeliveryMethod, rules: JobSetRules) -> None:
         self._deployed, self._dump, self._method, self._rules = deployed, dump, method, rules
-        self._git = _by_identity(deployed.manifests)
-        self._coming = _by_identity(coming.manifests)
+        self._git, self._coming = ({_identity(each): each for each in side.manifests} for side in (deployed, coming))
         self._live = {_identity(each): _well_formed(each) for each in dump}
         self._spaces = {identity[2] for identity in self._live if identity[2]}
         self._successors = self._find_successors(coming)
@@ -289,7 +288,11 @@ class _Comparison:
                 kueues = by.startswith(KUEUE) if by is not None else one.kind != "removed" and is_kueues(live, path)
                 if kueues and by is None and not owners.are_known:
                     by = KUEUE
-                by_admission = one.kind == "added" and by is None and (owners.are_known or _is_default(live, path, one))
+                by_admission = (
+                    one.kind == "added"
+                    and by is None
+                    and (owners.are_known or ((live.get("kind"), path), one.after) in _DEFAULTS)
+                )
                 resumed = (path, one.before, one.after) == (("spec", "suspend"), None, False)  # This is the default.
                 expected = kueues or by_admission or resumed
                 yield Drift(path, one.path, one.kind, one.before, one.after, by, expected)
@@ -317,14 +320,6 @@ def _well_formed(each: Json) -> Manifest:
         each = {key: value for key, value in each.items() if key != "spec" or isinstance(value, dict)}
         each["metadata"] = {key: value for key, value in metadata.items() if key not in odd}
     return dict(each)
-
-
-def _by_identity(manifests: Iterable[Manifest]) -> dict[Identity, Manifest]:
-    return {_identity(manifest): manifest for manifest in manifests}
-
-
-def _is_default(live: Json, path: Path, change: Change) -> bool:
-    return ((live.get("kind"), path), change.after) in _DEFAULTS
 
 
 def _by_key(change: Change) -> Iterator[Change]:

@@ -33,7 +33,7 @@ Paint: TypeAlias = Callable[[Part, str], str]
 # Notes are full sentences and are shown without a label.
 _WIDTH = 96
 _MOST_NAMED = 20
-_SIGNS: dict[str, tuple[str, Part]] = {
+SIGNS: dict[str, tuple[str, Part]] = {
     "added": ("+", "added"),
     "removed": ("-", "removed"),
     "changed": ("~", "changed"),
@@ -60,11 +60,11 @@ def diff_text(diff: Diff, paint: Paint) -> str:
         lines += ["", *_summary(diff, paint)]
     else:
         lines = [f"{lines[0]}: no changes in {counted(diff.unchanged, 'job')}"]
-        lines += [line for note in diff.notes for line in _note(note, "", paint)]
+        lines += [line for note in diff.notes for line in note_lines(note, "", paint)]
     for title, sentences in diff.review.sections:
         if sentences:
             lines += ["", paint("title", title)]
-            lines += [line for sentence in sentences for line in _note(sentence, "  ", paint)]
+            lines += [line for sentence in sentences for line in note_lines(sentence, "  ", paint)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -94,7 +94,7 @@ def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
     for found, methods in by_outcome(job.outcomes, diff.deliveries) if len(diff.deliveries) > 1 else ():
         yield f"  {paint(_tone(found), f'{LABELS[found]:<22}')} {names_of(methods, method)}"
     for note in notes_of(group):
-        yield from _note(note, "  ", paint)
+        yield from note_lines(note, "  ", paint)
 
 
 def _status(job: JobDiff) -> str:
@@ -110,7 +110,7 @@ def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Pai
     outcome = diff.verdicts[method.id].outcome
     apart = "" if outcome == worst else f": {paint(_tone(outcome), LABELS[outcome])}"
     if diff.status != "changed":
-        sign, part = _SIGNS.get(diff.status, (" ", "quiet"))
+        sign, part = SIGNS.get(diff.status, (" ", "quiet"))
         yield f"  {paint(part, sign)} {label}{apart}"
         return
     yield f"  {label}{apart}"
@@ -124,7 +124,7 @@ def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Pai
 
 
 def _change(change: Change, heading: FieldPath, note: str, paint: Paint) -> Iterator[str]:
-    sign, part = _SIGNS[change.kind]
+    sign, part = SIGNS[change.kind]
     indent = "      " if heading else "    "
     field = format_field(change.path[len(heading) :])
     values = one_liners(change)
@@ -150,10 +150,11 @@ def _summary(diff: Diff, paint: Paint) -> Iterator[str]:
     differing = sum(job.status != "unchanged" for job in diff.jobs)
     yield f"{counted(differing, 'job')} of {len(diff.jobs) + diff.unchanged} with changes"
     for note in diff.notes:
-        yield from _note(note, "", paint)
+        yield from note_lines(note, "", paint)
 
 
-def _note(note: str, indent: str, paint: Paint) -> Iterator[str]:
+def note_lines(note: str, indent: str, paint: Paint) -> Iterator[str]:
+    """A note, wrapped and marked."""
     first, *rest = wrap(note, _WIDTH, break_long_words=False, break_on_hyphens=False)
     yield f"{indent}{paint('note', '!')} {first}"
     yield from (f"{indent}  {line}" for line in rest)

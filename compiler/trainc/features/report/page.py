@@ -287,13 +287,7 @@ def _field(found: ExplainedField, link: Link) -> Field:
     return Field(format_field(found.path), format_value(found.value), found.origin.kind, origin, earlier)
 
 
-def page(
-    jobs: Sequence[Job],
-    others: Sequence[Diagnostic],
-    overview: Overview,
-    heading: Heading,
-    link: Link,
-) -> str:
+def page(jobs: Sequence[Job], others: Sequence[Diagnostic], overview: Overview, heading: Heading, link: Link) -> str:
     """Return the HTML document. It is complete without JavaScript, which adds sorting, filters, copying and YAML.
 
     `others` are findings about runtimes and about the input as a whole.
