@@ -63,7 +63,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         with reading_once():
             before, after, diagnostics = read_both(each, streams)
         if before is not None and after is not None and arguments.live:
-            from trainc.features.diff.live_sides import compare_with_dump
+            from trainc.features.diff.live import compare_with_dump
 
             live, problems = compare_with_dump(before, after, arguments, streams.stdin)
             diagnostics += problems
@@ -184,10 +184,9 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
 def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
     """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
     from trainc.api.kube import NEWEST_RELEASE
-    from trainc.features.diff.causes import SidesExplained
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
-    from trainc.features.diff.grouping import explain_groups
+    from trainc.features.diff.groups import SidesExplained, explain_groups
     from trainc.features.diff.model import Side as Compared
     from trainc.features.diff.review import review_of
     from trainc.features.diff.verdicts import JobSetRules

@@ -23,7 +23,7 @@ from trainc.features.diff.delivery import (
     lasting_claims,
     worst,
 )
-from trainc.features.diff.grouping import group_jobs
+from trainc.features.diff.groups import group_jobs
 from trainc.features.diff.model import (
     Diff,
     JobDiff,

@@ -9,7 +9,7 @@ from trainc.api.findings import Diagnostic, counted, escape_line
 from trainc.api.kube import format_field
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
-from trainc.features.diff.grouping import across, notes_of, reason_of, status_word, sum_of
+from trainc.features.diff.groups import across, notes_of, reason_of, status_word, sum_of
 from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Review, Step, Versions, error_line
 from trainc.features.diff.values import (
     COLUMNS,
@@ -109,7 +109,7 @@ def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int) -> Ite
         field, rest = what(group)
         change = f"{_code(field)}{rest}" if field else rest
         reason = f" {cell(reason_of(group))} |" if explained else ""
-        rows.append(f"| {cell(who(group))} | {_code(field) if field else ''}{rest} |{reason} {shown} | {sizes} |")
+        rows.append(f"| {cell(who(group))} | {change} |{reason} {shown} | {sizes} |")
     for row in _bounded(rows, most, "change"):
         yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(COLUMNS) - 1)
     total = sum(diff.unchanged + len(diff.jobs) for diff in diffs.values())

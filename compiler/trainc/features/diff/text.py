@@ -11,7 +11,7 @@ from trainc.api.findings import Finding, Source, counted, format_path
 from trainc.api.kube import FieldPath, format_field
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, DeliveryMethod, Outcome
-from trainc.features.diff.grouping import notes_of, reason_of, status_word, sum_of
+from trainc.features.diff.groups import notes_of, reason_of, status_word, sum_of
 from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Step, Totals, Versions
 from trainc.features.diff.values import (
     as_arrow,
