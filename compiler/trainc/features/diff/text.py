@@ -184,13 +184,15 @@ def environments_json(found: Mapping[str, Diff]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
+def _fields(record: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
+
+
 def _diff(diff: Diff) -> dict[str, Any]:
     return {
         "apiVersion": _API,
         "kind": "Diff",
-        "before": diff.before,
-        "after": diff.after,
-        "release": diff.release,
+        **_fields(diff, "before", "after", "release"),
         "delivery": diff.method.id,
         "deliveries": {method.id: method.label for method in DELIVERY_METHODS},
         "headline": headline(diff),
@@ -199,61 +201,39 @@ def _diff(diff: Diff) -> dict[str, Any]:
         "totals": _versions(diff.totals),
         "notes": list(diff.notes),
         "errors": [
-            {
-                "side": label,
-                "code": each.code,
-                "object": each.object,
-                "path": each.path,
-                "message": each.message,
-                **_place(each.source),
-            }
+            {"side": label, **_fields(each, "code", "object", "path", "message"), **_place(each.source)}
             for label, found in diff.review.errors
             for each in found
         ],
-        "loosened": list(diff.review.loosened),
-        "policies": list(diff.review.policies),
-        "cluster": list(diff.review.cluster),
-        "sweeps": list(diff.review.sweeps),
+        **_fields(diff.review, "loosened", "policies", "cluster", "sweeps"),
         "groups": [_group_as_json(group) for group in diff.groups],
         "jobs": [_job_as_json(job) for job in diff.jobs],
     }
 
 
 def _place(source: Source | None) -> dict[str, Any]:
-    return {"file": source.file, "line": source.line, "column": source.column} if source else {}
+    return _fields(source, "file", "line", "column") if source else {}
 
 
 def _group_as_json(group: Group) -> dict[str, Any]:
     first = group.first
     return {
-        "kind": first.kind,
-        "status": first.status,
+        **_fields(first, "kind", "status"),
         "outcome": group.outcome,
-        "jobs": [{"namespace": job.namespace, "name": job.name} for _, job in group.members],
+        "jobs": [_fields(job, "namespace", "name") for _, job in group.members],
         "totals": _versions(sum_of(job.totals for _, job in group.members)),
         "causes": [_place(source) for source in group.causes],
         "reason": group.reason,
         "valuesVary": group.varies,
         "changes": [
-            {
-                "object": one.key.kind,
-                "path": format_field(change.path),
-                "kind": change.kind,
-                "before": change.before,
-                "after": change.after,
-            }
-            for one in first.objects
-            for change in one.changes
+            {"object": one.key.kind, **_change_as_json(change)} for one in first.objects for change in one.changes
         ],
     }
 
 
 def _job_as_json(job: JobDiff) -> dict[str, Any]:
     return {
-        "kind": job.kind,
-        "namespace": job.namespace,
-        "name": job.name,
-        "status": job.status,
+        **_fields(job, "kind", "namespace", "name", "status"),
         "outcomes": dict(job.outcomes),
         "totals": _versions(job.totals),
         "steps": {"before": _steps(job.steps_before), "after": _steps(job.steps_after)},
@@ -265,28 +245,23 @@ def _job_as_json(job: JobDiff) -> dict[str, Any]:
 def _object_as_json(diff: ObjectDiff) -> dict[str, Any]:
     return {
         "apiVersion": diff.key.api_version,
-        "kind": diff.key.kind,
-        "namespace": diff.key.namespace,
-        "name": diff.key.name,
+        **_fields(diff.key, "kind", "namespace", "name"),
         "status": diff.status,
         "renamed": list(diff.renamed) if diff.renamed else None,
         "outcomes": {method: verdict.outcome for method, verdict in diff.verdicts.items()},
         "refusals": _refusals(diff.verdicts),
         "changes": [
-            {
-                "path": format_field(change.path),
-                "kind": change.kind,
-                "before": change.before,
-                "after": change.after,
-                "outcomes": diff.outcomes(number),
-            }
-            for number, change in enumerate(diff.changes)
+            {**_change_as_json(change), "outcomes": diff.outcomes(number)} for number, change in enumerate(diff.changes)
         ],
         "moves": [
             {"path": format_field(move.path), "before": list(move.before), "after": list(move.after)}
             for move in diff.moves
         ],
     }
+
+
+def _change_as_json(change: Change) -> dict[str, Any]:
+    return {"path": format_field(change.path), **_fields(change, "kind", "before", "after")}
 
 
 def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
@@ -304,8 +279,7 @@ def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
 def _steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
     return [
         {
-            "name": step.name,
-            "pods": step.pods,
+            **_fields(step, "name", "pods"),
             "requests": format_resources(step.requests),
             "dependsOn": [{"name": name, "status": status} for name, status in step.depends_on],
         }
@@ -320,10 +294,5 @@ def _versions(versions: Versions) -> dict[str, Any]:
 def _totals(totals: Totals | None) -> dict[str, Any] | None:
     if totals is None:
         return None
-    return {
-        "nodes": totals.nodes,
-        "gpus": str(totals.gpus),
-        "cpu": str(totals.cpu),
-        "memory": str(totals.memory),
-        "gang": totals.gang,
-    }
+    amounts = {name: str(amount) for name, amount in _fields(totals, "gpus", "cpu", "memory").items()}
+    return {"nodes": totals.nodes, **amounts, "gang": totals.gang}
