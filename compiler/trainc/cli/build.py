@@ -6,12 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
-from trainc.cli.command import (
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-)
+from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, report_unselected, start
 from trainc.cli.reporting import Files, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
@@ -19,9 +14,8 @@ from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnosti
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
 from trainc.pipeline.failures import left_out
-from trainc.project.configuration import settings_below
+from trainc.project.configuration import merge_diagnostics, settings_below
 from trainc.project.dialects import is_sweep
-from trainc.project.environments import merge_diagnostics
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:

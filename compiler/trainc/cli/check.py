@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
-from trainc.cli.command import (
-    Arguments,
-    Progress,
-    Status,
-    Streams,
-    UsageError,
-)
+from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
 from trainc.cli.compiling import (
     Run,
     diagnostics_paint,
@@ -29,7 +23,7 @@ from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import counted
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
-from trainc.project.environments import merge_diagnostics
+from trainc.project.configuration import merge_diagnostics
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 

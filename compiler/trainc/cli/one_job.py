@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from io import BytesIO
 
-from trainc.cli.command import (
-    Arguments,
-    Streams,
-    UsageError,
-)
+from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.compiling import kept_in
 from trainc.cli.job_names import Wanted, candidates, choose_environment, input_of, other_build, pod_of
 from trainc.cli.reporting import STDIN, Files, Paint, text_report
