@@ -9,8 +9,7 @@ from trainc.findings import CompileError, Diagnostic, Path, Source
 from trainc.options import Limits
 from trainc.project.overlays.overlay import Overlay, PatchEntry
 from trainc.reading.document import Chunk, Document, split
-from trainc.reading.positions import Locator, Positions
-from trainc.reading.yaml_reader import read_documents, read_value
+from trainc.reading.yaml_reader import Locator, Positions, read_documents, read_value
 from trainc.startup.records import replace
 
 # A body, the document that contains it, and its path there.
