@@ -23,7 +23,7 @@ from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import counted
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
-from trainc.project.environments import merge_diagnostics
+from trainc.project.configuration import merge_diagnostics
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 

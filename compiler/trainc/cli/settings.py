@@ -12,8 +12,13 @@ from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.policy import Policy
 from trainc.findings.text import first_of
 from trainc.options import SETTINGS, Limits, Options, layered
-from trainc.project.configuration import FILE_NAME, Configuration, read_configuration, settings_below
-from trainc.project.environments import choose_environments
+from trainc.project.configuration import (
+    FILE_NAME,
+    Configuration,
+    choose_environments,
+    read_configuration,
+    settings_below,
+)
 from trainc.reading.files import is_overlay_folder
 from trainc.startup.records import dataclass, fields, replace
 

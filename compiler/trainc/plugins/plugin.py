@@ -39,12 +39,7 @@ Stage: TypeAlias = Literal["lowered", "controller", "sized", "built", "all_jobs"
 POINTS: tuple[ExtensionPoint, ...] = ("enforce_ml_policy", "enforce_pod_group_policy", "pre_build_sync")
 # The deviations that apply to every framework whose pods get their ranks from the controller.
 RANK_DEFECTS = frozenset(
-    {
-        "unnamed-ports-kept",
-        "counts-from-merged-resources",
-        "real-master-address",
-        "rank-environment-without-trainer",
-    }
+    {"unnamed-ports-kept", "counts-from-merged-resources", "real-master-address", "rank-environment-without-trainer"}
 )
 
 
