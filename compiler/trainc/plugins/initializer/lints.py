@@ -35,7 +35,7 @@ def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
                 f"no job waits for {pod_set.name!r} to complete, so the trainer starts at the same time",
                 f"add to the job that comes after it: dependsOn: [{{name: {pod_set.name}, status: Complete}}]",
                 (*JOBS, index),
-                about="runtime",
+                "runtime",
             )
 
 
@@ -57,11 +57,11 @@ def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
             kind = (pod_set.ancestor or "").partition("-")[0]
             message = f"the {pod_set.ancestor} has nothing to download, and fails: its {_SOURCE} is not set"
             hint = f"set spec.initializer.{kind}: {{storageUri: hf://OWNER/NAME}}, or copy the runtime without this job"
-            yield Finding("UnusableStorageUri", "warning", message, hint, ("spec", "runtimeRef"), about="trainjob")
+            yield Finding("UnusableStorageUri", "warning", message, hint, ("spec", "runtimeRef"), "trainjob")
         if source:
             for message, hint in _problems(source, known, container, info):
                 path, about = _place(job, info, pod_set, container)
-                yield Finding("UnusableStorageUri", "error", message, hint, path, about=about)
+                yield Finding("UnusableStorageUri", "error", message, hint, path, about)
 
 
 def _is_upstream(container: Container) -> bool:

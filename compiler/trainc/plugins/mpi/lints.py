@@ -26,7 +26,7 @@ def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
         f"the JobSet waits for {node.name!r}, whose sshd never exits: the nodes keep running after the launcher is done",
         f"add to the runtime's spec.template.spec: successPolicy: {{operator: All, targetReplicatedJobs: [{launcher.name}]}}",
         ("spec", "template", "spec", "successPolicy"),
-        about="runtime",
+        "runtime",
     )
 
 
