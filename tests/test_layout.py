@@ -56,7 +56,7 @@ BESIDE = {
     "diff": "admission.admit admission.defaults admission.updates admission.versions cli.command cli.compiling "
     "cli.kept cli.revisions emit.name_hash explain.model explain.placing findings.policy findings.text "
     "ir.release kube.documents kube.live_objects kube.names kube.quantity output.keeping output.ownership "
-    "pipeline.failures project.configuration project.dialects project.loosening reading.cluster "
+    "pipeline.failures project.boundaries project.configuration project.dialects reading.cluster "
     "reading.yaml_reader",
     "doctor": "cli.version kube.releases",
     "fits": "admission.pod_refusals cli.compiling cli.report_formats findings.text kube kube.kueue kube.names "

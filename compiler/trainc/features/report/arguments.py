@@ -30,10 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     set_completion(where, FILE)
     parser.add_argument(
-        "--source-url",
-        metavar="URL",
-        default="",
-        help="base URL for links to source lines (default: relative paths)",
+        "--source-url", metavar="URL", default="", help="base URL for links to source lines (default: relative paths)"
     )
     parser.add_argument("--title", default="Training jobs", help="heading of the page (default: Training jobs)")
     parser.add_argument("--since", metavar="git:REV", help="show what changed since a revision, as `trainc diff` does")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
@@ -56,13 +55,16 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
     try:
         states = _states(arguments, next(iter(every.values())).options, streams)
-        changes = _changes(arguments, streams)
+        since = ask("diff", "since") if arguments.since else None
+        changes = since(arguments.since, arguments, streams) if since else None
     except CompileError as error:
         return _refused({"": error.diagnostics}, arguments, streams)
     jobs = _jobs(compiled, facts, states, link, streams)
     streams.progress.clear()
     overview = overview_of(jobs, {name: each.quotas for name, each in facts.items()})
-    title, revision, date = map(_printable, (arguments.title, arguments.revision, arguments.date))
+    given = (arguments.title, arguments.revision, arguments.date)
+    # Whatever bytes the shell passed, the page is UTF-8.
+    title, revision, date = (text.encode("utf-8", "backslashreplace").decode() for text in given)
     heading = Heading(title, revision, date, changes)
     merged = merge_diagnostics(diagnostics)
     status = _refused({"": [d for d in merged if d.severity == "error" or d.code == "LeftOut"]}, arguments, streams)
@@ -150,12 +152,6 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> Mapping
     }
 
 
-def _changes(arguments: Arguments, streams: Streams) -> Mapping[str, Any] | None:
-    since = ask("diff", "since") if arguments.since else None
-    found: Mapping[str, Any] | None = since(arguments.since, arguments, streams) if since else None
-    return found
-
-
 def _job(number: int, one: OneJob, facts: _Facts, link: Link, *, in_full: bool) -> Job:
     name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
     graph = read_graph(one.compiled.manifests, enabled(facts.options.plugins))
@@ -197,8 +193,3 @@ def _picture(graph: Graph, *, stacked: bool = False) -> str:
         if missing.name != "svg":
             raise
         return ""
-
-
-def _printable(title: str) -> str:
-    """A text that can be encoded as UTF-8, whatever bytes the shell passed."""
-    return title.encode("utf-8", "backslashreplace").decode()

@@ -29,14 +29,9 @@ def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
     awaited = gang.awaited_pod_sets(info)
     for index, pod_set in enumerate(info.pod_sets):
         if pod_set.ancestor in STEPS and pod_set.name not in awaited and len(info.pod_sets) > 1:
-            yield Finding(
-                "InitializerNotOrdered",
-                "warning",
-                f"no job waits for {pod_set.name!r} to complete, so the trainer starts at the same time",
-                f"add to the job that comes after it: dependsOn: [{{name: {pod_set.name}, status: Complete}}]",
-                (*JOBS, index),
-                "runtime",
-            )
+            message = f"no job waits for {pod_set.name!r} to complete, so the trainer starts at the same time"
+            hint = f"add to the job that comes after it: dependsOn: [{{name: {pod_set.name}, status: Complete}}]"
+            yield Finding("InitializerNotOrdered", "warning", message, hint, (*JOBS, index), about="runtime")
 
 
 def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -57,11 +52,11 @@ def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
             kind = (pod_set.ancestor or "").partition("-")[0]
             message = f"the {pod_set.ancestor} has nothing to download, and fails: its {_SOURCE} is not set"
             hint = f"set spec.initializer.{kind}: {{storageUri: hf://OWNER/NAME}}, or copy the runtime without this job"
-            yield Finding("UnusableStorageUri", "warning", message, hint, ("spec", "runtimeRef"), "trainjob")
+            yield Finding("UnusableStorageUri", "warning", message, hint, ("spec", "runtimeRef"), about="trainjob")
         if source:
             for message, hint in _problems(source, known, container, info):
                 path, about = _place(job, info, pod_set, container)
-                yield Finding("UnusableStorageUri", "error", message, hint, path, about)
+                yield Finding("UnusableStorageUri", "error", message, hint, path, about=about)
 
 
 def _is_upstream(container: Container) -> bool:
