@@ -70,7 +70,7 @@ BESIDE = {
     "krm": "ir.trainjob project.dialects project.overlays.load project.overlays.overlay reading.opening",
     "kubeflow": "pipeline.python",
     "lsp": "admission.admit cli.compiling cli.version explain.model explain.text findings.text kube.devices "
-    "kube.names kube.tuning_variables lints.duplicate_subdomain lints.registry pipeline.fragments "
+    "kube.names kube.tuning_variables lints.manifests lints.registry pipeline.fragments "
     "pipeline.index pipeline.inputs project.dialects project.overlays.load reading reading.catalog "
     "reading.files reading.ignores reading.libyaml reading.opening schema.editor_schema",
     "migrate": "cli.build cli.reporting emit.yaml_writer kube.documents kube.names kube.releases pipeline.patches "
