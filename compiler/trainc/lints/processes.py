@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trainc.findings import Finding, Path
 from trainc.ir.commands.launcher import Launch, Option
-from trainc.ir.entrypoints import About, container_path
+from trainc.ir.entrypoints import container_path
 from trainc.kube.devices import VISIBLE, Accelerator, accelerator_of
 from trainc.lints.training import AS_DEVICES, Training
 
@@ -39,7 +39,7 @@ def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Fi
     value = training.value(option.value or "", launch)
     if value is None or value == "PET_NPROC_PER_NODE":
         return
-    requested, _, _ = _requested_numbers(training)
+    requested = _processes(training)
     if value.isdecimal() and training.devices:
         yield from _compared(training, option, int(value))
     elif (
@@ -53,7 +53,7 @@ def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Fi
 
 
 def _requested_words(training: Training) -> str | None:
-    requested, _, _ = _requested_numbers(training)
+    requested = _processes(training)
     return requested if requested in (*_AS_DEVICES, "cpu") else None
 
 
@@ -112,13 +112,13 @@ def _side_by_side(training: Training) -> bool:
 
 def _requested(training: Training) -> Iterator[Finding]:
     """Yield findings about numProcPerNode, or about what Trainer sets without it, if no option overrides it."""
-    requested, path, about = _requested_numbers(training)
+    requested, size = _processes(training), training.info.processes
     if training.policy not in ("torch", "mpi"):
         return
     if training.policy == "torch" and requested in (None, *_AS_DEVICES):
         yield from _uncounted(training)
         return
-    if requested is None or not requested.isdecimal() or (training.policy == "mpi" and about == "runtime"):
+    if requested is None or not requested.isdecimal() or (training.policy == "mpi" and size.about == "runtime"):
         return  # In a runtime for MPI, 1 means as many as there are devices.
     count, devices = int(requested), training.devices
     if _fit(training, count, devices):
@@ -126,7 +126,7 @@ def _requested(training: Training) -> Iterator[Finding]:
     hint = f"write {devices}, or remove numProcPerNode to use one process per device"
     code, rest = _difference(count, devices)
     message = f"{count} processes for {devices} of {training.device} per pod, so {rest}"
-    yield Finding(code, "warning", message, hint=hint, path=path, about=about)
+    yield Finding(code, "warning", message, hint=hint, path=size.path, about=size.about)
 
 
 def _uncounted(training: Training) -> Iterator[Finding]:
@@ -156,14 +156,10 @@ def _uncounted(training: Training) -> Iterator[Finding]:
     yield Finding(code, "warning", message, hint=hint, path=path, about=about)
 
 
-def _requested_numbers(training: Training) -> tuple[str | None, Path, About]:
-    """Return numProcPerNode with its path and document; None as its value if it is not set."""
-    requested = training.job.trainer.num_proc_per_node
-    if requested is not None:
-        return str(requested), ("spec", "trainer", "numProcPerNode"), "trainjob"
-    requested = (training.info.policy(training.policy) or {}).get("numProcPerNode") if training.policy else None
-    path = ("spec", "mlPolicy", training.policy, "numProcPerNode")
-    return (None if requested is None else str(requested)), path, "runtime"
+def _processes(training: Training) -> str | None:
+    """Return numProcPerNode as it is written, or None if it is not set."""
+    value = training.info.processes.value
+    return None if value is None else str(value)
 
 
 def _hidden(training: Training) -> Iterator[Finding]:
