@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from trainc.findings import Finding, Path, Severity
-from trainc.ir.info import Container, Info, PodSet
+from trainc.ir.info import About, Container, Info, PodSet
 from trainc.ir.trainjob import NO_TRAINER, Trainer, TrainJob
 from trainc.kube import names
 from trainc.startup.records import dataclass
 
-About = Literal["trainjob", "runtime"]
 JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 _TRAINER: Path = ("spec", "trainer")
 _SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "ksh"))

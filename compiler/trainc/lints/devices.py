@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from trainc.findings import Finding, Path
 from trainc.ir.commands.launcher import Launch, Option
-from trainc.ir.entrypoints import About, Entrypoint
-from trainc.ir.info import Info
+from trainc.ir.entrypoints import Entrypoint
+from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.devices import KNOWN, VISIBLE, Accelerator, accelerator_of, accelerators, is_slice, whole_units
 from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
@@ -58,7 +58,7 @@ def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Fi
     value = training.value(option.value or "", launch)
     if value is None or value == "PET_NPROC_PER_NODE":
         return
-    requested, _, _ = _requested_numbers(training)
+    requested = _processes(training)
     if value.isdecimal() and training.devices:
         yield from _compared(training, option, int(value))
     elif requested not in (None, *_AS_DEVICES, "cpu", value) and value not in training.variables:
@@ -112,13 +112,13 @@ def _side_by_side(training: Training) -> bool:
 
 def _requested(training: Training) -> Iterator[Finding]:
     """Yield findings about numProcPerNode, or about what Trainer sets without it, if no option overrides it."""
-    requested, path, about = _requested_numbers(training)
+    requested, size = _processes(training), training.info.processes
     if training.policy not in ("torch", "mpi"):
         return
     if training.policy == "torch" and requested in (None, *_AS_DEVICES):
         yield from _uncounted(training)
         return
-    if requested is None or not requested.isdecimal() or (training.policy == "mpi" and about == "runtime"):
+    if requested is None or not requested.isdecimal() or (training.policy == "mpi" and size.about == "runtime"):
         return  # In a runtime for MPI, 1 means as many as there are devices.
     count, devices = int(requested), training.devices
     if _fit(training, count, devices):
@@ -126,7 +126,7 @@ def _requested(training: Training) -> Iterator[Finding]:
     hint = f"write {devices}, or remove numProcPerNode to use one process per device"
     code, rest = _difference(count, devices)
     message = f"{count} processes for {devices} of {training.device} per pod, so {rest}"
-    yield Finding(code, "warning", message, hint, path, about)
+    yield Finding(code, "warning", message, hint, size.path, size.about)
 
 
 def _uncounted(training: Training) -> Iterator[Finding]:
@@ -151,14 +151,10 @@ def _uncounted(training: Training) -> Iterator[Finding]:
     yield Finding(code, "warning", message, hint, *((own, "trainjob") if kind else training.entry.at("resources")))
 
 
-def _requested_numbers(training: Training) -> tuple[str | None, Path, About]:
-    """Return numProcPerNode with its path and document; None as its value if it is not set."""
-    requested = training.job.trainer.num_proc_per_node
-    if requested is not None:
-        return str(requested), ("spec", "trainer", "numProcPerNode"), "trainjob"
-    requested = (training.info.policy(training.policy) or {}).get("numProcPerNode") if training.policy else None
-    path = ("spec", "mlPolicy", training.policy, "numProcPerNode")
-    return (None if requested is None else str(requested)), path, "runtime"
+def _processes(training: Training) -> str | None:
+    """Return numProcPerNode as it is written, or None if it is not set."""
+    value = training.info.processes.value
+    return None if value is None else str(value)
 
 
 def _hidden(training: Training) -> Iterator[Finding]:

@@ -9,8 +9,8 @@ from typing import Any
 from trainc.findings import Finding, Path, Severity
 from trainc.ir.commands.launcher import Launch
 from trainc.ir.commands.started import CommandLine, Start, read_command
-from trainc.ir.entrypoints import About, Entrypoint
-from trainc.ir.info import Info
+from trainc.ir.entrypoints import Entrypoint
+from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.training import policy_of
 from trainc.plugins.registry import enabled, programs

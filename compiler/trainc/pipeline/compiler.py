@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.admit import admit_compiled
-from trainc.emit.delivery import deliver, in_apply_order
-from trainc.emit.shaping import SHAPES, Shape
+from trainc.emit.shaping import SHAPES, Shape, deliver, in_apply_order
 from trainc.findings import Diagnostic, Finding
 from trainc.findings.report import Report
 from trainc.ir.info import Info

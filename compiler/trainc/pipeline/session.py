@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from trainc.admission.pod_refusals import objects_for_pods, pod_refusals
+from trainc.admission.post_admission import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
