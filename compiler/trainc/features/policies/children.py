@@ -311,6 +311,8 @@ def _with_pod_defaults(spec: dict[str, Any]) -> dict[str, Any]:
     if found.get("volumes"):
         found["volumes"] = [
             {**one, **{kind: {**_VOLUMES[kind], **one[kind]} for kind in _VOLUMES if isinstance(one.get(kind), dict)}}
+            if one.keys() - {"name"}
+            else {**one, "emptyDir": {}}
             for one in found["volumes"]
         ]
     return found
