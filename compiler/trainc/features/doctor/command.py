@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
@@ -161,19 +161,15 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
         tuple(pins["kueue"]),
         tuple(pins["kubernetes"]),
         frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),
-        frozenset(_queues(manifests)),
+        frozenset(
+            (m["metadata"].get("namespace", ""), m["metadata"]["labels"][QUEUE_LABEL])
+            for m in manifests
+            if m["kind"] == "JobSet" and QUEUE_LABEL in (m["metadata"].get("labels") or {})
+        ),
         settings.options.semantics == "controller",
         settings.options.kubernetes,
     )
     return wanted, [found for found in compiling.diagnostics if found.severity == "error"]
-
-
-def _queues(manifests: Iterable[Manifest]) -> Iterable[tuple[str, str]]:
-    """(namespace, name) of the queue of each JobSet."""
-    for manifest in manifests:
-        metadata = manifest["metadata"]
-        if manifest["kind"] == "JobSet" and QUEUE_LABEL in (metadata.get("labels") or {}):
-            yield metadata.get("namespace", ""), metadata["labels"][QUEUE_LABEL]
 
 
 def _answers(arguments: Arguments, queues: bool) -> Answers:

@@ -119,7 +119,8 @@ def _deployment_of(name: str, deployments: Sequence[Json]) -> tuple[Json, str] |
     """Return the Deployment of a component and the image by which it is known, which may be empty."""
     for end in _IMAGES[name]:
         for deployment in deployments:
-            for image in _images(deployment):
+            containers = objects(value_at(deployment, ("spec", "template", "spec", "containers")))
+            for image in (str(container.get("image") or "") for container in containers):
                 if f"/{_repository(image)}".endswith(f"/{end}"):
                     return deployment, image
     for known in _DEPLOYMENTS[name]:
@@ -127,11 +128,6 @@ def _deployment_of(name: str, deployments: Sequence[Json]) -> tuple[Json, str] |
             if mapping(deployment.get("metadata")).get("name") == known:
                 return deployment, ""
     return None
-
-
-def _images(deployment: Json) -> list[str]:
-    containers = value_at(deployment, ("spec", "template", "spec", "containers"))
-    return [str(container.get("image") or "") for container in objects(containers)]
 
 
 def _repository(image: str) -> str:

@@ -49,9 +49,8 @@ def inactive_queue(
     elif cause == "local-queue-missing":
         known = [name for space, name in cluster.local_queues if space == namespace]
         message = f"there is no LocalQueue {workload.queue} in namespace {namespace}"
-        hint = did_you_mean(workload.queue, known) or _list_of(
-            "the namespace has the LocalQueues", known, "the namespace has no LocalQueues"
-        )
+        there = f"the LocalQueues {', '.join(sorted(known))}" if known else "no LocalQueues"
+        hint = did_you_mean(workload.queue, known) or f"the namespace has {there}"
     elif cause == "local-queue-stopped":
         message = f"LocalQueue {namespace}/{workload.queue} is stopped (stopPolicy)"
         hint = "set stopPolicy: None on it, or use another queue"
@@ -66,10 +65,6 @@ def inactive_queue(
             found = _about(job, "QueueInactive", f"{message}, or it was not exported", _export_hint(["Topology"]))
             return replace(found, severity="info")
     return _about(job, "QueueInactive", message, hint, _QUEUE_PATH)
-
-
-def _list_of(words: str, known: list[str], none: str) -> str:
-    return f"{words} {', '.join(sorted(known))}" if known else none
 
 
 def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job

@@ -54,7 +54,9 @@ def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator
         place = f" in namespace {where}" if where else " in the cluster"
         if found is None and dump.is_complete(one.kind, where):
             names = dump.names(one.kind, where)
-            hint = did_you_mean(one.name, names) or f"create it before the job starts{_known(one.kind, names)}"
+            some = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+            other = f"export the namespaces again (they were {some})" if one.kind == "Namespace" else f"use {some}"
+            hint = did_you_mean(one.name, names) or f"create it before the job starts{f', or {other}' if names else ''}"
             yield Finding("NotInCluster", "warning", f"there is no {one.kind} {one.name}{place}", hint, one.path)
         elif found is not None and one.key:
             keys = _keys(found)
@@ -63,13 +65,6 @@ def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator
                 hint = did_you_mean(one.key, keys) or known
                 message = f"{one.kind} {one.name}{place} has no key {one.key}"
                 yield Finding("NotInCluster", "warning", message, hint, one.path)
-
-
-def _known(kind: str, names: list[str]) -> str:
-    if not names:
-        return ""
-    some = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
-    return f", or use {some}" if kind != "Namespace" else f", or export the namespaces again (they were {some})"
 
 
 def _keys(found: Json) -> Collection[str] | None:
