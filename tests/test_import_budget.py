@@ -10,7 +10,7 @@ import pytest
 
 from trainc.cli.command import COMMANDS, Command
 from trainc.features import FEATURES
-from trainc.plugins.registry import FOLDERS
+from trainc.plugins import FOLDERS
 
 RECORD = """
 import sys
@@ -93,12 +93,19 @@ COMPILING = {
 }
 
 
+# `version` reads PORT.yaml, and lists the plugins from their table, without a record of one.
+READS_PORT = {
+    *("trainc.plugins", "trainc.reading"),
+    *(f"trainc.reading.{name}" for name in ("block_lines", "document", "positions", "yaml_reader")),
+}
+
+
 @pytest.mark.parametrize(
     "words", [["--help"], ["version"], ["rule", "UnknownField"], ["completion", "bash"], ["build", "--help"]]
 )
 def test_a_command_imports_nothing_heavy_to_explain_itself(words: list[str]) -> None:
     modules = imported(f"from trainc.cli.main import main; main({words})")
-    assert within(modules, HEAVY) == []
+    assert set(within(modules, HEAVY | COMPILING)) <= READS_PORT
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

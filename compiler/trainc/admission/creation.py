@@ -79,25 +79,17 @@ def _group(job: ReplicatedJob) -> Iterator[Finding]:
     if excess <= 0 and is_dns1035_label(job.group):
         return
     why = f"has {length(job.group)} characters; at most {LABEL_LIMIT} are allowed" if excess > 0 else "is malformed"
-    yield Finding(
-        "InvalidGroupName",
-        "error",
-        f"group name {job.group!r} {why}",
-        hint=f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}",
-        path=(*job.path, "groupName"),
-    )
+    message = f"group name {job.group!r} {why}"
+    hint = f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}"
+    yield Finding("InvalidGroupName", "error", message, hint, (*job.path, "groupName"))
 
 
 def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
     name = job_name(jobset, job)
     if not is_dns1035_label(name.value):
-        yield Finding(
-            "InvalidJobName",
-            "error",
-            f"the Job would be called {name.value!r}, which is not a valid name for a Job of a JobSet",
-            hint=f"for the names of the JobSet and of {job.name!r}, use {DNS_1035_FORM}",
-            path=name.path,
-        )
+        message = f"the Job would be called {name.value!r}, which is not a valid name for a Job of a JobSet"
+        hint = f"for the names of the JobSet and of {job.name!r}, use {DNS_1035_FORM}"
+        yield Finding("InvalidJobName", "error", message, hint, name.path)
     # One name is to be shortened, so one finding: about the pods where those have indexes, as they are longer.
     longest = pod_name(jobset, job) or name
     if longest.spare < 0:
@@ -143,14 +135,9 @@ def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
             yield Finding("InvalidVolumeClaimName", "error", message, hint=f"use {DNS_1123_FORM}", path=name_path)
         if (claim := claim_name(jobset, path, template)).spare < 0:
             place = name_to_shorten(jobset, claim)
-            yield Finding(
-                "VolumeClaimNameTooLong",
-                "error",
-                str(claim),
-                hint=shortening_hint(jobset),
-                path=name_path,
-                source_path=place,
-            )
+            message = str(claim)
+            hint = shortening_hint(jobset)
+            yield Finding("VolumeClaimNameTooLong", "error", message, hint, name_path, source_path=place)
         yield from _mounts(jobset, name, name_path)
 
 
@@ -158,22 +145,13 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
     for job in jobset.jobs:
         for i, volume in enumerate(items(job.pod_spec.get("volumes"))):
             if mapping(volume).get("name") == name:
-                yield Finding(
-                    "VolumeClaimShadowsVolume",
-                    "error",
-                    f"the pods of {job.name!r} already have a volume {name!r}, the name of the volume that JobSet adds for the claim",
-                    hint="remove the volume, or rename it together with its mounts",
-                    path=(*job.pod_path, "volumes", i, "name"),
-                )
+                message = f"the pods of {job.name!r} already have a volume {name!r}, the name of the volume that JobSet adds for the claim"
+                hint = "remove the volume, or rename it together with its mounts"
+                yield Finding("VolumeClaimShadowsVolume", "error", message, hint, (*job.pod_path, "volumes", i, "name"))
     if not any(_is_mounted(job, name) for job in jobset.jobs):
         message = f"no container mounts the volume {name!r}, so the claim would not be used"
-        yield Finding(
-            "VolumeClaimNotMounted",
-            "error",
-            message,
-            hint=f"add to a container: volumeMounts: [{{name: {name}, mountPath: /data}}]",
-            path=path,
-        )
+        hint = f"add to a container: volumeMounts: [{{name: {name}, mountPath: /data}}]"
+        yield Finding("VolumeClaimNotMounted", "error", message, hint, path)
 
 
 def _is_mounted(job: ReplicatedJob, name: str) -> bool:
@@ -227,11 +205,6 @@ def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Fi
     # Only the length can be wrong: the address consists of names that are checked separately.
     if label is not None and label.spare < 0:
         place = name_to_shorten(jobset, label)
-        yield Finding(
-            "InvalidCoordinatorLabel",
-            severity,
-            str(label),
-            hint=shortening_hint(jobset),
-            path=label.path,
-            source_path=place,
-        )
+        message = str(label)
+        hint = shortening_hint(jobset)
+        yield Finding("InvalidCoordinatorLabel", severity, message, hint, label.path, source_path=place)

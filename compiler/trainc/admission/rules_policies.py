@@ -50,14 +50,12 @@ def check_policies(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
 def _too_many_pods(jobset: JobSet) -> Iterator[Finding]:
     for job in jobset.jobs:
         if (pods := job.parallelism * job.replicas) > MOST_PODS:
-            yield Finding(
-                "TooManyPods",
-                "error",
+            message = (
                 f"{job.name!r} has {job.replicas} replicas of {job.parallelism} pods, {pods - MOST_PODS} more "
-                f"than JobSet's limit of {MOST_PODS}",
-                hint="reduce replicas or parallelism",
-                path=(*job.path, "replicas"),
+                f"than JobSet's limit of {MOST_PODS}"
             )
+            hint = "reduce replicas or parallelism"
+            yield Finding("TooManyPods", "error", message, hint, (*job.path, "replicas"))
 
 
 def _unknown_targets(jobset: JobSet, path: Path, targets: Any) -> Iterator[Finding]:
@@ -108,13 +106,8 @@ def _repeated_names(rules: list[Json]) -> Iterator[Finding]:
     for name, (first, *repeats) in indexes.items():
         for i in repeats:
             message = f"rules {first} and {i} are both called {name!r}"
-            yield Finding(
-                "DuplicateFailureRule",
-                "error",
-                message,
-                hint="give each rule a different name, or no name",
-                path=("spec", "failurePolicy", "rules", i, "name"),
-            )
+            hint = "give each rule a different name, or no name"
+            yield Finding("DuplicateFailureRule", "error", message, hint, ("spec", "failurePolicy", "rules", i, "name"))
 
 
 # Refused on creation: dependencies of the first job, and dependencies on jobs that are not earlier in the list (J1, J2).
@@ -130,13 +123,9 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
             continue
         path = (*job.path, "dependsOn")
         if job.index == 0:
-            yield Finding(
-                "DependsOnFirstJob",
-                "error",
-                f"the first replicated job, {job.name!r}, cannot depend on another job: no job comes before it",
-                hint="put the job after those it depends on, or remove dependsOn",
-                path=path,
-            )
+            message = f"the first replicated job, {job.name!r}, cannot depend on another job: no job comes before it"
+            hint = "put the job after those it depends on, or remove dependsOn"
+            yield Finding("DependsOnFirstJob", "error", message, hint, path)
         elif not job.depends_on and version.crashes_on_empty_depends_on:
             message = f"JobSet {version.minor} crashes on an empty dependsOn"
             yield Finding("DependsOnEmpty", "error", message, hint="remove dependsOn", path=path)
@@ -181,13 +170,8 @@ def check_managed_by(jobset: JobSet) -> Iterator[Finding]:
     path = ("spec", "managedBy")
     if not is_domain_prefixed_path(manager):
         message = f"managedBy {manager!r} is not a domain with a path"
-        yield Finding(
-            "InvalidManagedBy",
-            "error",
-            message,
-            hint="write <domain>/<path>, such as kueue.x-k8s.io/multikueue",
-            path=path,
-        )
+        hint = "write <domain>/<path>, such as kueue.x-k8s.io/multikueue"
+        yield Finding("InvalidManagedBy", "error", message, hint, path)
     if (excess := length(manager) - MANAGED_BY_LIMIT) > 0:
         message = f"managedBy has {length(manager)} characters; at most {MANAGED_BY_LIMIT} are allowed"
         yield Finding(

@@ -66,14 +66,7 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     if cluster:
         snapshot = read_paths([cluster], settings.options.limits, everything=True)
     around = [document.data for document in snapshot[0]] if snapshot else []
-    checking = start(
-        settings,
-        stdin,
-        checks_fragments=True,
-        step=progress.step,
-        cluster=around,
-        output=settings.output,
-    )
+    checking = start(settings, stdin, checks_fragments=True, step=progress.step, cluster=around, output=settings.output)
     jobs: list[CompiledJob] = []
     runs: list[str] = []
     compiled: list[tuple[str, str]] = []

@@ -51,12 +51,7 @@ class Settings:
         return Policy(rules, (Comments() if read is None else Comments(read)).about)
 
     def read(
-        self,
-        stdin: BinaryIO,
-        skip: str | None = None,
-        step: Step | None = None,
-        *,
-        everything: bool = False,
+        self, stdin: BinaryIO, skip: str | None = None, step: Step | None = None, *, everything: bool = False
     ) -> Inputs:
         """Read the input without entering the folder `skip`, and without unrelated files unless `everything` is set."""
         from trainc.pipeline.inputs import read_inputs

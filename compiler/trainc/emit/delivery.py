@@ -43,10 +43,7 @@ def with_annotations(manifest: Manifest, added: Mapping[str, str]) -> Manifest:
     """Return the object with annotations added. Existing ones are not changed."""
     if not added:
         return manifest
-    return {
-        **manifest,
-        "metadata": {**manifest["metadata"], "annotations": {**added, **annotations_of(manifest)}},
-    }
+    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {**added, **annotations_of(manifest)}}}
 
 
 # Argo CD: sync waves, so that the PodGroup and everything that pods mount exist first, and the chosen sync options.

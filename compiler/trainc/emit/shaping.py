@@ -71,25 +71,16 @@ def _with_metadata(field: str, values: Mapping[str, str], jobset: Manifest) -> M
 def _overridden(field: str, moved: Mapping[str, str], before: Mapping[str, str]) -> Iterator[Finding]:
     for key, value in moved.items():
         if before.get(key, value) != value:
-            yield Finding(
-                "LabelOverridden",
-                "info",
-                f"the TrainJob's {value!r} replaces {before[key]!r} from the runtime's template",
-                hint="remove one of the two, unless the TrainJob should override the runtime",
-                path=("metadata", field, key),
-            )
+            message = f"the TrainJob's {value!r} replaces {before[key]!r} from the runtime's template"
+            hint = "remove one of the two, unless the TrainJob should override the runtime"
+            yield Finding("LabelOverridden", "info", message, hint, ("metadata", field, key))
 
 
 def _left_behind(field: str, own: Mapping[str, str], before: Mapping[str, str], kept: set[str]) -> Iterator[Finding]:
     for key in sorted(kept & own.keys()):
         if before.get(key, own[key]) != own[key]:
-            yield Finding(
-                "LabelOverridden",
-                "info",
-                f"the JobSet gets {before[key]!r}, which the TrainJob's spec sets, instead of this {own[key]!r}",
-                hint="remove one of the two",
-                path=("metadata", field, key),
-            )
+            message = f"the JobSet gets {before[key]!r}, which the TrainJob's spec sets, instead of this {own[key]!r}"
+            yield Finding("LabelOverridden", "info", message, "remove one of the two", ("metadata", field, key))
 
 
 METADATA = Shape("metadata-moves-to-jobset", move_metadata)
@@ -139,13 +130,9 @@ def _limited(replicated_job: Manifest, seconds: int) -> Manifest:
 
 
 def _moved(trainer: str) -> Finding:
-    return Finding(
-        "DeadlineMoved",
-        "info",
-        f"the deadline now applies to the Job {trainer!r}: initializers do not count, and a restart resets it",
-        hint="allow for the difference, or set activeDeadlineSeconds in the runtime's Job templates instead",
-        path=_PATH,
-    )
+    message = f"the deadline now applies to the Job {trainer!r}: initializers do not count, and a restart resets it"
+    hint = "allow for the difference, or set activeDeadlineSeconds in the runtime's Job templates instead"
+    return Finding("DeadlineMoved", "info", message, hint, _PATH)
 
 
 _DROPPED = Finding(

@@ -81,7 +81,7 @@ FEATURES = (
         adds={
             "judge jobs": "judging.judge_jobs",
             "lines": "forms.lines_by_job",
-            "changes": "changes.fit_changes",
+            "changes": "forms.fit_changes",
             "facts": "judging.facts_for_report",
             "never": "judging.never_admitted",
         },

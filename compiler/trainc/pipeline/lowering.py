@@ -270,15 +270,9 @@ def without_unserved_initializers(job: TrainJob, info: Info) -> tuple[TrainJob, 
         if job.initializer(step) is None or (pod_set is not None and pod_set.container(step) is not None):
             continue
         job = replace(job, dataset=None) if field == "dataset" else replace(job, model=None)
-        findings.append(
-            Finding(
-                "InitializerNotInRuntime",
-                "warning",
-                f"the runtime has no job {step!r}, so nothing is downloaded",
-                f"use a runtime with this job, such as torch-distributed-with-cache, or mount the {field} in the trainer",
-                ("spec", "initializer", field),
-            )
-        )
+        message = f"the runtime has no job {step!r}, so nothing is downloaded"
+        hint = f"use a runtime with this job, such as torch-distributed-with-cache, or mount the {field} in the trainer"
+        findings.append(Finding("InitializerNotInRuntime", "warning", message, hint, ("spec", "initializer", field)))
     return job, findings
 
 

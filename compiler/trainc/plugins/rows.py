@@ -206,10 +206,7 @@ def environment(s: Situation, variables: tuple[object, ...], path: Path) -> Iter
             return
 
 
-COUNTS = (
-    Row("...template.spec.parallelism", (nodes,)),
-    Row("...template.spec.completions", (nodes,)),
-)
+COUNTS = (Row("...template.spec.parallelism", (nodes,)), Row("...template.spec.completions", (nodes,)))
 
 
 def _has_other_address(s: Situation) -> bool:

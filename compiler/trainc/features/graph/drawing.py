@@ -277,8 +277,16 @@ def _arrow() -> svg.Marker:
     import svg
 
     head = svg.Path(d=[svg.MoveTo(0, 0), svg.LineTo(8, 4), svg.LineTo(0, 8), svg.ClosePath()], class_=["head"])
-    size = {"markerWidth": 8, "markerHeight": 8, "refX": 7, "refY": 4}
-    return svg.Marker(id="head", **size, orient="auto", elements=[head], markerUnits="userSpaceOnUse")
+    return svg.Marker(
+        id="head",
+        markerWidth=8,
+        markerHeight=8,
+        refX=7,
+        refY=4,
+        orient="auto",
+        elements=[head],
+        markerUnits="userSpaceOnUse",
+    )
 
 
 def _gang(graph: Graph, drawing: Drawing) -> Iterator[svg.Element]:

@@ -114,14 +114,7 @@ _BUILD = (
     ),
     Row(
         'data["init.sh"]',
-        (
-            job_name,
-            namespace,
-            _domain,
-            _hosts,
-            _setting("FLUX_NETWORK_DEVICE"),
-            _setting("FLUX_QUEUE_POLICY"),
-        ),
+        (job_name, namespace, _domain, _hosts, _setting("FLUX_NETWORK_DEVICE"), _setting("FLUX_QUEUE_POLICY")),
     ),
     Row("...", (_ON,)),
 )

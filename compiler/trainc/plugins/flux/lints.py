@@ -27,7 +27,4 @@ def _flux_flattened(job: TrainJob, info: Info) -> Path | None:
     return (*_TRAINER, "command") if any(len(word.split()) != 1 for word in words) else None
 
 
-DETECTORS: Mapping[str, Detect] = {
-    "flux-gpus-per-task": _flux_gpus,
-    "flux-command-words": _flux_flattened,
-}
+DETECTORS: Mapping[str, Detect] = {"flux-gpus-per-task": _flux_gpus, "flux-command-words": _flux_flattened}

@@ -313,13 +313,9 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     yield from _processes(job, policy.get("numProcPerNode", 1), info)
     node = info.pod_set_in_role(names.NODE)
     if node is not None and any(container.name == INSTALLER for container in node.init_containers):
-        yield Finding(
-            "ReservedInitContainer",
-            "error",
-            f"the runtime has an init container {INSTALLER!r}, a name that Flux's installer needs",
-            "rename or remove the runtime's init container",
-            ("spec", "trainer", "initContainers"),
-        )
+        message = f"the runtime has an init container {INSTALLER!r}, a name that Flux's installer needs"
+        hint = "rename or remove the runtime's init container"
+        yield Finding("ReservedInitContainer", "error", message, hint, ("spec", "trainer", "initContainers"))
 
 
 def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
@@ -334,12 +330,9 @@ def _processes(job: TrainJob, policy_processes: int, info: Info) -> Iterator[Fin
     if isinstance(requested, int) and (info.release.flux_checks_trainer_processes or info.gitops):
         processes = requested
     if processes < 1:
+        message = f"numProcPerNode is {processes}; Flux needs at least one process per node"
         yield Finding(
-            "InvalidNumProcPerNode",
-            "error",
-            f"numProcPerNode is {processes}; Flux needs at least one process per node",
-            "set it to 1 or more",
-            ("spec", "trainer", "numProcPerNode"),
+            "InvalidNumProcPerNode", "error", message, "set it to 1 or more", ("spec", "trainer", "numProcPerNode")
         )
 
 
@@ -358,10 +351,7 @@ def _original_command(job: TrainJob, info: Info) -> tuple[str, ...]:
     template_command = container.command if container else ()
     template_args = tuple(container.fields.get("args", ())) if container else ()
     if info.gitops:
-        return (
-            *(template_command if command is None else command),
-            *(template_args if args is None else args),
-        )
+        return (*(template_command if command is None else command), *(template_args if args is None else args))
     if command is None:
         command = template_command if info.release.flux_sees_template_command else ()
     return (" ".join((*command, *(args or ()))).strip(),)
@@ -399,9 +389,5 @@ def secrets(job: TrainJob, policy: Json, info: Info) -> Iterator[ProvidedSecret]
 
 
 PASSES = Passes(
-    validate=validate,
-    build_failures=build_failures,
-    enforce_ml_policy=enforce_ml_policy,
-    build=build,
-    secrets=secrets,
+    validate=validate, build_failures=build_failures, enforce_ml_policy=enforce_ml_policy, build=build, secrets=secrets
 )

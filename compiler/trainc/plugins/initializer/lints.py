@@ -29,14 +29,9 @@ def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
     awaited = gang.awaited_pod_sets(info)
     for index, pod_set in enumerate(info.pod_sets):
         if pod_set.ancestor in STEPS and pod_set.name not in awaited and len(info.pod_sets) > 1:
-            yield Finding(
-                "InitializerNotOrdered",
-                "warning",
-                f"no job waits for {pod_set.name!r} to complete, so the trainer starts at the same time",
-                f"add to the job that comes after it: dependsOn: [{{name: {pod_set.name}, status: Complete}}]",
-                (*JOBS, index),
-                about="runtime",
-            )
+            message = f"no job waits for {pod_set.name!r} to complete, so the trainer starts at the same time"
+            hint = f"add to the job that comes after it: dependsOn: [{{name: {pod_set.name}, status: Complete}}]"
+            yield Finding("InitializerNotOrdered", "warning", message, hint, (*JOBS, index), about="runtime")
 
 
 def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:

@@ -61,13 +61,9 @@ def _missing_implementation(severity: Severity) -> Finding:
 def missing_namespace(job: TrainJob, name: str) -> Iterator[Finding]:
     """Yield an error if the job has no namespace, which is part of the search domain. `name` is the implementation's."""
     if not job.namespace:
-        yield Finding(
-            "NamespaceMissing",
-            "error",
-            f"{name} needs the namespace of the job for the pods' DNS search domain, and the TrainJob has none",
-            "set metadata.namespace, or compile with --namespace",
-            ("metadata", "namespace"),
-        )
+        message = f"{name} needs the namespace of the job for the pods' DNS search domain, and the TrainJob has none"
+        hint = "set metadata.namespace, or compile with --namespace"
+        yield Finding("NamespaceMissing", "error", message, hint, ("metadata", "namespace"))
 
 
 def with_search_domain(pod_set: PodSet, job: TrainJob, info: Info) -> PodSet:
@@ -111,13 +107,9 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     if implementation(policy).hydra:
         yield from missing_namespace(job, implementation(policy).name)
     if isinstance(job.trainer.num_proc_per_node, str):
-        yield Finding(
-            "InvalidNumProcPerNode",
-            "error",
-            f"numProcPerNode is {job.trainer.num_proc_per_node!r}; MPI needs a number of slots per node",
-            "write a number without quotes, such as numProcPerNode: 8",
-            ("spec", "trainer", "numProcPerNode"),
-        )
+        message = f"numProcPerNode is {job.trainer.num_proc_per_node!r}; MPI needs a number of slots per node"
+        hint = "write a number without quotes, such as numProcPerNode: 8"
+        yield Finding("InvalidNumProcPerNode", "error", message, hint, ("spec", "trainer", "numProcPerNode"))
 
 
 def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:

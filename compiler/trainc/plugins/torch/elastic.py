@@ -83,13 +83,12 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
     yield from _impossible(job, elastic)
     template_restarts = (info.template.get("failurePolicy") or {}).get("maxRestarts")
     if elastic.restarts and template_restarts is not None and template_restarts != elastic.restarts:
+        message = f"torchrun restarts its workers up to {elastic.restarts} times, and the JobSet restarts everything up to {template_restarts} times"
+        hint = (
+            "set elasticPolicy.maxRestarts and failurePolicy.maxRestarts to the same number; note that the two multiply"
+        )
         yield Finding(
-            "ElasticMaxRestartsConflict",
-            "warning",
-            f"torchrun restarts its workers up to {elastic.restarts} times, and the JobSet restarts everything up to {template_restarts} times",
-            "set elasticPolicy.maxRestarts and failurePolicy.maxRestarts to the same number; note that the two multiply",
-            (*_POLICY, "maxRestarts"),
-            about="runtime",
+            "ElasticMaxRestartsConflict", "warning", message, hint, (*_POLICY, "maxRestarts"), about="runtime"
         )
     if elastic.metrics:
         yield _metrics(elastic, info)
@@ -119,14 +118,9 @@ def _metrics(elastic: ElasticRange, info: Info) -> Finding:
     measured = [str((metric.get("resource") or {}).get("name", "")) for metric in elastic.metrics]
     unasked = sorted({name for name in measured if name and name not in requests})
     also = f", and the trainer does not request {', '.join(unasked)} to measure it against" if unasked else ""
-    return Finding(
-        "ElasticMetricsNotEmitted",
-        "warning",
-        f"these metrics have no effect: no autoscaler can scale a JobSet, which has no scale subresource{also}",
-        f"remove metrics: the job keeps the {elastic.start} nodes it starts with",
-        (*_POLICY, "metrics"),
-        about="runtime",
-    )
+    message = f"these metrics have no effect: no autoscaler can scale a JobSet, which has no scale subresource{also}"
+    hint = f"remove metrics: the job keeps the {elastic.start} nodes it starts with"
+    return Finding("ElasticMetricsNotEmitted", "warning", message, hint, (*_POLICY, "metrics"), about="runtime")
 
 
 def _elastic_ignored(job: TrainJob, info: Info) -> Path | None:

@@ -60,26 +60,20 @@ def _missing_targets(info: Info, policy: Json) -> Iterator[Finding]:
         pod_set = info.pod_set(target["jobName"])
         for name in target.get("containerNames", ()):
             if pod_set is None or pod_set.container(name) is None:
-                yield Finding(
-                    "EnvInjectionTargetMissing",
-                    "error",
+                message = (
                     f"torch.envInjection lists container {name!r} of job {target['jobName']!r}, "
-                    "which the runtime does not have",
-                    "use a replicated job and a container of the runtime's template, or remove the entry",
-                    ("spec", "runtimeRef"),
+                    "which the runtime does not have"
                 )
+                hint = "use a replicated job and a container of the runtime's template, or remove the entry"
+                yield Finding("EnvInjectionTargetMissing", "error", message, hint, ("spec", "runtimeRef"))
 
 
 def _unknown_word(trainer: Trainer) -> Iterator[Finding]:
     requested = trainer.num_proc_per_node
     if isinstance(requested, str) and requested not in _WORDS:
-        yield Finding(
-            "InvalidNumProcPerNode",
-            "error",
-            f"numProcPerNode is {requested!r}; it must be a number or one of {', '.join(_WORDS)}",
-            "write a number without quotes, such as 8, or remove it to use one process per GPU",
-            ("spec", "trainer", "numProcPerNode"),
-        )
+        message = f"numProcPerNode is {requested!r}; it must be a number or one of {', '.join(_WORDS)}"
+        hint = "write a number without quotes, such as 8, or remove it to use one process per GPU"
+        yield Finding("InvalidNumProcPerNode", "error", message, hint, ("spec", "trainer", "numProcPerNode"))
 
 
 def _torchtune(job: TrainJob, trainer: Trainer, info: Info) -> Iterator[Finding]:
@@ -87,26 +81,19 @@ def _torchtune(job: TrainJob, trainer: Trainer, info: Info) -> Iterator[Finding]
 
     model = torchtune.model_of(job.runtime_name)
     if model not in info.release.torchtune_models:
-        yield Finding(
-            "UnsupportedModel",
-            "error",
+        message = (
             f"the name of runtime {job.runtime_name!r} does not contain a model that torchtune supports in Trainer {info.release.minor}"
-            + (f" (model: {model})" if model else ""),
-            f"use a runtime called torchtune-<model>-<size>, with one of the models {', '.join(info.release.torchtune_models)}",
-            ("spec", "runtimeRef", "name"),
+            + (f" (model: {model})" if model else "")
         )
+        hint = f"use a runtime called torchtune-<model>-<size>, with one of the models {', '.join(info.release.torchtune_models)}"
+        yield Finding("UnsupportedModel", "error", message, hint, ("spec", "runtimeRef", "name"))
     if trainer.num_nodes is None and info.release.torch_checks_need_num_proc and not info.gitops:
         yield controller_panics("trainer.numNodes is not set", ("spec", "trainer"))
         return
     nodes = 1 if trainer.num_nodes is None else trainer.num_nodes
     if nodes > 1 and model != _ANY_SIZE:
-        yield Finding(
-            "TooManyNodes",
-            "error",
-            f"torchtune trains {model or 'this model'} on one node, but numNodes is {nodes}",
-            "set numNodes to 1",
-            ("spec", "trainer", "numNodes"),
-        )
+        message = f"torchtune trains {model or 'this model'} on one node, but numNodes is {nodes}"
+        yield Finding("TooManyNodes", "error", message, "set numNodes to 1", ("spec", "trainer", "numNodes"))
     yield from _lora(job, trainer, info, model, nodes)
     yield from _reserved_args(trainer, info)
 
@@ -118,26 +105,18 @@ def _lora(job: TrainJob, trainer: Trainer, info: Info, model: str, nodes: int) -
     _, config = torchtune.recipe_and_config(job, info, nodes, requested_processes(job, info), devices)
     kind = torchtune.lora_kind(trainer.args or (), info)
     if "_qlora" in config and model.startswith("qwen"):
-        yield Finding(
-            "UnsupportedQLoRA",
-            "error",
-            f"torchtune has no QLoRA recipe for {model}",
-            "remove model.quantize_base, or use a Llama runtime",
-            ("spec", "runtimeRef", "name"),
-        )
+        message = f"torchtune has no QLoRA recipe for {model}"
+        hint = "remove model.quantize_base, or use a Llama runtime"
+        yield Finding("UnsupportedQLoRA", "error", message, hint, ("spec", "runtimeRef", "name"))
     if config.endswith("_qlora") and model in _ONE_DEVICE_QLORA:
         hint = "request one GPU per node, or set numProcPerNode to 1"
         message = f"QLoRA on {model} runs on a single device"
         for field in ("numProcPerNode", "resourcesPerNode"):
             yield Finding("UnsupportedQLoRA", "error", message, hint, ("spec", "trainer", field))
     if nodes > 1 and kind and info.release.torchtune_lora == "parsed":
-        yield Finding(
-            "MultiNodeLoRA",
-            "error",
-            f"torchtune supports LoRA on one node only; with {nodes} nodes it would train the full model",
-            "set numNodes to 1, or remove the model.lora_* arguments",
-            ("spec", "trainer", "numNodes"),
-        )
+        message = f"torchtune supports LoRA on one node only; with {nodes} nodes it would train the full model"
+        hint = "set numNodes to 1, or remove the model.lora_* arguments"
+        yield Finding("MultiNodeLoRA", "error", message, hint, ("spec", "trainer", "numNodes"))
 
 
 def _reserved_args(trainer: Trainer, info: Info) -> Iterator[Finding]:
@@ -146,10 +125,7 @@ def _reserved_args(trainer: Trainer, info: Info) -> Iterator[Finding]:
     for index, arg in enumerate(trainer.args or ()):
         key = arg.partition("=")[0]
         if key in info.release.torchtune_kept:
+            message = f"the runtime already sets {key} to the path of its volume"
             yield Finding(
-                "ReservedArgument",
-                "error",
-                f"the runtime already sets {key} to the path of its volume",
-                "remove this argument",
-                ("spec", "trainer", "args", index),
+                "ReservedArgument", "error", message, "remove this argument", ("spec", "trainer", "args", index)
             )

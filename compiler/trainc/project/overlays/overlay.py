@@ -14,8 +14,7 @@ from trainc.options import Limits
 from trainc.project.overlays.patterns import TARGET_FIELDS, Target, target_of
 from trainc.project.settings import RULES, options_schema, read_options
 from trainc.reading.document import Chunk, Document, split
-from trainc.reading.positions import Locator, Positions
-from trainc.reading.yaml_reader import read_documents, read_value
+from trainc.reading.yaml_reader import Locator, Positions, read_documents, read_value
 from trainc.schema.document_kinds import (
     TEXT,
     WORD,
