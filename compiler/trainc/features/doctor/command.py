@@ -208,7 +208,7 @@ def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments,
         import json
 
         forms = {name: json_of(rows[name], wanted[name], answers.unanswered) for name in rows}
-        text = json.dumps(forms.get("") or {"environments": forms}, indent=2) + "\n"
+        text = escape_report(json.dumps(forms.get("") or {"environments": forms}, indent=2) + "\n", json=True)
     else:
         tables = {name: text_of(each, answers.unanswered) for name, each in rows.items()}
         text = escape_report("".join((f"{name}:\n" if name else "") + table for name, table in tables.items()))
