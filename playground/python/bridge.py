@@ -100,8 +100,8 @@ def fixes(release: str) -> list[dict[str, Any]]:
 
 def _diagnostic(found: Mapping[str, Any]) -> Diagnostic:
     source = Source(**found["source"]) if found["source"] else None
-    texts = (found[name] for name in ("code", "severity", "message", "hint", "object", "path"))
-    return Diagnostic(*texts, source)
+    names = ("code", "severity", "message", "hint", "object", "path")
+    return Diagnostic(**{name: found[name] for name in names}, source=source)
 
 
 def _edit(place: Range, text: str) -> dict[str, Any]:

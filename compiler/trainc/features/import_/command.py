@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -14,7 +14,7 @@ from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
 from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import read_file
-from trainc.api.findings import CompileError, counted, escape_line
+from trainc.api.findings import CompileError, counted, escape_line, escape_report
 from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, Json, identity_of, mapping
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field
@@ -61,10 +61,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DIAGNOSED
     text = _report(found, folder, arguments)
     if adoption is not None:
-        text += "".join(f"{escape_line(line)}\n" for line in _next_steps(adoption, settings))
+        text += _lines(_next_steps(adoption, settings))
     streams.out.write(text.encode("utf-8", "backslashreplace"))
     problems_of_adoption = adoption.problems if adoption is not None else []
-    streams.err.write("".join(f"trainc import: {escape_line(problem)}\n" for problem in problems_of_adoption))
+    streams.err.write(_lines(f"trainc import: {problem}" for problem in problems_of_adoption))
     return Status.DIAGNOSED if found.problems or problems_of_adoption else Status.DONE
 
 
@@ -96,6 +96,9 @@ def _write(folder: str, files: Mapping[str, str], problems: list[str]) -> None:
     """Write files that are not there yet; one that is there with another content is a problem."""
     for path, text in files.items():
         target = os.path.normpath(os.path.join(folder, path))
+        if link := _link_in(folder, path):
+            problems.append(f"{target} was not written: {link} is a symbolic link")
+            continue
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
         try:
             with open(target, "x", encoding="utf-8", newline="") as stream:
@@ -103,6 +106,14 @@ def _write(folder: str, files: Mapping[str, str], problems: list[str]) -> None:
         except FileExistsError:
             if not os.path.isfile(target) or read_file(target, 10_000_000).decode(errors="replace") != text:
                 problems.append(f"{target} is there already, and was not overwritten")
+
+
+def _link_in(folder: str, path: str) -> str:
+    """The first part of a path inside `folder` that is a link, and may lead elsewhere; empty if there is none."""
+    parts = os.path.normpath(path).split(os.sep)
+    # A path upward is the folder of runtimes in trainc.yaml, whose links are checked when that is read.
+    inside = (os.path.join(folder, *parts[:count]) for count in range(1, len(parts) + 1) if parts[0] != os.pardir)
+    return next(filter(os.path.islink, inside), "")
 
 
 def _adopt(found: Import, dump: Dump, release: str, arguments: Arguments) -> Adoption:
@@ -135,7 +146,11 @@ def _report(found: Import, folder: str, arguments: Arguments) -> str:
         lines.append(f"note: {what}; remove what you do not need, or use --adopt")
     lines += [f"note: {note}" for note in found.notes]
     lines += [f"not imported: {problem}" for problem in found.problems]
-    return "".join(f"{escape_line(line)}\n" for line in lines)
+    return _lines(lines)
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return escape_report("".join(f"{escape_line(line)}\n" for line in lines))
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from trainc.api.documents import Document, check, read_documents
 from trainc.api.findings import CompileError, counted
 from trainc.api.kube import QUEUE_LABEL, RUNTIME_KINDS, Json, identity_of, mapping
 from trainc.api.output import dump_yaml
-from trainc.api.records import dataclass, field
+from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
 from trainc.features import ask
 from trainc.findings.text import first_of
@@ -141,6 +141,8 @@ def _is_secret(variable: Any) -> bool:
 # The end of the name of Trainer's own note of a runtime, a ConfigMap that nothing mounts.
 SNAPSHOT = "-runtime-snapshot"
 _CLUSTER = "ClusterTrainingRuntime"
+# The names of keys that a Secret may have: they are written in a comment, and in a command to copy.
+_KEY = pattern(r"[-._a-zA-Z0-9]{1,253}")
 _V1_STATES: Mapping[str, State] = {"Succeeded": "succeeded", "Failed": "failed", "Suspended": "suspended"}
 
 
@@ -230,6 +232,11 @@ class Reader:
             return
         comment = ""
         if names := literal_secrets(documents):
+            if wrong := [name for name in names if _KEY.fullmatch(name) is None]:
+                self._found.problems.append(
+                    f"{path}: the value of {wrong[0]!r} looks like a token, and a Secret cannot have a key of that name"
+                )
+                return
             namespace = next((mapping(d.get("metadata")).get("namespace") for d in documents), None)
             space = f" -n {namespace}" if namespace else " -n NAMESPACE"
             literals = " ".join(f"--from-literal={name}=VALUE" for name in names)
