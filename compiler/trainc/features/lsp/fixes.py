@@ -12,7 +12,7 @@ from trainc.api.records import dataclass, pattern
 from trainc.features.lsp.hovering import marked
 from trainc.features.lsp.snapshot import Field, Position, Range, Snapshot, Tree, trees
 
-# Hints read: the edits that do what the help of a diagnostic says.
+# The edits that do what a hint says.
 #
 # A hint says in plain words what to write. Those that can be read with certainty are the rows of a table, so that a
 # new diagnostic with such a hint has its fix already.
@@ -238,7 +238,7 @@ def applied(text: str, edits: Sequence[Edit]) -> str:
 
 
 def _helps(fix: Fix, snapshot: Snapshot, look: Callable[[str], Sequence[Diagnostic]]) -> bool:
-    """Whether the diagnostic is gone afterwards, and no error has come in its place; others it may have hidden."""
+    """Return whether the fix removes the diagnostic without adding an error near it; it may reveal others elsewhere."""
     after = look(applied(_plain(snapshot), fix.edits))
     gone = _alike(fix.diagnostic, snapshot.diagnostics) > _alike(fix.diagnostic, after)
     here = [d for d in after if d.severity == "error" and _is_near(d.path, fix.diagnostic.path)]
