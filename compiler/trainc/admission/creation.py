@@ -57,7 +57,14 @@ _RESTART_JOB = ("RestartJob", "RestartJobAndIgnoreMaxRestarts")
 
 def check_policies(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
     """Yield errors for the JobSet's policies."""
-    yield from _too_many_pods(jobset)
+    for job in jobset.jobs:
+        if (pods := job.parallelism * job.replicas) > MOST_PODS:
+            message = (
+                f"{job.name!r} has {job.replicas} replicas of {job.parallelism} pods, {pods - MOST_PODS} more "
+                f"than JobSet's limit of {MOST_PODS}"
+            )
+            hint = "reduce replicas or parallelism"
+            yield Finding("TooManyPods", "error", message, hint, (*job.path, "replicas"))
     targets = mapping(jobset.spec.get("successPolicy")).get("targetReplicatedJobs")
     yield from _unknown_targets(jobset, ("spec", "successPolicy", "targetReplicatedJobs"), targets)
     if not isinstance(policy := jobset.spec.get("failurePolicy"), dict):
@@ -70,17 +77,6 @@ def check_policies(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
         yield from _unknown_targets(jobset, (*path, "targetReplicatedJobs"), rule.get("targetReplicatedJobs"))
         yield from _reasons(rule, (*path, "onJobFailureReasons"))
     yield from _repeated_names(rules)
-
-
-def _too_many_pods(jobset: JobSet) -> Iterator[Finding]:
-    for job in jobset.jobs:
-        if (pods := job.parallelism * job.replicas) > MOST_PODS:
-            message = (
-                f"{job.name!r} has {job.replicas} replicas of {job.parallelism} pods, {pods - MOST_PODS} more "
-                f"than JobSet's limit of {MOST_PODS}"
-            )
-            hint = "reduce replicas or parallelism"
-            yield Finding("TooManyPods", "error", message, hint, (*job.path, "replicas"))
 
 
 def _unknown_targets(jobset: JobSet, path: Path, targets: Any) -> Iterator[Finding]:

@@ -118,7 +118,12 @@ def _rarely_set(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
     if container.get("resizePolicy"):
         yield from check_resize_policy(container["resizePolicy"], (*path, "resizePolicy"), pod.restart_policy)
     if container.get("restartPolicyRules"):
-        yield from _restart_rules(container, path)
+        rules, place = items(container["restartPolicyRules"]), (*path, "restartPolicyRules")
+        if container.get("restartPolicy") is None:
+            yield errors.missing((*path, "restartPolicy"), "restartPolicyRules needs it")
+        if len(rules) > _MOST_RULES:
+            yield errors.too_many(place, len(rules), _MOST_RULES)
+        yield from list_of(_RULE)(rules, place)
 
 
 # Ports.
@@ -154,15 +159,6 @@ def _host_ports(container: Json, path: Path, seen: set[tuple[str, ...]]) -> Iter
 
 
 # Restart rules.
-
-
-def _restart_rules(container: Json, path: Path) -> Iterator[Finding]:
-    rules, place = items(container["restartPolicyRules"]), (*path, "restartPolicyRules")
-    if container.get("restartPolicy") is None:
-        yield errors.missing((*path, "restartPolicy"), "restartPolicyRules needs it")
-    if len(rules) > _MOST_RULES:
-        yield errors.too_many(place, len(rules), _MOST_RULES)
-    yield from list_of(_RULE)(rules, place)
 
 
 def _exit_codes(value: Any, path: Path) -> Iterator[Finding]:

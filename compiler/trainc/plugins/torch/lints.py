@@ -41,16 +41,12 @@ def torchtune_words(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Fi
         hint = (
             "remove it together with its --config: Trainer selects the recipe by the size of the job"
             if built
-            else _build_command(twice)
+            else f"write the whole command: command: [tune, run, ...] instead of args with {twice!r}"
         )
         path, about = entry.place(index)
         yield Finding("RecipeTwice", "error", message, hint=hint, path=path, about=about)
     else:
         yield from _without_effect(entry, before, args, built=built)
-
-
-def _build_command(word: str) -> str:
-    return f"write the whole command: command: [tune, run, ...] instead of args with {word!r}"
 
 
 def _twice(before: Sequence[str], args: Sequence[str]) -> str:
