@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
-from trainc.cli.command import (
-    Arguments,
-    Progress,
-    Status,
-    Streams,
-    UsageError,
-)
+from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
 from trainc.cli.compiling import (
     Run,
     diagnostics_paint,
@@ -29,7 +23,7 @@ from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import counted
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
-from trainc.project.environments import merge_diagnostics
+from trainc.project.configuration import merge_diagnostics
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 
@@ -72,14 +66,7 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     if cluster:
         snapshot = read_paths([cluster], settings.options.limits, everything=True)
     around = [document.data for document in snapshot[0]] if snapshot else []
-    checking = start(
-        settings,
-        stdin,
-        checks_fragments=True,
-        step=progress.step,
-        cluster=around,
-        output=settings.output,
-    )
+    checking = start(settings, stdin, checks_fragments=True, step=progress.step, cluster=around, output=settings.output)
     jobs: list[CompiledJob] = []
     runs: list[str] = []
     compiled: list[tuple[str, str]] = []

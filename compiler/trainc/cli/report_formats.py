@@ -82,10 +82,7 @@ def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
 def _sarif_rule(code: str) -> dict[str, Any]:
     """A code with its page, as Markdown and, for dashboards that show plain text, without code fences."""
     text = page(code)
-    described: dict[str, Any] = {
-        "id": code,
-        "shortDescription": {"text": summary_of(code) or code},
-    }
+    described: dict[str, Any] = {"id": code, "shortDescription": {"text": summary_of(code) or code}}
     if (url := rule_page(code)) is not None:
         described["helpUri"] = url
     if (known := codes().get(code)) is not None:

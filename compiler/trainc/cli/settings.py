@@ -12,8 +12,13 @@ from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.policy import Policy
 from trainc.findings.text import first_of
 from trainc.options import SETTINGS, Limits, Options, layered
-from trainc.project.configuration import FILE_NAME, Configuration, read_configuration, settings_below
-from trainc.project.environments import choose_environments
+from trainc.project.configuration import (
+    FILE_NAME,
+    Configuration,
+    choose_environments,
+    read_configuration,
+    settings_below,
+)
 from trainc.reading.files import is_overlay_folder
 from trainc.startup.records import dataclass, fields, replace
 
@@ -46,12 +51,7 @@ class Settings:
         return Policy(rules, (Comments() if read is None else Comments(read)).about)
 
     def read(
-        self,
-        stdin: BinaryIO,
-        skip: str | None = None,
-        step: Step | None = None,
-        *,
-        everything: bool = False,
+        self, stdin: BinaryIO, skip: str | None = None, step: Step | None = None, *, everything: bool = False
     ) -> Inputs:
         """Read the input without entering the folder `skip`, and without unrelated files unless `everything` is set."""
         from trainc.pipeline.inputs import read_inputs

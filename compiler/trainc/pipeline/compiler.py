@@ -170,7 +170,7 @@ def _assemble(lowered: Lowered, report: Report, trace: Trace) -> Objects:
     lowered = Lowered(job, info, plugins, lowered.session)
     report.add("lint", lint(job, info, "sized", others=others))
     if others:
-        from trainc.lints.volumes import claims_on_several_nodes
+        from trainc.lints.storage import claims_on_several_nodes
 
         report.add("lint", claims_on_several_nodes(job, info, (document.data for document in others)))
     manifests = in_apply_order(registry.build(job, info, plugins))

@@ -14,8 +14,7 @@ from trainc.findings.report import Report
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping
 from trainc.kube.releases import NEWEST_RELEASE
-from trainc.lints.duplicate_subdomain import Services, claims_of
-from trainc.lints.queued_without_requests import queued_without_requests
+from trainc.lints.manifests import Services, claims_of, queued_without_requests
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
 from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job

@@ -155,7 +155,6 @@ class Plugin:
 
     Data:
 
-    - `ports` is the folder of kubeflow/trainer's plugins from which this one is ported.
     - `lints` are the framework's own lints.
     - `defects` are the deviations that can affect its jobs (`ir.deviations`).
     - `addresses`, `address_arguments` and `files` say where its pods read the rendezvous address: variables, prefixes of
@@ -171,7 +170,6 @@ class Plugin:
     passes: str
     policy: str = ""
     applies_to: AppliesTo | None = None
-    ports: str = ""
     explain: str = ""
     launchers: str = ""
     lints: tuple[Lint, ...] = ()

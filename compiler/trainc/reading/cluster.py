@@ -207,11 +207,7 @@ _OF_NAMESPACE = {
     "configMaps": "ConfigMap",
     "serviceAccounts": "ServiceAccount",
 }
-_OF_CLUSTER = {
-    "priorityClasses": "PriorityClass",
-    "runtimeClasses": "RuntimeClass",
-    "storageClasses": "StorageClass",
-}
+_OF_CLUSTER = {"priorityClasses": "PriorityClass", "runtimeClasses": "RuntimeClass", "storageClasses": "StorageClass"}
 _TOP = ("apiVersion", "kind", "metadata", "namespaces", "nodes", *_OF_CLUSTER)
 _NODE_TYPE = ("name", "count", "allocatable", "labels", "taints")
 _MOST_NODES = 100_000

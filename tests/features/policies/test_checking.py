@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainc.features.policies.cel import Environment, InvalidExpressionError, UnsupportedError, parse_type
-from trainc.features.policies.cel.types import DYN
+from trainc.features.policies.cel.values import DYN
 
 FIELDS = {"kubernetes.AdmissionRequest": {"name": parse_type("string"), "options": DYN}}
 NAMES = Environment({"object": DYN, "request": parse_type("kubernetes.AdmissionRequest")}, FIELDS, 36)

@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from trainc.api.records import dataclass
-from trainc.features.fits.counting import NO_ROOM, Counts, Request, Wanted
-from trainc.features.fits.selectors import is_readable
-from trainc.features.fits.topology import Domain, Placement, Taken, Tree
+from trainc.features.fits.pods import is_readable
+from trainc.features.fits.topology import NO_ROOM, Counts, Domain, Placement, Request, Taken, Tree, Wanted
 from trainc.features.fits.workload import TopologyRequest
 from trainc.kube.kueue import LEADER_FEASIBLE, PARTIAL_SLICES
 

@@ -11,11 +11,19 @@ from heapq import heappop, heappush
 
 from trainc.api.kube import MalformedSelector, matches_selector
 from trainc.api.records import dataclass, field, replace
-from trainc.features.fits.assigner import Assigner, State
-from trainc.features.fits.assignment import QUOTA_TAKEN, Assignment, Mode, Progress
-from trainc.features.fits.cluster import NAME_LABEL, Cluster, ClusterQueue, FlavorResource, Quota
-from trainc.features.fits.quota import QuotaNode, available, quota_tree, use
-from trainc.features.fits.requests import out_of_range, over_limit
+from trainc.features.fits.assigner import QUOTA_TAKEN, Assigner, Assignment, Mode, Progress, State
+from trainc.features.fits.cluster import (
+    NAME_LABEL,
+    Cluster,
+    ClusterQueue,
+    FlavorResource,
+    Quota,
+    QuotaNode,
+    available,
+    quota_tree,
+    use,
+)
+from trainc.features.fits.pods import out_of_range, over_limit
 from trainc.features.fits.topology import Occupancy, Tree, still_fits, topology_trees
 from trainc.features.fits.workload import TopologyRequest, Workload, with_size
 

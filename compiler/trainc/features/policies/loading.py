@@ -24,7 +24,83 @@ from trainc.features.policies.cel import (
     strings,
 )
 from trainc.features.policies.matching import is_about
-from trainc.features.policies.shapes import BINDING, POLICY
+
+
+def _mapping(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(required), "properties": properties}
+
+
+def _list(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_TEXT = {"type": "string"}
+_SELECTOR = _mapping(
+    matchLabels={"type": "object", "additionalProperties": _TEXT},
+    matchExpressions=_list(
+        _mapping(
+            ["key", "operator"],
+            key=_TEXT,
+            operator={"enum": ["In", "NotIn", "Exists", "DoesNotExist"]},
+            values=_list(_TEXT),
+        )
+    ),
+)
+_RULES = _list(
+    _mapping(
+        ["apiGroups", "apiVersions", "operations", "resources"],
+        **dict.fromkeys(("apiGroups", "apiVersions", "resources", "resourceNames"), _list(_TEXT)),
+        operations=_list({"enum": ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"]}),
+        scope={"enum": ["Namespaced", "Cluster", "*"]},
+    )
+)
+_MATCH = _mapping(
+    resourceRules=_RULES,
+    excludeResourceRules=_RULES,
+    namespaceSelector=_SELECTOR,
+    objectSelector=_SELECTOR,
+    matchPolicy={"enum": ["Exact", "Equivalent"]},
+)
+_METADATA = _mapping(["name"], name=_TEXT, namespace=_TEXT)
+_NAMED_EXPRESSIONS = _list(_mapping(["name", "expression"], name=_TEXT, expression=_TEXT))
+# The fields that are in use; kubernetes api admissionregistration/v1 types.go, v1.36.
+POLICY = _mapping(
+    ["metadata", "spec"],
+    metadata=_METADATA,
+    spec=_mapping(
+        ["matchConstraints"],
+        failurePolicy={"enum": ["Fail", "Ignore"]},
+        paramKind=_mapping(["apiVersion", "kind"], apiVersion=_TEXT, kind=_TEXT),
+        matchConstraints={**_MATCH, "required": ["resourceRules"]},
+        matchConditions=_NAMED_EXPRESSIONS,
+        variables=_NAMED_EXPRESSIONS,
+        validations=_list(
+            _mapping(
+                ["expression"],
+                expression=_TEXT,
+                message=_TEXT,
+                messageExpression=_TEXT,
+                reason={"enum": ["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"]},
+            )
+        ),
+        auditAnnotations=_list(_mapping(["key", "valueExpression"], key=_TEXT, valueExpression=_TEXT)),
+    ),
+)
+_ACTIONS = {**_list({"enum": ["Deny", "Warn", "Audit"]}), "minItems": 1}
+BINDING = _mapping(
+    ["metadata", "spec"],
+    metadata=_METADATA,
+    spec=_mapping(
+        ["policyName", "validationActions"],
+        policyName=_TEXT,
+        validationActions=_ACTIONS,
+        matchResources=_MATCH,
+        paramRef=_mapping(
+            name=_TEXT, namespace=_TEXT, selector=_SELECTOR, parameterNotFoundAction={"enum": ["Allow", "Deny"]}
+        ),
+    ),
+)
+
 
 _LONGEST_MESSAGE = 200
 _GROUP = "admissionregistration.k8s.io"

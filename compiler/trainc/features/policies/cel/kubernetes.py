@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from trainc.api.kube import NANOS_PER_UNIT, Quantity, parse_quantity
+from trainc.api.kube import NANOS_PER_UNIT, Quantity, names, parse_quantity
 from trainc.api.records import dataclass, pattern
 from trainc.features.policies.cel.functions import define
 from trainc.features.policies.cel.values import (
@@ -40,7 +40,7 @@ _NUMBER = pattern(r"0|[1-9][0-9]*")
 _IDENTIFIERS = pattern(r"(?a)[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*")
 _UUID = pattern(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 _BASE64 = pattern(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})")
-_CLOCK = pattern(r"(?a)([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:.\d+)?(?:z|[+-]\d\d:\d\d)")
+_CLOCK = pattern(r"(?a)t([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:.\d+)?(?:z|[+-]\d\d:\d\d)")
 
 
 # Quantities
@@ -57,12 +57,8 @@ def _quantity(_: Budget, text: str) -> Quantity:
         raise EvaluationError(f"quantities must match the regular expression '{pattern_text}'") from None
 
 
-def _as_quantity(value: Quantity | int) -> Quantity:
-    return value if isinstance(value, Quantity) else Quantity(value * NANOS_PER_UNIT)
-
-
-def _difference(left: Quantity, right: Quantity) -> int:
-    return (left.nanos > right.nanos) - (left.nanos < right.nanos)
+def _nanos(value: Quantity | int) -> int:
+    return value.nanos if isinstance(value, Quantity) else value * NANOS_PER_UNIT
 
 
 _TARGET = "<kubernetes.Quantity>"
@@ -71,10 +67,10 @@ define(f"{_TARGET}.isInteger() -> bool")(lambda _, value: value.nanos % NANOS_PE
 define(f"{_TARGET}.asApproximateFloat() -> double")(lambda _, value: value.nanos / NANOS_PER_UNIT)
 define(f"{_TARGET}.isLessThan(kubernetes.Quantity) -> bool")(lambda _, a, b: a.nanos < b.nanos)
 define(f"{_TARGET}.isGreaterThan(kubernetes.Quantity) -> bool")(lambda _, a, b: a.nanos > b.nanos)
-define(f"{_TARGET}.compareTo(kubernetes.Quantity) -> int")(lambda _, a, b: _difference(a, b))
+define(f"{_TARGET}.compareTo(kubernetes.Quantity) -> int")(lambda _, a, b: (a.nanos > b.nanos) - (a.nanos < b.nanos))
 for _word, _sign in {"add": 1, "sub": -1}.items():
     define(*(f"{_TARGET}.{_word}({kind}) -> kubernetes.Quantity" for kind in ("kubernetes.Quantity", "int")))(
-        lambda _, a, b, sign=_sign: Quantity(a.nanos + sign * _as_quantity(b).nanos, a.family)
+        lambda _, a, b, sign=_sign: Quantity(a.nanos + sign * _nanos(b), a.family)
     )
 
 
@@ -371,9 +367,6 @@ class Format:
     problems: Callable[[str], list[str]]
 
 
-_LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
-_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
-_WORDS = _LOWER | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _NAME_HELP = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
     "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
@@ -395,18 +388,6 @@ _HELP = {
 }
 
 
-def _is_word(text: str, inner: frozenset[str], ends: frozenset[str], first: frozenset[str]) -> bool:
-    return bool(text) and text[0] in first and text[-1] in ends and set(text) <= inner
-
-
-def _is_label(text: str, first: frozenset[str] = _LOWER) -> bool:
-    return _is_word(text, _LOWER | {"-"}, _LOWER, first)
-
-
-def _is_name(text: str) -> bool:
-    return _is_word(text, _WORDS | frozenset("-_."), _WORDS, _WORDS)
-
-
 def _too_long(text: str, most: int) -> list[str]:
     return [f"must be no more than {most} characters"] if len(text) > most else []
 
@@ -425,20 +406,13 @@ def _qualified_name(text: str) -> list[str]:
         ]
     problems = []
     if len(parts) == 2:
-        where = _named("dns1123Subdomain", 253, _is_subdomain, parts[0]) if parts[0] else ["must be non-empty"]
+        is_valid = names.is_dns1123_subdomain
+        where = _named("dns1123Subdomain", 253, is_valid, parts[0]) if parts[0] else ["must be non-empty"]
         problems += [f"prefix part {problem}" for problem in where]
     if not parts[-1]:
         problems.append("name part must be non-empty")
     problems += [f"name part {problem}" for problem in _too_long(parts[-1], 63)]
-    return problems if _is_name(parts[-1]) else [*problems, f"name part {_NAME_HELP}"]
-
-
-def _is_subdomain(text: str) -> bool:
-    return all(map(_is_label, text.split(".")))
-
-
-def _label_value(text: str) -> list[str]:
-    return [*_too_long(text, 63), *([] if not text or _is_name(text) else [_HELP["labelValue"]])]
+    return problems if names.is_qualified_name(parts[-1]) else [*problems, f"name part {_NAME_HELP}"]
 
 
 def _uri(text: str) -> list[str]:
@@ -456,30 +430,27 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def _is_datetime(text: str) -> bool:
-    day, _, clock = text.lower().partition("t")
-    return _is_date(day) and _CLOCK.fullmatch(clock) is not None
-
-
 def _checked(fits: Callable[[str], object], problem: str) -> Callable[[str], list[str]]:
     return lambda text: [] if fits(text) else [problem]
 
 
 _LABELS: Sequence[tuple[str, int, Callable[[str], bool]]] = (
-    ("dns1123Label", 63, _is_label),
-    ("dns1123Subdomain", 253, _is_subdomain),
-    ("dns1035Label", 63, partial(_is_label, first=_LETTERS)),
+    ("dns1123Label", 63, names.is_dns1123_label),
+    ("dns1123Subdomain", 253, names.is_dns1123_subdomain),
+    ("dns1035Label", 63, names.is_dns1035_label),
 )
 FORMATS: dict[str, Format] = {
     **{kind: Format(partial(_named, kind, most, fits)) for kind, most, fits in _LABELS},
     **{f"{kind}Prefix": Format(partial(_named, kind, most, fits, prefix=True)) for kind, most, fits in _LABELS},
     "qualifiedName": Format(_qualified_name),
-    "labelValue": Format(_label_value),
+    "labelValue": Format(partial(_named, "labelValue", 63, lambda text: not text or names.is_qualified_name(text))),
     "uri": Format(_uri),
     "uuid": Format(_checked(_UUID.fullmatch, "does not match the UUID format")),
     "byte": Format(_checked(_BASE64.fullmatch, "invalid base64")),
     "date": Format(_checked(_is_date, "invalid date")),
-    "datetime": Format(_checked(_is_datetime, "invalid datetime")),
+    "datetime": Format(
+        _checked(lambda text: _is_date(text[:10]) and _CLOCK.fullmatch(text[10:].lower()), "invalid datetime")
+    ),
 }
 for _name, _format in FORMATS.items():
     define(f"format.{_name}() -> kubernetes.NamedFormat")(lambda _, found=_format: found)

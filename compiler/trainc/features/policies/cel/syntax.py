@@ -5,7 +5,8 @@ Source: cel-go v0.26 parser/gen/CEL.g4, parser/parser.go, parser/macro.go, ext/c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from trainc.api.records import dataclass, pattern
@@ -508,13 +509,8 @@ def _empty_list(at: int) -> Node:
     return List(at, (), frozenset(), 1)
 
 
-def _empty_map(at: int) -> Node:
-    return Map(at, (), 1)
-
-
 def _filter(at: int, items: Node, names: tuple[str, ...], result: Node, test: Node) -> Node:
-    kept = call(at, "@append", result, Name(at, names[0]))
-    return loop(at, items, names, _empty_list(at), call(at, "_?_:_", test, kept, result))
+    return _append(at, items, names, result, test, Name(at, names[0]))
 
 
 def _bind(at: int, name: str, value: Node, body: Node) -> Node:
@@ -539,26 +535,25 @@ def _sort_by(at: int, items: Node, names: tuple[str, ...], _: Node, key: Node) -
 
 
 _append = _collect(_empty_list, "@append")
-_insert = _collect(_empty_map, "@insert", keyed=True)
-_merge = _collect(_empty_map, "@insert")
+_insert = _collect(lambda at: Map(at, (), 1), "@insert", keyed=True)
+_merge = _collect(lambda at: Map(at, (), 1), "@insert")
+# Name -> what builds it, and for each number of arguments how many of them are variables.
+_BUILDERS: Mapping[str, tuple[Callable[..., Node], Mapping[int, int]]] = {
+    "all": (_all, {2: 1, 3: 2}),
+    "exists": (_exists, {2: 1, 3: 2}),
+    "exists_one": (_exists_one, {2: 1, 3: 2}),
+    "existsOne": (_exists_one, {3: 2}),
+    "map": (_append, {2: 1, 3: 1}),
+    "filter": (_filter, {2: 1}),
+    "transformList": (_append, {3: 2, 4: 2}),
+    "transformMap": (_insert, {3: 2, 4: 2}),
+    "transformMapEntry": (_merge, {3: 2, 4: 2}),
+    "optMap": (_opt_map, {2: 1}),
+    "optFlatMap": (partial(_opt_map, flat=True), {2: 1}),
+    "sortBy": (_sort_by, {2: 1}),
+}
 MACROS: dict[tuple[str, int], Macro] = {
-    ("all", 2): _macro(1, _all),
-    ("all", 3): _macro(2, _all),
-    ("exists", 2): _macro(1, _exists),
-    ("exists", 3): _macro(2, _exists),
-    ("exists_one", 2): _macro(1, _exists_one),
-    ("exists_one", 3): _macro(2, _exists_one),
-    ("existsOne", 3): _macro(2, _exists_one),
-    ("map", 2): _macro(1, _append),
-    ("map", 3): _macro(1, _append),
-    ("filter", 2): _macro(1, _filter),
-    ("transformList", 3): _macro(2, _append),
-    ("transformList", 4): _macro(2, _append),
-    ("transformMap", 3): _macro(2, _insert),
-    ("transformMap", 4): _macro(2, _insert),
-    ("transformMapEntry", 3): _macro(2, _merge),
-    ("transformMapEntry", 4): _macro(2, _merge),
-    ("optMap", 2): _macro(1, _opt_map),
-    ("optFlatMap", 2): _macro(1, lambda *arguments: _opt_map(*arguments, flat=True)),
-    ("sortBy", 2): _macro(1, _sort_by),
+    (name, count): _macro(variables, build)
+    for name, (build, counts) in _BUILDERS.items()
+    for count, variables in counts.items()
 }

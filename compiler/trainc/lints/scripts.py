@@ -1,4 +1,4 @@
-"""Lints for scripts that end differently from their training: lost failures, and pods that keep running after it."""
+"""Lints for shell scripts: failures that are lost, pods that keep running, and here-documents that the shell changes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ from collections.abc import Iterator, Sequence
 
 from trainc.findings import Finding
 from trainc.ir.commands.programs import base, program_of
-from trainc.ir.commands.shell import Command, Compound, Item, Stage
-from trainc.ir.commands.started import CommandLine, Start
+from trainc.ir.commands.shell import Command, Compound, Item, Stage, commands
+from trainc.ir.commands.shell_words import Heredoc
+from trainc.ir.commands.started import Start, read_command
+from trainc.ir.entrypoints import Entrypoint
 from trainc.lints.training import Training
 from trainc.plugins.registry import programs
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
 _PASSING = frozenset(("true", ":", "echo", "printf", "sleep", "date", "exit 0", "wait"))
+# The delimiter of the scripts in which the Kubeflow SDK sends a function (kubeflow/sdk trainer/backends/kubernetes).
+_OF_SDK = "EOM"
+_CODE = pattern(r"\.(py|ipynb|pyx|cu|cpp|c|rs|jl|r|pl)$", 2)  # re.IGNORECASE
+_PYTHON = pattern(r"^\s*(?:import \w|from \w[\w.]* import |def \w+\(|class \w+|print\(|if __name__)", 8)  # re.MULTILINE
+_REWRITTEN = pattern(
+    r"(?<!\\)(?:\\\\)*(\$(?:[A-Za-z_]\w*|\{[^}\n]{0,200}\}|\([^)\n]{0,200}\)|[({0-9$@*#?!-])|`[^`\n]{0,200}`|`)|(\\\\)"
+)
 
 
 def shell_endings(training: Training) -> Iterator[Finding]:
@@ -23,25 +33,12 @@ def shell_endings(training: Training) -> Iterator[Finding]:
     line = training.line
     if not training.entry.trains:
         return
-    trains = _training_start(line) if line.script is not None else None
-    if trains is not None:
-        yield from _script(training, trains)
-    else:
-        yield from _only_waits(training)
-
-
-def _training_start(line: CommandLine) -> Start | None:
-    """Return the last launcher, else the last Python program."""
-    for kinds in (("launcher",), ("python",)):
-        if found := line.ran(*kinds):
-            return found[-1]
-    return None
-
-
-def _only_waits(training: Training) -> Iterator[Finding]:
-    waits = training.line.ran("sleep")
+    if line.script is not None and (found := line.ran("launcher") or line.ran("python")):
+        yield from _script(training, found[-1])
+        return
+    waits = line.ran("sleep")
     # Users open a shell in a Flux instance and submit jobs from there.
-    if waits and training.policy != "flux" and not training.line.ran("launcher", "python", "unknown", "code"):
+    if waits and training.policy != "flux" and not line.ran("launcher", "python", "unknown", "code"):
         message = f"{' '.join(waits[-1].words)!r} never exits and trains nothing: the pods hold their resources until they are deleted"
         hint = "start the training; to debug, use `kubectl debug` or set a deadline"
         yield training.finding("HeldAfterEnd", "warning", message, hint, waits[-1].program.index)
@@ -201,9 +198,46 @@ def _waits_behind(item: Item, rest: tuple[Item, ...]) -> Command | None:
                 if program_of(stage.words, programs("")).kind == "sleep":
                     return stage
             elif isinstance(stage, Compound) and stage.kind in ("while", "until"):
-                waits = [
-                    s for i in stage.body for s in i.stages if isinstance(s, Command) and s.words[:1] == ("sleep",)
-                ]
-                if waits:
+                inside = (each for item in stage.body for each in item.stages if isinstance(each, Command))
+                if waits := [command for command in inside if command.words[:1] == ("sleep",)]:
                     return waits[0]
     return None
+
+
+def heredocs(entry: Entrypoint) -> Iterator[Finding]:
+    """Yield a warning for each program in an unquoted here-document that the shell changes."""
+    line = read_command(entry.words, programs(""))
+    known = {str(variable["name"]) for variable in entry.container.env}
+    known |= {set_here.name for command, _ in commands(line.items) for set_here in command.assignments}
+    for command, _ in commands(line.items):
+        for heredoc in command.heredocs:
+            changed = _changed(command, heredoc, known) if heredoc.rewritten else ""
+            if changed and line.script is not None:
+                yield entry.finding("HeredocRewritten", "warning", *_words(changed, heredoc), line.script)
+
+
+def _changed(command: Command, heredoc: Heredoc, known: set[str]) -> str:
+    """Return the first text that the shell replaces unintentionally, or an empty string."""
+    is_code = _holds_code(command, heredoc)
+    for found in _REWRITTEN.finditer(heredoc.body):
+        text = found[1] or found[2]
+        name = text.strip("${}").partition(":")[0]
+        if name in known:
+            continue
+        # In a configuration file, an uppercase variable is meant to be expanded.
+        if is_code or (text.startswith("$") and name.isidentifier() and name.islower()):
+            return text
+    return ""
+
+
+def _holds_code(command: Command, heredoc: Heredoc) -> bool:
+    targets = [target for _, target in command.redirects] + list(command.words)
+    reads_python = any(word.rpartition("/")[2].startswith("python") for word in command.words)
+    return reads_python or any(_CODE.search(target) for target in targets) or bool(_PYTHON.search(heredoc.body))
+
+
+def _words(changed: str, heredoc: Heredoc) -> tuple[str, str]:
+    hint = f"quote the delimiter: << '{heredoc.delimiter}'"
+    if heredoc.delimiter == _OF_SDK:
+        hint = f"the Kubeflow SDK writes this script from your function: write {changed!r} in it in another way"
+    return f"the shell expands this heredoc before the program sees it, and changes {changed!r}", hint

@@ -1,24 +1,21 @@
-"""Amounts of resources, and the requests of a job's pods as Kueue charges them.
-
-Amounts are integers as in Kueue: millicores for CPU, units or bytes for everything else. Requests take RuntimeClass,
-LimitRange and limits into account. Source: kubernetes-sigs/kueue pkg/resources/requests.go (ResourceValue,
-CountInWithLimitingResource), pkg/workload/resources.go, pkg/util/limitrange/limitrange.go; the defaults of a LimitRange
-are those of kubernetes/kubernetes pkg/apis/core/v1/defaults.go.
-"""
+"""What pods request as Kueue charges it, the nodes and flavors that accept them, and the words for both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.kube import Json, Quantity, parse_quantity, pod_requests
-from trainc.api.records import dataclass, field
+from trainc.api.kube import Json, MalformedSelector, Quantity, parse_quantity, pod_requests
+from trainc.api.records import dataclass, field, pattern
+from trainc.kube.names import is_label_key, is_label_value
 from trainc.kube.quantity import max_resources
+from trainc.kube.selectors import int64, read_requirement
 
 Amounts: TypeAlias = dict[str, int]
 Written: TypeAlias = Mapping[str, str | float]
 
 PODS = "pods"
+HOSTNAME = "kubernetes.io/hostname"
 UNLIMITED = 2**31 - 1
 
 
@@ -196,3 +193,156 @@ def _resources(pod: Json) -> Iterator[tuple[Place, Json]]:
             yield (kind, i), container.get("resources") or {}
     if pod.get("resources") is not None:
         yield (), pod["resources"]
+
+
+# Match node affinity, taints and tolerations as Kueue and kube-scheduler do.
+#
+# Source: kubernetes/component-helpers scheduling/corev1 (helpers.go, nodeaffinity/nodeaffinity.go), v0.36.
+
+
+Labels: TypeAlias = Mapping[str, str]
+
+_BARRING = ("NoSchedule", "NoExecute")
+_DECIMAL = pattern(r"0|-?[1-9][0-9]*")
+
+
+def required_terms(pod: Json) -> Sequence[Json] | None:
+    """The terms of a pod's required node affinity; None if it has none."""
+    affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    return None if required is None else required.get("nodeSelectorTerms") or ()
+
+
+def flavor_matches(pod: Json, labels: Labels) -> bool:
+    """Whether a pod's node selector and required affinity allow a flavor with these node labels.
+
+    Only keys that the flavor defines are considered; a term that uses only other keys matches every flavor.
+    Raises MalformedSelector if no term matches and one of them cannot be parsed.
+    """
+    if any(key in labels and labels[key] != value for key, value in (pod.get("nodeSelector") or {}).items()):
+        return False
+    terms = []
+    for term in required_terms(pod) or ():
+        known = [one for one in term.get("matchExpressions") or () if one.get("key") in labels]
+        if not known:
+            return True
+        terms.append({"matchExpressions": known})
+    return not terms or _any_term(terms, labels, "")
+
+
+def node_matches(pod: Json, labels: Labels, name: str) -> bool:
+    """Whether a node satisfies a pod's node selector and required affinity. Raises MalformedSelector as above."""
+    if any(labels.get(key) != value for key, value in (pod.get("nodeSelector") or {}).items()):
+        return False
+    terms = required_terms(pod)
+    return terms is None or _any_term(terms, labels, name)
+
+
+def is_readable(pod: Json, *, selector: bool) -> bool:
+    """Whether every term of a pod's affinity can be parsed and, with `selector`, its node selector too."""
+    try:
+        for term in required_terms(pod) or ():
+            for requirement in term.get("matchExpressions") or ():
+                read_requirement(requirement)
+            _fields_hold(term, "")
+    except MalformedSelector:
+        return False
+    labels = (pod.get("nodeSelector") or {}) if selector else {}
+    return all(is_label_key(key) and is_label_value(value) for key, value in labels.items())
+
+
+def _any_term(terms: Iterable[Json], labels: Labels, name: str) -> bool:
+    malformed = None
+    for term in terms:
+        expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+        if not expressions and not fields:
+            continue
+        try:
+            if all(read_requirement(one).holds(labels) for one in expressions) and _fields_hold(term, name):
+                return True
+        except MalformedSelector as error:
+            malformed = error
+    if malformed:
+        raise malformed
+    return False
+
+
+def _fields_hold(term: Json, name: str) -> bool:
+    holds = True
+    for one in term.get("matchFields") or ():
+        values: Sequence[str] = one.get("values") or ()
+        if one.get("operator") not in ("In", "NotIn") or len(values) != 1:
+            raise MalformedSelector(str(one))
+        actual = name if one.get("key") == "metadata.name" else ""
+        holds &= (actual == values[0]) == (one["operator"] == "In")
+    return holds
+
+
+def barring_taint(taints: Iterable[Json], tolerations: Collection[Json]) -> Json | None:
+    """The first NoSchedule or NoExecute taint that no toleration covers."""
+    for taint in taints:
+        if taint.get("effect") in _BARRING and not any(_tolerates(one, taint) for one in tolerations):
+            return taint
+    return None
+
+
+def _tolerates(toleration: Json, taint: Json) -> bool:
+    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+        return False
+    if toleration.get("key") and toleration["key"] != taint.get("key"):
+        return False
+    given, wanted = str(toleration.get("value") or ""), str(taint.get("value") or "")
+    operator = toleration.get("operator") or "Equal"
+    if operator in ("Lt", "Gt"):
+        bound, value = (int64(text) if _DECIMAL.fullmatch(text) else None for text in (given, wanted))
+        if bound is None or value is None:
+            return False
+        return value < bound if operator == "Lt" else value > bound
+    return operator == "Exists" or (operator == "Equal" and given == wanted)
+
+
+# Phrases for amounts, pods and topology levels.
+
+
+_TOPOLOGY_PREFIX = "topology-"
+
+
+def is_gpu(resource: str) -> bool:
+    """Whether a resource counts GPUs, e.g. `nvidia.com/gpu` or `amd.com/gpu`."""
+    return resource.rpartition("/")[2] == "gpu"
+
+
+def amount_with_unit(resource: str, count: int) -> str:
+    """An amount with its resource: `8 GPUs`, `1500m CPU`, `512Gi of memory`, `4 rdma/ib`."""
+    if is_gpu(resource):
+        return "1 GPU" if count == 1 else f"{count} GPUs"
+    if resource == "cpu":
+        return f"{written_amount(resource, count)} CPU"
+    if resource == "pods":
+        return counted_pods(count)
+    if "/" in resource:
+        return f"{count} {resource}"
+    return f"{written_amount(resource, count)} of {resource}"
+
+
+def bare_amount(resource: str, count: int) -> str:
+    """An amount without its resource: `128`, `512Gi`."""
+    return written_amount(resource, count)
+
+
+def counted_pods(count: int) -> str:
+    """`1 pod`, `8 pods`."""
+    return "1 pod" if count == 1 else f"{count} pods"
+
+
+def requests_text(count: int, one: Mapping[str, int], *, every: bool = False) -> str:
+    """Pods with the requests of each; only GPUs if it requests any, unless `every` is set: `8 pods of 8 GPUs`."""
+    named = sorted(name for name, amount in one.items() if amount)
+    chosen = (not every and [name for name in named if is_gpu(name)]) or named
+    parts = " and ".join(amount_with_unit(name, one[name]) for name in chosen)
+    return f"{counted_pods(count)} of {parts}" if parts else counted_pods(count)
+
+
+def level_word(label: str) -> str:
+    """A short name for a topology level: `rack` for `cloud.provider.com/topology-rack`, `node` for the hostname."""
+    return "node" if label == HOSTNAME else label.rpartition("/")[2].removeprefix(_TOPOLOGY_PREFIX)
