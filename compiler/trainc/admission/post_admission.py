@@ -9,7 +9,7 @@ from trainc.admission.creation import coordinator_label_problem, name_to_shorten
 from trainc.admission.jobset import JobSet, ReplicatedJob, claim_templates, read_jobset, text, too_long_in_pod_template
 from trainc.admission.versions import JobSetVersion
 from trainc.findings import Finding, Severity
-from trainc.kube.documents import Json, items, mapping, objects
+from trainc.kube.documents import Json, items, mapping, objects, pod_spec_of
 from trainc.pods import validate_job
 from trainc.reading.document import label_of
 from trainc.startup.records import replace
@@ -134,7 +134,7 @@ def _refusals(jobset: Json, cluster: ClusterObjects) -> Iterator[Finding]:
 def _is_suspect(jobset: Json) -> bool:
     """Return whether pods of a JobSet may be refused whatever the cluster holds."""
     for job in objects(mapping(jobset.get("spec")).get("replicatedJobs")):
-        spec = mapping(mapping(mapping(mapping(job.get("template")).get("spec")).get("template")).get("spec"))
+        spec = mapping(pod_spec_of(job))
         volumes = objects(spec.get("volumes"))
         if not _SUSPECT.isdisjoint(spec) or any("image" in volume for volume in volumes):
             return True

@@ -16,7 +16,7 @@ from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import text
 from trainc.admission.versions import jobset_version
 from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping
+from trainc.kube.documents import Json, items, mapping, value_at_index
 from trainc.kube.quantity import parse_quantity
 from trainc.startup.records import dataclass
 
@@ -104,7 +104,9 @@ def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
         for path in changed:
             if not (suspended and _is_free(path)):
                 where = (*_JOBS, i, *path)
-                yield _immutable(where, _at(left, path), _at(right, path), path in left_out, _is_free(path))
+                yield _immutable(
+                    where, value_at_index(left, path), value_at_index(right, path), path in left_out, _is_free(path)
+                )
 
 
 def _name(job: object) -> str:
@@ -114,15 +116,6 @@ def _name(job: object) -> str:
 def _is_free(path: Path) -> bool:
     """Return whether a path inside a replicated job may change while the JobSet is suspended."""
     return path[:3] == ("template", "spec", "template") and path[3:5] in _FREE_WHILE_SUSPENDED
-
-
-def _at(value: Any, path: Path) -> Any:
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
 
 
 def _immutable(path: Path, old: Any, new: Any, left_out: bool = False, free: bool = False) -> Finding:
