@@ -94,7 +94,7 @@ def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
     was, becomes = [_name(job) for job in before], [_name(job) for job in after]
     if was != becomes:
         message = f"the replicated jobs changed from {', '.join(was) or '(none)'} to {', '.join(becomes) or '(none)'}"
-        yield Finding("FieldImmutable", "error", message, hint=_NEW_NAME, path=_JOBS)
+        yield Finding("FieldImmutable", "error", message, _NEW_NAME, _JOBS)
         return
     suspended = _spec(old).get("suspend") is True or _spec(new).get("suspend") is True
     filled = items(_spec(baked).get("replicatedJobs"))
@@ -121,11 +121,9 @@ def _is_free(path: Path) -> bool:
 def _immutable(path: Path, old: Any, new: Any, left_out: bool = False, free: bool = False) -> Finding:
     if left_out:
         message = f"JobSet's webhook set {_short(old)} on creation, and the update would remove it"
-        return Finding(
-            "WebhookDefaultMissing", "error", message, hint="write the defaults into the manifest", path=path
-        )
+        return Finding("WebhookDefaultMissing", "error", message, "write the defaults into the manifest", path)
     hint = "suspend the JobSet first: this field can change while it is suspended" if free else _NEW_NAME
-    return Finding("FieldImmutable", "error", f"changed from {_short(old)} to {_short(new)}", hint=hint, path=path)
+    return Finding("FieldImmutable", "error", f"changed from {_short(old)} to {_short(new)}", hint, path)
 
 
 def _short(value: Any) -> str:

@@ -58,7 +58,7 @@ def refer(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options
     message = f"the pods mount the Secret {secret.name!r} of type {secret.type} with {' and '.join(secret.keys)}: "
     hint = f"create it if it does not exist: {secret.make} && {secret.create(job.namespace)}"
     return Provision(
-        findings=(Finding("SecretNeeded", "info", f"{message}{secret.purpose}; it is not in the output", hint=hint),)
+        findings=(Finding("SecretNeeded", "info", f"{message}{secret.purpose}; it is not in the output", hint),)
     )
 
 

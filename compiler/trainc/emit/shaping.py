@@ -104,8 +104,8 @@ _FIGHTS_KUEUE = Finding(
     "SuspendFightsKueue",
     "warning",
     f"suspend is not in the output: with the label {names.QUEUE_LABEL}, Kueue suspends and resumes the job",
-    hint="remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label",
-    path=("spec", "suspend"),
+    "remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label",
+    ("spec", "suspend"),
 )
 
 # The deviations that change the JobSet, by their ids in `ir.deviations`. The last one needs the queue label.
@@ -251,10 +251,10 @@ def _finding(names: Sequence[str], setting: str | None) -> Finding:
     if setting == "disabled":
         message = f"Flux would replace {shown}, so the object is marked to be exempt from substitution"
         hint = "no action needed; if you want substitution, render the value with an overlay"
-        return Finding("FluxSubstitution", "info", message, hint=hint, path=path)
+        return Finding("FluxSubstitution", "info", message, hint, path)
     message = f"Flux replaces {shown} if its Kustomization has any postBuild substitution, with an empty string if the variable is not set"
     hint = f"remove the annotation {SUBSTITUTE}: {setting}, or write $${{...}} for variables of the pod's shell"
-    return Finding("FluxSubstitution", "warning", message, hint=hint, path=path)
+    return Finding("FluxSubstitution", "warning", message, hint, path)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -272,13 +272,13 @@ _NO_GANG = Finding(
     "NoGangPolicy",
     "info",
     "the runtime has no podGroupPolicy, so its pods are not scheduled as a gang",
-    hint="to have them all start together, add to the runtime's spec  podGroupPolicy: {workload: {}}",
-    path=("spec", "runtimeRef"),
+    "to have them all start together, add to the runtime's spec  podGroupPolicy: {workload: {}}",
+    ("spec", "runtimeRef"),
 )
 _MANAGED_ELSEWHERE = Finding(
     "ManagedElsewhere",
     "info",
     f"managedBy is {names.MULTIKUEUE_MANAGED_BY}: the controller of this release creates nothing for the job",
-    hint="compile with --semantics gitops to hand the JobSet to MultiKueue",
-    path=("spec", "managedBy"),
+    "compile with --semantics gitops to hand the JobSet to MultiKueue",
+    ("spec", "managedBy"),
 )

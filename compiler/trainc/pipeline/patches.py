@@ -162,7 +162,7 @@ def _lost_items(before: list[Any], value: list[Any], path: Path, key: str) -> It
     lost = [item for item in before if item not in value]
     if lost:
         message = f"a patch replaces {key} whole: {len(lost)} of the runtime's {len(before)} are gone: {_shown(lost)}"
-        yield Finding("ListReplaced", "warning", message, hint="repeat in the patch the items to keep", path=path)
+        yield Finding("ListReplaced", "warning", message, "repeat in the patch the items to keep", path)
 
 
 def _shown(items: list[Any]) -> str:
