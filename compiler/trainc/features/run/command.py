@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,6 +17,7 @@ from trainc.api.findings import Diagnostic, Finding, escape_line, format_path, h
 from trainc.api.git import find_program
 from trainc.api.jobs import OneJob, Plugin, enabled
 from trainc.api.kube import Json
+from trainc.cli.command import temporary_folder
 from trainc.features.run.model import Machine, Plan, Size, requested_programs, scale_job
 from trainc.features.run.plan import inherited_variables, plan_of
 from trainc.features.run.processes import MARK, Printed, Reports, run_plan
@@ -48,7 +48,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     one, settings = found
     with ExitStack() as stack:
         workdir = os.path.abspath(
-            arguments.workdir or (_EXAMPLE if arguments.dry_run else stack.enter_context(_temporary()))
+            arguments.workdir
+            or (_EXAMPLE if arguments.dry_run else stack.enter_context(temporary_folder("trainc-run-")))
         )
         machine = _machine(arguments, workdir, one)
         plugins = enabled(settings.options.plugins)
@@ -77,10 +78,6 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         stack.callback(line.clear)
         restarts = not arguments.no_restarts
         return Status(run_plan(plan, environ, reports, restarts=restarts, timeout=arguments.timeout))
-
-
-def _temporary() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="trainc-run-", ignore_cleanup_errors=True)
 
 
 @contextmanager
