@@ -20,7 +20,7 @@ from trainc.admission.jobset import (
 )
 from trainc.admission.rules_policies import check_depends_on, check_managed_by, check_network, check_policies
 from trainc.admission.versions import JobSetVersion
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Fix, Hint, Path, Severity, choose
 from trainc.kube.documents import items, mapping
 from trainc.kube.names import (
     DNS_1035_FORM,
@@ -201,7 +201,7 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
     name = text(coordinator.get("replicatedJob"))
     job = next((job for job in jobset.jobs if job.name == name), None)
     if job is None:
-        hint = f"use one of the replicated jobs: {', '.join(jobset.job_names) or '(there are none)'}"
+        hint = choose(name, jobset.job_names, "use one of the replicated jobs:")
         message = f"the coordinator is in {name!r}, which is not a replicated job"
         yield Finding("UnknownTargetJob", "error", message, hint=hint, path=(*_PATH, "replicatedJob"))
         return
@@ -218,7 +218,8 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
 
 def _index(field: str, value: int, have: str) -> Finding:
     message = f"{field} {value} is out of range: {have}, and indexes start at 0"
-    return Finding("InvalidCoordinatorIndex", "error", message, hint=f"set {field} to 0", path=(*_PATH, field))
+    hint = Hint(f"set {field} to 0", Fix("set", "0", field))
+    return Finding("InvalidCoordinatorIndex", "error", message, hint, (*_PATH, field))
 
 
 def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from trainc.admission.jobset import JobSet, service_name, text
 from trainc.admission.versions import JobSetVersion
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, choose, remove, suggest
 from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import DNS_1035_FORM, LABEL_LIMIT, is_dns1035_label, is_domain_prefixed_path, length
 from trainc.startup.patterns import pattern
@@ -63,7 +63,7 @@ def _too_many_pods(jobset: JobSet) -> Iterator[Finding]:
 def _unknown_targets(jobset: JobSet, path: Path, targets: Any) -> Iterator[Finding]:
     for i, name in enumerate(items(targets)):
         if name not in jobset.job_names:
-            hint = f"use one of the replicated jobs: {', '.join(jobset.job_names) or '(there are none)'}"
+            hint = choose(name, jobset.job_names, "use one of the replicated jobs:")
             message = f"the policy refers to {name!r}, which is not a replicated job"
             yield Finding("UnknownTargetJob", "error", message, hint=hint, path=(*path, i))
 
@@ -97,7 +97,7 @@ def _rule_name(name: str, path: Path) -> Iterator[Finding]:
 def _reasons(rule: Json, path: Path) -> Iterator[Finding]:
     for i, reason in enumerate(items(rule.get("onJobFailureReasons"))):
         if reason not in FAILURE_REASONS:
-            message, hint = f"{reason!r} is not a failure reason of a Job", f"use one of {', '.join(FAILURE_REASONS)}"
+            message, hint = f"{reason!r} is not a failure reason of a Job", choose(str(reason), FAILURE_REASONS)
             yield Finding("UnknownFailureReason", "error", message, hint=hint, path=(*path, i))
 
 
@@ -139,7 +139,7 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
             )
         elif not job.depends_on and version.crashes_on_empty_depends_on:
             message = f"JobSet {version.minor} crashes on an empty dependsOn"
-            yield Finding("DependsOnEmpty", "error", message, hint="remove dependsOn", path=path)
+            yield Finding("DependsOnEmpty", "error", message, hint=remove("remove dependsOn"), path=path)
         before = jobset.job_names[: job.index + 1]
         for i, name in enumerate(job.depends_on):
             if name not in before:
@@ -149,7 +149,10 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
 def _unknown(jobset: JobSet, job: str, name: str, path: tuple[str | int, ...]) -> Finding:
     known = name in jobset.job_names
     where = "comes later in replicatedJobs" if known else "is not in replicatedJobs"
-    hint = f"put {name!r} before {job!r}" if known else f"the jobs are {', '.join(jobset.job_names)}"
+    others = [other for other in jobset.job_names if other != job]
+    hint = suggest(name, others, f"the jobs are {', '.join(jobset.job_names)}")
+    if known:
+        hint = f"put {name!r} before {job!r}"
     return Finding("DependsOnUnknown", "error", f"{job!r} depends on {name!r}, which {where}", hint=hint, path=path)
 
 

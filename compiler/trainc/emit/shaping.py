@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding
+from trainc.findings import Finding, remove
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, carried
 from trainc.kube import names
@@ -183,7 +183,9 @@ _FIGHTS_KUEUE = Finding(
     "SuspendFightsKueue",
     "warning",
     f"suspend is not in the output: with the label {names.QUEUE_LABEL}, Kueue suspends and resumes the job",
-    hint="remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label",
+    hint=remove(
+        "remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label"
+    ),
     path=("spec", "suspend"),
 )
 

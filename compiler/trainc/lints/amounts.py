@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, suggest, write
 from trainc.ir.entrypoints import About, Entrypoint, container_path
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -91,7 +91,7 @@ def _bytes(name: str, written: str, quantity: Quantity) -> Words | None:
     return (
         "UnlikelyAmount",
         message,
-        f"write {digits}Gi" if quantity.nanos and digits else "write an amount such as 16Gi",
+        write(f"{digits}Gi") if quantity.nanos and digits else "write an amount such as 16Gi",
     )
 
 
@@ -101,7 +101,7 @@ def _device(name: str, quantity: Quantity) -> Words | None:
     meant = misspelt_device(name)
     if meant:
         message = f"there is no known device called {name}, so the pods may stay pending forever"
-        return "UnlikelyResource", message, f"did you mean {meant}?"
+        return "UnlikelyResource", message, suggest(name, [meant])
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trainc.findings import Finding
+from trainc.findings import Finding, remove
 from trainc.ir import info as gang
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
@@ -26,7 +26,11 @@ def foreign_schedulers(job: TrainJob, info: Info) -> Iterator[Finding]:
             f"the pods of {pod_set.name!r} go to {scheduler}, which does not look at the gang of {', '.join(chosen)}"
         )
         by_default = any(found.by_default for found in chosen.values())
-        hint = "remove schedulerName from the pod template" if by_default else "name the scheduler of the gang instead"
+        hint = (
+            remove("remove schedulerName from the pod template")
+            if by_default
+            else "name the scheduler of the gang instead"
+        )
         path = (*JOBS, index, "template", "spec", "template", "spec", "schedulerName")
         yield Finding("SchedulerIgnoresGang", "warning", message, hint, path, about="runtime")
 

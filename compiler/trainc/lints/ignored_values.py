@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Path, Severity, remove
 from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.documents import Json
@@ -22,7 +22,7 @@ def processes_ignored(job: TrainJob, info: Info) -> Iterator[Finding]:
     if not any(plugin.policy_of(job, info) is not None for plugin in several):
         *others, last = (plugin.policy for plugin in several)
         message = f"numProcPerNode has no effect: the runtime's mlPolicy is not {', '.join(others)} or {last}"
-        hint = "remove it, or use a runtime whose framework starts several processes per node"
+        hint = remove("remove it, or use a runtime whose framework starts several processes per node")
         yield Finding("FieldIgnored", "warning", message, hint=hint, path=("spec", "trainer", "numProcPerNode"))
 
 
@@ -33,7 +33,7 @@ def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
         message = (
             f"suspend is {str(written).lower()} in the template and {str(bool(job.suspend)).lower()} in the JobSet"
         )
-        hint = "remove it here, and set spec.suspend of the TrainJob, which wins"
+        hint = remove("remove it here, and set spec.suspend of the TrainJob, which wins")
         yield Finding("ValueOverridden", "info", message, hint=hint, path=(*_TEMPLATE, "suspend"), about="runtime")
     yield from _clamped(job, info)
     for index, (template, pod_set) in enumerate(zip(info.template["replicatedJobs"], info.pod_sets, strict=True)):
@@ -47,7 +47,7 @@ def _below_zero(job_spec: Json, path: Path) -> Iterator[Finding]:
     """Yield findings for negative counts, which are a mistake even though another number replaces them."""
     for name in ("parallelism", "completions"):
         if isinstance(count := job_spec.get(name), int) and count < 0:
-            hint = "remove it: numNodes of the TrainJob or of the mlPolicy sets it"
+            hint = remove("remove it: numNodes of the TrainJob or of the mlPolicy sets it")
             yield Finding(
                 "OutOfRange", "error", f"{name} cannot be {count}", hint=hint, path=(*path, name), about="runtime"
             )
@@ -70,11 +70,13 @@ def _sizes(job_spec: Json, pod_set: PodSet, path: Path) -> Iterator[Finding]:
     completions, parallelism = job_spec.get("completions"), job_spec.get("parallelism")
     if parallelism is not None and parallelism != pod_set.count:
         message = f"parallelism is {parallelism} in the template and {pod_set.count} in the output"
-        hint = "remove it here: numNodes of the TrainJob or of the mlPolicy sets it"
+        hint = remove("remove it here: numNodes of the TrainJob or of the mlPolicy sets it")
         yield Finding("ValueOverridden", "info", message, hint=hint, path=(*path, "parallelism"), about="runtime")
     if completions is not None and completions != pod_set.count:
         # A Job with more completions than pods works through them in turn, which is lost here.
         severity: Severity = "info" if completions == parallelism else "warning"
         message = f"completions is {completions} in the template and {pod_set.count} in the output"
-        hint = "remove it here: Trainer runs each pod once, all at the same time, so completions is always the number of pods"
+        hint = remove(
+            "remove it here: Trainer runs each pod once, all at the same time, so completions is always the number of pods"
+        )
         yield Finding("ValueOverridden", severity, message, hint=hint, path=(*path, "completions"), about="runtime")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, suggest, write
 from trainc.ir.entrypoints import JOBS, About
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -101,7 +101,7 @@ def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator
         )
     elif key not in _LABELS | _ANNOTATIONS and (meant := _meant(key, field)):
         message = f"Kueue does not know the {field[:-1]} {key!r}"
-        hint = f"did you mean {meant}?" if meant != "?" else f"use one of {', '.join(sorted(_LABELS)[:3])}, ..."
+        hint = suggest(key, [meant]) if meant != "?" else f"use one of {', '.join(sorted(_LABELS)[:3])}, ..."
         yield Finding("MisspeltKueueName", "warning", message, hint=hint, path=path, about=about)
 
 
@@ -163,7 +163,7 @@ def _value(key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
         what = "queue" if key == names.QUEUE_LABEL else "priority class"
         better = value.lower().replace("_", "-").strip("-.")
         message = f"{value!r} is not a valid name of a {what}, so Kueue refuses the job"
-        hint = f"write {better}" if is_dns1123_subdomain(better) else "use lowercase letters, digits, '-' and '.'"
+        hint = write(better) if is_dns1123_subdomain(better) else "use lowercase letters, digits, '-' and '.'"
         yield Finding("InvalidKueueValue", "error", message, hint=hint, path=path, about=about)
     elif key == names.QUEUE_LABEL and not value:
         message = "the name of the queue is empty, so Kueue does not manage the job"
@@ -230,9 +230,7 @@ def _nested(info: Info) -> Iterator[Finding]:
 
                         near = misspelt(key, PLACING, 3)
                         message = f"Kueue does not know the annotation {key!r}"
-                        hint = (
-                            f"did you mean {near}?" if near else f"use {REQUIRED} or {PREFERRED} to request a topology"
-                        )
+                        hint = suggest(key, [near]) if near else f"use {REQUIRED} or {PREFERRED} to request a topology"
                         yield Finding(
                             "MisspeltKueueName",
                             "warning",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Path, Severity, remove
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.kube import names
@@ -112,7 +112,7 @@ def _problems_by_version(requested: Mapping[str, str], pods: int, kueue: str) ->
         yield _GROUP, message, _unless_newer("remove one of them", "0.20", kueue), bool(kueue)
     if requested.get(_UNCONSTRAINED) in _FALSE and (not kueue or kueue in FALSE_REFUSED):
         message = f"Kueue refuses the value {requested[_UNCONSTRAINED]!r} since 0.19.6; before, no topology has a level for it"
-        yield _UNCONSTRAINED, message, "remove the annotation", bool(kueue)
+        yield _UNCONSTRAINED, message, remove("remove the annotation"), bool(kueue)
     sizes = _sizes(requested)
     if not sizes or sizes[0] < 1 or not pods % sizes[0] or sizes[0] > pods:
         return

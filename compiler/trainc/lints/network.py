@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.findings import Finding, Severity
+from trainc.findings import Finding, Severity, remove, write
 from trainc.ir.entrypoints import pod_path, variable_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
@@ -29,7 +29,9 @@ def network(job: TrainJob, info: Info) -> Iterator[Finding]:
     if (info.template.get("network") or {}).get("enableDNSHostnames") is False:
         path = ("spec", "template", "spec", "network", "enableDNSHostnames")
         message = f"the pods get no DNS names, but the rendezvous of {policy} for all {pods} pods is one"
-        yield Finding("NoHostnames", "error", message, hint="remove it, or write true", path=path, about="runtime")
+        yield Finding(
+            "NoHostnames", "error", message, hint=remove("remove it, or write true"), path=path, about="runtime"
+        )
     for index, pod_set in enumerate(info.pod_sets):
         if pod_set.role or pod_set.ancestor == "trainer":
             yield from _host_network(job, info, pod_set)
@@ -45,7 +47,7 @@ def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Findin
         return  # The pod uses its own name servers.
     path, about = pod_path(job, info, pod_set.name, "hostNetwork")
     message = "pods with hostNetwork use the DNS of the host, which does not know pods: the host name of rank 0 does not resolve"
-    hint = "add dnsPolicy: ClusterFirstWithHostNet to the same pod template"
+    hint = write("ClusterFirstWithHostNet", " to the same pod template", field="dnsPolicy", verb="add")
     yield Finding("HostNetworkWithoutDNS", "error", message, hint=hint, path=path, about=about)
 
 
@@ -55,7 +57,7 @@ def _without_index(info: Info, pod_set: PodSet, index: int) -> Iterator[Finding]
         path = ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", "completionMode")
         message = "pods without an index have no rank and no host name for the rendezvous"
         yield Finding(
-            "PodsWithoutIndex", "error", message, hint="remove it, or write Indexed", path=path, about="runtime"
+            "PodsWithoutIndex", "error", message, hint=remove("remove it, or write Indexed"), path=path, about="runtime"
         )
 
 
@@ -67,7 +69,7 @@ def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: in
                 code, severity, why = found
                 path, about = variable_path(job, info, pod_set, container.name, name)
                 message = f"{name} is {value}, {why}: the {pods} pods cannot find each other"
-                hint = f"remove {name}: the runtime sets up the rendezvous"
+                hint = remove(f"remove {name}: the runtime sets up the rendezvous")
                 yield Finding(code, severity, message, hint=hint, path=path, about=about)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove, write
 from trainc.ir.commands.launcher import Launch, Option
 from trainc.ir.entrypoints import About, container_path
 from trainc.kube.devices import VISIBLE, Accelerator, accelerator_of
@@ -48,7 +48,7 @@ def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Fi
         and value not in training.variables
     ):
         message = f"{option.written} {value} overrides numProcPerNode, which is {requested}"
-        hint = "remove the flag, and set numProcPerNode instead"
+        hint = remove("remove the flag, and set numProcPerNode instead", option.word)
         yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
 
 
@@ -88,7 +88,7 @@ def _compared(training: Training, option: Option, count: int, whole: bool = Fals
         return
     code, rest = _difference(count, devices)
     message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {rest}"
-    hint = f"write {devices}, or remove the flag to use one process per device"
+    hint = option.instead(devices, f"write {devices}, or remove the flag to use one process per device")
     yield training.finding(code, "warning", message, hint, option.index)
 
 
@@ -123,7 +123,7 @@ def _requested(training: Training) -> Iterator[Finding]:
     count, devices = int(requested), training.devices
     if _fit(training, count, devices):
         return
-    hint = f"write {devices}, or remove numProcPerNode to use one process per device"
+    hint = write(devices, ", or remove numProcPerNode to use one process per device")
     code, rest = _difference(count, devices)
     message = f"{count} processes for {devices} of {training.device} per pod, so {rest}"
     yield Finding(code, "warning", message, hint=hint, path=path, about=about)
@@ -196,4 +196,4 @@ def _fewer(shown: str, devices: int) -> bool:
 
 def _hidden_words(training: Training, name: str, shown: str) -> tuple[str, str]:
     message = f"{name} is {shown!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
-    return message, f"remove {name}: a pod only sees the devices that it requests"
+    return message, remove(f"remove {name}: a pod only sees the devices that it requests")

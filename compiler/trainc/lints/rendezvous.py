@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.findings import Finding, Severity
+from trainc.findings import Finding, Severity, remove
 from trainc.ir.commands.launcher import Launch, Option
 from trainc.ir.commands.started import Start
 from trainc.lints.training import Training
@@ -60,7 +60,13 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
     roles = launch.launcher
     if training.nodes > 1 and (option := launch.given(roles.alone)) is not None:
         message = f"{option.written} makes each of the {training.nodes} pods train alone"
-        yield _finding(training, (start, option), "error", message, "remove it: the runtime sets up the rendezvous")
+        yield _finding(
+            training,
+            (start, option),
+            "error",
+            message,
+            remove("remove it: the runtime sets up the rendezvous", option.word),
+        )
         return
     if training.nodes > 1 and roles.together and not _is_given_an_address(training, launch):
         yield _apart(training, launch)
@@ -118,7 +124,7 @@ def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> 
     if least > most or least == most == training.nodes or (least if is_elastic else most) <= training.nodes <= most:
         return
     message = f"{option.written} {value} waits for {value} nodes, but the job has {training.nodes}"
-    hint = "remove the flag, and set numNodes instead"
+    hint = remove("remove the flag, and set numNodes instead", option.word)
     if most < training.nodes:
         message = f"{option.written} {value} admits {value} nodes, but the job has {training.nodes}"
     elif least < training.nodes:
@@ -167,7 +173,7 @@ def _of_torchrun(training: Training, start: Start, launch: Launch) -> Iterator[F
     _, local = training.setting(launch, "local-addr")
     if backend == "c10d" and local is not None and _host(local.value or "") in _AT_HOME:
         message = f"with {local.written} {local.value}, the first pod gives the others an address that is their own"
-        yield _finding(training, (start, local), "error", message, "remove it")
+        yield _finding(training, (start, local), "error", message, remove(word=local.word))
 
 
 def _no_endpoint(training: Training, start: Start, launch: Launch, given: Option | None) -> Finding:
@@ -191,7 +197,7 @@ def _no_port(training: Training, start: Start, option: Option, endpoint: str | N
         return
     if ":" not in endpoint and ":" not in (option.value or ""):
         message = f"{option.written} {option.value} has no port, without which torchrun exits"
-        hint = f"remove it, or write {option.written}={option.value}:{training.reference('PET_MASTER_PORT')}"
+        hint = remove(f"remove it, or write {option.word}:{training.reference('PET_MASTER_PORT')}", option.word)
         yield _finding(training, (start, option), "error", message, hint)
 
 
@@ -231,9 +237,9 @@ def _rank(training: Training, start: Start, launch: Launch, option: Option) -> I
     value = training.value(option.value or "", launch)
     if value is not None and (value.isdecimal() or value in ("PET_NNODES", "PET_NPROC_PER_NODE")):
         message = f"{option.written} {value} gives all {training.nodes} pods the same rank"
-        hint = "remove it: the runtime sets the rank to the index of the pod"
+        hint = remove("remove it: the runtime sets the rank to the index of the pod", option.word)
         if not launch.launcher.reads:
-            hint = f"write {option.written}={training.reference('PET_NODE_RANK')}"
+            hint = option.instead(training.reference("PET_NODE_RANK"))
         yield _finding(training, (start, option), "error", message, hint)
 
 
@@ -246,9 +252,9 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
     own = _OWN_NAME.fullmatch(_host(written)) or _OWN_NAME.match(written)
     if host in _AT_HOME or own is not None or host in _own_variables(training):
         message = f"with {option.written} {written}, each of the {training.nodes} pods waits for the others at its own address"
-        hint = "remove it: the runtime sets the address of the first pod"
+        hint = remove("remove it: the runtime sets the address of the first pod", option.word)
         if not launch.launcher.reads:
-            hint = f"write {option.written}={training.reference('PET_MASTER_ADDR')}"
+            hint = option.instead(training.reference("PET_MASTER_ADDR"))
         yield _finding(training, (start, option), "error", message, hint)
         return
     if value is None or host in training.hosts or host in training.variables:
@@ -263,7 +269,13 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
         message = f"{option.written} is {host}, but the rendezvous of this job is {configured}"
         if is_v1_host(host, training.job.name):
             message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {configured}"
-        yield _finding(training, (start, option), "warning", message, "remove it: the runtime sets the address")
+        yield _finding(
+            training,
+            (start, option),
+            "warning",
+            message,
+            remove("remove it: the runtime sets the address", option.word),
+        )
 
 
 def is_v1_host(host: str, job: str) -> bool:
@@ -301,7 +313,7 @@ def _overridden(training: Training, start: Start, launch: Launch, option: Option
     configured = training.variables.get(name)
     value = training.value(option.value, launch) if option.value is not None else None
     if configured is not None and value not in (None, configured, name):
-        hint = "remove the flag: the variable already has this value"
+        hint = remove("remove the flag: the variable already has this value", option.word)
         yield _finding(
             training,
             (start, option),
@@ -316,7 +328,9 @@ def _port(training: Training, start: Start, launch: Launch, option: Option) -> I
     configured = training.variables.get("PET_MASTER_PORT")
     if value and configured and value != configured and value.isdecimal():
         message = f"{option.written} {value} overrides PET_MASTER_PORT, which is {configured}, in all pods"
-        yield _finding(training, (start, option), "info", message, "remove it: the runtime sets the port")
+        yield _finding(
+            training, (start, option), "info", message, remove("remove it: the runtime sets the port", option.word)
+        )
 
 
 def _finding(training: Training, about: tuple[Start, Option], severity: Severity, message: str, hint: str) -> Finding:

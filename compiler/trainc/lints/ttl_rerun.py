@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.findings import Finding
+from trainc.findings import Finding, remove
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
@@ -26,7 +26,7 @@ def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
         "TTLRerun",
         "warning",
         f"the JobSet is deleted {seconds} s after it finishes; the GitOps tool then creates it again, and the job runs again",
-        f"remove {_FIELD} from the runtime, and remove finished jobs from git instead",
+        remove(f"remove {_FIELD} from the runtime, and remove finished jobs from git instead"),
         ("spec", "template", "spec", _FIELD),
         about="runtime",
     )
@@ -49,7 +49,7 @@ def _recreated_jobs(info: Info) -> Iterator[Finding]:
                 "warning",
                 f"the Job of {job['name']!r} is deleted {seconds} s after it finishes; while other Jobs of the JobSet "
                 "still run, JobSet creates it again",
-                f"remove {_FIELD} from the job: its Jobs are deleted with the JobSet",
+                remove(f"remove {_FIELD} from the job: its Jobs are deleted with the JobSet"),
                 ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", _FIELD),
                 about="runtime",
             )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, suggest
 from trainc.ir.entrypoints import About, Entrypoint, variable_path
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -119,7 +119,7 @@ def misspelt_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator
     for name, meant in _misspelt(_names(entry.container.env)):
         place, about = _place(job, info, entry, name)
         message = f"nothing reads {name}"
-        yield Finding("MisspeltVariable", "warning", message, hint=f"did you mean {meant}?", path=place, about=about)
+        yield Finding("MisspeltVariable", "warning", message, hint=suggest(name, [meant]), path=place, about=about)
 
 
 @lru_cache(maxsize=1024)
@@ -174,7 +174,7 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
 
         near = misspelt(value, WORDS[name])
         shown = ", ".join(WORDS[name])
-        return f"which is not one of {shown}", f"did you mean {near}?" if near else "write one of them"
+        return f"which is not one of {shown}", suggest(value, [near]) if near else "write one of them"
     if name == "OMP_NUM_THREADS" and not all(part.strip().isdecimal() for part in value.split(",")):
         return "which is not a number of threads", 'write a number, such as "8"'
     if name in ALLOCATORS:

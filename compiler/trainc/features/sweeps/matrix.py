@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from trainc.api.documents import Document, DocumentKind, is_inside, label_of, root_around, struct
-from trainc.api.findings import Diagnostic, Finding, Path, Severity, Source, has_errors
+from trainc.api.findings import Diagnostic, Finding, Path, Severity, Source, has_errors, write
 from trainc.api.kube import RUNTIME_KINDS, FieldPath, Json, identity_of, mapping, stable_path
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Limits
@@ -80,7 +80,7 @@ def read_grid(document: Document) -> tuple[Document, list[Assignment], list[Find
     trials = spec.get("numTrials", 1)
     if found and trials != len(found):
         message = f"numTrials is {trials}, and the grid has {len(found)} combinations"
-        hint = f"write numTrials: {len(found)}, so that all of them are tried"
+        hint = write(len(found), ", so that all of them are tried", field="numTrials")
         findings.append(Finding(CODE, "error", message, hint, ("spec", "numTrials")))
     at_home = [
         replace(each, places={name: _home(path, places) for name, path in each.places.items()}) for each in found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, choose
 from trainc.ir.info import Container, Info, PodSet, controller_port_match
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, trainer_env
 from trainc.kube import names
@@ -58,7 +58,7 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
             "UnknownPatchedJob",
             "error",
             f"the patch is for job {patched.name!r}, which the runtime does not have",
-            f"use one of the runtime's jobs: {', '.join(sorted(info.runtime_jobs)) or '(it has none)'}",
+            choose(patched.name, sorted(info.runtime_jobs), "use one of the runtime's jobs:", "(it has none)"),
             patched.path,
         )
         return
@@ -103,7 +103,7 @@ def _unknown_container(name: str, job: str, info: Info, path: Path) -> Finding:
         "UnknownPatchedContainer",
         "error",
         f"the patch is for container {name!r}, which the runtime's job {job!r} does not have, so it would add a container",
-        f"use one of the job's containers: {', '.join(known)}",
+        choose(name, known, "use one of the job's containers:"),
         path,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.ir.info import Info
 from trainc.ir.trainjob import EnvVariable, TrainJob, literal, master_host
 from trainc.kube import names
@@ -123,7 +123,7 @@ def _metrics(elastic: ElasticRange, info: Info) -> Finding:
         "ElasticMetricsNotEmitted",
         "warning",
         f"these metrics have no effect: no autoscaler can scale a JobSet, which has no scale subresource{also}",
-        f"remove metrics: the job keeps the {elastic.start} nodes it starts with",
+        remove(f"remove metrics: the job keeps the {elastic.start} nodes it starts with"),
         (*_POLICY, "metrics"),
         about="runtime",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from trainc.findings import Finding
+from trainc.findings import Finding, Fix, Hint, remove
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.release import controller_panics
@@ -104,7 +104,7 @@ def _torchtune(job: TrainJob, trainer: Trainer, info: Info) -> Iterator[Finding]
             "TooManyNodes",
             "error",
             f"torchtune trains {model or 'this model'} on one node, but numNodes is {nodes}",
-            "set numNodes to 1",
+            Hint("set numNodes to 1", Fix("set", "1", "numNodes")),
             ("spec", "trainer", "numNodes"),
         )
     yield from _lora(job, trainer, info, model, nodes)
@@ -150,6 +150,6 @@ def _reserved_args(trainer: Trainer, info: Info) -> Iterator[Finding]:
                 "ReservedArgument",
                 "error",
                 f"the runtime already sets {key} to the path of its volume",
-                "remove this argument",
+                remove("remove this argument"),
                 ("spec", "trainer", "args", index),
             )
