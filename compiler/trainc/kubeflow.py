@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trainc.features.kubeflow.backend import OfflineBackend, offline_client
     from trainc.features.kubeflow.preflight import PreflightWarning, preflight
-    from trainc.features.sweeps.trials import sweep
+    from trainc.features.sweeps.matrix import sweep
 
 __all__ = ["OfflineBackend", "PreflightWarning", "offline_client", "preflight", "sweep"]
 _HOMES = {
@@ -18,7 +18,7 @@ _HOMES = {
     "PreflightWarning": "trainc.features.kubeflow.preflight",
     "offline_client": "trainc.features.kubeflow.backend",
     "preflight": "trainc.features.kubeflow.preflight",
-    "sweep": "trainc.features.sweeps.trials",
+    "sweep": "trainc.features.sweeps.matrix",
 }
 _EXTRA = ("kubeflow", "kubernetes", "kubeflow_trainer_api")
 

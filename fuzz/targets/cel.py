@@ -12,7 +12,7 @@ from trainc.features.policies.cel import (
     UnknownError,
     UnsupportedError,
 )
-from trainc.features.policies.cel.types import DYN
+from trainc.features.policies.cel.values import DYN
 
 OBJECT = {
     "metadata": {"name": "llm", "labels": {"team": "vision"}},

@@ -22,7 +22,7 @@ kind: TrainJob
 metadata: {name: llm, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: a}}
 spec:
   runtimeRef: {name: torch-distributed}
-  trainer: {image: example.com/a@sha256:0, numNodes: 2, command: [torchrun, train.py]}
+  trainer: {image: example.com/a:1, numNodes: 2, command: [torchrun, train.py]}
 """
 OVERLAY = "apiVersion: trainc/v1alpha1\nkind: Overlay\n"
 CLUSTER = """apiVersion: kueue.x-k8s.io/v1beta2

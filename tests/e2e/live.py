@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from trainc.features.doctor.cluster import Component, components
-from trainc.features.doctor.questions import QUESTIONS
-from trainc.features.doctor.questions import Kubectl as Questions
+from trainc.features.doctor.command import QUESTIONS
+from trainc.features.doctor.command import Kubectl as Questions
+from trainc.features.doctor.comparison import Component, components
 
 Json = dict[str, Any]
 MANAGER = "trainc-e2e"

@@ -14,7 +14,7 @@ from commands import run
 from hostile_inputs import CLUSTER, FLAGS, HEAD
 
 from trainc.features.policies.cel import Environment, InvalidExpressionError
-from trainc.features.policies.cel.types import DYN
+from trainc.features.policies.cel.values import DYN
 from trainc.features.sweeps.grid import read_assignments
 from trainc.kube.documents import is_deeper, read_json
 

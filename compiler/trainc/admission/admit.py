@@ -11,8 +11,7 @@ from trainc.admission.creation import check_creation
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import read_jobset
 from trainc.admission.outline import outline_of, with_words
-from trainc.admission.pod_refusals import objects_for_pods, pod_refusals
-from trainc.admission.post_admission_checks import post_admission_checks
+from trainc.admission.post_admission import objects_for_pods, pod_refusals, post_admission_checks
 from trainc.admission.versions import jobset_version
 from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, sort_diagnostics

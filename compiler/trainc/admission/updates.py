@@ -73,13 +73,8 @@ def _renamed(old: Json, new: Json) -> Iterator[Finding]:
             message = (
                 f"{field} changed from {text(before[field])!r} to {text(after[field])!r}: that is a different object"
             )
-            yield Finding(
-                "ObjectRenamed",
-                "error",
-                message,
-                hint="compare JobSets with the same name and namespace",
-                path=("metadata", field),
-            )
+            hint = "compare JobSets with the same name and namespace"
+            yield Finding("ObjectRenamed", "error", message, hint, ("metadata", field))
 
 
 def _frozen_fields(old: Json, new: Json, fields: list[str], baked: Json) -> Iterator[Finding]:

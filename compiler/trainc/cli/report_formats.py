@@ -16,7 +16,7 @@ from trainc import __version__
 from trainc.cli.reporting import Files, full_message, rule_page
 from trainc.findings import Diagnostic, Source
 from trainc.findings.codes import codes, page, summary_of
-from trainc.findings.text import escape_line
+from trainc.findings.text import escape_line, escape_report
 from trainc.project.configuration import FILE_NAME
 from trainc.reading.edits import Edit
 from trainc.reading.opening import repository_above
@@ -37,12 +37,7 @@ def json_report(diagnostics: Sequence[Diagnostic], files: Files) -> str:
 
 
 def _json(document: Any) -> str:
-    """Format JSON with what a terminal or a runner would obey as escapes."""
-    text = json.dumps(document, indent=2, ensure_ascii=False).replace("##", r"#\u0023")
-    return _INVISIBLE.sub(lambda c: json.dumps(c[0])[1:-1] if not c[0].isprintable() else c[0], text)
-
-
-_INVISIBLE = pattern(r"[^ -~\n]")
+    return escape_report(json.dumps(document, indent=2, ensure_ascii=False), json=True)
 
 
 def _json_entry(d: Diagnostic, files: Files) -> dict[str, Any]:
@@ -94,10 +89,7 @@ def sarif_report(diagnostics: Sequence[Diagnostic], files: Files) -> str:
 def _sarif_rule(code: str) -> dict[str, Any]:
     """A code with its page, as Markdown and, for dashboards that show plain text, without code fences."""
     text = page(code)
-    described: dict[str, Any] = {
-        "id": code,
-        "shortDescription": {"text": summary_of(code) or code},
-    }
+    described: dict[str, Any] = {"id": code, "shortDescription": {"text": summary_of(code) or code}}
     if (url := rule_page(code)) is not None:
         described["helpUri"] = url
     if (known := codes().get(code)) is not None:

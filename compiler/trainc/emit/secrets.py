@@ -153,34 +153,21 @@ def make_before_sync(job: TrainJob, secret: ProvidedSecret, others: Sequence[Jso
 
 def _problems(job: TrainJob, options: Options) -> Iterator[Finding]:
     if not options.keygen_image:
-        yield Finding(
-            "KeygenImageMissing",
-            "error",
-            "secrets mode presync-job needs an image with ssh-keygen and kubectl, and none is set",
-            hint="set one with --keygen-image, or use another --secrets mode",
-        )
+        message = "secrets mode presync-job needs an image with ssh-keygen and kubectl, and none is set"
+        hint = "set one with --keygen-image, or use another --secrets mode"
+        yield Finding("KeygenImageMissing", "error", message, hint)
     if options.delivery != "argocd":
-        yield Finding(
-            "PreSyncNeedsArgoCD",
-            "error",
-            f"presync-job generates the key pair in an Argo CD hook, which {options.delivery} does not run",
-            hint="use --delivery argocd, or another --secrets mode",
-        )
+        message = f"presync-job generates the key pair in an Argo CD hook, which {options.delivery} does not run"
+        hint = "use --delivery argocd, or another --secrets mode"
+        yield Finding("PreSyncNeedsArgoCD", "error", message, hint)
     if not job.namespace:
-        yield Finding(
-            "NamespaceMissing",
-            "error",
-            "presync-job needs the namespace of the job to bind a role to its service account",
-            hint="set metadata.namespace, or compile with --namespace",
-            path=("metadata",),
-        )
+        message = "presync-job needs the namespace of the job to bind a role to its service account"
+        hint = "set metadata.namespace, or compile with --namespace"
+        yield Finding("NamespaceMissing", "error", message, hint, ("metadata",))
 
 
 def _hook(job: TrainJob, name: str, kind: str, api: str, done: str = "BeforeHookCreation") -> Manifest:
-    annotations = {
-        "argocd.argoproj.io/hook": "PreSync",
-        "argocd.argoproj.io/hook-delete-policy": done,
-    }
+    annotations = {"argocd.argoproj.io/hook": "PreSync", "argocd.argoproj.io/hook-delete-policy": done}
     return {"apiVersion": api, "kind": kind, "metadata": {**job.named(name), "annotations": annotations}}
 
 
@@ -232,12 +219,9 @@ def _is_for(document: Json, name: str, namespace: str) -> bool:
 
 def _missing(job: TrainJob, secret: ProvidedSecret) -> Finding:
     place = f" in namespace {job.namespace!r}" if job.namespace else " without a namespace"
-    return Finding(
-        "SealedSecretMissing",
-        "error",
-        f"the input has no SealedSecret {secret.name!r}{place} with {secret.purpose}",
-        hint=f"create it and add it to the input: {_seal(job, secret)}",
-    )
+    message = f"the input has no SealedSecret {secret.name!r}{place} with {secret.purpose}"
+    hint = f"create it and add it to the input: {_seal(job, secret)}"
+    return Finding("SealedSecretMissing", "error", message, hint)
 
 
 def _seal(job: TrainJob, secret: ProvidedSecret) -> str:
@@ -289,21 +273,17 @@ def _left_out(document: Json, secret: ProvidedSecret) -> Iterator[Finding]:
             key for field in ("labels", "annotations") for key in _mapping(metadata.get(field)) if key not in _SCOPES
         ]
         if lost:
-            yield Finding(
-                "SealedSecretTrimmed",
-                "info",
-                f"{', '.join(lost)} in {place}metadata of the SealedSecret {secret.name!r} is not copied to the output",
-                hint="no action needed: only fields that are certain to be ciphertext are copied",
+            message = (
+                f"{', '.join(lost)} in {place}metadata of the SealedSecret {secret.name!r} is not copied to the output"
             )
+            hint = "no action needed: only fields that are certain to be ciphertext are copied"
+            yield Finding("SealedSecretTrimmed", "info", message, hint)
 
 
 def _unusable(secret: ProvidedSecret, job: TrainJob, why: str) -> Finding:
-    return Finding(
-        "SealedSecretUnusable",
-        "error",
-        f"the SealedSecret {secret.name!r} cannot be used: {why}",
-        hint=f"seal it again: {_seal(job, secret)}",
-    )
+    message = f"the SealedSecret {secret.name!r} cannot be used: {why}"
+    hint = f"seal it again: {_seal(job, secret)}"
+    return Finding("SealedSecretUnusable", "error", message, hint)
 
 
 def _clean_secret(document: Json, job: TrainJob, secret: ProvidedSecret) -> Manifest:

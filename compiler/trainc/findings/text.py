@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _LOOK = r"\x1b\[[0-9;]*m"
 _COMMAND = pattern(rf"##(?P<called>\w*)\[|(?m:^)(?P<before>(?:\s|{_LOOK})*)::")
 _OBEYED = pattern(rf"(?P<look>{_LOOK})|(?P<end>\r(?=\n))|[^\t\n -~]")
+_INVISIBLE = pattern(r"[^ -~\n]")
 _NOT_XML = pattern("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -25,8 +26,13 @@ def escape_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def escape_report(text: str, *, coloured: bool = False) -> str:
-    """Escape a report of several lines. Keeps line breaks, and color sequences if `coloured`."""
+def escape_report(text: str, *, coloured: bool = False, json: bool = False) -> str:
+    """Escape a report of several lines. Keeps line breaks, and color sequences if `coloured`; `json` is escaped as JSON."""
+    if json:
+        from json import dumps
+
+        text = text.replace("##", r"#\u0023")
+        return _INVISIBLE.sub(lambda c: c[0] if c[0].isprintable() else dumps(c[0])[1:-1], text)
     if not text.replace("\n", "").isprintable():
         text = _OBEYED.sub(
             lambda found: _escape_characters(found[0], bool(found["end"] or (coloured and found["look"]))), text

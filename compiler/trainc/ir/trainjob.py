@@ -244,12 +244,8 @@ def reserved_env(trainer: Trainer, reserved: AbstractSet[str], purpose: str) -> 
     """Report each variable of `spec.trainer.env` whose name is in `reserved`."""
     for index, variable in enumerate(trainer.env):
         if variable["name"] in reserved:
-            yield Finding(
-                "ReservedEnv",
-                "error",
-                f"{variable['name']} is reserved: Trainer sets it for {purpose}",
-                hint=remove(
-                    "remove the variable; its value comes from numNodes, numProcPerNode and the runtime's mlPolicy"
-                ),
-                path=("spec", "trainer", "env", index),
+            message = f"{variable['name']} is reserved: Trainer sets it for {purpose}"
+            hint = remove(
+                "remove the variable; its value comes from numNodes, numProcPerNode and the runtime's mlPolicy"
             )
+            yield Finding("ReservedEnv", "error", message, hint, ("spec", "trainer", "env", index))

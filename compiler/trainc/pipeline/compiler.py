@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.admit import admit_compiled
-from trainc.emit.delivery import deliver, in_apply_order
-from trainc.emit.shaping import SHAPES, Shape
+from trainc.emit.shaping import SHAPES, Shape, deliver, in_apply_order
 from trainc.findings import Diagnostic, Finding
 from trainc.findings.report import Report
 from trainc.ir.info import Info
@@ -170,7 +169,7 @@ def _assemble(lowered: Lowered, report: Report, trace: Trace) -> Objects:
     lowered = Lowered(job, info, plugins, lowered.session)
     report.add("lint", lint(job, info, "sized", others=others))
     if others:
-        from trainc.lints.volumes import claims_on_several_nodes
+        from trainc.lints.storage import claims_on_several_nodes
 
         report.add("lint", claims_on_several_nodes(job, info, (document.data for document in others)))
     manifests = in_apply_order(registry.build(job, info, plugins))

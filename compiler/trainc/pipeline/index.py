@@ -94,13 +94,9 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
     """Yield an error for a runtimeRef with a group or kind that does not exist."""
     reference = job["spec"]["runtimeRef"]
     if reference["apiGroup"] != names.TRAINER_GROUP:
-        yield Finding(
-            "UnsupportedRuntimeRef",
-            "error",
-            f"API group {reference['apiGroup']!r} has no runtimes",
-            write(names.TRAINER_GROUP, ", or remove it", field="apiGroup", verb="set"),
-            ("spec", "runtimeRef", "apiGroup"),
-        )
+        message = f"API group {reference['apiGroup']!r} has no runtimes"
+        hint = write(names.TRAINER_GROUP, ", or remove it", field="apiGroup", verb="set")
+        yield Finding("UnsupportedRuntimeRef", "error", message, hint, ("spec", "runtimeRef", "apiGroup"))
     if reference["kind"] not in RUNTIME_KINDS:
         yield _no_kind(reference["kind"])
 
@@ -124,13 +120,9 @@ def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:
     stated = job["spec"]["runtimeRef"].get("apiGroup")
     group = str(runtime["apiVersion"]).partition("/")[0]
     if stated and stated != group:
-        yield Finding(
-            "RuntimeRefGroupMismatch",
-            "warning",
-            f"apiGroup is {stated}, but the runtime of that kind and name is in {group}; it is used anyway",
-            "use the same API group in both documents, or remove apiGroup",
-            ("spec", "runtimeRef", "apiGroup"),
-        )
+        message = f"apiGroup is {stated}, but the runtime of that kind and name is in {group}; it is used anyway"
+        hint = "use the same API group in both documents, or remove apiGroup"
+        yield Finding("RuntimeRefGroupMismatch", "warning", message, hint, ("spec", "runtimeRef", "apiGroup"))
 
 
 def not_found(job: Json, known: Iterable[Key], catalog_miss: NotFound | None = None) -> Finding:
@@ -140,14 +132,11 @@ def not_found(job: Json, known: Iterable[Key], catalog_miss: NotFound | None = N
     where = (
         f" in namespace {namespace!r}" if namespace else (" without a namespace" if kind == "TrainingRuntime" else "")
     )
-    return Finding(
-        "RuntimeNotFound",
-        "error",
-        f"there is no {kind} {name!r}{where}"
-        + (f"; {catalog_miss.instead}" if catalog_miss and catalog_miss.instead else ""),
-        _help(keys, kind, namespace, name, catalog_miss),
-        ("spec", "runtimeRef", "name"),
+    message = f"there is no {kind} {name!r}{where}" + (
+        f"; {catalog_miss.instead}" if catalog_miss and catalog_miss.instead else ""
     )
+    hint = _help(keys, kind, namespace, name, catalog_miss)
+    return Finding("RuntimeNotFound", "error", message, hint, ("spec", "runtimeRef", "name"))
 
 
 def _help(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: NotFound | None) -> str:
@@ -176,13 +165,9 @@ def deprecated(runtime: Json) -> Iterator[Finding]:
         runtime["kind"] == "ClusterTrainingRuntime"
         and metadata.get("labels", {}).get(names.SUPPORT_LABEL) == "deprecated"
     ):
-        yield Finding(
-            "DeprecatedRuntime",
-            "warning",
-            f"ClusterTrainingRuntime {metadata['name']!r} is deprecated and will be removed in a later release",
-            "use a runtime that is not deprecated; `trainc runtimes list` shows them",
-            ("spec", "runtimeRef", "name"),
-        )
+        message = f"ClusterTrainingRuntime {metadata['name']!r} is deprecated and will be removed in a later release"
+        hint = "use a runtime that is not deprecated; `trainc runtimes list` shows them"
+        yield Finding("DeprecatedRuntime", "warning", message, hint, ("spec", "runtimeRef", "name"))
 
 
 def find_runtime(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trainc.findings import Finding
 from trainc.ir import info as gang
-from trainc.ir.info import Container, Info, PodSet
+from trainc.ir.info import Container, Info, PodSet, Size
 from trainc.ir.release import Release
 from trainc.ir.trainjob import NO_TRAINER, InitializerStep, Trainer, TrainJob
 from trainc.kube import names
@@ -166,10 +166,24 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
 
 
 def with_trainer(info: Info, trainer: Trainer) -> Info:
-    """Return the Info with the entrypoint and the number of nodes that the TrainJob requests."""
-    policy = info.ml_policy or {}
-    nodes = policy.get("numNodes") if trainer.num_nodes is None else trainer.num_nodes
-    return replace(info, command=trainer.command, args=trainer.args, nodes=nodes)
+    """Return the Info with the trainer's entrypoint, and the sizes of the job."""
+    nodes, processes = _sizes(info.ml_policy or {})
+    if trainer.num_nodes is not None:
+        nodes = Size(trainer.num_nodes, ("spec", "trainer", "numNodes"), "trainjob")
+    if trainer.num_proc_per_node is not None:
+        processes = Size(trainer.num_proc_per_node, ("spec", "trainer", "numProcPerNode"), "trainjob")
+    return replace(info, command=trainer.command, args=trainer.args, nodes=nodes, processes=processes)
+
+
+def _sizes(policy: Json) -> tuple[Size, Size]:
+    """Return numNodes of an mlPolicy, and numProcPerNode of its framework."""
+    nodes = processes = Size()
+    for name, value in policy.items():
+        if name == "numNodes":
+            nodes = Size(value, ("spec", "mlPolicy", name))
+        elif isinstance(value, dict) and "numProcPerNode" in value:
+            processes = Size(value["numProcPerNode"], ("spec", "mlPolicy", name, "numProcPerNode"))
+    return nodes, processes
 
 
 def _gang_policy(written: Json | None, options: Options) -> Json | None:
@@ -270,15 +284,9 @@ def without_unserved_initializers(job: TrainJob, info: Info) -> tuple[TrainJob, 
         if job.initializer(step) is None or (pod_set is not None and pod_set.container(step) is not None):
             continue
         job = replace(job, dataset=None) if field == "dataset" else replace(job, model=None)
-        findings.append(
-            Finding(
-                "InitializerNotInRuntime",
-                "warning",
-                f"the runtime has no job {step!r}, so nothing is downloaded",
-                f"use a runtime with this job, such as torch-distributed-with-cache, or mount the {field} in the trainer",
-                ("spec", "initializer", field),
-            )
-        )
+        message = f"the runtime has no job {step!r}, so nothing is downloaded"
+        hint = f"use a runtime with this job, such as torch-distributed-with-cache, or mount the {field} in the trainer"
+        findings.append(Finding("InitializerNotInRuntime", "warning", message, hint, ("spec", "initializer", field)))
     return job, findings
 
 

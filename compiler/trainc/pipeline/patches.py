@@ -20,11 +20,7 @@ from trainc.startup.records import dataclass, replace
 
 def read_patches(spec: Json) -> tuple[Patch, ...]:
     """Return the patches of a TrainJob's spec, from the field of any release."""
-    return (
-        *_overrides(spec, "podSpecOverrides"),
-        *_overrides(spec, "podTemplateOverrides"),
-        *_runtime_patches(spec),
-    )
+    return (*_overrides(spec, "podSpecOverrides"), *_overrides(spec, "podTemplateOverrides"), *_runtime_patches(spec))
 
 
 def _runtime_patches(spec: Json) -> Iterator[Patch]:
@@ -350,23 +346,13 @@ def _main(job: Json, naming: NamingConvention) -> str:
 def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Iterator[Finding]:
     path = (*JOBS, index)
     if part == names.NODE and ancestor_of(job) is None and job["name"] != naming.contract:
-        yield Finding(
-            "RoleInferred",
-            "warning",
-            f"job {job['name']!r} is assumed to be the nodes on which the launcher starts processes",
-            "rename it to node: in trainer.kubeflow.org/v1alpha1 the name matters",
-            path,
-            about="runtime",
-        )
+        message = f"job {job['name']!r} is assumed to be the nodes on which the launcher starts processes"
+        hint = "rename it to node: in trainer.kubeflow.org/v1alpha1 the name matters"
+        yield Finding("RoleInferred", "warning", message, hint, path, about="runtime")
     if job.get("replicas", 1) != 1:
-        yield Finding(
-            "ReplicasNotOne",
-            "error",
-            f"job {job['name']} has {job['replicas']} replicas; only 1 is supported",
-            "use mlPolicy.numNodes or the TrainJob's numNodes for more pods",
-            (*path, "replicas"),
-            about="runtime",
-        )
+        message = f"job {job['name']} has {job['replicas']} replicas; only 1 is supported"
+        hint = "use mlPolicy.numNodes or the TrainJob's numNodes for more pods"
+        yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), about="runtime")
     containers = container_names(job)
     if len(containers) > 1 and not set(naming.containers) & set(containers):
         yield Finding(
@@ -446,24 +432,16 @@ def _labelled(job: Json, step: str) -> Json:
 
 
 def _inferred(step: str, job: str, index: int) -> Finding:
-    return Finding(
-        "RoleInferred",
-        "warning",
-        f"job {job!r} has no ancestor label; it is assumed to be the {step} step",
-        f"add the label {names.ANCESTOR_LABEL}: {step} to the job template's metadata",
-        (*JOBS, index),
-        about="runtime",
-    )
+    message = f"job {job!r} has no ancestor label; it is assumed to be the {step} step"
+    hint = f"add the label {names.ANCESTOR_LABEL}: {step} to the job template's metadata"
+    return Finding("RoleInferred", "warning", message, hint, (*JOBS, index), about="runtime")
 
 
 def _ambiguous(step: str, jobs: list[str]) -> Finding:
-    return Finding(
-        "AmbiguousTrainerJob",
-        "error",
+    message = (
         f"jobs {', '.join(jobs)} could all be the {step} step, and none has the ancestor label"
         if len(jobs) > 1
-        else f"job {jobs[0]} does not have the label or the name of a {step} step",
-        f"add the label {names.ANCESTOR_LABEL}: {step} to the one that is",
-        JOBS,
-        about="runtime",
+        else f"job {jobs[0]} does not have the label or the name of a {step} step"
     )
+    hint = f"add the label {names.ANCESTOR_LABEL}: {step} to the one that is"
+    return Finding("AmbiguousTrainerJob", "error", message, hint, JOBS, about="runtime")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from trainc.admission.pod_refusals import objects_for_pods, pod_refusals
+from trainc.admission.post_admission import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
@@ -14,8 +14,7 @@ from trainc.findings.report import Report
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping
 from trainc.kube.releases import NEWEST_RELEASE
-from trainc.lints.duplicate_subdomain import Services, claims_of
-from trainc.lints.queued_without_requests import queued_without_requests
+from trainc.lints.manifests import Services, claims_of, queued_without_requests
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
 from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job

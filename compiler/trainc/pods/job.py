@@ -111,13 +111,8 @@ def _rare(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
 def _manager(value: str, path: Path) -> Iterator[Finding]:
     if not is_domain_prefixed_path(value):
         message = f"{value!r} is not the name of a controller"
-        yield Finding(
-            "InvalidManagedBy",
-            "error",
-            message,
-            hint="write <domain>/<name>, such as kueue.x-k8s.io/multikueue",
-            path=path,
-        )
+        hint = "write <domain>/<name>, such as kueue.x-k8s.io/multikueue"
+        yield Finding("InvalidManagedBy", "error", message, hint, path)
     elif length(value) > _LONGEST_MANAGER:
         yield errors.too_long(path, length(value), _LONGEST_MANAGER)
 

@@ -72,10 +72,7 @@ def _container_resource(name: str, path: Path) -> Iterator[Finding]:
         hint = "use cpu, memory, ephemeral-storage, or the full name of a device, such as nvidia.com/gpu"
         yield Finding("UnknownResource", "error", message, hint=hint, path=path)
     elif not is_label_key(name):
-        message, hint = (
-            f"{name!r} is not a valid resource name",
-            "write <domain>/<name>, such as nvidia.com/gpu",
-        )
+        message, hint = (f"{name!r} is not a valid resource name", "write <domain>/<name>, such as nvidia.com/gpu")
         yield Finding("UnknownResource", "error", message, hint=hint, path=path)
     elif is_extended(name) and (name.startswith("requests.") or not is_label_key(f"requests.{name}")):
         message, plain = f"{name!r} is not a valid device name", name.removeprefix("requests.")
@@ -99,13 +96,8 @@ def _amount(name: str, amount: Quantity, path: Path) -> Iterator[Finding]:
         yield Finding("ExtendedResourceNotInteger", "error", message, hint="write a whole number, such as 1", path=path)
     elif name.startswith(_HUGE_PAGES) and not _is_divisible(name, amount):
         message = f"{amount} is not a multiple of the page size in {name}"
-        yield Finding(
-            "InvalidResources",
-            "error",
-            message,
-            hint="write a multiple of the page size, such as hugepages-2Mi: 1Gi",
-            path=path,
-        )
+        hint = "write a multiple of the page size, such as hugepages-2Mi: 1Gi"
+        yield Finding("InvalidResources", "error", message, hint, path)
 
 
 def _is_divisible(name: str, amount: Quantity) -> bool:

@@ -88,10 +88,7 @@ _POD_TERM = struct(
     also=_check_label_keys,
 )
 _POD_AFFINITY = struct(
-    {
-        _REQUIRED: list_of(_POD_TERM),
-        _PREFERRED: list_of(struct({"weight": _WEIGHT, "podAffinityTerm": _POD_TERM})),
-    }
+    {_REQUIRED: list_of(_POD_TERM), _PREFERRED: list_of(struct({"weight": _WEIGHT, "podAffinityTerm": _POD_TERM}))}
 )
 _NODE_AFFINITY = struct(
     {

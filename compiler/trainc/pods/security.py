@@ -104,11 +104,7 @@ _BOTH = {
     "seccompProfile": struct({"type": one_of(*_PROFILES), "localhostProfile": relative_path}, ("type",), _profile),
     "appArmorProfile": struct({"type": one_of(*_PROFILES)}, ("type",), _app_armor),
     "windowsOptions": struct(
-        {
-            "gmsaCredentialSpecName": dns_subdomain,
-            "gmsaCredentialSpec": _credentials,
-            "runAsUserName": _windows_user,
-        }
+        {"gmsaCredentialSpecName": dns_subdomain, "gmsaCredentialSpec": _credentials, "runAsUserName": _windows_user}
     ),
 }
 _POD = struct(

@@ -300,10 +300,7 @@ def _quobyte(value: Any, path: Path) -> Iterator[Finding]:
         yield errors.malformed((*path, "registry"), registry, "pairs of host:port, with ',' between")
 
 
-_AZURE_DISK = {
-    "cachingMode": one_of("None", "ReadOnly", "ReadWrite"),
-    "kind": one_of("Shared", "Dedicated", "Managed"),
-}
+_AZURE_DISK = {"cachingMode": one_of("None", "ReadOnly", "ReadWrite"), "kind": one_of("Shared", "Dedicated", "Managed")}
 _ISCSI = {"iqn": _initiator, "initiatorName": _initiator, "lun": _LUN}
 _STORAGEOS = {
     "volumeName": dns_label,

@@ -338,13 +338,7 @@ def _findings_for(node: Node, owner: str, unknown: list[Any], release: str, seve
         yield _explain_one(node, owner, str(name), release, severity)
     for name in unknown[MOST_HINTS:]:
         message = f"Trainer {release} has no field {name} here"
-        yield Finding(
-            "UnknownField",
-            severity,
-            message,
-            hint=SEE_THE_FIRST,
-            path=(*node.path, str(name)),
-        )
+        yield Finding("UnknownField", severity, message, hint=SEE_THE_FIRST, path=(*node.path, str(name)))
 
 
 def _explain_one(node: Node, owner: str, name: str, release: str, severity: Severity) -> Finding:

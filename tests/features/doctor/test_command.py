@@ -12,7 +12,7 @@ import pytest
 from builders import container, job, runtime, trainjob
 from commands import run
 
-from trainc.features.doctor.questions import QUESTIONS, QUEUES
+from trainc.features.doctor.command import QUESTIONS, QUEUES
 
 CLUSTER = Path(__file__).parent / "cluster"
 ROOT = Path(__file__).parents[3]
@@ -117,7 +117,7 @@ def test_a_cluster_that_does_not_answer_is_an_error(kubectl: Fake) -> None:
 
 
 def test_kubectl_is_not_waited_for_longer_than_it_was_told_to(kubectl: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainc.features.doctor.questions._GRACE", -1)
+    monkeypatch.setattr("trainc.features.doctor.command._GRACE", -1)
     kubectl(GOOD, waits="version")
     result = run("doctor", JOB, "--release", "2.3", "--timeout", "2")
     assert "no answer within 2 s" in result.stderr

@@ -6,8 +6,16 @@ from typing import Any
 
 import pytest
 
-from trainc.features.doctor.cluster import components, kubernetes, serves_workloads
-from trainc.features.doctor.comparison import Row, Wanted, compare, json_of, text_of
+from trainc.features.doctor.comparison import (
+    Row,
+    Wanted,
+    compare,
+    components,
+    json_of,
+    kubernetes,
+    serves_workloads,
+    text_of,
+)
 
 Json = dict[str, Any]
 JOBSETS = {"2.0": "0.8", "2.1": "0.10", "2.2": "0.11", "2.3": "0.12"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clusters import Json, flavor, jobset, local, namespace, node, queue
 
-from trainc.features.fits.changes import fit_changes
+from trainc.features.fits.forms import fit_changes
 
 BASICS = [namespace(), flavor(), local("a")]
 

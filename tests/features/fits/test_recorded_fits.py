@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from trainc import Fit, fits
-from trainc.features.fits.quota import quota_tree
+from trainc.features.fits.cluster import quota_tree
 from trainc.features.fits.snapshot import read_cluster
 from trainc.reading.cluster import Dump
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from trainc.features.policies.cel import Environment, Evaluation, InvalidExpressionError, UnknownError, UnsupportedError
 from trainc.features.policies.cel.functions import FUNCTIONS
 from trainc.features.policies.cel.syntax import parse
-from trainc.features.policies.cel.types import DYN
-from trainc.features.policies.cel.values import Budget, CostExceededError, EvaluationError
+from trainc.features.policies.cel.values import DYN, Budget, CostExceededError, EvaluationError
 
 OBJECT: dict[str, Any] = {
     "metadata": {"name": "llm", "labels": {"team": "vision", "app.kubernetes.io/name": "llm"}},

@@ -2,20 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, diagnostics_paint, read_stdin, start, text_report
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.git import find_program
-from trainc.api.kube import QUEUE_LABEL
+from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, RELEASES, Manifest, mapping, objects, read_json
+from trainc.api.records import dataclass, field
 from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
 
 if TYPE_CHECKING:
-    from trainc.api.kube import Manifest
     from trainc.features.doctor.comparison import Wanted
-    from trainc.features.doctor.questions import Answers
+
+_CRDS = (
+    "trainjobs.trainer.kubeflow.org",
+    "clustertrainingruntimes.trainer.kubeflow.org",
+    "jobsets.jobset.x-k8s.io",
+    "podgroups.scheduling.x-k8s.io",
+    "podgroups.scheduling.volcano.sh",
+    "localqueues.kueue.x-k8s.io",
+)
+# Question -> kubectl arguments. The answer may be a version, an object, a List, or nothing.
+QUESTIONS: dict[str, tuple[str, ...]] = {
+    "the version of Kubernetes": ("version", "--output=json"),
+    "custom resource definitions": ("get", "crd", *_CRDS, "--ignore-not-found", "--output=json"),
+    "deployments": ("get", "deployments.apps", "--all-namespaces", "--output=json"),
+    "the API group scheduling.k8s.io": ("get", "--raw=/apis/scheduling.k8s.io"),
+}
+QUEUES = {
+    "local queues": ("get", "localqueues.kueue.x-k8s.io", "--all-namespaces", "--output=json"),
+}
+# In addition to kubectl's own timeout, which applies to each request; kubectl may send several.
+_GRACE = 5
+_LONGEST_REASON = 300
+
+
+class UnreachableError(Exception):
+    """The cluster cannot be reached; the message is kubectl's, or says why kubectl cannot be started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The documents that a cluster returned, and the questions it did not answer, with reasons."""
+
+    documents: tuple[Manifest, ...]
+    unanswered: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """How to call kubectl: the program, the cluster to query, and the timeout in seconds."""
+
+    program: str
+    context: str | None = None
+    kubeconfig: str | None = None
+    seconds: int = 10
+
+    def ask(self, questions: dict[str, tuple[str, ...]]) -> Answers:
+        """Answer all questions. Raises UnreachableError if the first one fails, since the others would too."""
+        documents: list[Manifest] = []
+        unanswered: dict[str, str] = {}
+        for question, words in questions.items():
+            try:
+                documents += _objects(self._run(words))
+            except _NoAnswerError as reason:
+                if not documents:
+                    raise UnreachableError(str(reason)) from None
+                unanswered[question] = str(reason)
+        return Answers(tuple(documents), unanswered)
+
+    def _run(self, words: Sequence[str]) -> Any:
+        try:
+            done = subprocess.run(  # noqa: S603 - fixed words; what the user names is the value of an option
+                [self.program, *self._options(), *words],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=self.seconds + _GRACE,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise _NoAnswerError(f"no answer within {self.seconds} s") from None
+        except OSError as error:
+            raise _NoAnswerError(f"kubectl cannot be started: {(error.strerror or str(error)).lower()}") from None
+        if done.returncode:
+            raise _NoAnswerError(_reason(done.stderr))
+        try:
+            return read_json(done.stdout.decode("utf-8", "replace")) if done.stdout.strip() else None
+        except ValueError:
+            raise _NoAnswerError("its answer is not JSON") from None
+
+    def _options(self) -> Iterator[str]:
+        yield f"--request-timeout={self.seconds}s"
+        if self.context is not None:
+            yield f"--context={self.context}"
+        if self.kubeconfig is not None:
+            yield f"--kubeconfig={self.kubeconfig}"
+
+
+class _NoAnswerError(Exception):
+    """A question without an answer; the message says why."""
+
+
+def _reason(stderr: bytes) -> str:
+    """The last line of kubectl's stderr, which has the actual error."""
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1].removeprefix("error: ")[:_LONGEST_REASON] if lines else "kubectl failed without a message"
+
+
+def _objects(answer: Any) -> list[Manifest]:
+    """The objects of an answer: the items of a List, or the object itself."""
+    if not isinstance(answer, dict):
+        return []
+    if str(answer.get("kind", "")).endswith("List"):
+        return [dict(mapping(item)) for item in objects(answer.get("items"))]
+    return [answer]
+
+
+# What `trainc doctor` does.
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -41,7 +147,6 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]:
     """The requirements of the input's jobs, or of the release if there are none; and the errors of the input."""
-    from trainc.api.kube import NEWEST_RELEASE, RELEASES
     from trainc.cli.version import read_port
     from trainc.features.doctor.comparison import Wanted
     from trainc.kube.releases import JOBSETS
@@ -56,28 +161,22 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
         tuple(pins["kueue"]),
         tuple(pins["kubernetes"]),
         frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),
-        frozenset(_queues(manifests)),
+        frozenset(
+            (m["metadata"].get("namespace", ""), m["metadata"]["labels"][QUEUE_LABEL])
+            for m in manifests
+            if m["kind"] == "JobSet" and QUEUE_LABEL in (m["metadata"].get("labels") or {})
+        ),
         settings.options.semantics == "controller",
         settings.options.kubernetes,
     )
     return wanted, [found for found in compiling.diagnostics if found.severity == "error"]
 
 
-def _queues(manifests: Iterable[Manifest]) -> Iterable[tuple[str, str]]:
-    """(namespace, name) of the queue of each JobSet."""
-    for manifest in manifests:
-        metadata = manifest["metadata"]
-        if manifest["kind"] == "JobSet" and QUEUE_LABEL in (metadata.get("labels") or {}):
-            yield metadata.get("namespace", ""), metadata["labels"][QUEUE_LABEL]
-
-
 def _answers(arguments: Arguments, queues: bool) -> Answers:
     """The cluster's answers, or those saved in files. Raises CompileError for files that cannot be read."""
-    from trainc.features.doctor.questions import QUESTIONS, QUEUES, Answers, Kubectl, UnreachableError
-
     if arguments.snapshot is not None:
         from trainc.api.documents import read_paths
-        from trainc.features.doctor.cluster import shows_cluster
+        from trainc.features.doctor.comparison import shows_cluster
 
         documents, problems = read_paths([arguments.snapshot], limits_of(arguments), everything=True)
         if has_errors(problems):
@@ -109,7 +208,7 @@ def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments,
         import json
 
         forms = {name: json_of(rows[name], wanted[name], answers.unanswered) for name in rows}
-        text = json.dumps(forms.get("") or {"environments": forms}, indent=2) + "\n"
+        text = escape_report(json.dumps(forms.get("") or {"environments": forms}, indent=2) + "\n", json=True)
     else:
         tables = {name: text_of(each, answers.unanswered) for name, each in rows.items()}
         text = escape_report("".join((f"{name}:\n" if name else "") + table for name, table in tables.items()))

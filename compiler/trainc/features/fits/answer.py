@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from trainc.admission.pod_refusals import pod_refusals
+from trainc.admission.post_admission import pod_refusals
 from trainc.api.cluster import Dump
 from trainc.api.documents import ROOTS
 from trainc.api.findings import Diagnostic
 from trainc.api.kube import NEWEST_RELEASE, Json, mapping
 from trainc.api.records import dataclass, field, replace
 from trainc.features.fits import findings
-from trainc.features.fits.assigner import State
-from trainc.features.fits.assignment import TOPOLOGY, Assigned, Assignment
+from trainc.features.fits.assigner import TOPOLOGY, Assigned, Assignment, State
 from trainc.features.fits.cluster import Cluster, ClusterQueue, Flavor
-from trainc.features.fits.eviction import evictable_pods
 from trainc.features.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
-from trainc.features.fits.nodes import TOO_FEW_NODES, Inventory, Shortfall
+from trainc.features.fits.nodes import TOO_FEW_NODES, Inventory, Shortfall, evictable_pods
 from trainc.features.fits.references import Created, missing_objects
 from trainc.features.fits.scheduling import (
     ADMITTED,
@@ -148,8 +146,8 @@ def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -
         except ValueError:
             wrong = ()
         else:
-            absent = [findings.missing_object(name, one) for one in missing_objects(plain, cluster.dump, created)]
-            refused = [findings.refused_pod(name, one) for one in pod_refusals([plain], cluster.for_pods, "error")]
+            absent = findings.about_job(name, missing_objects(plain, cluster.dump, created))
+            refused = findings.about_job(name, pod_refusals([plain], cluster.for_pods, "error"))
             return replace(job, diagnostics=(*job.diagnostics, *absent), refused=tuple(refused))
     found = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
     return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=tuple(findings.refused_job(name, [found])))
@@ -225,7 +223,7 @@ class _Judge:
         if workload is None:
             return _fit(job, _Outcome(job.verdict, job.cause), job.diagnostics)
         refused = list(job.refused)
-        quotas = [findings.over_quota(job.name, one) for one in exceeded_quotas(workload, self.cluster.dump)]
+        quotas = findings.about_job(job.name, exceeded_quotas(workload, self.cluster.dump))
         if job.verdict != "fits":
             outcome = _Outcome(job.verdict, job.cause)
         else:
@@ -237,16 +235,12 @@ class _Judge:
                 cause = outcome.cause or (PODS_REFUSED if refused else RESOURCE_QUOTA)
                 outcome = replace(outcome, verdict=verdict, cause=cause, runs=False)
         absent = [one for one in job.diagnostics if outcome.cause != NAMESPACE or one.path != "metadata.namespace"]
-        evicted = self._evictions(job.name, workload, outcome)
-        return _fit(job, outcome, (*absent, *self._diagnostics(job, workload, outcome), *refused, *quotas, *evicted))
-
-    def _evictions(self, job: str, workload: Workload, outcome: _Outcome) -> Iterator[Diagnostic]:
-        """What may end pods of a job that runs."""
+        evicted: list[Diagnostic] = []
         if outcome.verdict in ("fits", "unknown") and outcome.runs is not False and outcome.why is None:
             found = outcome.assignment.pod_sets if outcome.assignment else ()
             flavors = {one.pod_set.name: self._flavors(one) for one in found}
-            for one, message, hint in evictable_pods(workload, flavors, self.cluster, self.inventory):
-                yield findings.evictable_job(job, one, message, hint)
+            evicted = findings.about_job(job.name, evictable_pods(workload, flavors, self.cluster, self.inventory))
+        return _fit(job, outcome, (*absent, *self._diagnostics(job, workload, outcome), *refused, *quotas, *evicted))
 
     def _of_queue(self, workload: Workload, queue: ClusterQueue) -> _Outcome:
         key = (workload.namespace, queue.name, workload.shape)

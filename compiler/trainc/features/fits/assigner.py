@@ -1,41 +1,184 @@
-"""One scheduling attempt: assign flavors to the pod sets in order, then place those that need a topology.
-
-The flavors of a resource group are tried in order, for pod sets that belong together. Preemption is not simulated: what
-would require it has mode WAITS.
-Source: kubernetes-sigs/kueue pkg/scheduler/flavorassigner/{flavorassigner,tas_flavorassigner,flavor_assigner_attempts}.go.
-"""
+"""The result of scheduling a job: the flavors and domains of its pod sets, or the reason why there are none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
 from typing import TypeAlias
 
 from trainc.api.kube import MalformedSelector
 from trainc.api.records import dataclass, field
-from trainc.features.fits.assignment import (
-    NO_MATCH,
-    NO_TOPOLOGY,
-    QUOTA_TAKEN,
-    SEVERAL,
-    TOO_MUCH,
-    Assigned,
-    Assignment,
-    Attempt,
-    Attempts,
-    Choice,
-    Chosen,
-    Mode,
-    Progress,
-    more_severe,
+from trainc.features.fits.cluster import (
+    Cluster,
+    ClusterQueue,
+    FlavorResource,
+    Group,
+    QuotaNode,
+    Used,
+    available,
+    borrow_level,
 )
-from trainc.features.fits.cluster import Cluster, ClusterQueue, FlavorResource, Group
-from trainc.features.fits.counting import Request
 from trainc.features.fits.placement import NoPlace, Placements, find_place, has_levels
-from trainc.features.fits.quota import QuotaNode, Used, available, borrow_level
-from trainc.features.fits.requests import PODS, Amounts
-from trainc.features.fits.selectors import barring_taint, flavor_matches
-from trainc.features.fits.topology import Occupancy, Tree, Values, occupy
+from trainc.features.fits.pods import PODS, Amounts, barring_taint, flavor_matches
+from trainc.features.fits.topology import Occupancy, Placement, Request, Tree, Values, occupy
 from trainc.features.fits.workload import PodSet, Workload
+
+# By pod set: resource -> index of the flavor at which the search stopped, -1 if all flavors were tried.
+Progress: TypeAlias = tuple[Mapping[str, int], ...]
+# Pod set -> resource -> flavor.
+Chosen: TypeAlias = Mapping[str, Mapping[str, str]]
+
+
+class Mode(IntEnum):
+    """Whether a flavor is unavailable, available once other jobs finish, or available now."""
+
+    NO = 0
+    WAITS = 1
+    FITS = 2
+
+
+# Causes, mildest first.
+TOPOLOGY, QUOTA_TAKEN, TOO_MUCH, NO_MATCH = "topology", "waiting-for-quota", "exceeds-max-quota", "no-matching-flavor"
+_SEVERITY = ("", TOPOLOGY, QUOTA_TAKEN, TOO_MUCH, NO_MATCH)
+NOT_COVERED, NO_TOPOLOGY, SEVERAL = "resource-not-covered", "no-topology-flavor", "several-topologies"
+
+
+def more_severe(left: str, right: str) -> str:
+    """The more severe of two causes."""
+    return max(left, right, key=_SEVERITY.index)
+
+
+@dataclass(slots=True)
+class Choice:
+    """A flavor chosen for a resource: its mode, how far up the tree quota is borrowed, and where the search stopped."""
+
+    flavor: str
+    mode: Mode
+    level: int
+    tried: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The result of trying a flavor: its mode, the cause if it does not fit, and a description of the mismatch.
+
+    `short` maps resources that can never suffice to (requested amount, largest possible amount).
+    """
+
+    mode: Mode
+    cause: str
+    reason: str = ""
+    short: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+Attempts: TypeAlias = dict[str, Attempt]
+
+
+@dataclass(slots=True)
+class Assigned:
+    """The assignment of a pod set. `waiting` means that some flavor is in use, `failed` that none was found.
+
+    `error` is a cause that no flavor can avoid; `uncovered` is a resource that the queue does not cover.
+    """
+
+    pod_set: PodSet
+    requested: Amounts
+    flavors: dict[str, Choice]
+    attempts: Attempts
+    waiting: bool
+    failed: bool
+    error: str
+    uncovered: str
+    placement: Placement | None = None
+    tree: str = ""
+    no_place: NoPlace | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """The worst mode of its flavors."""
+        if self.error:
+            return Mode.NO
+        if not self.waiting and not self.failed:
+            return Mode.FITS
+        return min((choice.mode for choice in self.flavors.values()), default=Mode.NO)
+
+
+@dataclass(slots=True)
+class Assignment:
+    """The result for a job: its pod sets as far as the search got. `level` is how far up the tree quota is borrowed.
+
+    `saw_nodes` means that the result depends on what is placed on the nodes.
+    """
+
+    pod_sets: list[Assigned] = field(default_factory=list)
+    used: dict[FlavorResource, int] = field(default_factory=dict)
+    level: int = 0
+    mode: Mode = Mode.NO
+    saw_nodes: bool = False
+
+    @property
+    def progress(self) -> Progress:
+        """How far the search of each pod set got."""
+        return tuple({name: choice.tried for name, choice in one.flavors.items()} for one in self.pod_sets)
+
+    @property
+    def chosen(self) -> Chosen:
+        """The flavors of each pod set."""
+        return {one.pod_set.name: {res: c.flavor for res, c in one.flavors.items()} for one in self.pod_sets}
+
+    def add(self, one: Assigned) -> None:
+        """Add a pod set and charge its usage."""
+        self.pod_sets.append(one)
+        for name, choice in one.flavors.items():
+            self.level = max(self.level, choice.level)
+            key = (choice.flavor, name)
+            self.used[key] = self.used.get(key, 0) + one.requested.get(name, 0)
+
+    def settle(self) -> Mode:
+        """Set the mode to the worst of the pod sets."""
+        self.mode = min((one.mode for one in self.pod_sets), default=Mode.NO)
+        return self.mode
+
+    def put(self, places: Mapping[str, Placement]) -> None:
+        """Record the placement of pod sets."""
+        for one in self.pod_sets:
+            one.placement = places.get(one.pod_set.name, one.placement)
+
+    def lower(self, one: Assigned, mode: Mode) -> None:
+        """Set the mode of a pod set's flavors, and with it that of the whole assignment."""
+        one.waiting = True
+        for choice in one.flavors.values():
+            choice.mode = mode
+        self.mode = mode
+
+    def cause(self, queue: ClusterQueue) -> str:
+        """Why there is no assignment; empty if there is one."""
+        error = next((one.error for one in self.pod_sets if one.error), "")
+        if error or self.mode != Mode.NO:
+            return error
+        if any(one.uncovered for one in self.pod_sets):
+            return NOT_COVERED
+        return max((_pod_set_cause(one, queue) for one in self.pod_sets), key=_SEVERITY.index, default="")
+
+
+def _pod_set_cause(one: Assigned, queue: ClusterQueue) -> str:
+    """The mildest cause within each resource group, as any flavor would do; the most severe one across groups."""
+    if one.no_place:
+        return TOPOLOGY
+    if one.mode != Mode.NO:
+        return ""
+    refused = {name: attempt.cause for name, attempt in one.attempts.items() if attempt.mode == Mode.NO}
+    groups = [[refused[name] for name in group.flavors if name in refused] for group in queue.groups]
+    mildest = [min(causes, key=_SEVERITY.index) for causes in groups if causes]
+    return max(mildest, key=_SEVERITY.index, default=NO_MATCH)
+
+
+# One scheduling attempt: assign flavors to the pod sets in order, then place those that need a topology.
+#
+# The flavors of a resource group are tried in order, for pod sets that belong together. Preemption is not simulated:
+# what would require it has mode WAITS. Source: kubernetes-sigs/kueue
+# pkg/scheduler/flavorassigner/{flavorassigner,tas_flavorassigner,flavor_assigner_attempts}.go.
+
 
 PlacesKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 # The places of each pod set, or the pod set for which none was found.
@@ -181,17 +324,16 @@ class GroupSearch:
 def merge_attempts(attempts: Attempts, others: Mapping[str, Attempt], group: Group) -> None:
     """Merge the attempts for one more resource into those of the group; the worse one counts."""
     for name, other in others.items():
-        known = attempts.get(name)
-        attempts[name] = _worse(known, other) if known else other
+        if known := attempts.get(name):
+            cause = more_severe(known.cause, other.cause)
+            short = {**known.short, **other.short}
+            attempts[name] = Attempt(min(known.mode, other.mode), cause, known.reason or other.reason, short)
+        else:
+            attempts[name] = other
     if others:
         for name in group.flavors:
             if name in attempts and name not in others:
                 attempts[name] = Attempt(Mode.NO, NO_MATCH, attempts[name].reason, attempts[name].short)
-
-
-def _worse(left: Attempt, right: Attempt) -> Attempt:
-    cause = more_severe(left.cause, right.cause)
-    return Attempt(min(left.mode, right.mode), cause, left.reason or right.reason, {**left.short, **right.short})
 
 
 _FNV_OFFSET, _FNV_PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1
@@ -208,18 +350,16 @@ class Assigner:
     def assign(self, workload: Workload, progress: Progress = (), held: Chosen | None = None) -> Assignment:
         """The best assignment, resuming the search at `progress` and restricted to the flavors in `held` if given."""
         found = Assignment()
-        whole = all(self._assign_group(workload, one, progress, held, found) for one in _grouped(workload))
+        whole = all(
+            self._assign_group(workload, one, progress, held, found) for one in _by_group(enumerate(workload.pod_sets))
+        )
         if found.settle() != Mode.NO and whole:
             self._place(workload, found)
-        self._reserve(workload, found)
-        return found
-
-    def _reserve(self, workload: Workload, found: Assignment) -> None:
-        """Record where a waiting job would be placed on empty nodes, so that these are reserved for it."""
-        if found.mode == Mode.WAITS:
+        if found.mode == Mode.WAITS:  # Where it would be placed on empty nodes is reserved for it.
             result = self._search(workload, self._requests(found), empty=True)
             if isinstance(result, dict):
                 found.put(result)
+        return found
 
     # Flavors, by group of pod sets.
 
@@ -228,7 +368,8 @@ class Assigner:
     ) -> bool:
         """Assign flavors to pod sets that belong together; return False if the search ends here."""
         pod_sets = [workload.pod_sets[i] for i in members]
-        requested = [self._requested(one) for one in pod_sets]
+        counts_pods = self.queue.group(PODS) is not None
+        requested = [{**one.total, PODS: one.count} if counts_pods else one.total for one in pod_sets]
         total = _sum(requested)
         flavors: dict[str, Choice] = {}
         attempts: Attempts = {}
@@ -241,8 +382,9 @@ class Assigner:
                 failed, uncovered = True, name
                 break
             of_group = {name: amount for name, amount in total.items() if name in group.covered}
-            search = GroupSearch(self.view, group, pod_sets, of_group, found.used, _allowed(held, pod_sets, name))
-            best = search.run(_start(progress, members[0], name))
+            allowed = {held.get(one.name, {}).get(name) for one in pod_sets} if held else None
+            search = GroupSearch(self.view, group, pod_sets, of_group, found.used, allowed)
+            best = search.run(progress[members[0]].get(name, -1) + 1 if members[0] < len(progress) else 0)
             merge_attempts(attempts, search.attempts, group)
             if not best:
                 failed, error = True, NO_MATCH if search.malformed else ""
@@ -255,10 +397,6 @@ class Assigner:
             found.add(Assigned(one, each, own, attempts, waiting, failed, error, uncovered))
             going_on &= bool(own) or not each
         return going_on
-
-    def _requested(self, one: PodSet) -> Amounts:
-        covered = self.queue.group(PODS) is not None
-        return {**one.total, PODS: one.count} if covered else one.total
 
     def _own(self, one: PodSet, requested: Amounts, flavors: Mapping[str, Choice]) -> dict[str, Choice]:
         """The flavors of the group that a pod set takes; one without requests takes those that have a topology."""
@@ -361,19 +499,6 @@ def _kueue_order(resource: str) -> int:
     for byte in resource.encode("utf-8", "surrogatepass"):
         value = (value ^ byte) * _FNV_PRIME & _MASK
     return value
-
-
-def _start(progress: Progress, pod_set: int, resource: str) -> int:
-    return progress[pod_set].get(resource, -1) + 1 if pod_set < len(progress) else 0
-
-
-def _allowed(held: Chosen | None, pod_sets: Sequence[PodSet], resource: str) -> set[str | None] | None:
-    return None if not held else {held.get(one.name, {}).get(resource) for one in pod_sets}
-
-
-def _grouped(workload: Workload) -> list[list[int]]:
-    """The indexes of the pod sets, with those of a pod set group together, ordered by the first of each group."""
-    return list(_by_group(enumerate(workload.pod_sets)))
 
 
 def _by_group(pod_sets: Iterator[tuple[int, PodSet]]) -> Iterator[list[int]]:

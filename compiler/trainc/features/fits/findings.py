@@ -1,24 +1,25 @@
-"""Diagnostics about jobs that cannot run and about incomplete snapshots."""
+"""Diagnostics about jobs that cannot run and about incomplete snapshots, and their locations in the input."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from trainc.api.cluster import KINDS, Dump
+from trainc.api.documents import Document, label_of
 from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, format_path
-from trainc.api.records import replace
-from trainc.features.fits.assignment import TOPOLOGY
+from trainc.api.kube import names
+from trainc.api.records import pattern, replace
+from trainc.features.fits.assigner import TOPOLOGY
 from trainc.features.fits.cluster import Cluster, ClusterQueue
-from trainc.features.fits.namespace_quotas import OverQuota
 from trainc.features.fits.nodes import NO_NODE, TOO_FEW_NODES, Shortfall
-from trainc.features.fits.references import Missing
 from trainc.features.fits.shortfall import PARTIAL_SLICE
 from trainc.features.fits.snapshot import READ_KINDS, export_command
 from trainc.features.fits.webhooks import Refusal
-from trainc.features.fits.workload import QUEUE, PodSet, Workload
+from trainc.features.fits.workload import QUEUE, Workload
 from trainc.kube import kueue
-from trainc.reading.cluster import KUEUE_GROUP, label_of
+from trainc.reading.cluster import KUEUE_GROUP
+from trainc.reading.cluster import label_of as named
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fit
@@ -48,9 +49,8 @@ def inactive_queue(
     elif cause == "local-queue-missing":
         known = [name for space, name in cluster.local_queues if space == namespace]
         message = f"there is no LocalQueue {workload.queue} in namespace {namespace}"
-        hint = did_you_mean(workload.queue, known) or _list_of(
-            "the namespace has the LocalQueues", known, "the namespace has no LocalQueues"
-        )
+        there = f"the LocalQueues {', '.join(sorted(known))}" if known else "no LocalQueues"
+        hint = did_you_mean(workload.queue, known) or f"the namespace has {there}"
     elif cause == "local-queue-stopped":
         message = f"LocalQueue {namespace}/{workload.queue} is stopped (stopPolicy)"
         hint = "set stopPolicy: None on it, or use another queue"
@@ -65,10 +65,6 @@ def inactive_queue(
             found = _about(job, "QueueInactive", f"{message}, or it was not exported", _export_hint(["Topology"]))
             return replace(found, severity="info")
     return _about(job, "QueueInactive", message, hint, _QUEUE_PATH)
-
-
-def _list_of(words: str, known: list[str], none: str) -> str:
-    return f"{words} {', '.join(sorted(known))}" if known else none
 
 
 def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
@@ -88,26 +84,9 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
     return replace(_about(job, code, message, why.hint, path), severity=severity)
 
 
-def over_quota(job: str, why: OverQuota) -> Diagnostic:
-    """Why the pods of a job cannot all be created at once."""
-    return _about(job, "ExceedsQuota", why.message, why.hint, why.path)
-
-
-def refused_pod(job: str, why: Finding) -> Diagnostic:
-    """Why the API server refuses pods of a job."""
-    return replace(_about(job, why.code, why.message, why.hint, why.path), severity=why.severity)
-
-
-def missing_object(job: str, what: Missing) -> Diagnostic:
-    """What a job names and the cluster does not have: a warning, as it may be created after the export."""
-    return replace(_about(job, "NotInCluster", what.message, what.hint, what.path), severity="warning")
-
-
-def evictable_job(job: str, one: PodSet, message: str, hint: str) -> Diagnostic:
-    """Pods of a job may be evicted while they train."""
-    return replace(
-        _about(job, "PodsMayBeEvicted", message, hint, ("spec", "replicatedJobs", one.index)), severity="warning"
-    )
+def about_job(job: str, found: Iterable[Finding]) -> list[Diagnostic]:
+    """Findings with paths in the JobSet of a job."""
+    return [replace(_about(job, one.code, one.message, one.hint, one.path), severity=one.severity) for one in found]
 
 
 def undecided_job(job: str, kind: str) -> Diagnostic:
@@ -173,4 +152,92 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
         until = "is no longer served from 0.20 on" if served else f"{kueue.minor_of(version)} does not serve"
         message = f"it {what} of kueue.x-k8s.io/v1beta1, which {'' if served else 'Kueue '}{until}"
         hint = "write v1beta2, where cohort is cohortName, and whenCanBorrow and whenCanPreempt are MayStopSearch or TryNextFlavor"
-        yield Diagnostic("OldKueueAPI", severity, message, hint, label_of(old[0]), "apiVersion")
+        yield Diagnostic("OldKueueAPI", severity, message, hint, named(old[0]), "apiVersion")
+
+
+# Locate diagnostics about jobs and snapshots: in the TrainJob that a JobSet was compiled from, or in the snapshot.
+
+
+_STEP = pattern(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
+_QUEUE = pattern(r"ClusterQueue [-a-z0-9.]*[a-z0-9]")
+# The fields in which a TrainJob states the requests of a part; the first one present is used.
+_TRAINER = (("trainer", "numNodes"), ("trainer", "resourcesPerNode"), ("trainer",), ())
+_INITIALIZER = (("initializer",), ())
+
+
+def place_in_input(
+    found: Iterable[Diagnostic], homes: Mapping[str, Document], jobsets: Mapping[str, Any], snapshot: Sequence[Document]
+) -> list[Diagnostic]:
+    """Locate diagnostics about JobSets in the TrainJob or JobSet documents they come from, by the names of their answers.
+
+    The hint ends with the location of the queue that prevents admission.
+    """
+    queues = _by_name(snapshot)
+    placed = []
+    for one in found:
+        job = one.object.removeprefix("JobSet ")
+        home = homes.get(job)
+        one = replace(one, hint=one.hint + _line_of_queue(one.message, queues))  # noqa: PLW2901 - the same, completed
+        placed.append(one if home is None else _at(one, home, jobsets.get(job)))
+    return placed
+
+
+def _line_of_queue(message: str, queues: Mapping[str, Document]) -> str:
+    """The location of the ClusterQueue that a message names; empty if it names none of the snapshot."""
+    named_queue = _QUEUE.search(message)
+    document = queues.get(named_queue.group()) if named_queue else None
+    if document is None:
+        return ""
+    part = next((key for key in ("stopPolicy", "namespaceSelector") if key in message), "resourceGroups")
+    source = document.locate(("spec", part))
+    return f" ({label_of(document.data)} is at {source.file}:{source.line})" if source else ""
+
+
+def _at(one: Diagnostic, home: Document, jobset: Any) -> Diagnostic:
+    path = steps(one.path)
+    if home.data.get("kind") != "JobSet":
+        path = _in_trainjob(path, home, jobset)
+    return replace(one, object=label_of(home.data), path=format_path(path), source=home.locate(path))
+
+
+def _in_trainjob(path: Path, home: Document, jobset: Any) -> Path:
+    """The TrainJob field that a path of its JobSet comes from, as far as it can be determined."""
+    if path[:1] == ("metadata",):
+        key = path[-1]
+        written = (home.data.get("metadata") or {}).get(str(path[1])) if len(path) > 1 else None
+        return path if isinstance(written, Mapping) and key in written else ("metadata", "name")
+    if path[:2] != ("spec", "replicatedJobs") or len(path) < 3 or not isinstance(path[2], int):
+        return ("metadata", "labels", QUEUE) if _has(home.data, ("metadata", "labels", QUEUE)) else ("metadata", "name")
+    trainer = _TRAINER[1:] if "resources" in path else _TRAINER
+    choices = trainer if _step(jobset, path[2]) in (names.TRAINER, "") else _INITIALIZER
+    return next(("spec", *each) for each in choices if _has(home.data, ("spec", *each)) or not each)
+
+
+def _step(jobset: Any, index: int) -> str:
+    labels = jobset["spec"]["replicatedJobs"][index].get("template", {}).get("metadata", {}).get("labels") or {}
+    return str(labels.get(names.ANCESTOR_LABEL, ""))
+
+
+def _has(data: Any, path: Path) -> bool:
+    for step in path:
+        if not isinstance(data, Mapping) or step not in data:
+            return False
+        data = data[step]
+    return True
+
+
+def place_in_snapshot(found: Iterable[Diagnostic], documents: Sequence[Document]) -> list[Diagnostic]:
+    """Locate diagnostics about a snapshot in its files."""
+    known = _by_name(documents)
+    return [
+        replace(one, source=known[one.object].locate(steps(one.path))) if one.object in known else one for one in found
+    ]
+
+
+def _by_name(documents: Sequence[Document]) -> dict[str, Document]:
+    return {named(document.data): document for document in documents if isinstance(document.data.get("kind"), str)}
+
+
+def steps(path: str) -> Path:
+    """Split a path in the notation of diagnostics into its steps."""
+    return tuple(int(index) if index else key or word for index, key, word in _STEP.findall(path))

@@ -45,7 +45,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     `around` are further documents of the input. `over` yields the jobs, and may say how many are judged.
     """
     from trainc.features.fits.answer import fits_named
-    from trainc.features.fits.placing_findings import place_in_input, place_in_snapshot
+    from trainc.features.fits.findings import place_in_input, place_in_snapshot
     from trainc.features.fits.references import created_by
     from trainc.features.fits.workload import job_name, place
 
@@ -124,7 +124,7 @@ def _place_in_fields(found: Sequence[Diagnostic], session: Session) -> tuple[lis
 
     Returns those that were located, and the others.
     """
-    from trainc.features.fits.placing_findings import steps
+    from trainc.features.fits.findings import steps
     from trainc.features.fits.workload import job_name, place
 
     by_job: dict[str, list[Diagnostic]] = {}
@@ -193,7 +193,7 @@ def never_admitted(
 ) -> dict[tuple[str, str], list[Finding]]:
     """Why the queues in a dump can never admit JobSets, by their namespaces and names, with paths in the JobSet."""
     from trainc.features.fits.answer import fits_named
-    from trainc.features.fits.placing_findings import steps
+    from trainc.features.fits.findings import steps
     from trainc.features.fits.workload import job_name, place
 
     keys = {job_name(*place(jobset)): place(jobset) for jobset in jobsets}

@@ -1,7 +1,8 @@
 """Jobs whose pods need more at once than a ResourceQuota of their namespace allows.
 
 The JobSet and its Jobs are accepted, and the pods above the quota are never created; only events say so. What other jobs
-in the namespace use is not known. What a quota or LimitRange refuses of a single pod is in `trainc.pods.quotas`.
+in the namespace use is not known. What a quota or LimitRange refuses of a single pod is in
+`trainc.pods.admission_plugins`.
 """
 
 from __future__ import annotations
@@ -9,27 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.api.cluster import Dump
+from trainc.api.findings import Finding
 from trainc.api.kube import Json, Quantity, mapping, names
-from trainc.api.records import dataclass
-from trainc.features.fits.requests import Place, amount
-from trainc.features.fits.words import amount_with_unit, bare_amount
+from trainc.features.fits.pods import amount, amount_with_unit, bare_amount
 from trainc.features.fits.workload import PodSet, Workload
-from trainc.pods.quotas import pod_usage
+from trainc.pods.admission_plugins import pod_usage
 from trainc.pods.resources import read_amounts
 
 RESOURCE_QUOTA = "resource-quota"
 
 
-@dataclass(frozen=True, slots=True)
-class OverQuota:
-    """A quota that the pods of a job exceed; `path` leads to the pods in the JobSet."""
-
-    message: str
-    hint: str
-    path: Place
-
-
-def exceeded_quotas(workload: Workload, dump: Dump) -> Iterator[OverQuota]:
+def exceeded_quotas(workload: Workload, dump: Dump) -> Iterator[Finding]:
     """The quotas of the namespace that the pods which run at the same time exceed, though a single one does not."""
     quotas = _of_namespace(dump, "ResourceQuota", workload.namespace)
     if not quotas:
@@ -66,13 +57,13 @@ def _of_namespace(dump: Dump, kind: str, namespace: str) -> list[Json]:
 
 def _exceeded(
     workload: Workload, quota: Json, key: str, hard: Quantity, each: Sequence[tuple[PodSet, Quantity]]
-) -> OverQuota:
+) -> Finding:
     name = mapping(quota.get("metadata")).get("name")
     base = "pods" if key == "count/pods" else key.removeprefix("requests.").removeprefix("limits.")
     total = Quantity(_total(each), hard.family)
     kind = " as limits" if key.startswith("limits.") else ""
     message = (
-        f"the pods need {_amount(base, total)}{kind} at once, and ResourceQuota {name} allows {_bare(base, hard)} ({key}) "
+        f"the pods need {amount_with_unit(base, amount(base, total))}{kind} at once, and ResourceQuota {name} allows {_bare(base, hard)} ({key}) "
         f"in namespace {workload.namespace}"
     )
     hint = f"raise spec.hard of the ResourceQuota to {_bare(base, total)}"
@@ -85,11 +76,7 @@ def _exceeded(
             fewer = left // used.nanos
             message += f"; {_bare(base, used * fewer)} would fit: numNodes {fewer}"
             hint = f"write numNodes: {fewer}, or {hint}"
-    return OverQuota(message, hint, ("spec", "replicatedJobs", largest.index))
-
-
-def _amount(base: str, quantity: Quantity) -> str:
-    return amount_with_unit(base, amount(base, quantity))
+    return Finding("ExceedsQuota", "error", message, hint, ("spec", "replicatedJobs", largest.index))
 
 
 def _bare(base: str, quantity: Quantity) -> str:

@@ -9,14 +9,25 @@ the labels and tolerations of the chosen flavors to admitted pods (kubernetes-si
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from trainc.api.kube import Json, MalformedSelector, names
+from trainc.api.findings import Finding, Path
+from trainc.api.kube import Json, MalformedSelector, mapping, names, objects
 from trainc.api.records import dataclass, field
-from trainc.features.fits.cluster import Flavor, Node
-from trainc.features.fits.requests import PODS, UNLIMITED, Amounts, times_in
-from trainc.features.fits.selectors import barring_taint, node_matches
-from trainc.features.fits.words import amount_with_unit, bare_amount, counted_pods, is_gpu, requests_text
+from trainc.features.fits.cluster import AUTOSCALER, KARPENTER, Cluster, Flavor, Node
+from trainc.features.fits.pods import (
+    PODS,
+    UNLIMITED,
+    Amounts,
+    amount_with_unit,
+    bare_amount,
+    barring_taint,
+    counted_pods,
+    is_gpu,
+    node_matches,
+    requests_text,
+    times_in,
+)
 from trainc.features.fits.workload import PodSet, Workload, with_size
 
 NO_NODE, TOO_FEW_NODES = "no-node", "too-few-nodes"
@@ -144,7 +155,7 @@ def _too_few(one: PodSet, held: int, where: str, *, certain: bool) -> Shortfall:
 
 def too_small(one: PodSet, usable: Usable, where: str = "") -> str:
     """Why no node has room for a single pod, with numbers."""
-    excluded = [f"{_nodes(count)}: {why}" for why, count in sorted(usable.excluded.items())]
+    excluded = [f"{count} node{'' if count == 1 else 's'}: {why}" for why, count in sorted(usable.excluded.items())]
     if not usable.rooms:
         return ", ".join(excluded) or "no node is Ready"
     rest = f" ({', '.join(excluded)})" if excluded else ""
@@ -156,10 +167,6 @@ def too_small(one: PodSet, usable: Usable, where: str = "") -> str:
     if usable.count >= UNLIMITED:
         which = f"the largest node{where}"
     return f"each requests {amount_with_unit(short, one.scheduled[short])}, and {which} has {most}{rest}"
-
-
-def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count} nodes"
 
 
 def _short_resource(requested: Mapping[str, int], usable: Usable) -> str:
@@ -175,7 +182,7 @@ def split_hint(workload: Workload, one: PodSet, usable: Usable, would_do: Callab
     if "/" not in device or trainers != [one]:
         return ""
     before = one.scheduled[device]
-    for share in _divisors(before, usable.largest(device)):
+    for share in filter(lambda each: before % each == 0, range(min(before, usable.largest(device)), 0, -1)):
         count = one.count * before // share
         # The other requests stay if they can; else each pod gets its part of them.
         for scaled in (one.one, {name: -(-amount * share // before) for name, amount in one.one.items()}):
@@ -187,6 +194,78 @@ def split_hint(workload: Workload, one: PodSet, usable: Usable, would_do: Callab
     return ""
 
 
-def _divisors(number: int, most: int) -> Iterable[int]:
-    """The divisors of a number up to `most`, largest first."""
-    return (each for each in range(min(most, number), 0, -1) if number % each == 0)
+# Whether what removes nodes may end pods of a job: Karpenter and the cluster autoscaler do, unless told otherwise.
+#
+# Source: kubernetes-sigs/karpenter pkg/apis/v1/labels.go and pkg/utils/pod/scheduling.go; kubernetes/autoscaler
+# cluster-autoscaler/utils/drain/drain.go and simulator/utilization/info.go.
+
+
+_KEEP = {
+    KARPENTER: (("karpenter.sh/do-not-disrupt", "true"), ("karpenter.sh/do-not-evict", "true")),
+    AUTOSCALER: (("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),),
+}
+_WHY = {
+    KARPENTER: "Karpenter may end pods of {}, to replace nodes by cheaper or newer ones",
+    AUTOSCALER: "the cluster autoscaler may end pods of {}, each of which uses less than half of a node",
+}
+_OF_KARPENTER = "karpenter.sh/nodepool"
+_KEPT_NODE = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+# The autoscaler's default: it removes nodes of which less than this is requested.
+_THRESHOLD = 0.5
+
+
+def evictable_pods(
+    workload: Workload, flavors: dict[str, list[Flavor]], cluster: Cluster, inventory: Inventory
+) -> Iterator[Finding]:
+    """Findings about pod sets that may be evicted while they train."""
+    keep = _KEEP.get(cluster.scaler, ())
+    for one in workload.pod_sets:
+        if one.step in (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER):
+            continue
+        if not keep or any(one.annotations.get(key) == value for key, value in keep):
+            continue
+        nodes = inventory.usable(one.pod, flavors.get(one.name, ())).nodes
+        moves = _karpenter_moves if cluster.scaler == KARPENTER else _autoscaler_moves
+        if moves(one, nodes, cluster):
+            key, value = keep[0]
+            hint = f'annotate the pods, in the runtime or in a runtimePatch of the TrainJob: {{{key}: "{value}"}}'
+            path: Path = ("spec", "replicatedJobs", one.index)
+            yield Finding("PodsMayBeEvicted", "warning", _WHY[cluster.scaler].format(one.name), hint, path)
+
+
+def _karpenter_moves(_: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
+    if nodes and not any(_OF_KARPENTER in node.labels for node in nodes):
+        return False
+    pools = list(cluster.dump.every("NodePool"))
+    return not pools or not all(map(_is_kept, pools))
+
+
+def _is_kept(pool: Json) -> bool:
+    """Whether a NodePool never disrupts its nodes."""
+    spec = mapping(pool.get("spec"))
+    annotations = mapping(mapping(mapping(spec.get("template")).get("metadata")).get("annotations"))
+    if annotations.get("karpenter.sh/do-not-disrupt") == "true":
+        return True
+    budgets = objects(mapping(spec.get("disruption")).get("budgets"))
+    return any(str(one.get("nodes")) == "0" and not one.get("schedule") and not one.get("reasons") for one in budgets)
+
+
+def _autoscaler_moves(one: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
+    for volume in objects(one.pod.get("volumes")):  # By default, the autoscaler keeps nodes with local volumes.
+        directory = volume.get("emptyDir")
+        if "hostPath" in volume or (isinstance(directory, dict) and directory.get("medium") != "Memory"):
+            return False
+    shares = [_share(one, node) for node in nodes if not _is_kept_node(node, cluster)]
+    return bool(shares) and max(shares) < _THRESHOLD
+
+
+def _is_kept_node(node: Node, cluster: Cluster) -> bool:
+    annotations = mapping(mapping((cluster.dump.get("Node", "", node.name) or {}).get("metadata")).get("annotations"))
+    return annotations.get(_KEPT_NODE) == "true"
+
+
+def _share(one: PodSet, node: Node) -> float:
+    """How much of a node one pod requests: of its GPUs if it has any, or else of its CPU or memory."""
+    counted = [name for name, amount in node.allocatable.items() if is_gpu(name) and amount]
+    counted = counted or [name for name in ("cpu", "memory") if node.allocatable.get(name)]
+    return max((one.scheduled.get(name, 0) / node.allocatable[name] for name in counted), default=1.0)

@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from trainc.api.records import dataclass
-from trainc.features.fits.counting import NO_ROOM, Counts, Request, Wanted
-from trainc.features.fits.selectors import is_readable
-from trainc.features.fits.topology import Domain, Placement, Taken, Tree
+from trainc.features.fits.pods import is_readable
+from trainc.features.fits.topology import NO_ROOM, Counts, Domain, Placement, Request, Taken, Tree, Wanted
 from trainc.features.fits.workload import TopologyRequest
 from trainc.kube.kueue import LEADER_FEASIBLE, PARTIAL_SLICES
 
@@ -108,9 +107,6 @@ class Search(Counts):
     def _slice_counts(self, leaders: int) -> list[int]:
         return self.slices_led if leaders else self.slices
 
-    def _pod_counts(self, leaders: int) -> list[int]:
-        return self.pods_led if leaders else self.pods
-
     def _led_rank(self, domain: Domain) -> tuple[object, ...]:
         i = domain.index
         slices = self.slices_led[i] if self.wanted.free else -self.slices_led[i]
@@ -179,7 +175,7 @@ class Search(Counts):
         self, domains: list[Domain], count: int, leaders: int, size: int, tail: int, *, sliced: bool
     ) -> list[Domain]:
         """The first domains that hold `count` pods and the leader, with the pods that go to each."""
-        counts = self._slice_counts if sliced else self._pod_counts
+        counts = self._slice_counts if sliced else lambda led: self.pods_led if led else self.pods
         size = size if sliced else 1
         rest = count // size
         if leaders:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from trainc.api.cluster import Dump
-from trainc.api.findings import Path, did_you_mean
+from trainc.api.findings import Finding, Path, did_you_mean
 from trainc.api.kube import Json, mapping, objects
 
 # Kind, namespace (empty for kinds of the whole cluster) and name.
@@ -33,16 +33,11 @@ class Reference(NamedTuple):
     key: str = ""
 
 
-class Missing(NamedTuple):
-    """An object, or a key of it, that the cluster does not have."""
+def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator[Finding]:
+    """What a JobSet names and the cluster certainly does not have; `created` is what the input creates itself.
 
-    message: str
-    hint: str
-    path: Path
-
-
-def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator[Missing]:
-    """What a JobSet names and the cluster certainly does not have; `created` is what the input creates itself."""
+    These are warnings, because what is missing may be created after the export.
+    """
     namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
     seen = set()
     for one in references(jobset):
@@ -59,21 +54,17 @@ def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator
         place = f" in namespace {where}" if where else " in the cluster"
         if found is None and dump.is_complete(one.kind, where):
             names = dump.names(one.kind, where)
-            hint = did_you_mean(one.name, names) or f"create it before the job starts{_known(one.kind, names)}"
-            yield Missing(f"there is no {one.kind} {one.name}{place}", hint, one.path)
+            some = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+            other = f"export the namespaces again (they were {some})" if one.kind == "Namespace" else f"use {some}"
+            hint = did_you_mean(one.name, names) or f"create it before the job starts{f', or {other}' if names else ''}"
+            yield Finding("NotInCluster", "warning", f"there is no {one.kind} {one.name}{place}", hint, one.path)
         elif found is not None and one.key:
             keys = _keys(found)
             if keys is not None and one.key not in keys:
                 known = f"its keys are {', '.join(sorted(keys))}" if keys else "it has no keys"
                 hint = did_you_mean(one.key, keys) or known
-                yield Missing(f"{one.kind} {one.name}{place} has no key {one.key}", hint, one.path)
-
-
-def _known(kind: str, names: list[str]) -> str:
-    if not names:
-        return ""
-    some = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
-    return f", or use {some}" if kind != "Namespace" else f", or export the namespaces again (they were {some})"
+                message = f"{one.kind} {one.name}{place} has no key {one.key}"
+                yield Finding("NotInCluster", "warning", message, hint, one.path)
 
 
 def _keys(found: Json) -> Collection[str] | None:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from trainc.api.kube import names
 from trainc.api.records import dataclass
-from trainc.features.fits.assigner import State
-from trainc.features.fits.assignment import (
+from trainc.features.fits.assigner import (
     NO_MATCH,
     NO_TOPOLOGY,
     NOT_COVERED,
@@ -16,11 +15,20 @@ from trainc.features.fits.assignment import (
     TOPOLOGY,
     Assigned,
     Assignment,
+    State,
 )
 from trainc.features.fits.cluster import ClusterQueue
 from trainc.features.fits.nodes import Inventory, Shortfall, split_hint, too_small
 from trainc.features.fits.placement import NoPlace
-from trainc.features.fits.requests import out_of_range, over_limit
+from trainc.features.fits.pods import (
+    amount_with_unit,
+    bare_amount,
+    counted_pods,
+    level_word,
+    out_of_range,
+    over_limit,
+    requests_text,
+)
 from trainc.features.fits.scheduling import (
     LIMIT_RANGE,
     NAMESPACE,
@@ -31,7 +39,6 @@ from trainc.features.fits.scheduling import (
     softer_topologies,
     would_be_admitted,
 )
-from trainc.features.fits.words import amount_with_unit, bare_amount, counted_pods, level_word, requests_text
 from trainc.features.fits.workload import PodSet, Workload, with_tolerations, with_topology
 
 PARTIAL_SLICE = "partial-slice"

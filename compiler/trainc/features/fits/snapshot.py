@@ -23,7 +23,7 @@ from trainc.features.fits.cluster import (
     Node,
     Quota,
 )
-from trainc.features.fits.requests import amount, amounts, merged_limits
+from trainc.features.fits.pods import amount, amounts, merged_limits
 from trainc.kube import kueue
 from trainc.reading.cluster import label_of
 from trainc.schema.unknown_fields import mistyped

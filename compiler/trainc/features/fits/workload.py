@@ -13,7 +13,7 @@ from typing import Any
 from trainc.api.kube import Json, canonical, identity_of, mapping, names, read_json
 from trainc.api.records import dataclass, field, replace
 from trainc.features.fits.cluster import Cluster
-from trainc.features.fits.requests import Amounts, charged_pod, pod_amounts
+from trainc.features.fits.pods import Amounts, charged_pod, pod_amounts
 from trainc.kube.kueue import CONTAINERS_COUNT, LIMITS_FIRST
 
 PREFIX = "kueue.x-k8s.io/"

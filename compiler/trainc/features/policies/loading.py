@@ -11,6 +11,7 @@ from typing import Any
 
 from trainc.api.documents import Document
 from trainc.api.findings import Diagnostic, Finding, Path
+from trainc.api.kube import mapping
 from trainc.api.records import dataclass, field, pattern
 from trainc.features.policies.cel import (
     Environment,
@@ -24,7 +25,83 @@ from trainc.features.policies.cel import (
     strings,
 )
 from trainc.features.policies.matching import is_about
-from trainc.features.policies.shapes import BINDING, POLICY
+
+
+def _mapping(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(required), "properties": properties}
+
+
+def _list(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_TEXT = {"type": "string"}
+_SELECTOR = _mapping(
+    matchLabels={"type": "object", "additionalProperties": _TEXT},
+    matchExpressions=_list(
+        _mapping(
+            ["key", "operator"],
+            key=_TEXT,
+            operator={"enum": ["In", "NotIn", "Exists", "DoesNotExist"]},
+            values=_list(_TEXT),
+        )
+    ),
+)
+_RULES = _list(
+    _mapping(
+        ["apiGroups", "apiVersions", "operations", "resources"],
+        **dict.fromkeys(("apiGroups", "apiVersions", "resources", "resourceNames"), _list(_TEXT)),
+        operations=_list({"enum": ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"]}),
+        scope={"enum": ["Namespaced", "Cluster", "*"]},
+    )
+)
+_MATCH = _mapping(
+    resourceRules=_RULES,
+    excludeResourceRules=_RULES,
+    namespaceSelector=_SELECTOR,
+    objectSelector=_SELECTOR,
+    matchPolicy={"enum": ["Exact", "Equivalent"]},
+)
+_METADATA = _mapping(["name"], name=_TEXT, namespace=_TEXT)
+_NAMED_EXPRESSIONS = _list(_mapping(["name", "expression"], name=_TEXT, expression=_TEXT))
+# The fields that are in use; kubernetes api admissionregistration/v1 types.go, v1.36.
+POLICY = _mapping(
+    ["metadata", "spec"],
+    metadata=_METADATA,
+    spec=_mapping(
+        ["matchConstraints"],
+        failurePolicy={"enum": ["Fail", "Ignore"]},
+        paramKind=_mapping(["apiVersion", "kind"], apiVersion=_TEXT, kind=_TEXT),
+        matchConstraints={**_MATCH, "required": ["resourceRules"]},
+        matchConditions=_NAMED_EXPRESSIONS,
+        variables=_NAMED_EXPRESSIONS,
+        validations=_list(
+            _mapping(
+                ["expression"],
+                expression=_TEXT,
+                message=_TEXT,
+                messageExpression=_TEXT,
+                reason={"enum": ["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"]},
+            )
+        ),
+        auditAnnotations=_list(_mapping(["key", "valueExpression"], key=_TEXT, valueExpression=_TEXT)),
+    ),
+)
+_ACTIONS = {**_list({"enum": ["Deny", "Warn", "Audit"]}), "minItems": 1}
+BINDING = _mapping(
+    ["metadata", "spec"],
+    metadata=_METADATA,
+    spec=_mapping(
+        ["policyName", "validationActions"],
+        policyName=_TEXT,
+        validationActions=_ACTIONS,
+        matchResources=_MATCH,
+        paramRef=_mapping(
+            name=_TEXT, namespace=_TEXT, selector=_SELECTOR, parameterNotFoundAction={"enum": ["Allow", "Deny"]}
+        ),
+    ),
+)
+
 
 _LONGEST_MESSAGE = 200
 _GROUP = "admissionregistration.k8s.io"
@@ -155,16 +232,15 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> Loaded:
         policies[str(_name(document))] = policy
         diagnostics += [document.place(finding) for finding in findings]
     bindings: list[Binding] = []
-    named: set[Any] = set()
     for document in documents:
         if _kind(document) == "ValidatingAdmissionPolicyBinding":
-            named.add(_policy_name(document))
             bound, findings = _binding(document, policies)
             bindings += [bound] if bound is not None else []
             diagnostics += [document.place(finding) for finding in findings]
+    bound_names = [mapping(one.data.get("spec")).get("policyName") for one in documents if _kind(one)]
     for name, policy in policies.items():
         if policy is not None:
-            findings = [*_about_trainjobs(policy), *([] if name in named else [_not_bound()])]
+            findings = [*_about_trainjobs(policy), *([] if name in bound_names else [_NOT_BOUND])]
             diagnostics += [policy.document.place(finding) for finding in findings]
     others = tuple(document for document in documents if _kind(document) is None)
     diagnostics += _other_engines(others)
@@ -180,12 +256,6 @@ def _kind(document: Document) -> str | None:
 def _name(document: Document) -> Any:
     metadata = document.data.get("metadata")
     return metadata.get("name") if isinstance(metadata, dict) else None
-
-
-def _policy_name(document: Document) -> Any:
-    spec = document.data.get("spec")
-    name = spec.get("policyName") if isinstance(spec, dict) else None
-    return name if isinstance(name, str) else None
 
 
 def _misshapen(document: Document, schema: Any) -> Iterator[Finding]:
@@ -320,10 +390,13 @@ def _about_trainjobs(policy: Policy) -> Iterator[Finding]:
             yield Finding("PolicyNotEvaluated", "info", message, "have it match jobsets, too", path)
 
 
-def _not_bound() -> Finding:
-    message = "no binding names this policy, so it has no effect"
-    hint = "add its ValidatingAdmissionPolicyBinding to a folder listed under `policies:` in trainc.yaml"
-    return Finding("PolicyNotEvaluated", "info", message, hint, ("metadata", "name"))
+_NOT_BOUND = Finding(
+    "PolicyNotEvaluated",
+    "info",
+    "no binding names this policy, so it has no effect",
+    "add its ValidatingAdmissionPolicyBinding to a folder listed under `policies:` in trainc.yaml",
+    ("metadata", "name"),
+)
 
 
 def _other_engines(documents: Sequence[Document]) -> Iterator[Diagnostic]:

@@ -52,16 +52,12 @@ def standards(labels: Mapping[str, str]) -> dict[str, Standard]:
         if level not in _LEVELS:
             # An unknown level is taken for the strictest one where it is enforced, and for none elsewhere.
             level = "restricted" if mode == "enforce" else "privileged"
-        found[mode] = Standard(level, _minor(labels.get(f"{_LABEL}/{mode}-version", "latest")))
+        version = _VERSION.fullmatch(labels.get(f"{_LABEL}/{mode}-version", "latest"))
+        found[mode] = Standard(level, int(version[1]) if version else None)
     if f"{_LABEL}/warn" not in labels and labels.get(f"{_LABEL}/enforce") in _LEVELS:
         warned = found["enforce"].minor if f"{_LABEL}/warn-version" not in labels else found["warn"].minor
         found["warn"] = Standard(found["enforce"].level, warned)
     return found
-
-
-def _minor(text: str) -> int | None:
-    match = _VERSION.fullmatch(text)
-    return int(match[1]) if match else None
 
 
 def violations(standard: Standard, pod: Pod, cluster: int) -> list[Violation]:

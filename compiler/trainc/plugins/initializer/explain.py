@@ -28,9 +28,6 @@ def _secret(s: Situation) -> Iterator[Ref]:
     yield TrainJobField(("spec", "initializer", _step(s)[0], "secretRef", "name"))
 
 
-_PASS = (
-    Row("...env", (_variable,)),
-    Row("...envFrom", (_secret,)),
-)
+_PASS = (Row("...env", (_variable,)), Row("...envFrom", (_secret,)))
 
 ROWS: Rows = {"pre_build_sync": _PASS}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.plugins.gangs import gang_amounts, gang_deviation, gang_pods
 from trainc.plugins.rows import (
     JobSetField,
     Reading,
@@ -13,6 +12,9 @@ from trainc.plugins.rows import (
     Rows,
     RuntimeField,
     Situation,
+    gang_amounts,
+    gang_deviation,
+    gang_pods,
     gang_policy,
     job_name,
     namespace,

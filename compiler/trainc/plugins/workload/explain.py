@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.plugins.gangs import gang_deviation
 from trainc.plugins.rows import (
     FixedRule,
     JobSetField,
@@ -14,6 +13,7 @@ from trainc.plugins.rows import (
     RuntimeField,
     Situation,
     fixed_rule,
+    gang_deviation,
     gang_policy,
     job_name,
     namespace,

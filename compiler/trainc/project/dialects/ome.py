@@ -85,11 +85,7 @@ def _pruned_metadata(spec: Json) -> Iterator[Finding]:
 
 
 _UNUSED_DATASET_FIELDS = ("path", "schemaPath", "nodeSelector", "nodeAffinity")
-_STORAGE: Shape = {
-    **dict.fromkeys((*_UNUSED_DATASET_FIELDS, "storageUri"), ANY),
-    "parameters": SCALARS,
-    "key": TEXT,
-}
+_STORAGE: Shape = {**dict.fromkeys((*_UNUSED_DATASET_FIELDS, "storageUri"), ANY), "parameters": SCALARS, "key": TEXT}
 _SPEC: Shape = {
     **dict.fromkeys(("suspend", "labels", "annotations", "compartmentID", "hyperParameterTuningConfig"), ANY),
     "runtimeRef": RUNTIME_REF,

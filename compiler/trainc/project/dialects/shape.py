@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from trainc.findings import Finding, Fix, Hint, Path, remove, suggest
 from trainc.findings.text import near_names
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, mapping, value_at
 from trainc.project.dialects.dialect import Conversion, Move
 from trainc.startup.records import dataclass
 
@@ -150,8 +150,8 @@ def _step_job(job: Json, pod: Json, steps: Sequence[tuple[int, Json]], position:
     spec = {**spec, **({"initContainers": kept} if kept else {}), "containers": [container]}
     template = job["template"]
     job_spec = {**template["spec"], "template": {**template["spec"]["template"], "spec": spec}}
-    metadata = _mapping(template.get("metadata"))
-    labels = {**_mapping(metadata.get("labels")), names.ANCESTOR_LABEL: container["name"]}
+    metadata = mapping(template.get("metadata"))
+    labels = {**mapping(metadata.get("labels")), names.ANCESTOR_LABEL: container["name"]}
     waits = [{"name": steps[position - 1][1]["name"], "status": "Complete"}] if position else job.get("dependsOn")
     return {
         **job,
@@ -195,14 +195,7 @@ def _notices(at: int, pod: Json, last: str, count: int) -> list[Finding]:
 
 def _pod(job: Json) -> Json:
     """Return the pod spec of a job; empty if the job is malformed, which the schema check reports."""
-    found: Any = job
-    for step in _POD:
-        found = _mapping(found).get(step)
-    return _mapping(found)
-
-
-def _mapping(value: Any) -> Json:
-    return value if isinstance(value, Mapping) else {}
+    return mapping(value_at(job, _POD))
 
 
 # Conversions shared by the older dialects: runtimes, `spec.trainer`, `spec.runtimeRef` and the ML policy.
@@ -233,7 +226,8 @@ def convert_runtime(document: Json, kind: str, api: str, shape: Shape) -> Conver
     if "mlPolicy" in spec:
         spec["mlPolicy"], found = convert_policy(spec["mlPolicy"])
         findings += found
-    split = split_initializer(_jobs(spec))
+    jobs = value_at(spec, JOBS[1:])
+    split = split_initializer(jobs if isinstance(jobs, list) else [])
     if split is not None:
         template = spec["template"]
         spec["template"] = {**template, "spec": {**template["spec"], JOBS[-1]: split.jobs}}
@@ -241,12 +235,6 @@ def convert_runtime(document: Json, kind: str, api: str, shape: Shape) -> Conver
     if "spec" in fitting:
         data["spec"] = spec
     return Conversion(data, split.moves if split else (), tuple(findings))
-
-
-def _jobs(spec: Json) -> list[Any]:
-    job_set_spec = (spec.get("template") or {}).get("spec")
-    jobs = job_set_spec.get(JOBS[-1]) if isinstance(job_set_spec, Mapping) else None
-    return jobs if isinstance(jobs, list) else []
 
 
 TRAINER: Shape = {

@@ -129,14 +129,14 @@ def _without_counterpart(spec: Json) -> list[Finding]:
 
 
 def _override(item: Any) -> Any:
-    changed = {kind: [_patchable(container) for container in containers] for kind, containers in _containers(item)}
+    changed = {
+        kind: [
+            {k: v for k, v in each.items() if k not in _NOT_PATCHABLE} if isinstance(each, Mapping) else each
+            for each in containers
+        ]
+        for kind, containers in _containers(item)
+    }
     return {**item, **changed} if changed else item
-
-
-def _patchable(container: Any) -> Any:
-    if not isinstance(container, Mapping):
-        return container
-    return {name: value for name, value in container.items() if name not in _NOT_PATCHABLE}
 
 
 def _containers(item: Any) -> list[tuple[str, Sequence[Any]]]:

@@ -11,8 +11,15 @@ from trainc.features.policies.cel import functions, kubernetes, strings
 from trainc.features.policies.cel.checking import Environment
 from trainc.features.policies.cel.evaluation import Evaluation, Lazy
 from trainc.features.policies.cel.syntax import InvalidExpressionError, Node, UnsupportedError
-from trainc.features.policies.cel.types import Type, parse_type
-from trainc.features.policies.cel.values import Budget, CostExceededError, EvaluationError, Unknown, UnknownError
+from trainc.features.policies.cel.values import (
+    Budget,
+    CostExceededError,
+    EvaluationError,
+    Type,
+    Unknown,
+    UnknownError,
+    parse_type,
+)
 
 __all__ = [
     "Budget", "CostExceededError", "Environment", "Evaluation", "EvaluationError", "InvalidExpressionError", "Lazy",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from trainc.api.records import dataclass, field
-from trainc.features.policies.cel import types
+from trainc.features.policies.cel import values
 from trainc.features.policies.cel.functions import FUNCTIONS, Overload, apply
 from trainc.features.policies.cel.strings import FormatError, clauses, compiled, fits_clause, refusal
 from trainc.features.policies.cel.syntax import (
@@ -26,8 +26,18 @@ from trainc.features.policies.cel.syntax import (
     parse,
     place,
 )
-from trainc.features.policies.cel.types import BOOL, DYN, INT, Type, Unifier, substituted
-from trainc.features.policies.cel.values import Budget, EvaluationError, UnknownError, type_of
+from trainc.features.policies.cel.values import (
+    BOOL,
+    DYN,
+    INT,
+    Budget,
+    EvaluationError,
+    Type,
+    Unifier,
+    UnknownError,
+    substituted,
+    type_of,
+)
 
 Fields = Mapping[str, Mapping[str, Type]]
 # Calls with a constant argument are evaluated when the policy is created.
@@ -50,7 +60,7 @@ class Environment:
         Returns its node and type, which must be one of `allowed` unless that is empty. Raises InvalidExpressionError if
         the API server would refuse it, and UnsupportedError if trainc cannot evaluate it.
         """
-        node = parse(text)
+        node = parse(text, self.minor)
         checker = _Checker(text, self)
         kind = checker.unifier.substituted(checker.check(node, self.variables), free=DYN)
         checker.validate()
@@ -96,11 +106,13 @@ class _Checker:
                 return self._called(node, scope)
             case List():
                 parts = [(item, i in node.optional, self.check(item, scope)) for i, item in enumerate(node.items)]
-                return types.list_of(self._joined(node, parts))
+                return values.list_of(self._joined(node, parts))
             case Map():
                 entries = [(entry, self.check(entry[0], scope), self.check(entry[1], scope)) for entry in node.entries]
                 key = self._joined(node, [(entry[0], False, kind) for entry, kind, _ in entries])
-                return types.map_of(key, self._joined(node, [(entry[1], entry[2], kind) for entry, _, kind in entries]))
+                return values.map_of(
+                    key, self._joined(node, [(entry[1], entry[2], kind) for entry, _, kind in entries])
+                )
         return self._loop(node, scope)
 
     def _refuse(self, node: Node, message: str) -> NoReturn:
@@ -121,11 +133,11 @@ class _Checker:
             if node.field not in self.environment.fields[base.name]:
                 self._refuse(node, f"undefined field {node.field!r}")
             found = self.environment.fields[base.name][node.field]
-        elif types.is_variable(base):
+        elif values.is_variable(base):
             self.unifier.unify([DYN], [base])
-        elif not types.is_dyn(base):
+        elif not values.is_dyn(base):
             self._refuse(node, f"type {_shown(base)!r} does not support field selection")
-        return types.optional_of(found) if is_optional or node.optional else found
+        return values.optional_of(found) if is_optional or node.optional else found
 
     def _called(self, node: Call, scope: Mapping[str, Type]) -> Type:
         self.inside_format += node.function == "format"
@@ -188,7 +200,7 @@ class _Checker:
             if joined is None:
                 joined = kind
             else:
-                joined = types.most_general(joined, kind) if self.unifier.unify([joined], [kind]) else DYN
+                joined = values.most_general(joined, kind) if self.unifier.unify([joined], [kind]) else DYN
         return self._variable() if joined is None else joined
 
     def _loop(self, node: Comprehension, scope: Mapping[str, Type]) -> Type:
@@ -200,7 +212,7 @@ class _Checker:
             kinds = (INT, items.of[0]) if two else (items.of[0],)
         elif items.name == "map":
             kinds = (items.of[0], items.of[1]) if two else (items.of[0],)
-        elif types.is_dyn(items) or types.is_variable(items):
+        elif values.is_dyn(items) or values.is_variable(items):
             self.unifier.unify([DYN], [items])
             kinds = (DYN, DYN) if two else (DYN,)
         else:
@@ -298,7 +310,7 @@ def _shown(kind: Type) -> str:
 TYPE_NAMES: Mapping[str, Type] = {
     **{name: Type(name) for name in ("bool", "bytes", "double", "int", "null_type", "string", "uint", "type")},
     **{name: Type(name) for name in ("google.protobuf.Duration", "google.protobuf.Timestamp", "net.IP", "net.CIDR")},
-    "list": types.list_of(DYN),
-    "map": types.map_of(DYN, DYN),
-    "optional_type": types.optional_of(DYN),
+    "list": values.list_of(DYN),
+    "map": values.map_of(DYN, DYN),
+    "optional_type": values.optional_of(DYN),
 }

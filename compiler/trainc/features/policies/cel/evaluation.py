@@ -13,8 +13,7 @@ from trainc.api.findings import Path
 from trainc.api.records import dataclass, field
 from trainc.features.policies.cel.functions import apply, list_index, map_key
 from trainc.features.policies.cel.syntax import Call, Comprehension, List, Literal, Map, Name, Node, Select
-from trainc.features.policies.cel.types import Type
-from trainc.features.policies.cel.values import NONE, Budget, EvaluationError, Maybe, UnknownError, known, type_of
+from trainc.features.policies.cel.values import NONE, Budget, EvaluationError, Maybe, Type, UnknownError, known, type_of
 
 Scope = Mapping[str, Any]
 _ERRORS = (EvaluationError, UnknownError)

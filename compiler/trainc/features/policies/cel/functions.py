@@ -13,7 +13,6 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from trainc.api.records import dataclass, pattern
-from trainc.features.policies.cel.types import Type, parse_type, split_types
 from trainc.features.policies.cel.values import (
     LARGEST,
     NANOS,
@@ -24,6 +23,7 @@ from trainc.features.policies.cel.values import (
     Maybe,
     NoOverloadError,
     Timestamp,
+    Type,
     Uint,
     UnknownError,
     arithmetic,
@@ -32,6 +32,8 @@ from trainc.features.policies.cel.values import (
     equal,
     has_key,
     known,
+    parse_type,
+    split_types,
     timestamp,
     type_of,
     whole,

@@ -13,11 +13,12 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from trainc.api.kube import NANOS_PER_UNIT, Quantity, parse_quantity
-from trainc.api.records import dataclass, pattern
+from trainc.api.kube import names
+from trainc.api.records import dataclass, field, pattern
 from trainc.features.policies.cel.functions import define
 from trainc.features.policies.cel.values import (
     LARGEST,
+    NANOS,
     NONE,
     Budget,
     EvaluationError,
@@ -28,6 +29,10 @@ from trainc.features.policies.cel.values import (
 )
 
 _QUANTITY_TEXT = pattern(r"(?a)[+-]?[0-9.]*\d[0-9.]*[eEinumkKMGTP]*[-+]?\d*")
+_QUANTITY = pattern(r"(?a)[+-]?0*(\d*)(?:\.(\d*))?([KMGTPE]i|[eE][+-]?\d+|[numkMGTPE])?")
+_BINARY = " KMGTPE"
+_EXPONENTS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_LONGEST_QUANTITY = 64
 _ESCAPES = pattern(r"%(?![0-9a-fA-F]{2})")
 _SCHEME = pattern(r"[a-zA-Z][a-zA-Z0-9+.-]*(?=:)")
 _HOST = pattern(r"(?:[\w.~!$&'()*+,;=:\[\]<>\"-]|[^\x00-\x7f]|%25)*", 256)
@@ -40,49 +45,104 @@ _NUMBER = pattern(r"0|[1-9][0-9]*")
 _IDENTIFIERS = pattern(r"(?a)[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*")
 _UUID = pattern(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 _BASE64 = pattern(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})")
-_CLOCK = pattern(r"(?a)([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:.\d+)?(?:z|[+-]\d\d:\d\d)")
+_CLOCK = pattern(r"(?a)t([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:.\d+)?(?:z|[+-]\d\d:\d\d)")
 
 
 # Quantities
 
 
+@named("kubernetes.Quantity")
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An amount in billionths.
+
+    `scale` is the power of ten that Go keeps with it: 2000m is 2000 times 10^-3, which asInteger() does not take for 2.
+    Without one, Go calculates with decimals, and takes no result for an integer.
+    """
+
+    nanos: int
+    scale: int | None = field(default=0, compare=False)
+
+    @property
+    def is_integer(self) -> bool:
+        """Return whether asInteger() converts it."""
+        return self.scale is not None and self.scale >= 0 and _fits(self.nanos, 0)
+
+    def plus(self, other: Quantity, sign: int) -> Quantity:
+        """The sum or difference, with the finer of the two scales."""
+        nanos, scale = self.nanos + sign * other.nanos, None
+        if self.scale is not None and other.scale is not None:
+            scales = [one.scale for one in (self, other) if one.nanos and one.scale is not None]
+            scale = min(scales, default=self.scale)
+            scale = scale if all(_fits(each, scale) for each in (self.nanos, other.nanos, nanos)) else None
+        return Quantity(nanos, scale)
+
+
+def _fits(nanos: int, scale: int) -> bool:
+    """Return whether an amount, in units of a power of ten, is a 64-bit integer."""
+    unit: int = 10 ** (9 + scale)
+    return -LARGEST * unit <= nanos < LARGEST * unit
+
+
 @define("quantity(string) -> kubernetes.Quantity")
 def _quantity(_: Budget, text: str) -> Quantity:
-    try:
-        return parse_quantity(text)
-    except ValueError:
-        if len(text) > 18 and _QUANTITY_TEXT.fullmatch(text):
-            raise UnknownError(f"trainc does not calculate with quantities as large as {text[:40]}") from None
-        pattern_text = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
-        raise EvaluationError(f"quantities must match the regular expression '{pattern_text}'") from None
+    match = _QUANTITY.fullmatch(text)
+    if match is None or not any(map(str.isdigit, text)):
+        written = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+        suffixed = _QUANTITY_TEXT.fullmatch(text)
+        reason = (
+            "unable to parse quantity's suffix"
+            if suffixed
+            else f"quantities must match the regular expression '{written}'"
+        )
+        raise EvaluationError(reason)
+    number, fraction, suffix = match[1] or "0", match[2] or "", match[3] or ""
+    if len(text) > _LONGEST_QUANTITY or len(suffix) > 4:
+        raise UnknownError(f"trainc does not calculate with quantities as large as {text[:40]}")
+    binary = _BINARY.find(suffix[0]) if suffix.endswith("i") else -1
+    exponent = _EXPONENTS.get(suffix, 0) if binary >= 0 or not suffix[1:] else int(suffix[1:])
+    scale: int | None = exponent - len(fraction)
+    if binary >= 0:
+        # Go estimates the digits of a power of two.
+        is_short = not fraction and 15 - len(number) - 3 * binary - 1 >= 0
+        scale = 0 if is_short else None
+    elif len(number) + len(fraction) > 18 or exponent - len(fraction) < -9:
+        scale = None
+    power = exponent + 9 - len(fraction)
+    mantissa = int(number + fraction) * (1024**binary if binary >= 0 else 1)
+    nanos = mantissa * 10**power if power >= 0 else -(-mantissa // 10**-power)
+    if binary >= 0:
+        nanos = min(nanos, (LARGEST - 1) * NANOS)
+    return Quantity(-nanos if text[0] == "-" else nanos, scale if mantissa else 0)
 
 
-def _as_quantity(value: Quantity | int) -> Quantity:
-    return value if isinstance(value, Quantity) else Quantity(value * NANOS_PER_UNIT)
-
-
-def _difference(left: Quantity, right: Quantity) -> int:
-    return (left.nanos > right.nanos) - (left.nanos < right.nanos)
+def _float(value: Quantity) -> float:
+    scale = -9 if value.scale is None else value.scale
+    unit: int = 10 ** (9 + scale)
+    return value.nanos / unit * 10.0**scale
 
 
 _TARGET = "<kubernetes.Quantity>"
 define("sign(kubernetes.Quantity) -> int")(lambda _, value: (value.nanos > 0) - (value.nanos < 0))
-define(f"{_TARGET}.isInteger() -> bool")(lambda _, value: value.nanos % NANOS_PER_UNIT == 0)
-define(f"{_TARGET}.asApproximateFloat() -> double")(lambda _, value: value.nanos / NANOS_PER_UNIT)
+define(f"{_TARGET}.isInteger() -> bool")(lambda _, value: value.is_integer)
+define(f"{_TARGET}.asApproximateFloat() -> double")(lambda _, value: _float(value))
 define(f"{_TARGET}.isLessThan(kubernetes.Quantity) -> bool")(lambda _, a, b: a.nanos < b.nanos)
 define(f"{_TARGET}.isGreaterThan(kubernetes.Quantity) -> bool")(lambda _, a, b: a.nanos > b.nanos)
-define(f"{_TARGET}.compareTo(kubernetes.Quantity) -> int")(lambda _, a, b: _difference(a, b))
+define(f"{_TARGET}.compareTo(kubernetes.Quantity) -> int")(lambda _, a, b: (a.nanos > b.nanos) - (a.nanos < b.nanos))
 for _word, _sign in {"add": 1, "sub": -1}.items():
-    define(*(f"{_TARGET}.{_word}({kind}) -> kubernetes.Quantity" for kind in ("kubernetes.Quantity", "int")))(
-        lambda _, a, b, sign=_sign: Quantity(a.nanos + sign * _as_quantity(b).nanos, a.family)
+    define(f"{_TARGET}.{_word}(kubernetes.Quantity) -> kubernetes.Quantity")(
+        lambda _, a, b, sign=_sign: a.plus(b, sign)
+    )
+    define(f"{_TARGET}.{_word}(int) -> kubernetes.Quantity")(
+        lambda _, a, b, sign=_sign: a.plus(Quantity(b * NANOS), sign)
     )
 
 
 @define(f"{_TARGET}.asInteger() -> int")
 def _as_integer(_: Budget, value: Quantity) -> int:
-    if value.nanos % NANOS_PER_UNIT:
+    if not value.is_integer:
         raise EvaluationError("cannot convert value to integer")
-    return value.nanos // NANOS_PER_UNIT
+    return value.nanos // NANOS
 
 
 def _succeeds(name: str, convert: Callable[..., Any]) -> None:
@@ -95,7 +155,7 @@ def _succeeds(name: str, convert: Callable[..., Any]) -> None:
         except EvaluationError:
             return False
         except UnknownError:
-            pass  # A quantity that is too large for trainc is still one.
+            pass  # A quantity that is too long for trainc is still one.
         return True
 
 
@@ -371,9 +431,6 @@ class Format:
     problems: Callable[[str], list[str]]
 
 
-_LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
-_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
-_WORDS = _LOWER | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _NAME_HELP = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
     "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
@@ -395,18 +452,6 @@ _HELP = {
 }
 
 
-def _is_word(text: str, inner: frozenset[str], ends: frozenset[str], first: frozenset[str]) -> bool:
-    return bool(text) and text[0] in first and text[-1] in ends and set(text) <= inner
-
-
-def _is_label(text: str, first: frozenset[str] = _LOWER) -> bool:
-    return _is_word(text, _LOWER | {"-"}, _LOWER, first)
-
-
-def _is_name(text: str) -> bool:
-    return _is_word(text, _WORDS | frozenset("-_."), _WORDS, _WORDS)
-
-
 def _too_long(text: str, most: int) -> list[str]:
     return [f"must be no more than {most} characters"] if len(text) > most else []
 
@@ -425,20 +470,13 @@ def _qualified_name(text: str) -> list[str]:
         ]
     problems = []
     if len(parts) == 2:
-        where = _named("dns1123Subdomain", 253, _is_subdomain, parts[0]) if parts[0] else ["must be non-empty"]
+        is_valid = names.is_dns1123_subdomain
+        where = _named("dns1123Subdomain", 253, is_valid, parts[0]) if parts[0] else ["must be non-empty"]
         problems += [f"prefix part {problem}" for problem in where]
     if not parts[-1]:
         problems.append("name part must be non-empty")
     problems += [f"name part {problem}" for problem in _too_long(parts[-1], 63)]
-    return problems if _is_name(parts[-1]) else [*problems, f"name part {_NAME_HELP}"]
-
-
-def _is_subdomain(text: str) -> bool:
-    return all(map(_is_label, text.split(".")))
-
-
-def _label_value(text: str) -> list[str]:
-    return [*_too_long(text, 63), *([] if not text or _is_name(text) else [_HELP["labelValue"]])]
+    return problems if names.is_qualified_name(parts[-1]) else [*problems, f"name part {_NAME_HELP}"]
 
 
 def _uri(text: str) -> list[str]:
@@ -456,30 +494,27 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def _is_datetime(text: str) -> bool:
-    day, _, clock = text.lower().partition("t")
-    return _is_date(day) and _CLOCK.fullmatch(clock) is not None
-
-
 def _checked(fits: Callable[[str], object], problem: str) -> Callable[[str], list[str]]:
     return lambda text: [] if fits(text) else [problem]
 
 
 _LABELS: Sequence[tuple[str, int, Callable[[str], bool]]] = (
-    ("dns1123Label", 63, _is_label),
-    ("dns1123Subdomain", 253, _is_subdomain),
-    ("dns1035Label", 63, partial(_is_label, first=_LETTERS)),
+    ("dns1123Label", 63, names.is_dns1123_label),
+    ("dns1123Subdomain", 253, names.is_dns1123_subdomain),
+    ("dns1035Label", 63, names.is_dns1035_label),
 )
 FORMATS: dict[str, Format] = {
     **{kind: Format(partial(_named, kind, most, fits)) for kind, most, fits in _LABELS},
     **{f"{kind}Prefix": Format(partial(_named, kind, most, fits, prefix=True)) for kind, most, fits in _LABELS},
     "qualifiedName": Format(_qualified_name),
-    "labelValue": Format(_label_value),
+    "labelValue": Format(partial(_named, "labelValue", 63, lambda text: not text or names.is_qualified_name(text))),
     "uri": Format(_uri),
     "uuid": Format(_checked(_UUID.fullmatch, "does not match the UUID format")),
     "byte": Format(_checked(_BASE64.fullmatch, "invalid base64")),
     "date": Format(_checked(_is_date, "invalid date")),
-    "datetime": Format(_checked(_is_datetime, "invalid datetime")),
+    "datetime": Format(
+        _checked(lambda text: _is_date(text[:10]) and _CLOCK.fullmatch(text[10:].lower()), "invalid datetime")
+    ),
 }
 for _name, _format in FORMATS.items():
     define(f"format.{_name}() -> kubernetes.NamedFormat")(lambda _, found=_format: found)

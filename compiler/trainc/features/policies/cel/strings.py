@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import Any
 
 from trainc.features.policies.cel.functions import COMPARABLE, define, go_text
-from trainc.features.policies.cel.types import Type
 from trainc.features.policies.cel.values import (
     Budget,
     Duration,
     EvaluationError,
     Timestamp,
+    Type,
     Uint,
     UnknownError,
     arithmetic,
