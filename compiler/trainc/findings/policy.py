@@ -156,7 +156,9 @@ def _hides_missing_output(code: str) -> bool:
 
 
 def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:
-    return found if found.hint.endswith(hint) else replace(found, hint=f"{found.hint}; {hint}".removeprefix("; "))
+    if found.hint.endswith(hint):
+        return found
+    return replace(found, hint=found.hint + f"; {hint}" if found.hint else hint)
 
 
 # The schema of `rules:` in trainc.yaml and overlays.
