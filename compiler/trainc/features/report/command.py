@@ -94,7 +94,7 @@ def _jobs(
         for one in streams.progress.over("drawing", its):
             job = _job(len(jobs), one, facts[name], link, in_full=in_full)
             place = job.row.namespace, job.graph.name
-            jobs.append(replace(job, environment=name, state=states.get(place, "not there" if states else "")))
+            jobs.append(replace(job, environment=name, state=states.get(place, "not in the cluster" if states else "")))
     return jobs
 
 
