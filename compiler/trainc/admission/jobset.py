@@ -103,13 +103,6 @@ def _replicated_job(index: int, job: Json) -> ReplicatedJob:
     )
 
 
-def containers(job: ReplicatedJob) -> Iterator[tuple[Path, Json]]:
-    """Yield a job's init containers and containers in start order, with their paths in the JobSet."""
-    for field in ("initContainers", "containers"):
-        for i, container in enumerate(objects(job.pod_spec.get(field))):
-            yield (*job.pod_path, field, i), container
-
-
 def text(value: object, default: str = "") -> str:
     """Return `value` if it is a string, else `default`."""
     return value if isinstance(value, str) else default
