@@ -150,11 +150,6 @@ class DerivedName:
         )
 
 
-def name_budget(jobset: Mapping[str, Any]) -> list[DerivedName]:
-    """Return the derived names of a JobSet that has its defaults, those with the least space left first."""
-    return sorted(derived_names(read_jobset(jobset)), key=lambda name: name.spare)
-
-
 def longest_name(jobset: JobSet) -> int:
     """Return the maximum length of the JobSet's name with which no derived name is too long; 0 if there is none."""
     used = length(jobset.name)

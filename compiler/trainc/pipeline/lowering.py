@@ -46,7 +46,6 @@ def lower_job(document: Json) -> TrainJob:
         name=metadata["name"],
         namespace=metadata.get("namespace", ""),
         runtime_name=reference["name"],
-        runtime_kind=reference["kind"],
         trainer=NO_TRAINER if spec.get("trainer") is None else _trainer(spec["trainer"]),
         dataset=_step(initializer.get("dataset")),
         model=_step(initializer.get("model")),
