@@ -188,7 +188,7 @@ def lint(
     Under `controller` semantics errors become warnings, because only what the controller refuses is an error there.
     """
     whole = (job, info) if options is None else (job, info, options)
-    read = _Read(job, info, others)
+    subjects = _Subjects(job, info, others)
     findings: list[Finding] = []
     for group in _at(stage, info.plugins):
         applies_to, per, when = group.applies_to, group.per, group.when
@@ -198,7 +198,7 @@ def lint(
             for function in group.functions:
                 findings += function(*whole)
             continue
-        for subject in read.entries if per == "container" else read.trainings:
+        for subject in subjects[per]:
             if when is None or when(subject):
                 for function in group.functions:
                     findings += function(subject)
@@ -213,26 +213,24 @@ class Document(Protocol):
         """Its fields."""
 
 
-class _Read:
-    """The containers of a job, and those that train with their parsed commands, computed once for all lints."""
+class _Subjects(dict[str, Sequence[Any]]):
+    """The containers of a job ("container"), and those that train with their parsed commands ("training")."""
 
     def __init__(self, job: TrainJob, info: Info, others: Sequence[Document]) -> None:
+        super().__init__()
         self.job = job
         self.info = info
         self.others = others
 
-    @cached_property
-    def entries(self) -> list[Entrypoint]:
-        """The entrypoints of all containers."""
-        return list(entrypoints(self.job, self.info))
+    def __missing__(self, per: str) -> Sequence[Any]:
+        if per == "container":
+            self[per] = [*entrypoints(self.job, self.info)]
+        else:
+            from trainc.lints.training import training_of
 
-    @cached_property
-    def trainings(self) -> list[Training]:
-        """The containers that train."""
-        from trainc.lints.training import training_of
-
-        found = (training_of(entry, self.others) for entry in self.entries)
-        return [training for training in found if training is not None]
+            found = [training_of(entry, self.others) for entry in self["container"]]
+            self[per] = [training for training in found if training is not None]
+        return self[per]
 
 
 def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options) -> Iterator[Finding]:
