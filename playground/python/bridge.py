@@ -1,14 +1,17 @@
 """What the page asks of trainc, in the browser: commands as the command line runs them, and where each line comes from.
 
-The input is one file. A command's answer is what it prints, so that the page shows what a terminal would. `origins`
-and `meanings` lay what `trainc explain` and `trainc schema` say over the lines of the text.
+The input is one file, and perhaps a folder of runtimes. A command's answer is what it prints, so that the page shows
+what a terminal would. `origins` and `meanings` lay what `trainc explain` and `trainc schema` say over the lines of the
+text, and `fixes` offers what an editor would.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +24,9 @@ from trainc.explain.select_job import OneJob, compile_every
 from trainc.explain.text import describe_origin, format_value
 from trainc.features.graph.drawing import graph_svg
 from trainc.features.graph.model import Graph, read_graph
-from trainc.findings import Path, format_path
+from trainc.features.lsp.fixes import fixes as offers
+from trainc.features.lsp.snapshot import Position, Range, Snapshot
+from trainc.findings import Diagnostic, Path, Source, format_path
 from trainc.kube.documents import format_field
 from trainc.pipeline.inputs import read_inputs
 from trainc.plugins.registry import enabled
@@ -30,33 +35,78 @@ from trainc.reading.yaml_reader import read_documents
 from trainc.schema import json_schema
 
 FILE = "train.yaml"
+RUNTIMES = "runtimes"
 # Explaining a job takes a tenth of a second in a browser; a page of pictures has an end, too.
 MOST_JOBS = 12
 _KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 
 
 def answer(question: str) -> str:
-    """The answer to `{"call": name, "text": the file, ...}`, both as JSON."""
+    """The answer to `{"call": name, "text": the file, "runtimes": texts by name, ...}`, both as JSON."""
     asked = json.loads(question)
-    with open(FILE, "w", encoding="utf-8", newline="") as file:
-        file.write(asked.pop("text"))
+    _write(FILE, asked.pop("text"))
+    shutil.rmtree(RUNTIMES, ignore_errors=True)
+    for name, text in asked.pop("runtimes", {}).items():
+        os.makedirs(RUNTIMES, exist_ok=True)
+        _write(os.path.join(RUNTIMES, os.path.basename(name)), text)
     return json.dumps(_CALLS[asked.pop("call")](**asked))
 
 
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+
+
+def _runtimes() -> list[str]:
+    return [RUNTIMES] if os.path.isdir(RUNTIMES) else []
+
+
 def run(words: Sequence[str]) -> dict[str, Any]:
-    """What `trainc` with these words leaves behind: its status and its two streams."""
+    """What `trainc` with these words, and the runtimes, leaves behind: its status and its two streams."""
     out, err = io.BytesIO(), io.StringIO()
-    status = main(list(words), Streams(io.BytesIO(), out, err))
-    return {"words": list(words), "status": int(status), "out": out.getvalue().decode(), "err": err.getvalue()}
+    more = ["--runtimes", RUNTIMES] if _runtimes() and words[0] != "rule" else []
+    words = [*words, *more]
+    status = main(words, Streams(io.BytesIO(), out, err))
+    return {"words": words, "status": int(status), "out": out.getvalue().decode(), "err": err.getvalue()}
 
 
 def compiled(release: str) -> dict[str, Any]:
     """The manifests, and what there is to say of the input."""
-    checked = run(["check", FILE, "--release", release, "--format", "json", "--allow-empty"])
-    return {
-        "build": run(["build", FILE, "--release", release]),
-        "diagnostics": json.loads(checked["out"])["diagnostics"] if checked["out"] else [],
-    }
+    return {"build": run(["build", FILE, "--release", release]), "diagnostics": _checked(release)}
+
+
+def _checked(release: str) -> list[dict[str, Any]]:
+    out = run(["check", FILE, "--release", release, "--format", "json", "--allow-empty"])["out"]
+    found: list[dict[str, Any]] = json.loads(out)["diagnostics"] if out else []
+    return found
+
+
+def fixes(release: str) -> list[dict[str, Any]]:
+    """What can be done about the diagnostics, each by its number: edits of the text, whose places count from 1."""
+
+    def look(changed: str) -> list[Diagnostic]:
+        _write(FILE, changed)
+        return [_diagnostic(each) for each in _checked(release)]
+
+    with open(FILE, encoding="utf-8", newline="") as file:
+        text = file.read()
+    found = look(text)
+    everywhere = Range(Position(0, 0), Position(len(text), 0))
+    return [
+        {"of": found.index(fix.diagnostic), "title": fix.title, "edits": [_edit(e.range, e.text) for e in fix.edits]}
+        for fix in offers(Snapshot("", FILE, text, diagnostics=found), everywhere, look)
+    ]
+
+
+def _diagnostic(found: Mapping[str, Any]) -> Diagnostic:
+    source = Source(**found["source"]) if found["source"] else None
+    names = ("code", "severity", "message", "hint", "object", "path")
+    return Diagnostic(**{name: found[name] for name in names}, source=source)
+
+
+def _edit(place: Range, text: str) -> dict[str, Any]:
+    start, end = ([line + 1, column + 1] for line, column in place)
+    return {"start": start, "end": end, "text": text}
 
 
 def pictures(release: str, width: int) -> list[dict[str, Any]]:
@@ -95,7 +145,7 @@ def meanings(release: str) -> list[dict[str, Any]]:
 def _jobs(release: str) -> list[OneJob]:
     options = Options(release=release)
     try:
-        return compile_every(read_inputs([FILE], (), options), options)[0]
+        return compile_every(read_inputs([FILE], _runtimes(), options), options)[0]
     except CompileError:
         return []  # `compiled` has said why.
 
@@ -149,6 +199,7 @@ def _described(
 _CALLS: dict[str, Callable[..., Any]] = {
     "run": run,
     "compiled": compiled,
+    "fixes": fixes,
     "pictures": pictures,
     "origins": origins,
     "meanings": meanings,

@@ -314,6 +314,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
     if arguments.base is not None and not arguments.check and not arguments.keep:
         raise UsageError("--base needs --check")
+    at_base: list[Diagnostic] = []
+    if arguments.check and arguments.base is not None:
+        from trainc.cli.under_base import under_base
+
+        named = dict(zip(map(environment_name, every), settings, strict=True))
+        strict, at_base = under_base(named, arguments)
+        settings = list(strict.values())
     folders = [_target(arguments, each) for each in settings]
     if len(every) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
         names = ", ".join(map(environment_name, every))
@@ -330,6 +337,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             choices=arguments,
         )
         targets.append(Target(compilation, folder, environment_name(which)))
+    targets[0].compilation.diagnostics += at_base
     report_unselected([target.compilation for target in targets], arguments)
     if arguments.rebuild or arguments.keep:
         from trainc.cli.kept import check_choices

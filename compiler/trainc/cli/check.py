@@ -34,8 +34,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
+    settings, loosened = _under_base(dict(every), arguments)
     stdin = read_stdin(every[0][1], streams)
-    checked = {name: _check(settings, stdin, streams.progress, arguments) for name, settings in every}
+    checked = {name: _check(each, stdin, streams.progress, arguments) for name, each in settings.items()}
     streams.progress.clear()
     report_unselected([each.checking for each in checked.values()], arguments)
     for each in checked.values():
@@ -43,12 +44,22 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             each.checking.diagnostics += _skipped_sources(each.checking, each.compiled)
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
-    status = _report(found, next(iter(checked.values())).checking.files, arguments, streams)
+    status = _report(found, next(iter(checked.values())).checking.files, arguments, streams, loosened)
     for name, each in checked.items():
         lines = [*each.runs, *([] if arguments.quiet or has_errors(found) else [each.counted])]
         if arguments.format == "text":
             streams.err.write("".join(f"{name}: {line}\n" if name else f"{line}\n" for line in lines))
     return status
+
+
+def _under_base(
+    settings: dict[str, Settings], arguments: Arguments
+) -> tuple[dict[str, Settings], Sequence[Diagnostic]]:
+    if arguments.base is None:
+        return settings, ()
+    from trainc.cli.under_base import under_base
+
+    return under_base(settings, arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +153,15 @@ def _runs(job: CompiledJob) -> Iterator[str]:
         yield f"{'/'.join(filter(None, (job.namespace, job.name)))}: {line}"
 
 
-def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
-    found = sort_diagnostics(diagnostics)
+def _report(
+    diagnostics: Sequence[Diagnostic],
+    files: Files,
+    arguments: Arguments,
+    streams: Streams,
+    first: Sequence[Diagnostic] = (),
+) -> Status:
+    """Report diagnostics in order, after those that come first."""
+    found = [*first, *sort_diagnostics(diagnostics)]
     if arguments.format == "text":
         streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
     else:

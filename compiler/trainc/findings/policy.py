@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Level: TypeAlias = Literal["error", "warning", "info", "ignore"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "ignore")
+_STRICTEST = (*LEVELS, "ignored")
 # Applies the user's settings. The second argument is True for findings that block compilation, which stay errors.
 Rules: TypeAlias = Callable[[Iterable[Diagnostic], bool], list[Diagnostic]]
 
@@ -90,11 +91,13 @@ def _no_comment(file: str, code: str, line: int) -> Ignore | None:
 class Policy:
     """A `Rules` callable: the last matching rule wins, and ignore comments take precedence over rules.
 
-    `comment` finds the comment that ignores a code on a line of a file.
+    `comment` finds the comment that ignores a code on a line of a file. What administrators decide is judged by `at_base`
+    too, the rules before a change under review, unless that is None; the stricter of the two counts.
     """
 
     rules: tuple[Rule, ...] = ()
     comment: Callable[[str, str, int], Ignore | None] = field(default=_no_comment, repr=False)
+    at_base: tuple[Rule, ...] | None = None
     # The rules of each code, the last one first.
     _by_code: dict[str, list[Rule]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -121,6 +124,12 @@ class Policy:
             for each in reversed(self.rules):
                 self._by_code.setdefault(each.code, []).append(each)
         rule = next((rule for rule in self._by_code.get(found.code, ()) if rule.concerns(found)), None)
+        if found.code in GUARDED and self.at_base is not None:
+            before = next(
+                (one for one in reversed(self.at_base) if one.code == found.code and one.concerns(found)), None
+            )
+            was, now = (_STRICTEST.index(found.severity if one is None else one.level) for one in (before, rule))
+            rule = before if was < now else rule
         if rule is None:
             return found
         if rule.level == "ignore":

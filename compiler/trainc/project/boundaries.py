@@ -107,6 +107,9 @@ def loosened(before: Configuration, after: Configuration) -> Iterator[str]:
     if after.file is None:
         yield "trainc.yaml is gone."
         return
+    gone = [name for name in before.known_environments if name not in after.known_environments]
+    if gone and after.known_environments:
+        yield f"`environments`: {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone, and no longer compiled."
     yield from _rules(before.rules, after.rules)
     yield from _added("exclude", before.exclude.globs, after.exclude.globs, "Files that match {} are no longer read")
     yield from _added("policies", after.policies, before.policies, "Policies in {} are no longer evaluated")

@@ -91,6 +91,8 @@ class Configuration:
     # The environment's own name, or all environments of the file.
     environment: str = ""
     environments: Mapping[str, Configuration] = field(default_factory=dict)
+    # The names of all environments of the file.
+    known_environments: tuple[str, ...] = ()
 
 
 def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:

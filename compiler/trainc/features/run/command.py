@@ -47,10 +47,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DIAGNOSED
     one, settings = found
     with ExitStack() as stack:
-        workdir = os.path.abspath(
-            arguments.workdir
-            or (_EXAMPLE if arguments.dry_run else stack.enter_context(temporary_folder("trainc-run-")))
-        )
+        workdir = os.path.abspath(arguments.workdir or _EXAMPLE)
+        if not (arguments.workdir or arguments.dry_run):
+            workdir = stack.enter_context(temporary_folder("trainc-run-"))
         machine = _machine(arguments, workdir, one)
         plugins = enabled(settings.options.plugins)
         plan = plan_of(one.compiled.manifests, machine, plugins)
@@ -72,11 +71,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             return Status.DONE
         stack.enter_context(_alone_in(workdir))
         _make(plan)
-        environ = _environ(machine, plugins)
-        line = streams.progress
-        reports = _reports(arguments, streams, plan, line)
-        stack.callback(line.clear)
+        reports = _reports(arguments, streams, plan, streams.progress)
+        stack.callback(streams.progress.clear)
         restarts = not arguments.no_restarts
+        environ = _environ(machine, plugins)
         return Status(run_plan(plan, environ, reports, restarts=restarts, timeout=arguments.timeout))
 
 
@@ -141,16 +139,11 @@ def _free_ports(count: int) -> tuple[int, ...]:
 
 def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
     """The local environment without variables from an outer launcher, plus those needed to run on one machine."""
-    known = [name for plugin in plugins for name in (*plugin.reserved, *plugin.shell_names)]
-    variables = {
-        *known,
-        *(value for plugin in plugins for value in plugin.shell_names.values()),
-        "RANK",
-        "LOCAL_RANK",
-        "WORLD_SIZE",
-    }
+    known = {"RANK", "LOCAL_RANK", "WORLD_SIZE"}
+    for plugin in plugins:
+        known |= {*plugin.reserved, *plugin.shell_names, *plugin.shell_names.values()}
     environ = {
-        **dict(inherited_variables(machine.environ, sorted(variables))),
+        **dict(inherited_variables(machine.environ, sorted(known))),
         **local_variables(machine),
         MARK: f"{token_hex(8)}:{machine.workdir}",
     }
