@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 _EXPECTED = {
     "object": "a mapping",
     "array": "a list",
+    "null": "nothing",
     "string": "a string",
     "integer": "a whole number",
     "number": "a number",
