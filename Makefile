@@ -131,19 +131,20 @@ lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the 
 	@for group in audit bench fuzz mutation release site; do \
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
-# BEFORE=79829ac measures that commit, trainc 0.1.0, in turn with this one; RECORD=1 replaces benchmarks/instructions.json.
+# BEFORE='79829ac 3709d9b' measures these commits in turn with this one; RECORD=1 replaces benchmarks/instructions.json.
 bench: $(READY) ## count the instructions of each command, compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md; then measure the language server
 	@$(LOCKED) locks/bench.txt
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench \
 		--constraint locks/development.txt --constraint locks/bench.txt '.' rjsonnet
-	@test -z '$(BEFORE)' || { rm -rf build/before && mkdir -p build/before && \
-		git archive $(BEFORE) | tar -x -C build/before && \
-		$(UV) venv --quiet --clear --python $(BIN)/python build/bench-before && \
-		$(UV) pip install --quiet --compile-bytecode --python build/bench-before \
-			--constraint build/before/locks/runtime.txt ./build/before; }
+	@for commit in $(BEFORE); do \
+		rm -rf "build/before-$$commit" && mkdir -p "build/before-$$commit" && \
+		git archive "$$commit" | tar -x -C "build/before-$$commit" && \
+		$(UV) venv --quiet --clear --python $(BIN)/python "build/bench-$$commit" && \
+		$(UV) pip install --quiet --compile-bytecode --python "build/bench-$$commit" \
+			--constraint "build/before-$$commit/locks/runtime.txt" "./build/before-$$commit" || exit 1; done
 	@$(BIN)/python -m benchmarks.commands '$(CURDIR)/build/bench/bin/trainc' $(if $(RECORD),record)
-	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(if $(BEFORE),build/bench-before/bin/python)
+	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(foreach commit,$(BEFORE),$(commit)=build/bench-$(commit)/bin/python)
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks.editor
 
 site: $(READY) ## build the site, its search and a page per rule into build/site; with the playground, if that was built

@@ -1,7 +1,7 @@
-"""`python -m benchmarks PYTHON KUBECTL [BEFORE]`: run all benchmarks and write docs/benchmarks.md with its plot.
+"""`python -m benchmarks PYTHON KUBECTL [COMMIT=PYTHON ...]`: run all benchmarks and write docs/benchmarks.md with its plot.
 
-PYTHON belongs to an environment with a regular installation of trainc and rjsonnet. BEFORE
-belongs to one with another version of trainc to compare with.
+PYTHON belongs to an environment with a regular installation of trainc and rjsonnet. Each COMMIT=PYTHON is an earlier
+trainc to compare with, and the Python of an environment that has it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks.commands import over_jobs, write_inputs
+from benchmarks.commands import START, over_jobs, write_inputs
 from benchmarks.imports import import_times
 from benchmarks.jobs import RELEASE, RUNTIME, folders, parsed, trainjob
 from benchmarks.plot import plot
-from benchmarks.processes import Run, medians
-from benchmarks.report import BEFORE, JINJA, PYYAML, RJSONNET, RJSONNET_READING, THOUSAND, Measured, report
+from benchmarks.processes import Run, medians, succeeds
+from benchmarks.report import JINJA, PYYAML, RJSONNET, RJSONNET_READING, THOUSAND, WARNED, Measured, report
 from benchmarks.templating import EVALUATE, LOAD_AND_DUMP, RENDER, check_templates, write_jinja, write_templates
 
 # Numbers of rounds; long commands get fewer.
@@ -39,13 +39,15 @@ DOCS = Path(__file__).parents[1] / "docs"
 def main() -> None:
     """Measure, and write the results."""
     python, kubectl, *rest = sys.argv[1:]
-    before = rest[0] if rest else None
     trainc = str(Path(python).with_name("trainc"))
+    earlier = {f"trainc {commit}": path for commit, _, path in (word.partition("=") for word in rest)}
+    before = {name: str(Path(path).with_name("trainc")) for name, path in earlier.items()}
     with TemporaryDirectory() as folder:
         processes = {count: _processes(Path(folder), count, trainc, kubectl, before) for count in RUNS}
         alone = _alone(Path(folder), python, kubectl, before)
         commands = {count: _commands(Path(folder), count, trainc) for count in SIZES}
-        passes = _passes(Path(folder), [python, before] if before else [python])
+        commands_before = _commands_before(Path(folder), trainc, before)
+        passes = _passes(Path(folder), {"trainc": python, **earlier})
         job = f"{folder}/trainc-1"
         cold = import_times(python, ["-m", "trainc", "build", job, "--release", RELEASE])
         stages = _inside()
@@ -53,21 +55,29 @@ def main() -> None:
     for command in COMMANDS:
         imports[f"trainc {command} --help"] = import_times(python, ["-m", "trainc", command, "--help"])
     measured = Measured(
-        processes, alone, commands, stages, passes, cold, imports, (_version_of(kubectl), _rjsonnet_of(python))
+        processes,
+        alone,
+        _start(python, trainc),
+        commands,
+        commands_before,
+        stages,
+        passes,
+        cold,
+        imports,
+        (_version_of(kubectl), _rjsonnet_of(python)),
     )
     (DOCS / "benchmarks.svg").write_text(plot(processes))
     (DOCS / "benchmarks.md").write_text(report(measured))
 
 
-def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: str | None) -> dict[str, Run]:
+def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: Mapping[str, str]) -> dict[str, Run]:
     ours, theirs = folders(folder, count)
     # In a separate process, because a child's peak memory is never reported below its parent's.
     subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), str(count)], check=True)
     build = [trainc, "build", str(ours), "--release", RELEASE, "--quiet"]
     commands = {"trainc": build}
-    if before and count <= KUSTOMIZE_UP_TO:
-        commands[BEFORE] = [str(Path(before).with_name("trainc")), *build[1:]]
     if count <= KUSTOMIZE_UP_TO:
+        commands |= {name: [program, *build[1:]] for name, program in before.items()}
         commands["kustomize"] = [kubectl, "kustomize", str(theirs)]
     if count > KUSTOMIZE_UP_TO:
         # Alternates with the larger build, so that the ratio is not affected by changes in machine speed.
@@ -76,16 +86,21 @@ def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: str 
     return medians(commands, RUNS[count])
 
 
-def _alone(folder: Path, python: str, kubectl: str, before: str | None) -> dict[str, Run]:
+def _alone(folder: Path, python: str, kubectl: str, before: Mapping[str, str]) -> dict[str, Run]:
     """A thousand JobSets without PodGroups, compared with an engine that generates the same from a template."""
     ours, theirs = folders(folder, 1_000, alone=True)
     subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), "1000", "alone"], check=True)
     programs = write_templates(folder / "templates", ours, 1_000)
     check_templates(python, programs, ours)
+    warned = folder / "warned"
+    warned.mkdir()
+    for path in ours.iterdir():
+        (warned / path.name).write_text(path.read_text().replace("cpu: 96", "cpu: 4"))
     build = [str(Path(python).with_name("trainc")), "build", str(ours), "--release", RELEASE, "--quiet"]
     commands = {
         "trainc": build,
-        **({BEFORE: [str(Path(before).with_name("trainc")), *build[1:]]} if before else {}),
+        WARNED: [*build[:2], str(warned), "--release", RELEASE],
+        **{name: [program, *build[1:]] for name, program in before.items()},
         RJSONNET: [python, "-c", EVALUATE, str(programs[0])],
         RJSONNET_READING: [python, "-c", EVALUATE, str(programs[1])],
         JINJA: [python, "-c", RENDER, str(write_jinja(folder / "templates"))],
@@ -105,13 +120,30 @@ def _commands(folder: Path, count: int, trainc: str) -> dict[str, Run]:
     return medians({"version": [trainc, "version"], **{name: [trainc, *each] for name, each in words.items()}}, 3)
 
 
-def _passes(folder: Path, pythons: Sequence[str]) -> list[float]:
-    """Median seconds of `compile_trainjob` for each Python, alternating between them."""
+def _commands_before(folder: Path, trainc: str, before: Mapping[str, str]) -> dict[str, dict[str, Run]]:
+    """What each command takes for a hundred jobs, by program; an earlier one is left out where it lacks the command."""
+    root = folder / f"commands-{SIZES[0]}"
+    runs: dict[str, dict[str, Run]] = {}
+    for name, words in {"version": ["version"], **over_jobs(root)}.items():
+        programs = {program: [path, *words] for program, path in before.items() if succeeds([path, *words])}
+        runs[name] = medians({"trainc": [trainc, *words], **programs}, 3) if before else {}
+    return runs
+
+
+def _start(python: str, trainc: str) -> dict[str, Run]:
+    """What takes no time but that of the start, and Python's own start."""
+    commands = {name: ["/bin/sh", "-c", '"$@"; exit 0', "sh", trainc, *words] for name, words in START.items()}
+    nothing = ["/bin/sh", "-c", '"$@"; exit 0', "sh", python, "-c", "pass"]
+    return medians({"Python": nothing, **commands}, RUNS[1])
+
+
+def _passes(folder: Path, pythons: Mapping[str, str]) -> dict[str, float]:
+    """Median seconds of `compile_trainjob` by program, alternating between them."""
     jobs = folder / "jobs.json"
     jobs.write_text(json.dumps([parsed(RUNTIME), [parsed(trainjob(number)) for number in range(550)]]))
     script = str(Path(__file__).with_name("passes.py"))
-    turns = [[_printed([python, script, str(jobs)]) for python in pythons] for _ in range(TURNS)]
-    return [median(times) / 1e6 for times in zip(*turns, strict=True)]
+    turns = [[_printed([python, script, str(jobs)]) for python in pythons.values()] for _ in range(TURNS)]
+    return {name: median(times) / 1e6 for name, times in zip(pythons, zip(*turns, strict=True), strict=True)}
 
 
 def _printed(command: Sequence[str]) -> float:

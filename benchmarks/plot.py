@@ -11,7 +11,7 @@ import svg
 from benchmarks.processes import Run
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640, 380, 70, 50
-_COLOURS = {"kustomize": "#c2410c", "trainc": "#1d4ed8", "trainc -j 0": "#0f766e"}
+_COLORS = {"kustomize": "#c2410c", "trainc": "#1d4ed8"}
 _LABELS = {"kustomize": "kubectl kustomize"}
 _LEAST, _MOST = -2.0, 1.6  # Exponents of ten, in seconds.
 
@@ -19,11 +19,11 @@ _LEAST, _MOST = -2.0, 1.6  # Exponents of ten, in seconds.
 def plot(processes: Mapping[int, Mapping[str, Run]]) -> str:
     """The plot as SVG."""
     elements: list[svg.Element] = [svg.Rect(width=_WIDTH, height=_HEIGHT, fill="#ffffff"), *_grid(list(processes))]
-    for row, (name, colour) in enumerate(_COLOURS.items()):
+    for row, (name, color) in enumerate(_COLORS.items()):
         points = [(_x(count), _y(runs[name].wall)) for count, runs in processes.items() if name in runs]
         if points:
-            elements += _line(points, colour)
-            elements.append(_text(_LEFT + 14, 24 + 18 * row, _LABELS.get(name, name), "start", colour))
+            elements += _line(points, color)
+            elements.append(_text(_LEFT + 14, 24 + 18 * row, _LABELS.get(name, name), "start", color))
     return (
         str(
             svg.SVG(
@@ -46,17 +46,15 @@ def _grid(counts: list[int]) -> Iterator[svg.Element]:
     yield _text((_LEFT + _WIDTH - 20) / 2, _HEIGHT - 10, "jobs", "middle")
 
 
-def _line(points: list[tuple[float, float]], colour: str) -> Iterator[svg.Element]:
-    yield svg.Polyline(points=[svg.Point(x, y) for x, y in points], fill="none", stroke=colour, stroke_width=2)
+def _line(points: list[tuple[float, float]], color: str) -> Iterator[svg.Element]:
+    yield svg.Polyline(points=[svg.Point(x, y) for x, y in points], fill="none", stroke=color, stroke_width=2)
     for x, y in points:
-        yield svg.Circle(cx=x, cy=y, r=3, fill=colour)
+        yield svg.Circle(cx=x, cy=y, r=3, fill=color)
 
 
-def _text(
-    x: float, y: float, text: str, anchor: Literal["start", "middle", "end"], colour: str = "#3f3f46"
-) -> svg.Text:
+def _text(x: float, y: float, text: str, anchor: Literal["start", "middle", "end"], color: str = "#3f3f46") -> svg.Text:
     return svg.Text(
-        x=round(x, 1), y=round(y, 1), text=text, text_anchor=anchor, font_size=13, font_family="sans-serif", fill=colour
+        x=round(x, 1), y=round(y, 1), text=text, text_anchor=anchor, font_size=13, font_family="sans-serif", fill=color
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,10 @@ class Run:
 
 
 def medians(commands: Mapping[str, Sequence[str]], runs: int) -> dict[str, Run]:
-    """The medians for each command. Commands alternate, so that a slow moment of the machine affects all of them."""
+    """The medians for each command. Commands alternate, so that a slow moment of the machine affects all of them.
+
+    Errors: a command that fails ends the program.
+    """
     measured: dict[str, list[Run]] = {name: [] for name in commands}
     for command in commands.values() if runs > _FEW else ():
         _run(command)  # Fills the file caches.
@@ -32,6 +36,11 @@ def medians(commands: Mapping[str, Sequence[str]], runs: int) -> dict[str, Run]:
         name: Run(median(r.wall for r in found), median(r.cpu for r in found), median(r.memory for r in found))
         for name, found in measured.items()
     }
+
+
+def succeeds(command: Sequence[str]) -> bool:
+    """Whether a command can be measured, such as one of an earlier version that may not have it."""
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _run(command: Sequence[str]) -> Run:

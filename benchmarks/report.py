@@ -20,32 +20,32 @@ _STAGES = {
     "emit": "emit: from manifests to text",
     "whole": "all of it: from text to text",
 }
-# One job has changed since the last build.
 # In addition to 10,000 jobs, to show how the time grows.
 THOUSAND = "trainc, the 1,000 jobs again"
-# The version to compare with.
-BEFORE = "trainc 0.1.0"
+WARNED = "trainc, a warning in each job"
 RJSONNET = "rjsonnet, of a list of parameters"
 RJSONNET_READING = "rjsonnet, of the TrainJobs"
 JINJA = "jinja2, of a list of parameters"
 PYYAML = "PyYAML with libyaml, reading and writing the output"
-_NOTES = Path(__file__).with_name("notes.md")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """All results: runs by number of jobs and command; seconds by stage; milliseconds by module.
 
-    `alone` are runs for a thousand JobSets without PodGroups; `passes` are the seconds per job of this version and, if
-    measured, of the earlier one; `commands` are runs of each command, by number of jobs; `programs` are the versions of the other
-    programs.
+    `alone` are runs for a thousand JobSets without PodGroups; `start` those of commands that only start, and of Python;
+    `commands` are runs of each command, by number of jobs; `commands_before` those for a hundred jobs, by command and
+    program, this version and earlier ones; `passes` are the seconds per job by version; `programs` are the versions of
+    the other programs.
     """
 
     processes: Mapping[int, Mapping[str, Run]]
     alone: Mapping[str, Run]
+    start: Mapping[str, Run]
     commands: Mapping[int, Mapping[str, Run]]
+    commands_before: Mapping[str, Mapping[str, Run]]
     stages: Mapping[str, float]
-    passes: Sequence[float]
+    passes: Mapping[str, float]
     cold: dict[str, float]
     imports: Mapping[str, dict[str, float]]
     programs: tuple[str, str]
@@ -60,6 +60,7 @@ def report(measured: Measured) -> str:
             *_alone(measured),
             *_goals(measured),
             *_commands(measured),
+            *_commands_before(measured),
             *_inside(measured),
             *_imports(measured),
         )
@@ -72,7 +73,8 @@ def _opening(measured: Measured) -> Iterator[str]:
     yield "one TrainJob per file, and a runtime; kustomize gets the JobSet and PodGroup compiled from each, with one namespace and"
     yield "one JSON patch for all of them. Times are those of whole processes, medians of several runs, with the output discarded."
     yield "Ratios of processor time say most, because the machine does other work at the same time. No test asserts any of"
-    yield "these figures. `make bench BEFORE=79829ac` measures trainc 0.1.0 as well, from that commit.\n"
+    yield "these figures. `make bench BEFORE='79829ac 3709d9b'` measures these commits as well: version 0.1.0, and the last one"
+    yield "before work on 0.2.0 began.\n"
     kubectl, rjsonnet = measured.programs
     yield f"Measured on {_processor()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()},"
     yield f"kubectl {kubectl}, rjsonnet {rjsonnet}.\n"
@@ -121,21 +123,32 @@ def _alone(measured: Measured) -> Iterator[str]:
 
 def _goals(measured: Measured) -> Iterator[str]:
     one, thousand, most, alone = (*(measured.processes[count] for count in (1, 1_000, 10_000)), measured.alone)
+    commands = measured.commands[1_000]
+    bare = measured.start["Python"].cpu
+
+    def per_job(name: str) -> float:
+        return commands[name].cpu - commands["version"].cpu
+
     found = [
-        ("one job, relative to kustomize", _share(one, "kustomize"), 0.9, ""),
-        ("1,000 JobSets, relative to rjsonnet of parameters", _share(alone, RJSONNET), 0.6, ""),
-        ("1,000 JobSets, relative to kustomize", _share(alone, "kustomize"), 0.1, ""),
-        ("1,000 JobSets and PodGroups, relative to kustomize", _share(thousand, "kustomize"), 0.1, ""),
-        ("1,000 warnings, relative to 1,000 jobs without", _warned(measured, 1_000), 1.3, ""),
+        ("one job, relative to kustomize", _share(one, "kustomize"), 1, ""),
+        ("1,000 JobSets, relative to rjsonnet of parameters", _share(alone, RJSONNET), 0.7, ""),
+        ("1,000 JobSets, relative to kustomize", _share(alone, "kustomize"), 0.12, ""),
+        ("1,000 JobSets and PodGroups, relative to kustomize", _share(thousand, "kustomize"), 0.12, ""),
+        ("1,000 warnings, relative to rjsonnet of parameters", alone[WARNED].cpu / alone[RJSONNET].cpu, 1, ""),
+        ("1,000 warnings, relative to 1,000 jobs without", alone[WARNED].cpu / alone["trainc"].cpu, 1.3, ""),
+        *(
+            (f"`{name}` over bare Python", (run.cpu - bare) * 1000, 20, " ms")
+            for name, run in measured.start.items()
+            if name != "Python"
+        ),
+        ("diff, for each rendered file that is the same", per_job("diff of output that is the same"), 0.5, " ms"),
+        ("diff, for each source that is the same", per_job("diff of sources that are the same"), 0.5, " ms"),
+        ("diff, for each file that has changed", per_job("diff of output that has changed"), 1.2, " ms"),
+        ("report, for each job", per_job("report"), 3, " ms"),
+        ("migrate, for each job", per_job("migrate"), 3, " ms"),
         ("10,000 jobs, relative to 1,000", most["trainc"].cpu / most[THOUSAND].cpu, 11, ""),
         ("10,000 jobs, peak memory", most["trainc"].memory, 200, " MB"),
     ]
-    if BEFORE in alone:
-        now, before = measured.passes
-        found += [
-            ("passes of one job, relative to trainc 0.1.0", now / before, 0.4, ""),
-            ("1,000 JobSets, relative to trainc 0.1.0", _share(alone, BEFORE), 1.3, ""),
-        ]
     yield "## Goals\n"
     yield "Processor time, but for memory and for the passes, which are timed inside a process.\n"
     rows = [
@@ -143,12 +156,7 @@ def _goals(measured: Measured) -> Iterator[str]:
         for what, value, limit, unit in found
     ]
     yield from _table(["what", "at most", "measured", "met"], rows)
-    yield _NOTES.read_text()
-
-
-def _warned(measured: Measured, count: int) -> float:
-    runs = measured.commands[count]
-    return runs["build, a warning in each job"].cpu / runs["build"].cpu
+    yield "Where the time goes, and what falls short: `benchmarks/notes.md`.\n"
 
 
 def _commands(measured: Measured) -> Iterator[str]:
@@ -166,6 +174,22 @@ def _commands(measured: Measured) -> Iterator[str]:
     yield "Whole processes, in millions of instructions:\n"
     rows = [[name.removesuffix(", M"), f"{count:.0f}"] for name, count in recorded.items() if name.endswith(", M")]
     yield from _table(["process", "instructions, M"], rows)
+
+
+def _commands_before(measured: Measured) -> Iterator[str]:
+    runs = {name: each for name, each in measured.commands_before.items() if name != "version"}
+    programs = [program for program in measured.passes if runs]
+    if len(programs) < len(("trainc", "an earlier one")):
+        return
+    start = measured.commands_before["version"]
+    yield "## Compared with earlier versions\n"
+    yield "Processor time per job for a hundred jobs, in turn, without that of `version`; empty where a version lacks the"
+    yield "command or an option. `compile_trainjob` is timed inside a process.\n"
+    rows = [["`compile_trainjob`", *(f"{measured.passes[program] * 1000:.2f} ms" for program in programs)]]
+    for name, each in runs.items():
+        times = [(each.get(program), start.get(program)) for program in programs]
+        rows.append([f"`{name}`", *(f"{(a.cpu - b.cpu) * 10:.2f} ms" if a and b else "" for a, b in times)])
+    yield from _table(["command", *programs], rows)
 
 
 def _share(runs: Mapping[str, Run], name: str) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from trainc.cli.command import COMMANDS, Command
 from trainc.features import FEATURES
-from trainc.plugins.registry import FOLDERS
+from trainc.plugins import FOLDERS
 
 RECORD = """
 import sys
@@ -55,9 +55,9 @@ UNCONCERNED = {
     *(f"trainc.admission.{name}" for name in ("rendered", "updates")),
     # The record of each, in its `__init__`, is light: others read it for every job.
     *(f"trainc.plugins.{folder}.{name}" for folder in FOLDERS for name in BEHIND if (folder, name) not in CONCERNED),
-    *(f"trainc.plugins.{name}" for name in ("rows", "gangs")),
+    "trainc.plugins.rows",
     *(f"trainc.reading.{name}" for name in ("libyaml", "json_text", "syntax_errors")),
-    *(f"trainc.lints.{name}" for name in ("controller_defects", "gang_scheduler")),
+    *(f"trainc.lints.{name}" for name in ("controller_defects", "kueue", "parallelism")),
     *(f"trainc.emit.{name}" for name in ("name_hash", "secrets")),
     *("trainc.kube.re2", "trainc.project.dialects.ome", "trainc.project.dialects.v2alpha1"),
     *("trainc.schema.explanation", "trainc.schema.unknown_fields", "trainc.schema.document_kinds"),
@@ -93,12 +93,19 @@ COMPILING = {
 }
 
 
+# `version` reads PORT.yaml, and lists the plugins from their table, without a record of one.
+READS_PORT = {
+    *("trainc.plugins", "trainc.reading"),
+    *(f"trainc.reading.{name}" for name in ("block_lines", "document", "positions", "yaml_reader")),
+}
+
+
 @pytest.mark.parametrize(
     "words", [["--help"], ["version"], ["rule", "UnknownField"], ["completion", "bash"], ["build", "--help"]]
 )
 def test_a_command_imports_nothing_heavy_to_explain_itself(words: list[str]) -> None:
     modules = imported(f"from trainc.cli.main import main; main({words})")
-    assert within(modules, HEAVY) == []
+    assert set(within(modules, HEAVY | COMPILING)) <= READS_PORT
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

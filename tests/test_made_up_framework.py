@@ -22,7 +22,6 @@ PLUGIN = Plugin(
     name="Ray",
     passes="trainc.plugins.ray.passes",
     policy="ray",
-    ports="ray",
     explain="trainc.plugins.ray.explain",
     lints=(Lint("lowered", "trainc.plugins.ray.lints", "one_node"),),
     defects=RANK_DEFECTS,
@@ -95,14 +94,14 @@ def one_node(job: TrainJob, info: Info) -> Iterator[Finding]:
         yield Finding("RayAlone", "warning", "the head has no workers", "ask for 2 nodes or more", path)
 '''
 FOLDER = "compiler/trainc/plugins/ray"
-REGISTRY = "compiler/trainc/plugins/registry.py"
+REGISTRY = "compiler/trainc/plugins/__init__.py"
 API = "compiler/trainc/schema"
 COMMIT: Edits = {
     f"{FOLDER}/__init__.py": RECORD,
     f"{FOLDER}/passes.py": PASSES,
     f"{FOLDER}/explain.py": EXPLAIN,
     f"{FOLDER}/lints.py": LINTS,
-    REGISTRY: [('    "flux",\n', '    "flux",\n    "ray",\n')],
+    REGISTRY: [('    "flux": ("Flux", "flux"),\n', '    "flux": ("Flux", "flux"),\n    "ray": ("Ray", "ray"),\n')],
     f"{API}/definitions.py": [
         (
             '        "trainer.MLPolicy": {"torch": "trainer.TorchMLPolicySource"},\n',

@@ -256,12 +256,7 @@ SETTINGS: tuple[Setting, ...] = (
         check=checked_image,
         metavar="IMAGE",
     ),
-    Setting(
-        "name_hash",
-        "append a content hash to job names, so that a changed job is a new job",
-        "delivery",
-        "truth",
-    ),
+    Setting("name_hash", "append a content hash to job names, so that a changed job is a new job", "delivery", "truth"),
     Setting(
         "cluster_domain",
         "DNS domain of the cluster",

@@ -8,7 +8,7 @@ import pytest
 from commands import Result, run
 from repositories import SETTINGS, build, commit, edit, git, job, read, runtime, write
 
-from trainc.cli.job_names import pod_of
+from trainc.cli.one_job import pod_of
 
 LLM, SOURCE = "rendered/nlp/llm.yaml", "jobs/nlp/llm.yaml"
 

@@ -20,7 +20,7 @@ from trainc.cli.help import TOPICS
 from trainc.cli.version import read_port
 from trainc.ir.deviations import DEVIATIONS
 from trainc.kube.releases import RELEASES
-from trainc.plugins.registry import PLUGINS
+from trainc.plugins import FOLDERS
 
 LONGEST_HELP = 45
 JOB = Path(__file__).parents[1] / "cases" / "torch-llm-pretrain.yaml"
@@ -78,7 +78,9 @@ def test_the_version_names_what_is_followed() -> None:
     assert shown.startswith(f"trainc {__version__}\n")
     assert all(f"\n  {release}  Trainer v{release}." in shown for release in RELEASES)
     assert all(f"\n  {deviation.id}: " in shown for deviation in DEVIATIONS)
-    assert all(f"\n  {plugin.ports or '(none: trainc only)'}: " in shown and plugin.name in shown for plugin in PLUGINS)
+    assert all(
+        f"\n  {folder or '(none: trainc only)'}: " in shown and name in shown for name, folder in FOLDERS.values()
+    )
 
 
 def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:

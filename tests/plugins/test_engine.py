@@ -12,6 +12,7 @@ from trainc.ir.info import Info
 from trainc.ir.release import release_facts
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.documents import Json
+from trainc.plugins import FOLDERS
 from trainc.plugins.plugin import POINTS, Passes, Plugin
 from trainc.plugins.registry import PLUGINS, Applied, build, enforce, loaded, provided_secrets
 from trainc.startup.records import replace
@@ -73,11 +74,15 @@ def test_what_a_plugin_names_is_there(plugin: Plugin) -> None:
     known = {deviation.id for deviation in DEVIATIONS}
     assert plugin.defects <= known
     assert not plugin.detectors or set(loaded(plugin.detectors, "DETECTORS")) <= known
-    # No release of Trainer leaves gangs to Kubernetes.
-    assert bool(plugin.ports) != (plugin.name == "Workload")
     assert bool(plugin.policy) != (plugin.applies_to is not None) or plugin.gang is not None
 
 
 def test_names_are_told_apart() -> None:
     for names in ([plugin.name for plugin in PLUGINS], [plugin.policy for plugin in PLUGINS if plugin.policy]):
         assert len(set(names)) == len(names)
+
+
+def test_the_table_that_the_version_prints_has_the_names_of_the_records() -> None:
+    assert [name for name, _ in FOLDERS.values()] == [plugin.name for plugin in PLUGINS]
+    # No release of Trainer leaves gangs to Kubernetes.
+    assert [name for name, ported in FOLDERS.values() if not ported] == ["Workload"]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from trainc.project.boundaries import loosened
 from trainc.project.configuration import Configuration, read_configuration
-from trainc.project.loosening import loosened
 
 CHANGES = {
     "a rule that ignores a code": (

@@ -17,7 +17,7 @@ from trainc.options import Limits
 from trainc.reading.block_lines import read_lines
 from trainc.reading.document import Chunk
 from trainc.reading.libyaml import read_strictly
-from trainc.reading.positions import Positions
+from trainc.reading.yaml_reader import Positions
 
 REPOSITORY = Path(trainc.__file__).parents[2]
 VALUES = (

@@ -24,10 +24,7 @@ def bake_defaults(jobset: Mapping[str, Any], version: str) -> dict[str, Any]:
     if spec is not None and not isinstance(spec, dict):
         return dict(jobset)
     baked = _with_defaults(
-        spec or {},
-        successPolicy={"operator": "All"},
-        startupPolicy={"startupPolicyOrder": "AnyOrder"},
-        network={},
+        spec or {}, successPolicy={"operator": "All"}, startupPolicy={"startupPolicyOrder": "AnyOrder"}, network={}
     )
     baked["network"] = _network(baked["network"])
     _replace_items(baked, "replicatedJobs", _replicated_job)

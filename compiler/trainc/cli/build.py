@@ -6,12 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
-from trainc.cli.command import (
-    Arguments,
-    Status,
-    Streams,
-    UsageError,
-)
+from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, report_unselected, start
 from trainc.cli.reporting import Files, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
@@ -19,14 +14,13 @@ from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnosti
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
 from trainc.pipeline.failures import left_out
-from trainc.project.configuration import settings_below
+from trainc.project.configuration import merge_diagnostics, settings_below
 from trainc.project.dialects import is_sweep
-from trainc.project.environments import merge_diagnostics
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
     from trainc.output.folder import Plan
-    from trainc.output.sources import Sources
+    from trainc.output.ownership import Sources
 
 # What `build` does with compiled jobs: a stream or a folder, and the report about them.
 
@@ -114,7 +108,7 @@ def _proofs(targets: Sequence[Target], arguments: Arguments) -> dict[str, list[D
     """What --check finds in comparison with the base revision, by output folder."""
     if arguments.base is None and not any(target.compilation.keeping for target in targets):
         return {}
-    from trainc.cli.proving import prove_outputs
+    from trainc.cli.kept import prove_outputs
 
     outputs = [(target.folder, target.environment, target.compilation.keeping) for target in targets]
     whole = not arguments.env and all(target.compilation.settings.whole for target in targets)
@@ -132,10 +126,7 @@ def _files(compilation: Run, sources: Sources) -> dict[str, str]:
 
 
 def _plan_all(
-    targets: Sequence[Target],
-    texts: Sequence[dict[str, str]],
-    sources: Sequence[Sources],
-    arguments: Arguments,
+    targets: Sequence[Target], texts: Sequence[dict[str, str]], sources: Sequence[Sources], arguments: Arguments
 ) -> list[Plan]:
     """Plan the changes of each folder, and apply them unless this is a check or a folder refuses its plan."""
     from trainc.output.folder import apply_plan, plan
@@ -190,7 +181,7 @@ def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) ->
 
 def sources_of(compilation: Run) -> Sources:
     """The source files of a compilation, named from the folder of trainc.yaml, or else by their names alone."""
-    from trainc.output.sources import Sources
+    from trainc.output.ownership import Sources
 
     settings = compilation.settings
     configured = settings.configuration.file
@@ -323,6 +314,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
     if arguments.base is not None and not arguments.check and not arguments.keep:
         raise UsageError("--base needs --check")
+    at_base: list[Diagnostic] = []
+    if arguments.check and arguments.base is not None:
+        from trainc.cli.under_base import under_base
+
+        named = dict(zip(map(environment_name, every), settings, strict=True))
+        strict, at_base = under_base(named, arguments)
+        settings = list(strict.values())
     folders = [_target(arguments, each) for each in settings]
     if len(every) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
         names = ", ".join(map(environment_name, every))
@@ -339,6 +337,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             choices=arguments,
         )
         targets.append(Target(compilation, folder, environment_name(which)))
+    targets[0].compilation.diagnostics += at_base
     report_unselected([target.compilation for target in targets], arguments)
     if arguments.rebuild or arguments.keep:
         from trainc.cli.kept import check_choices

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
-from trainc.cli.command import (
-    Arguments,
-    Progress,
-    Status,
-    Streams,
-    UsageError,
-)
+from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
 from trainc.cli.compiling import (
     Run,
     diagnostics_paint,
@@ -29,7 +23,7 @@ from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import counted
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
-from trainc.project.environments import merge_diagnostics
+from trainc.project.configuration import merge_diagnostics
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 
@@ -40,8 +34,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
+    settings, loosened = _under_base(dict(every), arguments)
     stdin = read_stdin(every[0][1], streams)
-    checked = {name: _check(settings, stdin, streams.progress, arguments) for name, settings in every}
+    checked = {name: _check(each, stdin, streams.progress, arguments) for name, each in settings.items()}
     streams.progress.clear()
     report_unselected([each.checking for each in checked.values()], arguments)
     for each in checked.values():
@@ -49,12 +44,22 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             each.checking.diagnostics += _skipped_sources(each.checking, each.compiled)
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
-    status = _report(found, next(iter(checked.values())).checking.files, arguments, streams)
+    status = _report(found, next(iter(checked.values())).checking.files, arguments, streams, loosened)
     for name, each in checked.items():
         lines = [*each.runs, *([] if arguments.quiet or has_errors(found) else [each.counted])]
         if arguments.format == "text":
             streams.err.write("".join(f"{name}: {line}\n" if name else f"{line}\n" for line in lines))
     return status
+
+
+def _under_base(
+    settings: dict[str, Settings], arguments: Arguments
+) -> tuple[dict[str, Settings], Sequence[Diagnostic]]:
+    if arguments.base is None:
+        return settings, ()
+    from trainc.cli.under_base import under_base
+
+    return under_base(settings, arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +77,7 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     if cluster:
         snapshot = read_paths([cluster], settings.options.limits, everything=True)
     around = [document.data for document in snapshot[0]] if snapshot else []
-    checking = start(
-        settings,
-        stdin,
-        checks_fragments=True,
-        step=progress.step,
-        cluster=around,
-        output=settings.output,
-    )
+    checking = start(settings, stdin, checks_fragments=True, step=progress.step, cluster=around, output=settings.output)
     jobs: list[CompiledJob] = []
     runs: list[str] = []
     compiled: list[tuple[str, str]] = []
@@ -155,17 +153,26 @@ def _runs(job: CompiledJob) -> Iterator[str]:
         yield f"{'/'.join(filter(None, (job.namespace, job.name)))}: {line}"
 
 
-def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
-    found = sort_diagnostics(diagnostics)
+def _report(
+    diagnostics: Sequence[Diagnostic],
+    files: Files,
+    arguments: Arguments,
+    streams: Streams,
+    first: Sequence[Diagnostic] = (),
+) -> Status:
+    """Report diagnostics in order, after those that come first."""
+    found = [*first, *sort_diagnostics(diagnostics)]
     if arguments.format == "text":
         streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
     else:
-        streams.out.write(_format(found, arguments.format).encode("utf-8", "backslashreplace"))
+        streams.out.write(_format(found, files, arguments.format).encode("utf-8", "backslashreplace"))
     return Status.DIAGNOSED if is_failure(found, arguments) else Status.DONE
 
 
-def _format(diagnostics: Sequence[Diagnostic], form: str) -> str:
+def _format(diagnostics: Sequence[Diagnostic], files: Files, form: str) -> str:
     from trainc.cli import report_formats
 
+    if form in ("json", "sarif"):
+        return (report_formats.json_report if form == "json" else report_formats.sarif_report)(diagnostics, files)
     report: Callable[[Sequence[Diagnostic]], str] = getattr(report_formats, f"{form}_report")
     return report(diagnostics)

@@ -1,24 +1,216 @@
-"""What commands about a single TrainJob share: their JOB argument, and how it is read and compiled."""
+"""Commands about a single TrainJob: which one their JOB argument means, how it is read, and how it is compiled."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import BytesIO
+from typing import Any, NamedTuple
 
-from trainc.cli.command import (
-    Arguments,
-    Streams,
-    UsageError,
-)
+from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.compiling import kept_in
-from trainc.cli.job_names import Wanted, candidates, choose_environment, input_of, other_build, pod_of
-from trainc.cli.reporting import STDIN, Files, Paint, text_report
-from trainc.cli.settings import Settings, limits_of, settings_of
-from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one
+from trainc.cli.reporting import Files, Paint, text_report
+from trainc.cli.settings import Settings, environments_of, limits_of, settings_of
+from trainc.emit.name_hash import ALPHABET, LENGTH, job_in
+from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job
 from trainc.features import ask
 from trainc.findings import CompileError
+from trainc.findings.text import did_you_mean, first_of
+from trainc.kube.documents import Json, identity_of, mapping, objects
+from trainc.kube.names import JOB_KINDS
+from trainc.output.ownership import source_in
 from trainc.pipeline.inputs import Inputs
+from trainc.project.configuration import Configuration, read_configuration
+from trainc.project.dialects import is_trainer_document
+from trainc.reading.document import Document
+from trainc.reading.files import READ_SUFFIXES, STDIN
 from trainc.reading.opening import read_bounded
-from trainc.startup.records import replace
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, replace
+
+_GIT = "git:"
+_POD = pattern(r"(?P<job>.+)-(?P<index>\d{1,9})(?:-[a-z0-9]{5})?")
+_NUMBER = pattern(r"0|[1-9]\d{0,8}")
+_HASH = pattern(rf"-[{ALPHABET}]{{{LENGTH}}}(?=-|$)")
+# Kubernetes cuts what is before a pod's random suffix. Source: kubernetes/apiserver pkg/storage/names/generate.go.
+_LONGEST_GENERATED = 58
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a word means before anything is compiled: a job of the input, or a name that is yet to be looked up."""
+
+    job: str | None = None
+    name: str = ""
+
+
+@contextmanager
+def input_of(arguments: Arguments) -> Iterator[tuple[Arguments, Wanted]]:
+    """Yield the arguments with the paths to read, and what to look for in them.
+
+    For `git:REV:PATH`, the current folder is that of the revision inside the context. Raises CompileError if the revision
+    cannot be read, and UsageError.
+    """
+    word = arguments.job
+    if not word.startswith(_GIT) or os.path.lexists(split_job(word)[0]):
+        yield _placed(arguments)
+        return
+    from trainc.cli.revisions import copy_of_revision, here, path_from_top
+
+    revision, colon, path = word.removeprefix(_GIT).partition(":")
+    if not revision or revision.startswith("-") or not path:
+        raise UsageError(f"{word!r} has no {'path' if colon or revision else 'revision'}; write git:REV:PATH")
+    repository = here()
+    path, chosen = split_job(path)
+    with copy_of_revision(revision, arguments) as copy:
+        inside = os.path.relpath(path_from_top(path, repository), repository.prefix or ".")
+        copy.arguments.job = inside if chosen is None else f"{inside}#{chosen}"
+        yield _placed(copy.arguments)
+
+
+def _placed(arguments: Arguments) -> tuple[Arguments, Wanted]:
+    path, chosen = split_job(arguments.job)
+    arguments.paths = [path]
+    if path == STDIN:
+        return arguments, Wanted(chosen)
+    if os.path.isfile(path) and not os.path.islink(path) and (source := source_in(path)) is not None:
+        return _of_rendered(path, source, chosen, arguments)
+    if os.path.lexists(path) or chosen is not None or _looks_like_a_path(path):
+        return arguments, Wanted(chosen)
+    arguments.paths = []
+    return arguments, Wanted(name=path)
+
+
+def _looks_like_a_path(word: str) -> bool:
+    return word.endswith(READ_SUFFIXES) or word.startswith((".", os.sep)) or word.count("/") > 1
+
+
+def _of_rendered(path: str, source: str, chosen: str | None, arguments: Arguments) -> tuple[Arguments, Wanted]:
+    """The job of a rendered file. Its runtime may be in any of the sources, so all of them are read."""
+    name = job_in(path)
+    for environment, configuration in _environments(arguments):
+        inside = "" if configuration.output is None else os.path.relpath(path, configuration.output)
+        if inside and not inside.startswith(os.pardir):
+            arguments.paths = []
+            arguments.env = [environment] if environment else arguments.env
+            return arguments, Wanted(chosen or f"{os.path.dirname(inside)}/{name}".lstrip("/"))
+    arguments.paths = [source]
+    return arguments, Wanted(chosen or name)
+
+
+def _environments(arguments: Arguments) -> Iterator[tuple[str, Configuration]]:
+    """The environments that may have the job, by name; without any, the settings themselves under an empty name."""
+    known = read_configuration([], arguments.config, limits_of(arguments))
+    for each in environments_of(Arguments(**{**vars(arguments), "paths": []})):
+        name = each.env[0] if each.env else ""
+        yield name, known.environments.get(name, known)
+
+
+def choose_environment(name: str, arguments: Arguments) -> None:
+    """Set the environment whose rendered files have the JobSet or pod `name`, if there are several environments."""
+    from trainc.output.folder import jobs_of
+
+    best: dict[int, list[str]] = {}
+    for environment, found in _environments(arguments):
+        jobs = jobs_of(found.output, name) if environment and found.output is not None else ()
+        for _, _, jobset in jobs[:1]:
+            best.setdefault(len(jobset), []).append(environment)
+    having = best[max(best)] if best else []
+    if len(having) > 1:
+        raise UsageError(f"{name} is in the environments {first_of(having)}; choose one with --env NAME")
+    if having:
+        arguments.env = having
+
+
+def candidates(wanted: Wanted, settings: Settings, documents: Sequence[Document]) -> list[tuple[str | None, str]]:
+    """The jobs that may be meant, the most likely first, each with the name of its JobSet; empty if that is not known.
+
+    Raises NoSuchJobError if there is none.
+    """
+    from trainc.output.folder import jobs_of
+
+    name = wanted.name or wanted.job
+    if name is None:
+        return [(None, "")]
+    known = _trainjobs(documents, settings.options.namespace or "")
+    space, _, plain = name.rpartition("/")
+    if any(plain == job and space in ("", namespace) for namespace, job in known):
+        return [(name, "")]
+    rendered = jobs_of(settings.output, name) if settings.output is not None else []
+    found: list[tuple[str | None, str]] = [(f"{at}/{job}".lstrip("/"), jobset) for at, job, jobset in rendered]
+    # Without a rendered file, the hash of a name is not compared: it may be that of an earlier build.
+    for namespace, job in sorted(known if wanted.name else (), key=lambda each: -len(each[1])):
+        if space in ("", namespace) and plain.startswith(f"{job}-"):
+            hashed = _HASH.match(plain, len(job))
+            found += [(f"{namespace}/{job}".lstrip("/"), plain[: hashed.end()] if hashed else job)]
+            found += [(f"{namespace}/{job}".lstrip("/"), job)] if hashed else []
+    if found or not wanted.name:
+        return found or [(name, "")]
+    names = ["/".join(each).lstrip("/") for each in known]
+    hint = (
+        did_you_mean(name, [*names, *(job for _, job in known)]) or f"the TrainJobs are {first_of(names)}"
+        if names
+        else ""
+    )
+    message = f"there is no file, TrainJob, JobSet or pod {name}"
+    raise NoSuchJobError(f"{message}; {hint or 'and there is no TrainJob in the input'}")
+
+
+def _trainjobs(documents: Sequence[Document], namespace: str) -> list[tuple[str, str]]:
+    found = []
+    for document in documents:
+        if document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data):
+            own, name = identity_of(document.data)
+            found.append((own or namespace, name))
+    return found
+
+
+class Pod(NamedTuple):
+    """A pod of a job: its step, the number of its Job in the step, and its number in that."""
+
+    name: str
+    step: str
+    replica: int
+    number: int
+
+    def text(self, ranks: str) -> str:
+        """What is known about the pod, in one line."""
+        job = f"Job {self.replica}, " if self.replica else ""
+        return f"pod {self.name}: step {self.step}, {job}pod {self.number}{ranks and f', {ranks}'}\n"
+
+
+def other_build(manifests: Sequence[Mapping[str, Any]], jobset: str) -> str:
+    """Say that a JobSet is of another build of the job than the one in git; empty if it is not."""
+    names = [str(each["metadata"]["name"]) for each in manifests if each["kind"] == "JobSet"]
+    return "" if not jobset or jobset in names else f"{jobset} is of another build of this job; git has {names[0]}\n"
+
+
+def pod_of(manifests: Sequence[Mapping[str, Any]], jobset: str, name: str) -> Pod | None:
+    """The pod `name` of a compiled job whose JobSet is called `jobset` in the cluster; None if it has no such pod."""
+    name = name.rpartition("/")[2]
+    parts = _POD.fullmatch(name)
+    manifest = next((each for each in manifests if each["kind"] == "JobSet"), None)
+    if parts is None or manifest is None:
+        return None
+    index, job_name = int(parts["index"]), parts["job"]
+    is_cut = len(job_name) == _LONGEST_GENERATED - len(f"-{parts['index']}-")
+    for job in objects(mapping(manifest.get("spec")).get("replicatedJobs")):
+        # `NAME-STEP-REPLICA`, of which the end may be cut off in a long name.
+        start = f"{jobset}-{job.get('name')}-"
+        number = _NUMBER.fullmatch(job_name.removeprefix(start)) if job_name.startswith(start) else None
+        replica = 0 if is_cut and start.startswith(job_name) else int(number[0]) if number else None
+        if replica is not None and replica < int(job.get("replicas", 1)) and index < _pods(job):
+            return Pod(name, str(job.get("name")), replica, index)
+    return None
+
+
+def _pods(job: Json) -> int:
+    spec = mapping(mapping(job.get("template")).get("spec"))
+    return int(spec.get("completions") or spec.get("parallelism") or 1)
+
+
+# What commands about a single TrainJob share: their JOB argument, and how it is read and compiled.
 
 
 def compiled_job(

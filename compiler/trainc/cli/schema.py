@@ -43,10 +43,7 @@ def of_every_kind(release: str) -> dict[str, Any]:
     for schema in schemas.values():
         definitions |= schema["$defs"]
     chosen = [
-        {
-            "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]},
-            "then": {"$ref": schema["$ref"]},
-        }
+        {"if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}, "then": {"$ref": schema["$ref"]}}
         for kind, schema in schemas.items()
     ]
     return {

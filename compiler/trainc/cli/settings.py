@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, BinaryIO
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.reporting import configured_docs_url
 from trainc.findings import CompileError, Diagnostic, has_errors
-from trainc.findings.policy import Policy
+from trainc.findings.policy import Policy, Rule
 from trainc.findings.text import first_of
 from trainc.options import SETTINGS, Limits, Options, layered
-from trainc.project.configuration import FILE_NAME, Configuration, read_configuration, settings_below
-from trainc.project.environments import choose_environments
+from trainc.project.configuration import (
+    FILE_NAME,
+    Configuration,
+    choose_environments,
+    read_configuration,
+    settings_below,
+)
 from trainc.reading.files import is_overlay_folder
 from trainc.startup.records import dataclass, fields, replace
 
@@ -34,6 +39,8 @@ class Settings:
     output: str | None = None
     # Whether the input is everything that trainc.yaml names, so that jobs missing from it have been deleted.
     whole: bool = False
+    # With --base, the rules of trainc.yaml there: what administrators decide is judged by both, and the stricter one counts.
+    rules_at_base: Sequence[Rule] | None = None
 
     def policy(self, read: Callable[[str], str] | None = None) -> Policy:
         """The rules for diagnostics: from trainc.yaml, overridden by overlays, overridden by comments.
@@ -43,15 +50,11 @@ class Settings:
         from trainc.reading.ignores import Comments
 
         rules = (*self.configuration.rules, *(rule for overlay in self.overlays for rule in overlay.rules))
-        return Policy(rules, (Comments() if read is None else Comments(read)).about)
+        at_base = None if self.rules_at_base is None else tuple(self.rules_at_base)
+        return Policy(rules, (Comments() if read is None else Comments(read)).about, at_base)
 
     def read(
-        self,
-        stdin: BinaryIO,
-        skip: str | None = None,
-        step: Step | None = None,
-        *,
-        everything: bool = False,
+        self, stdin: BinaryIO, skip: str | None = None, step: Step | None = None, *, everything: bool = False
     ) -> Inputs:
         """Read the input without entering the folder `skip`, and without unrelated files unless `everything` is set."""
         from trainc.pipeline.inputs import read_inputs

@@ -28,7 +28,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def version_text(*, verbose: bool = False) -> str:
     """Version, releases with pinned tags and commits, plugins, and deviations; with upstream status if `verbose`."""
-    from trainc.plugins.registry import PLUGINS
+    from trainc.plugins import FOLDERS
 
     port = read_port()
     repositories = port["repositories"]
@@ -42,8 +42,8 @@ def version_text(*, verbose: bool = False) -> str:
         f"trainc fits follows {kueue['repository']}: {recorded} by its answers, {', '.join(kueue['read'])} by its code"
     )
     ported: dict[str, list[str]] = {}
-    for plugin in PLUGINS:
-        ported.setdefault(plugin.ports, []).append(plugin.name)
+    for name, folder in FOLDERS.values():
+        ported.setdefault(folder, []).append(name)
     lines.append("plugins, by the folder of pkg/runtime/framework/plugins that each one ports:")
     lines += [f"  {folder or '(none: trainc only)'}: {', '.join(names)}" for folder, names in ported.items()]
     for section, title in _SECTIONS.items():

@@ -68,7 +68,7 @@ FEATURES = (
         "diff",
         "show what changes, and what the cluster will do about it",
         "look",
-        adds={"text": "shown.text_between", "fate": "shown.fate_between", "since": "since.changes_since"},
+        adds={"text": "shown.text_between", "fate": "shown.fate_between", "since": "shown.changes_since"},
     ),
     Feature("report", "report", "write an HTML page about all jobs", "look"),
     Feature("run", "run", "run a job as processes on this machine, to see its ranks meet", "look", codes=True),

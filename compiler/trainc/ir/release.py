@@ -133,10 +133,6 @@ def release_facts(minor: str) -> Release:
 
 def controller_panics(why: str, path: Path) -> Finding:
     """Create the error for input on which the controller dereferences a nil value and crashes, creating nothing."""
-    return Finding(
-        "ControllerPanics",
-        "error",
-        f"the controller of this release panics on it: {why}",
-        hint="set the value, or compile with --semantics gitops",
-        path=path,
-    )
+    message = f"the controller of this release panics on it: {why}"
+    hint = "set the value, or compile with --semantics gitops"
+    return Finding("ControllerPanics", "error", message, hint, path)

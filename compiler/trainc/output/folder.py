@@ -16,6 +16,7 @@ from trainc.output.journal import DamagedJournalError, complete, is_interrupted,
 from trainc.output.ownership import (
     MOST_BYTES,
     STATE_FOLDER,
+    Sources,
     can_be_owned,
     file_name,
     first_line,
@@ -27,7 +28,6 @@ from trainc.output.ownership import (
     marked_files,
     stays_inside,
 )
-from trainc.output.sources import Sources
 from trainc.reading.opening import NoRegularFileError, error_reason, read_file
 from trainc.startup.records import dataclass, replace
 
@@ -81,13 +81,7 @@ class Plan:
             yield "removed" if text is None else ("created" if self.old[path] is None else "changed"), path
 
 
-def plan(
-    folder: str,
-    wanted: Mapping[str, str],
-    *,
-    prune: bool,
-    sources: Sources | None = None,
-) -> Plan:
+def plan(folder: str, wanted: Mapping[str, str], *, prune: bool, sources: Sources | None = None) -> Plan:
     """Compare `folder` with its wanted texts, by relative path, without writing anything.
 
     With `prune`, other files of trainc's are removed, unless `sources` says that this would be a mistake; without it they
@@ -198,12 +192,7 @@ def apply_plan(planned: Plan) -> Plan:
     try:
         with locked(os.path.join(folder, STATE_FOLDER)):
             complete(folder)
-            current = plan(
-                folder,
-                planned.wanted,
-                prune=planned.prune,
-                sources=planned.sources,
-            )
+            current = plan(folder, planned.wanted, prune=planned.prune, sources=planned.sources)
             if not current.refused:
                 replace_all(folder, current.new)
             return replace(current, interrupted=planned.interrupted)

@@ -4,16 +4,20 @@ The mark is in the file itself, so that branches never conflict over a list, and
 line. trainc never removes a file for any other reason.
 """
 
-# os.path, not pathlib: it starts faster.
-
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from trainc.reading.opening import open_file, read_file
+from trainc.findings import Diagnostic, Source
+from trainc.options import Limits
+from trainc.reading.files import STDIN, Exclude, Walk, shown_path
+from trainc.reading.opening import is_below, open_file, read_file, repository_above
 from trainc.startup.patterns import pattern
+
+# os.path, not pathlib: it starts faster.
+
 
 STATE_FOLDER = ".trainc"
 # Larger than any list, journal or manifest of trainc's.
@@ -135,3 +139,129 @@ def listed_files(folder: str) -> frozenset[str]:
         return frozenset(path for path in text.splitlines() if can_be_owned(path))
     except OSError:
         return frozenset()
+
+
+# The source files that first lines name, and which of them a build must not take for the end of a job.
+#
+# A file that leaves the output folder ends its job in the cluster. So it is removed only if its source is gone, or
+# was read and contains documents of ours without the job. A source that exists and gave nothing, because it was
+# emptied, damaged or excluded, or because its API group is misspelt, is more likely a mistake. So is a job that no
+# environment selects.
+
+
+# os.path, not pathlib: it starts faster.
+
+
+_STDIN = "stdin"
+# Why a job that is there is not compiled, and how it will be again.
+_UNSELECTED = "which `select` in trainc.yaml leaves out", "change its queue, labels or namespace, or extend `select`"
+_NAMED = 10
+
+
+class Sources:
+    """The sources of one build.
+
+    `home` is the real path of the folder of trainc.yaml, or empty: first lines are relative to it, and a source outside
+    it goes by its file name alone. `paths` and `exclude` say what the build reads, and `read` are the files in which it found
+    TrainJobs or runtimes.
+    """
+
+    def __init__(
+        self, home: str, paths: Sequence[str] = (), exclude: Exclude = Exclude(), read: Iterable[str] = ()
+    ) -> None:
+        self._home, self._paths, self._exclude, self._read = home, paths, exclude, read
+        self._real_folders: dict[str, str] = {}
+        self._spared: set[str] = set()
+        self._spared_names: set[str] = set()
+        self._unselected: set[str] = set()
+        self._unselected_names: set[str] = set()
+
+    def leave_unselected(self, outputs: Iterable[str], files: Iterable[str]) -> None:
+        """Refuse to remove these outputs, and those of which the first line names one of these source files."""
+        self._unselected.update(outputs)
+        self._unselected_names.update(map(self.name, files))
+
+    def spare(self, outputs: Iterable[str], files: Iterable[str]) -> None:
+        """Never remove these outputs, nor those of which the first line names one of these source files."""
+        self._spared.update(outputs)
+        self._spared_names.update(map(self.name, files))
+
+    def spares(self, output: str, name: str) -> bool:
+        """Return whether an output file stays, although the build does not have it."""
+        return output in self._spared or name in self._spared_names
+
+    def name(self, file: str) -> str:
+        """Return what a first line calls a source file, which is the same on every machine."""
+        if file == STDIN:
+            return _STDIN
+        real = self._real(file)
+        if self._home and real.startswith(self._home + os.sep):
+            return real.removeprefix(self._home + os.sep).replace(os.sep, "/")
+        return os.path.basename(file)
+
+    def skipped(self, folder: str, outputs: Mapping[str, str]) -> list[Diagnostic]:
+        """Return an error for each source that exists although nothing was read from it, or no environment selects it.
+
+        `outputs` are the files that a build would remove from a folder, each with the source that its first line names.
+        """
+        by_name: dict[str, list[str]] = {}
+        for output, name in outputs.items():
+            by_name.setdefault(name, []).append(output)
+        read = {self._real(file) for file in self._read} if by_name else set()
+        found = []
+        for name, its in by_name.items():
+            unselected = its if name in self._unselected_names else [one for one in its if one in self._unselected]
+            for file in self._existing(name):
+                lost = unselected if self._real(file) in read else its
+                if lost:
+                    why = _UNSELECTED if lost is unselected else self._reason(file)
+                    found.append(self._skipped(file, [f"{folder.rstrip('/')}/{one}" for one in lost], *why))
+        return found
+
+    def _existing(self, name: str) -> Iterator[str]:
+        """Yield the files that a first line may mean by `name`."""
+        if self._home and os.pardir not in name.split("/"):
+            yield from filter(os.path.isfile, (os.path.join(self._home, *one.split("/")) for one in self._names(name)))
+        elif not self._home and name != _STDIN:
+            walk, last = Walk(limits=Limits(allow_outside=True)), name.rpartition("/")[2]
+            yield from (file for path in self._paths for file in walk.files(path) if os.path.basename(file) == last)
+
+    def _names(self, name: str) -> Iterator[str]:
+        """Yield `name`, and what it means in a file of trainc 0.1.0, which named sources from the repository's root."""
+        yield name
+        root = repository_above(self._home)
+        prefix = os.path.relpath(self._home, root).replace(os.sep, "/") + "/" if root else ""
+        if prefix and name.startswith(prefix):
+            yield name.removeprefix(prefix)
+
+    @staticmethod
+    def _skipped(file: str, outputs: Sequence[str], which: str, remedy: str) -> Diagnostic:
+        shown = shown_path(os.path.relpath(file))
+        some, more = outputs[:_NAMED], f" and {len(outputs) - _NAMED} more" * (len(outputs) > _NAMED)
+        was, its = ("was", "its job") if len(outputs) == 1 else ("were", "their jobs")
+        message = f"{', '.join(some)}{more} {was} compiled from this file, {which}; pruning would end {its}"
+        hint = f"{remedy}; to end {its}: git rm {' '.join(some)}{more}"
+        return Diagnostic("SourceSkipped", "error", message, hint, source=Source(shown, 1, 1))
+
+    def _reason(self, file: str) -> tuple[str, str]:
+        """Return why nothing was read from a file, and how it will be read again."""
+        if self._is_excluded(file):
+            return "which is excluded in trainc.yaml", "remove it from `exclude`"
+        if not any(is_below(self._real(file), os.path.realpath(path)) for path in self._paths):
+            return "which is not an input of this build", "add it to PATH, or to `sources` in trainc.yaml"
+        return "in which there is no TrainJob now", "restore the TrainJob: check apiVersion, kind and syntax"
+
+    def _is_excluded(self, file: str) -> bool:
+        while not self._exclude(file):
+            file, before = os.path.dirname(file), file
+            if file in (before, self._home):
+                return False
+        return True
+
+    def _real(self, file: str) -> str:
+        if os.path.islink(file):
+            return os.path.realpath(file)
+        folder, name = os.path.split(file)
+        if folder not in self._real_folders:
+            self._real_folders[folder] = os.path.realpath(folder)
+        return os.path.join(self._real_folders[folder], name)

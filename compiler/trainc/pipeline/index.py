@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Diagnostic, Finding, Path
+from trainc.findings import Diagnostic, Finding, Path, write
 from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json
@@ -94,13 +94,9 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
     """Yield an error for a runtimeRef with a group or kind that does not exist."""
     reference = job["spec"]["runtimeRef"]
     if reference["apiGroup"] != names.TRAINER_GROUP:
-        yield Finding(
-            "UnsupportedRuntimeRef",
-            "error",
-            f"API group {reference['apiGroup']!r} has no runtimes",
-            f"set apiGroup: {names.TRAINER_GROUP}, or remove it",
-            ("spec", "runtimeRef", "apiGroup"),
-        )
+        message = f"API group {reference['apiGroup']!r} has no runtimes"
+        hint = write(names.TRAINER_GROUP, ", or remove it", field="apiGroup", verb="set")
+        yield Finding("UnsupportedRuntimeRef", "error", message, hint, ("spec", "runtimeRef", "apiGroup"))
     if reference["kind"] not in RUNTIME_KINDS:
         yield _no_kind(reference["kind"])
 
@@ -115,7 +111,7 @@ def _no_kind(stated: str) -> Finding:
         message = f"{stated!r} is not a kind of runtime; it looks like the name of one"
         hint = f"write kind: ClusterTrainingRuntime (or TrainingRuntime) and name: {stated}"
     elif near:
-        hint = f"write kind: {near[0]}"
+        hint = write(near[0], field="kind")
     return Finding("UnsupportedRuntimeRef", "error", message, hint, ("spec", "runtimeRef", "kind"))
 
 
@@ -124,13 +120,9 @@ def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:
     stated = job["spec"]["runtimeRef"].get("apiGroup")
     group = str(runtime["apiVersion"]).partition("/")[0]
     if stated and stated != group:
-        yield Finding(
-            "RuntimeRefGroupMismatch",
-            "warning",
-            f"apiGroup is {stated}, but the runtime of that kind and name is in {group}; it is used anyway",
-            "use the same API group in both documents, or remove apiGroup",
-            ("spec", "runtimeRef", "apiGroup"),
-        )
+        message = f"apiGroup is {stated}, but the runtime of that kind and name is in {group}; it is used anyway"
+        hint = "use the same API group in both documents, or remove apiGroup"
+        yield Finding("RuntimeRefGroupMismatch", "warning", message, hint, ("spec", "runtimeRef", "apiGroup"))
 
 
 def not_found(job: Json, known: Iterable[Key], catalog_miss: NotFound | None = None) -> Finding:
@@ -140,14 +132,11 @@ def not_found(job: Json, known: Iterable[Key], catalog_miss: NotFound | None = N
     where = (
         f" in namespace {namespace!r}" if namespace else (" without a namespace" if kind == "TrainingRuntime" else "")
     )
-    return Finding(
-        "RuntimeNotFound",
-        "error",
-        f"there is no {kind} {name!r}{where}"
-        + (f"; {catalog_miss.instead}" if catalog_miss and catalog_miss.instead else ""),
-        _help(keys, kind, namespace, name, catalog_miss),
-        ("spec", "runtimeRef", "name"),
+    message = f"there is no {kind} {name!r}{where}" + (
+        f"; {catalog_miss.instead}" if catalog_miss and catalog_miss.instead else ""
     )
+    hint = _help(keys, kind, namespace, name, catalog_miss)
+    return Finding("RuntimeNotFound", "error", message, hint, ("spec", "runtimeRef", "name"))
 
 
 def _help(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: NotFound | None) -> str:
@@ -166,7 +155,7 @@ def _help(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: 
     place = f" --namespace {shlex.quote(namespace)}" if namespace else ""
     export = f"kubectl get {kind.lower()} {shlex.quote(name)}{place} -o yaml > runtime.yaml"
     add = f"pass its file with --runtimes; `{export}` exports it from a cluster"
-    return f"{near}{' Otherwise, ' if near.endswith('?') else ', or '}{add}" if near else add
+    return near + (" Otherwise, " if near.endswith("?") else ", or ") + add if near else add
 
 
 def deprecated(runtime: Json) -> Iterator[Finding]:
@@ -176,13 +165,9 @@ def deprecated(runtime: Json) -> Iterator[Finding]:
         runtime["kind"] == "ClusterTrainingRuntime"
         and metadata.get("labels", {}).get(names.SUPPORT_LABEL) == "deprecated"
     ):
-        yield Finding(
-            "DeprecatedRuntime",
-            "warning",
-            f"ClusterTrainingRuntime {metadata['name']!r} is deprecated and will be removed in a later release",
-            "use a runtime that is not deprecated; `trainc runtimes list` shows them",
-            ("spec", "runtimeRef", "name"),
-        )
+        message = f"ClusterTrainingRuntime {metadata['name']!r} is deprecated and will be removed in a later release"
+        hint = "use a runtime that is not deprecated; `trainc runtimes list` shows them"
+        yield Finding("DeprecatedRuntime", "warning", message, hint, ("spec", "runtimeRef", "name"))
 
 
 def find_runtime(

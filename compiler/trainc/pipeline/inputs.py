@@ -124,14 +124,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
 
         values = values_of(overlays)
     documents, diagnostics = read_paths(
-        paths,
-        options.limits,
-        stdin=stdin,
-        skip=skip,
-        values=values,
-        step=step,
-        exclude=exclude,
-        everything=everything,
+        paths, options.limits, stdin=stdin, skip=skip, values=values, step=step, exclude=exclude, everything=everything
     )
     unread = frozenset(d.source.file for d in diagnostics if d.source is not None and d.severity == "error")
     sources: list[list[Document]] = []

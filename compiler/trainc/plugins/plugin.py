@@ -39,12 +39,7 @@ Stage: TypeAlias = Literal["lowered", "controller", "sized", "built", "all_jobs"
 POINTS: tuple[ExtensionPoint, ...] = ("enforce_ml_policy", "enforce_pod_group_policy", "pre_build_sync")
 # The deviations that apply to every framework whose pods get their ranks from the controller.
 RANK_DEFECTS = frozenset(
-    {
-        "unnamed-ports-kept",
-        "counts-from-merged-resources",
-        "real-master-address",
-        "rank-environment-without-trainer",
-    }
+    {"unnamed-ports-kept", "counts-from-merged-resources", "real-master-address", "rank-environment-without-trainer"}
 )
 
 
@@ -160,7 +155,6 @@ class Plugin:
 
     Data:
 
-    - `ports` is the folder of kubeflow/trainer's plugins from which this one is ported.
     - `lints` are the framework's own lints.
     - `defects` are the deviations that can affect its jobs (`ir.deviations`).
     - `addresses`, `address_arguments` and `files` say where its pods read the rendezvous address: variables, prefixes of
@@ -176,7 +170,6 @@ class Plugin:
     passes: str
     policy: str = ""
     applies_to: AppliesTo | None = None
-    ports: str = ""
     explain: str = ""
     launchers: str = ""
     lints: tuple[Lint, ...] = ()

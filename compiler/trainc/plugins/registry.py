@@ -1,4 +1,4 @@
-"""The plugins, in the order in which they run. The order is data, and changing it changes behavior."""
+"""The plugins as they run: their records, those that act on a job, the engine, and plugins of other distributions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from trainc.ir.commands.programs import Programs
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, reserved_env
 from trainc.kube.documents import Json, Manifest
+from trainc.plugins import FOLDERS
 from trainc.plugins.plugin import POINTS, ExtensionPoint, Passes, Plugin
 from trainc.startup.records import dataclass
 
@@ -22,22 +23,6 @@ if TYPE_CHECKING:
 
     from trainc.ir.info import ProvidedSecret
 
-# Upstream's registry is a Go map, so its order differs from process to process. The order here is one that upstream can
-# have: the TrainJob's variables (PlainML) before those of the framework, initializers after all ML policies, and JobSet
-# last.
-FOLDERS = (
-    "plain",
-    "torch",
-    "mpi",
-    "jax",
-    "xgboost",
-    "flux",
-    "coscheduling",
-    "volcano",
-    "workload",
-    "initializer",
-    "jobset",
-)
 PLUGINS: tuple[Plugin, ...] = tuple(import_module(f"trainc.plugins.{folder}").PLUGIN for folder in FOLDERS)
 
 

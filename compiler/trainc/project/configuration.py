@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from trainc.findings import CompileError, Diagnostic, Finding
+from trainc.findings import CompileError, Diagnostic, Finding, sort_diagnostics
 from trainc.findings.policy import Rule, matches
 from trainc.kube.documents import mapping
 from trainc.kube.names import QUEUE_LABEL
@@ -16,7 +17,7 @@ from trainc.reading.document import Document
 from trainc.reading.files import Exclude
 from trainc.reading.opening import OUTSIDE_HINT, error_reason, folders_upward, is_inside, read_file, root_around
 from trainc.reading.yaml_reader import read_documents
-from trainc.startup.records import dataclass, field
+from trainc.startup.records import dataclass, field, replace
 
 # os.path, not pathlib: it starts faster.
 
@@ -90,6 +91,8 @@ class Configuration:
     # The environment's own name, or all environments of the file.
     environment: str = ""
     environments: Mapping[str, Configuration] = field(default_factory=dict)
+    # The names of all environments of the file.
+    known_environments: tuple[str, ...] = ()
 
 
 def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:
@@ -163,3 +166,43 @@ def _read(file: str, limits: Limits) -> Document:
         wrong = Finding(CODE, "error", message, hint, ("kind",))
         raise CompileError([document.place(wrong, FILE_NAME)])
     return document
+
+
+# The environments of trainc.yaml: which of them are processed, and one report about all of them.
+
+
+def choose_environments(known: Mapping[str, Any], requested: Iterable[str], *, otherwise_all: bool) -> list[str]:
+    """Return the requested environments, or all known ones if none is requested and `otherwise_all` is set.
+
+    Raises ValueError for an environment that trainc.yaml does not define.
+    """
+    for name in requested:
+        if name not in known:
+            from trainc.findings.text import did_you_mean
+
+            hint = did_you_mean(name, known) or f"known environments: {', '.join(known) or 'none'}"
+            raise ValueError(f"trainc.yaml has no environment {name!r}; {hint}")
+    return list(dict.fromkeys(requested)) or (list(known) if otherwise_all else [])
+
+
+def merge_diagnostics(found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
+    """Merge the diagnostics of several environments in order; those that all share are reported once, without a name.
+
+    Diagnostics at the same line are the same, even if overlays change the name or namespace of the object. Several
+    objects of one environment can have the same problem at the same line, such as that of their runtime.
+    """
+    first: dict[object, Diagnostic] = {}
+    where: dict[object, list[str]] = {}
+    for name, diagnostics in found.items():
+        repeated: Counter[object] = Counter()
+        for d in sort_diagnostics(diagnostics):
+            alike = (d.code, d.severity, d.message, d.hint, d.path, d.source, "" if d.source else d.object)
+            key = (alike, repeated[alike])
+            repeated[alike] += 1
+            first.setdefault(key, d)
+            names = where.setdefault(key, [])
+            if name not in names:
+                names.append(name)
+    return sort_diagnostics(
+        d if len(where[key]) == len(found) else replace(d, environments=tuple(where[key])) for key, d in first.items()
+    )

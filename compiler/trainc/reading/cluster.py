@@ -80,12 +80,12 @@ class Dump:
         self._complete: set[tuple[str, str]] = set()
         self._exported: set[str] = set()
         printed: dict[str, set[tuple[str, str]]] = {}
-        by_hand = []
+        by_hand: list[_HandWritten] = []
         for each, listing in documents:
             if not isinstance(each, Mapping):
                 continue
             if each.get("kind") == KIND and each.get("apiVersion") == API:
-                by_hand.append(_HandWritten(each))
+                by_hand.append(_HandWritten(each, _MOST_NODES - sum(written.nodes for written in by_hand)))
             elif (kind := self._add(each)) and listing:
                 printed.setdefault(listing, set()).add((kind, _key(each)[0]))
         for listed in printed.values():
@@ -269,9 +269,13 @@ _HINT = "`trainc schema Cluster` and docs/fits.md show what it looks like"
 
 
 class _HandWritten:
-    """The objects that a document `kind: Cluster` lists, and the kinds and namespaces for which it is complete."""
+    """The objects that a document `kind: Cluster` lists, and the kinds and namespaces for which it is complete.
 
-    def __init__(self, document: Json) -> None:
+    `nodes` counts those that its types stand for, at most `room` of them.
+    """
+
+    def __init__(self, document: Json, room: int) -> None:
+        self.nodes = 0
         self.objects: list[Json] = []
         self.complete: set[tuple[str, str]] = set()
         listed, findings = CLUSTER.check(without_nulls(CLUSTER.schema, document))
@@ -287,7 +291,13 @@ class _HandWritten:
                 self._names(kind, str(namespace), mapping(known).get(key))
         if "nodes" in listed:
             self.complete.add(("Node", ""))
-        for node_type in listed.get("nodes", ()):
+        for i, node_type in enumerate(listed.get("nodes", ())):
+            count = node_type.get("count")
+            self.nodes += 1 if count is None else int(count)
+            if self.nodes > room:
+                message, path = f"with these, there are more than {_MOST_NODES:,} nodes", f"nodes[{i}].count"
+                self.problems.append(Diagnostic(CLUSTER.code, "error", message, _HINT, label_of(document), path))
+                break
             self._nodes(node_type)
 
     def _make(self, kind: str, namespace: str, name: str) -> dict[str, Any]:

@@ -112,20 +112,12 @@ class _Reading:
 
 
 _TAB = _Reading(
-    "tab character",
-    "this line is indented with a tab",
-    "indent it with spaces: YAML does not allow tabs there",
+    "tab character", "this line is indented with a tab", "indent it with spaces: YAML does not allow tabs there"
 )
 _TRAILING = _Reading(
-    "",
-    "there is text after the end of the value",
-    "put the whole value in quotes, or start a comment with ` #`",
+    "", "there is text after the end of the value", "put the whole value in quotes, or start a comment with ` #`"
 )
-_ENDING = _Reading(
-    "",
-    "the document ends in the middle of a value",
-    "close the bracket that is still open",
-)
+_ENDING = _Reading("", "the document ends in the middle of a value", "close the bracket that is still open")
 _MISPLACED = _Reading(
     "expected (key|'-' indicator)|expected <block end>",
     "the indentation of this line matches no mapping or list above it",
@@ -146,15 +138,9 @@ _READINGS = (
         "put quotes around a value that contains `: `; put a key in the same column as the other keys of its mapping",
     ),
     _Reading(
-        "sequence entries are not allowed",
-        "a list cannot start here",
-        "start the list on the line after its key",
+        "sequence entries are not allowed", "a list cannot start here", "start the list on the line after its key"
     ),
-    _Reading(
-        "mapping keys are not allowed",
-        "a value cannot be a lone `?`",
-        "put the value in quotes",
-    ),
+    _Reading("mapping keys are not allowed", "a value cannot be a lone `?`", "put the value in quotes"),
     _Reading(
         r"expected ',' or '\]'",
         "this `[` is not closed",
@@ -179,11 +165,7 @@ _READINGS = (
         "put a space after the colon, or quotes around the text",
     ),
     _TAB,
-    _Reading(
-        "cannot start any token",
-        "a value cannot start with this character",
-        "put the value in quotes",
-    ),
+    _Reading("cannot start any token", "a value cannot start with this character", "put the value in quotes"),
     _Reading(
         "escape (character|sequence)|hexa?decimal number|invalid Unicode character",
         "YAML does not know this escape sequence",
@@ -216,9 +198,7 @@ _READINGS = (
     ),
 )
 _UNKNOWN = _Reading(
-    "",
-    "this is not valid YAML",
-    "check the indentation, quotes and brackets on this line and the one before",
+    "", "this is not valid YAML", "check the indentation, quotes and brackets on this line and the one before"
 )
 _ELLIPSIS = _Reading(
     "",

@@ -33,11 +33,7 @@ def compile_jobs(request: pytest.FixtureRequest) -> CompileJobs:
         from trainc.testing.compiling import compile_for_test
 
         return compile_for_test(
-            paths_or_yaml,
-            request.config.rootpath,
-            runtimes=runtimes,
-            overlays=overlays,
-            options=Options(**options),
+            paths_or_yaml, request.config.rootpath, runtimes=runtimes, overlays=overlays, options=Options(**options)
         )
 
     return compile_jobs

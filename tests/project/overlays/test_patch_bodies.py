@@ -8,8 +8,7 @@ import pytest
 
 from trainc.findings import Source
 from trainc.options import Limits
-from trainc.project.overlays.overlay import Overlay, PatchEntry
-from trainc.project.overlays.patch_files import bodies_of, body_in_place
+from trainc.project.overlays.overlay import Overlay, PatchEntry, bodies_of, body_in_place
 from trainc.reading.document import Document
 
 REMOVE = [{"op": "remove", "path": "/a"}]

@@ -31,28 +31,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_input(parser)
     output = parser.add_argument_group("output")
     where = output.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        help="write a file per TrainJob to DIR (default: -, stdout)",
+        "-o", "--output", metavar="DIR", help="write a file per TrainJob to DIR (default: -, stdout)"
     )
     set_completion(where, FOLDER)
+    output.add_argument("--prune", action="store_true", help="delete files of jobs that are not in this build")
     output.add_argument(
-        "--prune",
-        action="store_true",
-        help="delete files of jobs that are not in this build",
+        "--rebuild", metavar="NAME", action="append", help="compile a kept job again: a name, a glob, or all"
     )
     output.add_argument(
-        "--rebuild",
-        metavar="NAME",
-        action="append",
-        help="compile a kept job again: a name, a glob, or all",
-    )
-    output.add_argument(
-        "--keep",
-        metavar="NAME",
-        action="append",
-        help="keep a job's file as it is: a name, a glob, or all",
+        "--keep", metavar="NAME", action="append", help="keep a job's file as it is: a name, a glob, or all"
     )
     output.add_argument("--check", action="store_true", help="write nothing; exit 1 and print a diff if DIR is stale")
     output.add_argument(
@@ -61,9 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="write what compiles; a job with errors keeps its file, and the exit code is 1",
     )
     base = output.add_argument(
-        "--base",
-        metavar="REV",
-        help="with --check, compare kept files with REV (default: HEAD)",
+        "--base", metavar="REV", help="with --check, compare kept files with REV (default: HEAD)"
     )
     set_completion(base, REVISION)
     output.add_argument(

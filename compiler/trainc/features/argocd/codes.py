@@ -8,8 +8,4 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trainc.api.findings import Severity, Stage
 
-CODES: Mapping[Stage, Mapping[Severity, str]] = {
-    "settings": {
-        "error": "InvalidParameter KeepsNothing",
-    },
-}
+CODES: Mapping[Stage, Mapping[Severity, str]] = {"settings": {"error": "InvalidParameter KeepsNothing"}}

@@ -63,7 +63,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         with reading_once():
             before, after, diagnostics = read_both(each, streams)
         if before is not None and after is not None and arguments.live:
-            from trainc.features.diff.live_sides import compare_with_dump
+            from trainc.features.diff.live import compare_with_dump
 
             live, problems = compare_with_dump(before, after, arguments, streams.stdin)
             diagnostics += problems
@@ -77,7 +77,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             continue
         found[name] = compare_sides(before, after, each, streams)
         streams.progress.clear()
-        _report_diagnostics(before, after, arguments, streams)
+        # `trainc check` reports the warnings that are not new.
+        new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
+        reported = [*before.found.errors, *after.found.errors, *new]
+        streams.err.write(text_report(reported, Files(), paint, quiet=arguments.quiet))
         has_failed |= bool(before.found.errors or after.found.errors)
     if arguments.format == "markdown":
         text = _comment(found, unread, live)
@@ -112,12 +115,12 @@ def _texts(found: Mapping[str, Diff], live: LiveDiff | None, arguments: Argument
         from trainc.features.diff.text import diff_json, environments_json
 
         if "" not in found:
-            return environments_json(found)
+            return escape_report(environments_json(found), json=True)
         if live is None:
-            return diff_json(found[""])
+            return escape_report(diff_json(found[""]), json=True)
         from trainc.features.diff.live_report import live_json
 
-        return diff_json(found[""], live_json(live, show_values=arguments.show_values))
+        return escape_report(diff_json(found[""], live_json(live, show_values=arguments.show_values)), json=True)
     from trainc.features.diff.text import diff_text
 
     paint = Paint(arguments.color, streams.out)
@@ -181,10 +184,9 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
 def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
     """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
     from trainc.api.kube import NEWEST_RELEASE
-    from trainc.features.diff.causes import SidesExplained
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
-    from trainc.features.diff.grouping import explain_groups
+    from trainc.features.diff.groups import SidesExplained, explain_groups
     from trainc.features.diff.model import Side as Compared
     from trainc.features.diff.review import review_of
     from trainc.features.diff.verdicts import JobSetRules
@@ -250,10 +252,3 @@ def _label(side: ReadSide, other: ReadSide) -> str:
     differ = side.found.compiled and other.found.compiled and side.options.release != other.options.release
     named = f", Trainer {side.options.release or 'newest'}"
     return side.label + named if differ and not side.label.endswith(named) else side.label
-
-
-def _report_diagnostics(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:
-    """Report the errors of both sides, and new warnings; `trainc check` reports the others."""
-    new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
-    found = [*before.found.errors, *after.found.errors, *new]
-    streams.err.write(text_report(found, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))

@@ -23,7 +23,7 @@ from trainc.features.diff.delivery import (
     lasting_claims,
     worst,
 )
-from trainc.features.diff.grouping import group_jobs
+from trainc.features.diff.groups import group_jobs
 from trainc.features.diff.model import (
     Diff,
     JobDiff,
@@ -47,7 +47,6 @@ from trainc.findings.text import first_of
 
 # Notes on consequences that no single field or outcome shows, as full sentences.
 
-
 _REFUSED = ("needs-suspend", "immutable", "invalid")
 _ENDED = ("deleted", "re-created", "lost")
 
@@ -58,8 +57,7 @@ def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod
         *_lost_job(job, group, deliveries),
         *_data(job, group, deliveries),
         *_gang_apart_from_pods(job, deliveries),
-        *_suspended(job),
-        *_time_to_live(job),
+        *_suspended_or_removed(job),
         *_left_running(job, deliveries),
         *_live_gang(job, deliveries),
         *_mounted_files(job),
@@ -134,7 +132,9 @@ def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -
             "(whenDeleted: Delete). Copy the data first, or set whenDeleted: Retain before the "
             "job is created."
         )
-        if "re-created" in (job.outcomes[method.id] for method in deliveries) and not _is_renamed(group):
+        if "re-created" in (job.outcomes[method.id] for method in deliveries) and not (
+            group.jobset and group.jobset.is_renamed
+        ):
             yield (
                 "A claim goes only when the last pod that uses it has ended: until then JobSet refuses the new job, and a "
                 "later sync creates it."
@@ -142,10 +142,6 @@ def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -
     volumes = _ephemeral_volumes(old)
     if volumes:
         yield f"Data is lost with the old pods: that of the ephemeral {'volume' if len(volumes) == 1 else 'volumes'} {first_of(volumes)}."
-
-
-def _is_renamed(group: JobPairs) -> bool:
-    return group.jobset is not None and group.jobset.is_renamed
 
 
 def _claims(names: Sequence[str]) -> str:
@@ -179,14 +175,10 @@ def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) ->
             )
 
 
-def _suspended(job: JobDiff) -> Iterator[str]:
+def _suspended_or_removed(job: JobDiff) -> Iterator[str]:
     for _, change in _changes(job, "JobSet"):
         if change.path == ("spec", "suspend") and change.after is True:
             yield "Suspending the job deletes its running pods; when it is resumed, training continues from its last checkpoint."
-
-
-def _time_to_live(job: JobDiff) -> Iterator[str]:
-    for _, change in _changes(job, "JobSet"):
         if change.path == ("spec", "ttlSecondsAfterFinished") and change.after is not None:
             yield (
                 f"The JobSet is deleted {change.after} s after it ends. A GitOps tool then finds it missing and creates "
@@ -283,6 +275,7 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
     groups = group_by_job(pair_objects(before.manifests, after.manifests, (before.names, after.names)))
     jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in over("comparing", groups)])
     shown = tuple(job for job in jobs if job.objects)
+    totals = [(Totals(), Totals()), *((job.totals.before, job.totals.after) for job in jobs)]
     return Diff(
         before.label,
         after.label,
@@ -291,7 +284,7 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
         shown_methods,
         shown,
         len(jobs) - len(shown),
-        Versions(_sum(job.totals.before for job in jobs), _sum(job.totals.after for job in jobs)),
+        Versions(*(sum((side or Totals() for side in sides), Totals()) for sides in zip(*totals, strict=True))),
         (*_repetitions(before, after), *overall_notes(groups, jobs, rules, shown_methods)),
         group_jobs(shown, method),
     )
@@ -311,7 +304,8 @@ def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[Delivery
     shown = tuple(o for o in objects if o.status != "unchanged" or _is_refused(o))
     # An object added or removed next to a surviving JobSet, such as another scheduler's PodGroup, does not end the job.
     deciding = [o for o in shown if o.status not in {"added", "removed"}] or shown
-    steps = [steps_of(jobset) if jobset else () for jobset in _jobsets(group)]
+    jobsets = (group.jobset.before, group.jobset.after) if group.jobset else (None, None)
+    steps = [steps_of(jobset) if jobset else () for jobset in jobsets]
     job = JobDiff(
         kind=group.pairs[-1].key.kind,
         namespace=group.namespace,
@@ -364,22 +358,11 @@ def _status(group: JobPairs, shown: Sequence[ObjectDiff]) -> Status:
     return "changed" if any(o.status != "unchanged" for o in shown) else "unchanged"
 
 
-def _jobsets(group: JobPairs) -> tuple[Manifest | None, Manifest | None]:
-    return (group.jobset.before, group.jobset.after) if group.jobset else (None, None)
-
-
 def _totals(group: JobPairs, side: str, steps: Sequence[Step]) -> Totals | None:
     manifests = group.manifests(side)
     if not manifests or not group.jobset:
         return None
     return totals_of(steps, [manifest for manifest in manifests if manifest["kind"] == "PodGroup"])
-
-
-def _sum(totals: Iterable[Totals | None]) -> Totals:
-    total = Totals()
-    for one in totals:
-        total += one or Totals()
-    return total
 
 
 # How one refused object affects the others of its job, if the tool validates all of them before applying any.

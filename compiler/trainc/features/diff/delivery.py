@@ -100,7 +100,7 @@ def is_left_alone(method: DeliveryMethod, live: Manifest, manifest: Manifest) ->
 def _argocd(method: DeliveryMethod, live: Manifest | None, manifest: Manifest | None) -> DeliveryMethod:
     wanted, either = _argo_options(manifest), _argo_options(live) | _argo_options(manifest)
     # The Force and Replace options of this method are an annotation of the JobSet only, not of the job's other objects.
-    if method.force == "always" and _kind(live or manifest) != "JobSet":
+    if method.force == "always" and (live or manifest or {}).get("kind") != "JobSet":
         method = replace(method, apply="client", force="never")
     if "Replace=true" in either:
         method = replace(method, apply="replace", force="always" if "Force=true" in either else method.force)
@@ -126,10 +126,6 @@ def _metadata(manifest: Manifest | None) -> dict[str, str]:
 def _own(manifest: Manifest | None, field: str) -> dict[str, str]:
     found = (manifest or {}).get("metadata", {}).get(field)
     return found if isinstance(found, dict) else {}
-
-
-def _kind(manifest: Manifest | None) -> str:
-    return str((manifest or {}).get("kind", ""))
 
 
 # The part of an apply request that determines the result of an update, for both ways to apply a manifest.

@@ -5,29 +5,24 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from textwrap import wrap
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trainc.api.findings import counted, escape_line, format_path
 from trainc.api.kube import format_field
 from trainc.features.diff.delivery import LABELS, MEANINGS
 from trainc.features.diff.live import Drift, LiveDiff, LiveObject
-from trainc.features.diff.text import Paint, Part
+from trainc.features.diff.markdown import cell
+from trainc.features.diff.text import SIGNS, Paint, Part, note_lines
 from trainc.features.diff.values import inline
 from trainc.findings.text import first_of
 
-_WIDTH = 96
 _MOST_ROWS = 50
 _LONGEST = 72
 _FILES_PER_LINE = 10
 # What fits into a comment beside the change itself.
 _MOST_COMMANDS, _LONGEST_CELL = 10, 300
-_SIGNS: Mapping[str, tuple[str, Part]] = {
-    "added": ("+", "added"),
-    "removed": ("-", "removed"),
-    "changed": ("~", "changed"),
-}
+
 _REFUSED = ("immutable", "needs-suspend", "invalid")
 
 
@@ -148,7 +143,7 @@ def live_text(live: LiveDiff, paint: Paint, *, show_values: bool) -> str:
             lines += ["", *_object(each, paint, show_values)]
     notes = [*live_notes(live), *(f"Unknown: {reason}." for reason in live.unknown)]
     if notes:
-        lines += ["", *(line for note in notes for line in _wrapped(note, paint))]
+        lines += ["", *(line for note in notes for line in note_lines(escape_line(note), "", paint))]
     if commands := retirement(live):
         lines += ["", "To retire finished jobs; a sync that prunes then deletes the JobSets with their pods and logs:"]
         lines += [f"  {command}" for command in (*commands, "trainc build")]
@@ -167,7 +162,7 @@ def _object(each: LiveObject, paint: Paint, show_values: bool) -> Iterator[str]:
     yield f"{paint('title', name)}  {', '.join([*state, paint(tone, each.object)])}{reason}"
     for one in each.drift:
         if not one.is_expected:
-            sign, part = _SIGNS[one.kind]
+            sign, part = SIGNS[one.kind]
             by = paint("quiet", f"  by {one.by}") if one.by else ""
             yield f"  {paint(part, sign)} {format_field(one.field)}: {_values(one, show_values)}{by}"
     expected = Counter(one.by or "admission" for one in each.drift if one.is_expected)
@@ -188,7 +183,10 @@ def _object(each: LiveObject, paint: Paint, show_values: bool) -> Iterator[str]:
 
 def _values(one: Drift, show_values: bool) -> str:
     sides = [] if one.git is None else [_short(one.git)]
-    return " → ".join(sides if one.live is None else [*sides, _of_cluster(one.live, show_values)])
+    if one.live is not None:
+        hidden = _may_be_secret(one.live) and not show_values
+        sides.append(f"({len(_plain(one.live)):,} characters)" if hidden else _short(one.live))
+    return " → ".join(sides)
 
 
 def _short(value: Any) -> str:
@@ -196,20 +194,13 @@ def _short(value: Any) -> str:
     return f"({len(_plain(value)):,} characters)" if text is None or len(text) > _LONGEST else text
 
 
-def _of_cluster(value: Any, show_values: bool) -> str:
-    """A value that git does not have. It may be a secret, so that only its length is shown."""
-    hidden = isinstance(value, str | dict | list) and not show_values
-    return f"({len(_plain(value)):,} characters)" if hidden else _short(value)
+def _may_be_secret(value: Any) -> bool:
+    """Whether a value that git does not have may be a secret, so that only its length is shown."""
+    return isinstance(value, str | dict | list)
 
 
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _wrapped(note: str, paint: Paint) -> Iterator[str]:
-    first, *rest = wrap(escape_line(note), _WIDTH, break_long_words=False, break_on_hyphens=False)
-    yield f"{paint('note', '!')} {first}"
-    yield from (f"  {line}" for line in rest)
 
 
 def live_markdown(live: LiveDiff) -> str:
@@ -243,8 +234,7 @@ def _row(each: LiveObject) -> tuple[str, ...]:
 
 
 def _cell(text: str) -> str:
-    text = text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}..."
-    return escape_line(text).replace("|", "\\|").replace("<", "&lt;")
+    return cell(text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}...")
 
 
 def live_json(live: LiveDiff, *, show_values: bool) -> dict[str, Any]:
@@ -263,7 +253,19 @@ def _object_json(each: LiveObject, show_values: bool) -> dict[str, Any]:
     return {
         "name": each.label,
         "object": each.object,
-        "drift": [_drift_json(one, show_values) for one in each.drift],
+        "drift": [
+            {
+                "path": format_path(one.path),
+                "by": one.by,
+                "kind": one.kind,
+                "expected": one.is_expected,
+                "git": one.git,
+                "live": one.live
+                if show_values or not _may_be_secret(one.live)
+                else f"({len(_plain(one.live))} characters)",
+            }
+            for one in each.drift
+        ],
         "state": each.state,
         "condition": condition and {key: condition.get(key) for key in ("type", "reason", "message")},
         "waits": [
@@ -273,16 +275,4 @@ def _object_json(each: LiveObject, show_values: bool) -> dict[str, Any]:
         "sync": each.sync,
         "successor": each.successor or None,
         "source": each.source or None,
-    }
-
-
-def _drift_json(one: Drift, show_values: bool) -> dict[str, Any]:
-    hidden = isinstance(one.live, str | dict | list) and not show_values
-    return {
-        "path": format_path(one.path),
-        "by": one.by,
-        "kind": one.kind,
-        "expected": one.is_expected,
-        "git": one.git,
-        "live": f"({len(_plain(one.live))} characters)" if hidden else one.live,
     }

@@ -7,28 +7,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.documents import (
-    Document,
-    check,
-    is_trainer_document,
-    label_of,
-)
+from trainc.api.documents import Document, check, is_trainer_document
 from trainc.api.explained import place
-from trainc.api.findings import (
-    CompileError,
-    Diagnostic,
-    format_path,
-    has_errors,
-    keep_severities,
-    sort_diagnostics,
-)
+from trainc.api.findings import CompileError, Diagnostic, Finding, has_errors, keep_severities, sort_diagnostics
 from trainc.api.jobs import CompiledJob, Inputs, Session, ValidDocument
 from trainc.api.kube import NEWEST_RELEASE, RUNTIME_KINDS
 from trainc.api.output import name_in_file
 from trainc.api.records import dataclass, field, replace
-from trainc.api.settings import (
-    Options,
-)
+from trainc.api.settings import Options
 from trainc.emit.name_hash import job_in
 from trainc.features.diff.model import Names
 from trainc.findings.policy import Rules
@@ -111,11 +97,7 @@ class ManifestSet:
 
 
 def manifest_set(
-    inputs: Inputs,
-    options: Options,
-    rules: Rules = keep_severities,
-    keeping: Keeping | None = None,
-    folder: str = "",
+    inputs: Inputs, options: Options, rules: Rules = keep_severities, keeping: Keeping | None = None, folder: str = ""
 ) -> ManifestSet:
     """The manifests that `inputs` lead to, empty if they contain no job. `folder` is that of trainc.yaml.
 
@@ -172,7 +154,7 @@ def names_of(jobs: Iterable[CompiledJob]) -> Names:
 
 def holds_jobs(inputs: Inputs) -> bool:
     """Whether `inputs` contain anything to compile."""
-    return any(map(_is_trainjob, inputs.documents))
+    return any(is_trainer_document(document.data) and not is_runtime(document) for document in inputs.documents)
 
 
 def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
@@ -196,10 +178,6 @@ def is_runtime(document: Document) -> bool:
 def _is_runtime(document: Document, name: str) -> bool:
     metadata = document.data.get("metadata")
     return is_runtime(document) and isinstance(metadata, dict) and metadata.get("name") == name
-
-
-def _is_trainjob(document: Document) -> bool:
-    return is_trainer_document(document.data) and not is_runtime(document)
 
 
 def _read_rendered(inputs: Inputs, release: str, folder: str) -> ManifestSet:
@@ -238,18 +216,7 @@ def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
     if document.data.get("apiVersion") != JOBSET_API:
         message = f"this JobSet has apiVersion {document.data.get('apiVersion')}, not {JOBSET_API}"
         hint = f"compare JobSets of {JOBSET_API}"
-        source = document.locate(("apiVersion",))
-        return [
-            Diagnostic(
-                "NotAJobSet",
-                "error",
-                message,
-                hint=hint,
-                object=label_of(document.data),
-                path="apiVersion",
-                source=source,
-            )
-        ]
+        return [document.place(Finding("NotAJobSet", "error", message, hint, ("apiVersion",)))]
     _, findings = check(document.data, "JobSet", release, prune=True)
     return [document.place(f) for f in findings if f.severity == "error"]
 
@@ -259,18 +226,8 @@ def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
     for key in ("labels", "annotations"):
         value = document.data["metadata"].get(key)
         if value is not None and not isinstance(value, dict):
-            where = ("metadata", key)
             message, hint = f"{key} must be a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
-            label = label_of(document.data)
-            yield Diagnostic(
-                "WrongType",
-                "error",
-                message,
-                hint=hint,
-                object=label,
-                path=format_path(where),
-                source=document.locate(where),
-            )
+            yield document.place(Finding("WrongType", "error", message, hint, ("metadata", key)))
 
 
 def _has_name(data: dict[str, Any]) -> bool:

@@ -7,9 +7,10 @@ from html import escape
 
 from trainc.api.findings import Diagnostic, counted, escape_line
 from trainc.api.kube import format_field
+from trainc.api.records import pattern
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
-from trainc.features.diff.grouping import across, notes_of, reason_of, status_word, sum_of
+from trainc.features.diff.groups import across, notes_of, reason_of, status_word, sum_of
 from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Review, Step, Versions, error_line
 from trainc.features.diff.values import (
     COLUMNS,
@@ -56,14 +57,15 @@ def comment(
     lines += _sections(reviews, len(diffs) + len(unread), int(most * _OF_SECTION))
     if groups:
         lines += ["", *_meanings(groups, diffs)]
-    lines += _bounded([f"\n> {_cell(note)}" for note in _notes(diffs)], int(most * _OF_SECTION), "note")
+    notes = dict.fromkeys(note for diff in diffs.values() for note in diff.notes)
+    lines += _bounded([f"\n> {cell(note)}" for note in notes], int(most * _OF_SECTION), "note")
     text = "\n".join((*lines, ""))
     for number, group in enumerate(groups):
         details = "\n".join(("", *_details(group, diffs), ""))
         # Leaves room for the last line.
         if len(text) + len(details) > most - 200:
-            left = counted(len(groups) - number, "change")
-            return f"{text}\nThe details of {left} more do not fit into a comment; `trainc diff` shows them.\n"
+            left = counted(len(groups) - number, "more change")
+            return f"{text}\nThe details of {left} do not fit into a comment; `trainc diff` shows them.\n"
         text += details
     return text
 
@@ -87,9 +89,12 @@ def _headlines(diffs: Mapping[str, Diff], groups: Sequence[Group]) -> Iterator[s
     line = headline(*diffs.values())
     if line:
         yield from (f"**{line}**", "")
+    if broken := list(dict.fromkeys(label for diff in diffs.values() for label, _ in diff.review.errors)):
+        text = f"**Not everything compiles in {cell(' and '.join(broken))}; what does is compared.**"
+        yield from (*([] if line else [""]), text, *([""] if groups else []))
     if len(diffs) > 1 and groups:
         shown = list(diffs.items())[:_MOST_ENVIRONMENTS]
-        yield from (f"- {_cell(name)}: {headline(diff) or 'no changes'}" for name, diff in shown)
+        yield from (f"- {cell(name)}: {headline(diff) or 'no changes'}" for name, diff in shown)
         yield from ([f"- and {len(diffs) - len(shown)} more"] if len(diffs) > len(shown) else [])
         yield ""
 
@@ -105,8 +110,10 @@ def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int) -> Ite
     for group in groups:
         shown = f"**{LABELS[group.outcome]}**" if group.outcome in HARMFUL else LABELS[group.outcome]
         sizes = _figures(sum_of(job.totals for _, job in group.members))
-        reason = f" {_cell(reason_of(group))} |" if explained else ""
-        rows.append(f"| {_cell(who(group))} | {_shown(*what(group))} |{reason} {shown} | {sizes} |")
+        field, rest = what(group)
+        change = f"{_code(field)}{rest}" if field else rest
+        reason = f" {cell(reason_of(group))} |" if explained else ""
+        rows.append(f"| {cell(who(group))} | {change} |{reason} {shown} | {sizes} |")
     for row in _bounded(rows, most, "change"):
         yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(COLUMNS) - 1)
     total = sum(diff.unchanged + len(diff.jobs) for diff in diffs.values())
@@ -148,10 +155,6 @@ def what(group: Group) -> tuple[str, str]:
     return f"{sign}{format_field(change.path[len(heading) :])}{shown}", others
 
 
-def _shown(field: str, rest: str) -> str:
-    return f"{_code(field)}{rest}" if field else rest
-
-
 def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: int) -> Iterator[str]:
     """The reviews of all environments by heading; a sentence that several have is there once, with their names."""
     found: dict[str, dict[str, list[str]]] = {}
@@ -165,12 +168,14 @@ def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: in
             for sentence in sentences:
                 found.setdefault(title, {}).setdefault(sentence, []).append(name)
     for title, named in found.items():
-        yield from ("", f"#### {_cell(title)}", "")
+        yield from ("", f"#### {cell(title)}", "")
         lines = []
         for sentence, names in named.items():
             where = "" if len(names) == environments else f"{first_of(names, _MOST_ENVIRONMENTS)}: "
+            if title == "Sweeps" and len(names) > 1:  # Each of them pays.
+                where = f"in each of {first_of(names, _MOST_ENVIRONMENTS)}: "
             short = sentence if len(sentence) <= _LONGEST_SENTENCE else sentence[:_LONGEST_SENTENCE] + "..."
-            lines.append(f"- {_cell(where + short)}")
+            lines.append(f"- {cell(where + short)}")
         yield from _bounded(lines, most, "line", "- ")
 
 
@@ -180,12 +185,8 @@ def _bounded(lines: Iterable[str], most: int, noun: str, sign: str = "") -> list
     for number, line in enumerate(every):
         most -= len(line) + 1
         if most < 0:
-            return [*every[:number], f"{sign}and {counted(len(every) - number, noun)} more"]
+            return [*every[:number], f"{sign}and {counted(len(every) - number, f'more {noun}')}"]
     return every
-
-
-def _notes(diffs: Mapping[str, Diff]) -> list[str]:
-    return list(dict.fromkeys(note for diff in diffs.values() for note in diff.notes))
 
 
 def _meanings(groups: Sequence[Group], diffs: Mapping[str, Diff]) -> Iterator[str]:
@@ -214,10 +215,10 @@ def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
     yield f"<details><summary><b>{escape(who(group))}</b>: {status_word(job)}, {LABELS[group.outcome]}</summary>"
     yield ""
     if len(group.members) > 1:
-        yield f"Jobs: {_cell(first_of(list(dict.fromkeys(each.label for _, each in group.members)), _MOST_JOBS))}"
+        yield f"Jobs: {cell(first_of(list(dict.fromkeys(each.label for _, each in group.members)), _MOST_JOBS))}"
         yield ""
     if reason:
-        yield f"Because of {_cell(reason)}."
+        yield f"Because of {cell(reason)}."
     deliveries = next(iter(diffs.values())).deliveries
     if len(deliveries) > 1:
         yield "| outcome | delivery |"
@@ -226,14 +227,14 @@ def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
             yield f"| {LABELS[found]} | {names_of(methods, method)} |"
     for note in notes_of(group):
         yield ""
-        yield f"> {_cell(note)}"
-    if job.status == "changed" and steps_changed(job):
+        yield f"> {cell(note)}"
+    if job.status == "changed" and job.steps_before != job.steps_after:
         yield from ("", "```mermaid", steps_diagram(job), "```")
     for one in job.objects if job.status == "changed" or len(group.members) == 1 else ():
         yield ""
         yield from _object(one, method, named=len(group.members) == 1)
     if group.varies:
-        yield from ("", f"The values are those of {_cell(job.label)}; they differ by job.")
+        yield from ("", f"The values are those of {cell(job.label)}; they differ by job.")
     yield ""
     yield "</details>"
 
@@ -282,11 +283,19 @@ def _longest_run(text: str) -> int:
 def _code(text: str) -> str:
     fence = "`" * (1 + _longest_run(text))
     pad = " " if "`" in text else ""
-    return f"{fence}{pad}{_cell(text)}{pad}{fence}"
+    return f"{fence}{pad}{_plain(text)}{pad}{fence}"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """Text for a table or a line of Markdown, which is neither markup, nor a link, nor a mention that notifies somebody."""
+    return _MENTION.sub("@<!-- -->", _plain(text).replace("](", "]\\("))
+
+
+def _plain(text: str) -> str:
     return escape_line(text).replace("|", "\\|").replace("<", "&lt;")
+
+
+_MENTION = pattern(r"(?<!\w)@(?=\w)")
 
 
 # The steps of a job before and after, as one Mermaid diagram.
@@ -298,11 +307,6 @@ _LOOKS = {
     "removed": "stroke:#cf222e,stroke-width:3px,stroke-dasharray:5 5",
     "changed": "stroke:#bf8700,stroke-width:3px",
 }
-
-
-def steps_changed(job: JobDiff) -> bool:
-    """Whether a step was added or removed, or changed its pods, requests or dependencies."""
-    return job.steps_before != job.steps_after
 
 
 def steps_diagram(job: JobDiff) -> str:

@@ -65,8 +65,9 @@ def pair_objects(
     compared = {id(m): replace_hashed_names(normalize(m), plain.get(_namespace(m), {})) for m in stripped.values()}
     was, becomes = _by_key(left, compared), _by_key(right, compared)
     return tuple(
-        Pair(key, *_delivered(was.get(key), becomes.get(key)), *_compared(was.get(key), becomes.get(key)))
+        Pair(key, old and old.delivered, new and new.delivered, old and old.compared, new and new.compared)
         for key in sorted({*was, *becomes})
+        for old, new in [(was.get(key), becomes.get(key))]
     )
 
 
@@ -115,14 +116,6 @@ def _by_key(manifests: list[Manifest], compared: Mapping[int, Manifest]) -> dict
 
 def _namespace(manifest: Manifest) -> str:
     return str(manifest["metadata"].get("namespace", ""))
-
-
-def _delivered(*sides: _SideOfObject | None) -> tuple[Manifest | None, ...]:
-    return tuple(side and side.delivered for side in sides)
-
-
-def _compared(*sides: _SideOfObject | None) -> tuple[Manifest | None, ...]:
-    return tuple(side and side.compared for side in sides)
 
 
 # Names with a content hash: a job under a new hash and its objects are compared under their plain names.
@@ -304,17 +297,13 @@ def _step(replicated_job: Manifest) -> Step:
 def totals_of(steps: Sequence[Step], pod_groups: Sequence[Manifest] = ()) -> Totals:
     """The sum over the steps that run at the same time, and the gang size that the PodGroups request."""
     over = {name for step in steps for name, status in step.depends_on if status == "Complete"}
-    total = Totals(gang=_gang(pod_groups))
+    sizes = [size for group in pod_groups if (size := group_size(group)) is not None]
+    total = Totals(gang=sum(sizes) if sizes else None)
     for step in steps:
         if step.name not in over:
             cpu, memory = (step.requests.get(name, ZERO) * step.pods for name in ("cpu", "memory"))
             total += Totals(step.pods, step.gpus * step.pods, cpu, memory)
     return total
-
-
-def _gang(pod_groups: Sequence[Manifest]) -> int | None:
-    known = [size for group in pod_groups if (size := group_size(group)) is not None]
-    return sum(known) if known else None
 
 
 Status: TypeAlias = Literal["added", "removed", "changed", "unchanged"]

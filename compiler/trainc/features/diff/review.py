@@ -12,7 +12,7 @@ from trainc.features.diff.manifests import JobKey, ManifestSet
 from trainc.features.diff.model import Review
 from trainc.features.diff.sides import ReadSide
 from trainc.findings.text import first_of
-from trainc.project.loosening import loosened
+from trainc.project.boundaries import loosened
 
 _SWEEP_CODES = ("SweepSize", "OverBudget")
 

@@ -9,19 +9,8 @@ from typing import Any
 
 from trainc.api.arguments import Arguments, Streams, UsageError
 from trainc.api.command import kept_in
-from trainc.api.documents import (
-    STDIN,
-    Document,
-    is_inside,
-    is_overlay_folder,
-    read_paths,
-)
-from trainc.api.findings import (
-    CompileError,
-    Diagnostic,
-    Source,
-    has_errors,
-)
+from trainc.api.documents import STDIN, Document, is_inside, is_overlay_folder, read_paths
+from trainc.api.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.api.git import commit_of
 from trainc.api.jobs import Judge
 from trainc.api.kube import RELEASES, normalize_release
@@ -106,8 +95,10 @@ def sides_of(arguments: Arguments) -> tuple[Side, Side]:
     before = given[0] if given else Side(f"{_GIT}HEAD", revision="HEAD")
     if before.revision is None:
         return before, Side(WORKING_TREE, skip=before.path)
-    path = None if before.path is None else _in_working_tree(before.path)
-    return before, Side(WORKING_TREE if path is None else path, path)
+    if before.path is None:
+        return before, Side(WORKING_TREE)
+    path = os.path.relpath(os.path.join(here().top, path_from_top(before.path, here())))
+    return before, Side(path, path)
 
 
 def _with_live(given: list[Side], arguments: Arguments) -> list[Side]:
@@ -208,11 +199,6 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
         after = replace(after, runtime=(name, os.path.abspath(file)))
         labels[1] += f", {name} from {file}"
     return replace(before, label=before.label + labels[0]), replace(after, label=after.label + labels[1])
-
-
-def _in_working_tree(path: str) -> str:
-    repository = here()
-    return os.path.relpath(os.path.join(repository.top, path_from_top(path, repository)))
 
 
 @contextmanager

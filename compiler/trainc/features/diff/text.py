@@ -11,7 +11,7 @@ from trainc.api.findings import Finding, Source, counted, format_path
 from trainc.api.kube import FieldPath, format_field
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, DeliveryMethod, Outcome
-from trainc.features.diff.grouping import notes_of, reason_of, status_word, sum_of
+from trainc.features.diff.groups import notes_of, reason_of, status_word, sum_of
 from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Step, Totals, Versions
 from trainc.features.diff.values import (
     as_arrow,
@@ -33,7 +33,7 @@ Paint: TypeAlias = Callable[[Part, str], str]
 # Notes are full sentences and are shown without a label.
 _WIDTH = 96
 _MOST_NAMED = 20
-_SIGNS: dict[str, tuple[str, Part]] = {
+SIGNS: dict[str, tuple[str, Part]] = {
     "added": ("+", "added"),
     "removed": ("-", "removed"),
     "changed": ("~", "changed"),
@@ -60,11 +60,11 @@ def diff_text(diff: Diff, paint: Paint) -> str:
         lines += ["", *_summary(diff, paint)]
     else:
         lines = [f"{lines[0]}: no changes in {counted(diff.unchanged, 'job')}"]
-        lines += [line for note in diff.notes for line in _note(note, "", paint)]
+        lines += [line for note in diff.notes for line in note_lines(note, "", paint)]
     for title, sentences in diff.review.sections:
         if sentences:
             lines += ["", paint("title", title)]
-            lines += [line for sentence in sentences for line in _note(sentence, "  ", paint)]
+            lines += [line for sentence in sentences for line in note_lines(sentence, "  ", paint)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -94,7 +94,7 @@ def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
     for found, methods in by_outcome(job.outcomes, diff.deliveries) if len(diff.deliveries) > 1 else ():
         yield f"  {paint(_tone(found), f'{LABELS[found]:<22}')} {names_of(methods, method)}"
     for note in notes_of(group):
-        yield from _note(note, "  ", paint)
+        yield from note_lines(note, "  ", paint)
 
 
 def _status(job: JobDiff) -> str:
@@ -110,7 +110,7 @@ def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Pai
     outcome = diff.verdicts[method.id].outcome
     apart = "" if outcome == worst else f": {paint(_tone(outcome), LABELS[outcome])}"
     if diff.status != "changed":
-        sign, part = _SIGNS.get(diff.status, (" ", "quiet"))
+        sign, part = SIGNS.get(diff.status, (" ", "quiet"))
         yield f"  {paint(part, sign)} {label}{apart}"
         return
     yield f"  {label}{apart}"
@@ -124,7 +124,7 @@ def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Pai
 
 
 def _change(change: Change, heading: FieldPath, note: str, paint: Paint) -> Iterator[str]:
-    sign, part = _SIGNS[change.kind]
+    sign, part = SIGNS[change.kind]
     indent = "      " if heading else "    "
     field = format_field(change.path[len(heading) :])
     values = one_liners(change)
@@ -150,10 +150,11 @@ def _summary(diff: Diff, paint: Paint) -> Iterator[str]:
     differing = sum(job.status != "unchanged" for job in diff.jobs)
     yield f"{counted(differing, 'job')} of {len(diff.jobs) + diff.unchanged} with changes"
     for note in diff.notes:
-        yield from _note(note, "", paint)
+        yield from note_lines(note, "", paint)
 
 
-def _note(note: str, indent: str, paint: Paint) -> Iterator[str]:
+def note_lines(note: str, indent: str, paint: Paint) -> Iterator[str]:
+    """A note, wrapped and marked."""
     first, *rest = wrap(note, _WIDTH, break_long_words=False, break_on_hyphens=False)
     yield f"{indent}{paint('note', '!')} {first}"
     yield from (f"{indent}  {line}" for line in rest)
@@ -163,7 +164,7 @@ def _tone(outcome: Outcome) -> Part:
     return _TONE.get(outcome, "harmful")
 
 
-# Render a `Diff` as a JSON document. docs/diff.md describes the format, to which fields are only ever added.
+# Render a `Diff` as a JSON document. docs/diff-json.md describes the format, to which fields are only ever added.
 
 
 _API = "trainc/v1alpha1"
@@ -183,13 +184,15 @@ def environments_json(found: Mapping[str, Diff]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
+def _fields(record: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
+
+
 def _diff(diff: Diff) -> dict[str, Any]:
     return {
         "apiVersion": _API,
         "kind": "Diff",
-        "before": diff.before,
-        "after": diff.after,
-        "release": diff.release,
+        **_fields(diff, "before", "after", "release"),
         "delivery": diff.method.id,
         "deliveries": {method.id: method.label for method in DELIVERY_METHODS},
         "headline": headline(diff),
@@ -198,61 +201,39 @@ def _diff(diff: Diff) -> dict[str, Any]:
         "totals": _versions(diff.totals),
         "notes": list(diff.notes),
         "errors": [
-            {
-                "side": label,
-                "code": each.code,
-                "object": each.object,
-                "path": each.path,
-                "message": each.message,
-                **_place(each.source),
-            }
+            {"side": label, **_fields(each, "code", "object", "path", "message"), **_place(each.source)}
             for label, found in diff.review.errors
             for each in found
         ],
-        "loosened": list(diff.review.loosened),
-        "policies": list(diff.review.policies),
-        "cluster": list(diff.review.cluster),
-        "sweeps": list(diff.review.sweeps),
+        **_fields(diff.review, "loosened", "policies", "cluster", "sweeps"),
         "groups": [_group_as_json(group) for group in diff.groups],
         "jobs": [_job_as_json(job) for job in diff.jobs],
     }
 
 
 def _place(source: Source | None) -> dict[str, Any]:
-    return {"file": source.file, "line": source.line, "column": source.column} if source else {}
+    return _fields(source, "file", "line", "column") if source else {}
 
 
 def _group_as_json(group: Group) -> dict[str, Any]:
     first = group.first
     return {
-        "kind": first.kind,
-        "status": first.status,
+        **_fields(first, "kind", "status"),
         "outcome": group.outcome,
-        "jobs": [{"namespace": job.namespace, "name": job.name} for _, job in group.members],
+        "jobs": [_fields(job, "namespace", "name") for _, job in group.members],
         "totals": _versions(sum_of(job.totals for _, job in group.members)),
         "causes": [_place(source) for source in group.causes],
         "reason": group.reason,
         "valuesVary": group.varies,
         "changes": [
-            {
-                "object": one.key.kind,
-                "path": format_field(change.path),
-                "kind": change.kind,
-                "before": change.before,
-                "after": change.after,
-            }
-            for one in first.objects
-            for change in one.changes
+            {"object": one.key.kind, **_change_as_json(change)} for one in first.objects for change in one.changes
         ],
     }
 
 
 def _job_as_json(job: JobDiff) -> dict[str, Any]:
     return {
-        "kind": job.kind,
-        "namespace": job.namespace,
-        "name": job.name,
-        "status": job.status,
+        **_fields(job, "kind", "namespace", "name", "status"),
         "outcomes": dict(job.outcomes),
         "totals": _versions(job.totals),
         "steps": {"before": _steps(job.steps_before), "after": _steps(job.steps_after)},
@@ -264,28 +245,23 @@ def _job_as_json(job: JobDiff) -> dict[str, Any]:
 def _object_as_json(diff: ObjectDiff) -> dict[str, Any]:
     return {
         "apiVersion": diff.key.api_version,
-        "kind": diff.key.kind,
-        "namespace": diff.key.namespace,
-        "name": diff.key.name,
+        **_fields(diff.key, "kind", "namespace", "name"),
         "status": diff.status,
         "renamed": list(diff.renamed) if diff.renamed else None,
         "outcomes": {method: verdict.outcome for method, verdict in diff.verdicts.items()},
         "refusals": _refusals(diff.verdicts),
         "changes": [
-            {
-                "path": format_field(change.path),
-                "kind": change.kind,
-                "before": change.before,
-                "after": change.after,
-                "outcomes": diff.outcomes(number),
-            }
-            for number, change in enumerate(diff.changes)
+            {**_change_as_json(change), "outcomes": diff.outcomes(number)} for number, change in enumerate(diff.changes)
         ],
         "moves": [
             {"path": format_field(move.path), "before": list(move.before), "after": list(move.after)}
             for move in diff.moves
         ],
     }
+
+
+def _change_as_json(change: Change) -> dict[str, Any]:
+    return {"path": format_field(change.path), **_fields(change, "kind", "before", "after")}
 
 
 def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
@@ -303,8 +279,7 @@ def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
 def _steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
     return [
         {
-            "name": step.name,
-            "pods": step.pods,
+            **_fields(step, "name", "pods"),
             "requests": format_resources(step.requests),
             "dependsOn": [{"name": name, "status": status} for name, status in step.depends_on],
         }
@@ -319,10 +294,5 @@ def _versions(versions: Versions) -> dict[str, Any]:
 def _totals(totals: Totals | None) -> dict[str, Any] | None:
     if totals is None:
         return None
-    return {
-        "nodes": totals.nodes,
-        "gpus": str(totals.gpus),
-        "cpu": str(totals.cpu),
-        "memory": str(totals.memory),
-        "gang": totals.gang,
-    }
+    amounts = {name: str(amount) for name, amount in _fields(totals, "gpus", "cpu", "memory").items()}
+    return {"nodes": totals.nodes, **amounts, "gang": totals.gang}

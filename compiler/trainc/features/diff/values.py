@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.findings import escape_line
 from trainc.api.kube import ITEM_KEYS, FieldPath
-from trainc.api.records import dataclass, pattern
+from trainc.api.records import pattern
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, DeliveryMethod, Outcome
 from trainc.features.diff.model import Diff, JobDiff, ObjectDiff, Totals, Versions
@@ -191,31 +191,30 @@ def names_of(methods: Sequence[DeliveryMethod], chosen: DeliveryMethod) -> str:
 # The first line of a comparison: how many jobs restart, end, start, are refused or change, and with how many GPUs.
 
 
-@dataclass(frozen=True, slots=True)
-class _Fate:
-    """What happens to jobs, phrased for one and for several."""
-
-    outcomes: tuple[Outcome, ...]
-    one: str
-    several: str
-
-
-# Most harmful first.
-_FATES = (
-    _Fate(("lost",), "stops for good", "stop for good"),
-    _Fate(("re-created",), "restarts", "restart"),
-    _Fate(("deleted",), "ends", "end"),
-    _Fate(("immutable", "invalid", "needs-suspend"), "is refused", "are refused"),
-    _Fate(("created",), "is new", "are new"),
-    _Fate(("in-place",), "changes in place", "change in place"),
-    _Fate(("unknown",), "is of a kind unknown to trainc", "are of kinds unknown to trainc"),
-    _Fate(("nothing",), "stays as it is in the cluster", "stay as they are in the cluster"),
+# What happens to one job and to several, by outcome, most harmful first.
+_FATES: tuple[tuple[tuple[Outcome, ...], str, str], ...] = (
+    (("lost",), "stops for good", "stop for good"),
+    (("re-created",), "restarts", "restart"),
+    (("deleted",), "ends", "end"),
+    (("immutable", "invalid", "needs-suspend"), "is refused", "are refused"),
+    (("created",), "is new", "are new"),
+    (("in-place",), "changes in place", "change in place"),
+    (("unknown",), "is of a kind unknown to trainc", "are of kinds unknown to trainc"),
+    (("nothing",), "stays as it is in the cluster", "stay as they are in the cluster"),
 )
 
 
 def headline(*diffs: Diff) -> str:
     """`1 of 31 jobs restarts, 384 GPUs; 2 are new, 16 GPUs` for the configured delivery; empty without changes."""
-    parts = [part for fate in _FATES if (part := _part(fate, [job for diff in diffs for job in _of(fate, diff)]))]
+    changed = [(job, job.outcomes[diff.method.id]) for diff in diffs for job in diff.jobs if job.status != "unchanged"]
+    parts = []
+    for outcomes, one, several in _FATES:
+        if jobs := [job for job, outcome in changed if outcome in outcomes]:
+            gpus = sum(
+                (totals.gpus.units for job in jobs if (totals := job.totals.before or job.totals.after)), start=0
+            )
+            with_gpus = f", {gpus:,} {'GPU' if gpus == 1 else 'GPUs'}" if gpus else ""
+            parts.append(f"{len(jobs):,} {one if len(jobs) == 1 else several}{with_gpus}")
     if not parts:
         return ""
     total = sum(len(diff.jobs) + diff.unchanged for diff in diffs)
@@ -225,17 +224,4 @@ def headline(*diffs: Diff) -> str:
 
 def fate_of(job: JobDiff, method: DeliveryMethod) -> str:
     """What happens to a changed job under a delivery method, e.g. `restarts`."""
-    return next(fate.one for fate in _FATES if job.outcomes[method.id] in fate.outcomes)
-
-
-def _of(fate: _Fate, diff: Diff) -> Sequence[JobDiff]:
-    changed = [job for job in diff.jobs if job.status != "unchanged"]
-    return [job for job in changed if job.outcomes[diff.method.id] in fate.outcomes]
-
-
-def _part(fate: _Fate, jobs: Sequence[JobDiff]) -> str:
-    if not jobs:
-        return ""
-    gpus = sum((totals.gpus.units for job in jobs if (totals := job.totals.before or job.totals.after)), start=0)
-    with_gpus = f", {gpus:,} {'GPU' if gpus == 1 else 'GPUs'}" if gpus else ""
-    return f"{len(jobs):,} {fate.one if len(jobs) == 1 else fate.several}{with_gpus}"
+    return next(one for outcomes, one, _ in _FATES if job.outcomes[method.id] in outcomes)

@@ -204,9 +204,9 @@ def _questions_about(wanted: Iterable[Wanted]) -> dict[str, tuple[tuple[str, ...
         place = min(found) if len(found) == 1 else "*"
         output = _NAMES_ONLY if kind in ("Secret", "ConfigMap") else "--output=json"
         if kind == "Namespace":
-            scope, about = (place, "--ignore-not-found") if place != "*" else (), ""
+            scope, about = [place, "--ignore-not-found"] if place != "*" else [], ""
         else:
-            scope, about = ("--all-namespaces",) if place == "*" else (f"--namespace={place}",) if place else (), place
+            scope, about = ["--all-namespaces"] if place == "*" else [f"--namespace={place}"] if place else [], place
         where = {"": "", "*": " in all namespaces"}.get(about, f" in namespace {about}")
         where = f" {place}" if kind == "Namespace" and place != "*" else where
         words = ("get", f"{plural}.{group}".rstrip("."), *scope, output)
@@ -260,7 +260,7 @@ def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments,
         import json
 
         forms = {name: json_of(rows[name], wanted[name], answers.unanswered) for name in rows}
-        text = json.dumps(forms.get("") or {"environments": forms}, indent=2) + "\n"
+        text = escape_report(json.dumps(forms.get("") or {"environments": forms}, indent=2) + "\n", json=True)
     else:
         tables = {name: text_of(each, answers.unanswered) for name, each in rows.items()}
         text = escape_report("".join((f"{name}:\n" if name else "") + table for name, table in tables.items()))

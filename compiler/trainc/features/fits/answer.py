@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from trainc.admission.pod_refusals import pod_refusals
+from trainc.admission.post_admission import pod_refusals
 from trainc.api.cluster import Dump
 from trainc.api.documents import ROOTS
 from trainc.api.findings import Diagnostic

@@ -67,17 +67,15 @@ def _format(graph: Graph, manifests: Sequence[Manifest], arguments: Arguments, s
                 from trainc.features.graph.ranks import ranks_json, read_ranks
 
                 document["ranks"] = ranks_json(read_ranks(manifests))
-            return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+            return escape_report(json.dumps(document, indent=2, ensure_ascii=False) + "\n", json=True)
         case _:
-            drawn = _text(graph, Paint(arguments.color, streams.out))
+            from trainc.features.graph.formats import graph_text
+
+            paint = Paint(arguments.color, streams.out)
+            text = graph_text(graph, lambda text, role: paint(_LOOKS[role], text))
+            drawn = escape_report(text, coloured=paint.is_on)
             if not arguments.ranks:
                 return drawn
             from trainc.features.graph.ranks import ranks_text, read_ranks
 
             return f"{drawn}\n{ranks_text(read_ranks(manifests))}"
-
-
-def _text(graph: Graph, paint: Paint) -> str:
-    from trainc.features.graph.formats import graph_text
-
-    return escape_report(graph_text(graph, lambda text, role: paint(_LOOKS[role], text)), coloured=paint.is_on)

@@ -103,7 +103,7 @@ def place(graph: Graph, *, stacked: bool = False) -> Drawing:
     for i, (column, height) in enumerate(zip(columns, heights, strict=True)):
         y = top + (tallest - height) // 2
         for card in column:
-            placed.append(_at(card, MARGIN + (FRAME if framed else 0) + i * (WIDTH + GAP), y))
+            placed.append(replace(card, x=MARGIN + (FRAME if framed else 0) + i * (WIDTH + GAP), y=y))
             y += card.height + space
     frame = _frame(placed) if framed else None
     width = max((card.x + WIDTH for card in placed), default=WIDTH) + MARGIN + (FRAME if framed else 0)
@@ -134,10 +134,6 @@ def _card_of(step: Step) -> Card:
     rows = -(-dots // DOTS_IN_ROW)
     body = rows * (DOT + DOT_GAP) + 8 + len(facts) * LINE
     return Card(step, 0, 0, PADDING + 46 + body + PADDING - 4, dots, each, facts)
-
-
-def _at(card: Card, x: int, y: int) -> Card:
-    return Card(card.step, x, y, card.height, card.dots, card.pods_per_dot, card.facts)
 
 
 def _dots(pods: int) -> tuple[int, int]:
@@ -256,7 +252,7 @@ def graph_svg(graph: Graph, *, stacked: bool = False) -> str:
             svg.Defs(elements=[_arrow()]),
             svg.Rect(x=0, y=0, width=drawing.width, height=drawing.height, rx=10, class_=["page"]),
             _text(MARGIN, MARGIN + 14, shorten(title, (drawing.width - 2 * MARGIN) // 11), "title"),
-            _text(MARGIN, MARGIN + 36, _about(graph), "faint"),
+            _text(MARGIN, MARGIN + 36, total(graph), "faint"),
             *_gang(graph, drawing),
             *_edges(drawing),
             *(element for card in drawing.cards for element in _card(card, framed=drawing.frame is not None)),
@@ -275,10 +271,6 @@ def _text(x: int, y: int, text: str, *classes: str, anchor: Literal["start", "mi
     import svg
 
     return svg.Text(x=x, y=y, text=escape(text), class_=list(classes), text_anchor=anchor)
-
-
-def _about(graph: Graph) -> str:
-    return total(graph) + (", suspended" if graph.suspended else "")
 
 
 def _arrow() -> svg.Marker:

@@ -115,8 +115,7 @@ def plain(text: str, role: Role) -> str:
 def graph_text(graph: Graph, paint: Paint = plain) -> str:
     """Render the whole tree."""
     place = "/".join(filter(None, (graph.namespace, graph.name)))
-    about = total(graph) + (", suspended" if graph.suspended else "")
-    lines = [f"{paint(f'JobSet {place}', 'heading')}  {paint(about, 'size')}"]
+    lines = [f"{paint(f'JobSet {place}', 'heading')}  {paint(total(graph), 'size')}"]
     lines += [f"│  {paint(gang(each), 'gang')}" for each in graph.gangs]
     steps = [step for layer in layers(graph) for step in layer]
     width = max((len(step.name) for step in steps), default=0)

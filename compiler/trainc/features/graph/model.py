@@ -140,8 +140,9 @@ _TIMES = " \N{MULTIPLICATION SIGN} "
 
 
 def total(graph: Graph) -> str:
-    """The pods and devices of the whole job."""
-    return ", ".join((counted(graph.pods, "pod"), *_devices(graph.accelerators)))
+    """The pods and devices of the whole job, and whether it is suspended."""
+    suspended = ["suspended"] if graph.suspended else []
+    return ", ".join((counted(graph.pods, "pod"), *_devices(graph.accelerators), *suspended))
 
 
 def size(step: Step) -> str:

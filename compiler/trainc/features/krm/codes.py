@@ -9,10 +9,6 @@ if TYPE_CHECKING:
     from trainc.api.findings import Severity, Stage
 
 CODES: Mapping[Stage, Mapping[Severity, str]] = {
-    "settings": {
-        "error": "ImageNotReplaced NameHashTooEarly ReferenceNotFollowed UsedAsValidator",
-    },
-    "read": {
-        "error": "InvalidResourceList",
-    },
+    "settings": {"error": "ImageNotReplaced NameHashTooEarly ReferenceNotFollowed UsedAsValidator"},
+    "read": {"error": "InvalidResourceList"},
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainc.api.documents import Document, is_inside, read_documents, read_file, root_around
 from trainc.api.findings import Diagnostic, Path, format_path
-from trainc.api.kube import Json
+from trainc.api.kube import Json, identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass
 from trainc.api.settings import Limits
@@ -77,20 +77,12 @@ def used_as_validator(folder: str, configuration: Document | None) -> list[Diagn
     if configuration is None or kustomization is None:
         return []
     documents = (data for entry in kustomization.entries("validators") for data in kustomization.documents(entry))
-    if _name(configuration.data) in (_name(data) for data in documents if is_overlay(data)):
-        return [_refusal(kustomization.file)]
-    return []
-
-
-def _refusal(file: str) -> Diagnostic:
-    return Diagnostic(
-        "UsedAsValidator",
-        "error",
-        f"{file} lists trainc under `validators`, which cannot change resources; trainc replaces TrainJobs",
-        hint="move the entry to `transformers`",
-        object="Kustomization",
-        path="validators",
-    )
+    name = identity_of(configuration.data)[1]
+    if name not in (identity_of(data)[1] for data in documents if is_overlay(data)):
+        return []
+    message = f"{kustomization.file} lists trainc under `validators`, which cannot change resources; trainc replaces TrainJobs"
+    hint = "move the entry to `transformers`"
+    return [Diagnostic("UsedAsValidator", "error", message, hint, "Kustomization", "validators")]
 
 
 def _documents(path: str, root: str) -> Sequence[dict[str, Any]]:
@@ -105,11 +97,6 @@ def _documents(path: str, root: str) -> Sequence[dict[str, Any]]:
 def _parsed(text: bytes) -> Sequence[dict[str, Any]]:
     """The documents that can be parsed; kustomize has read the same text and reports errors in the others."""
     return [document.data for document in read_documents(text, "", Limits())[0]]
-
-
-def _name(data: Json) -> str:
-    metadata = data.get("metadata")
-    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
 
 
 # What kustomize has to know of TrainJobs, runtimes and JobSets: `configurations`, with which names and images follow.

@@ -16,7 +16,7 @@ from typing import Any
 
 from trainc.api.documents import Document, is_inside, label_of, read_documents, read_file, root_around
 from trainc.api.findings import CompileError, Diagnostic, Path, Source
-from trainc.api.kube import RUNTIME_KINDS, Json, Manifest
+from trainc.api.kube import RUNTIME_KINDS, Json, Manifest, mapping, objects
 from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.krm import FILE_NAME
@@ -56,12 +56,7 @@ def file_of(item: Json) -> str:
 
 def _finder(item: Json, folder: str) -> Callable[[Path], Source | None]:
     """What finds a field in the file that the item was written in; patches may have changed it since."""
-
-    def locate(path: Path) -> Source | None:
-        written = _as_read(item, folder)
-        return written.locate(path) if written else None
-
-    return locate
+    return lambda path: written.locate(path) if (written := _as_read(item, folder)) else None
 
 
 def _as_read(item: Json, folder: str) -> Document | None:
@@ -103,10 +98,7 @@ def _renamed_runtimes(items: Iterable[Json]) -> dict[tuple[str, str], set[str]]:
 
 
 def _following(item: Json, renamed: Mapping[tuple[str, str], set[str]]) -> Json:
-    spec = item.get("spec")
-    reference = spec.get("runtimeRef") if isinstance(spec, Mapping) else None
-    if not isinstance(reference, Mapping):
-        return item
+    reference = mapping(mapping(item.get("spec")).get("runtimeRef"))
     key = (str(reference.get("kind", "ClusterTrainingRuntime")), str(reference.get("name")))
     if key not in renamed:
         return item
@@ -121,15 +113,12 @@ def earlier_names(item: Json) -> list[str]:
 
 def annotations_of(item: Json) -> Json:
     """The annotations of an item; empty where it has none."""
-    metadata = item.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    return annotations if isinstance(annotations, Mapping) else {}
+    return mapping(mapping(item.get("metadata")).get("annotations"))
 
 
 def name_of(item: Json) -> str:
     """The name of an item; empty where it has none."""
-    metadata = item.get("metadata")
-    return str(metadata.get("name", "")) if isinstance(metadata, Mapping) else ""
+    return str(mapping(item.get("metadata")).get("name", ""))
 
 
 _GETS_HASH = "internal.config.kubernetes.io/needsHashSuffix"
@@ -206,15 +195,15 @@ def _configured_kinds(kustomization: Kustomization) -> set[str]:
         for one in kustomization.beneath()
         for entry in one.entries("configurations")
         for document in one.documents(entry)
-        for reference in _mappings(document.get("nameReference"))
-        if "JobSet" in (field.get("kind") for field in _mappings(reference.get("fieldSpecs")))
+        for reference in objects(document.get("nameReference"))
+        if "JobSet" in (field.get("kind") for field in objects(reference.get("fieldSpecs")))
     }
 
 
 def _images_left(jobset: Manifest, items: Sequence[Json], kustomization: Kustomization) -> Iterator[Diagnostic]:
     given = {image for item in items for _, image in images_of(item)}
     for path, image in images_of(jobset):
-        for change in _mappings(kustomization.data.get("images")):
+        for change in objects(kustomization.data.get("images")):
             wanted = _replaced(image, change)
             if wanted != image:
                 name = change["name"]
@@ -240,7 +229,3 @@ def _replaced(image: str, change: Json) -> str:
         tag = f":{new_tag}" if new_tag else ""
         digest = f"@{new_digest}" if new_digest else ""
     return f"{change.get('newName') or name}{tag}{digest}"
-
-
-def _mappings(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

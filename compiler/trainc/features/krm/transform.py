@@ -8,7 +8,7 @@ from typing import Any
 from trainc.api.documents import Document, is_trainer_document, label_of, read_value
 from trainc.api.findings import CompileError, Diagnostic, Path, Policy, format_path, has_errors, sort_diagnostics
 from trainc.api.jobs import compile_documents, read_inputs
-from trainc.api.kube import Json, Manifest
+from trainc.api.kube import Json, Manifest, mapping
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Limits, Options
 from trainc.features import ask
@@ -39,7 +39,13 @@ def transform(
     except CompileError as error:
         return Transformed(list(items), error.diagnostics)
     new = {_identity(manifest) for manifest in manifests}
-    kept = [item for item in items if not _is_consumed(item) and not _is_passed_on(item, new)]
+    kept = [
+        item
+        for item in items
+        # A generator also receives its own configuration as an item, and the output contains the SealedSecrets.
+        if not (is_trainer_document(item) or is_sweep(item) or is_overlay(item))
+        and not (item.get("kind") == "SealedSecret" and _identity(item) in new)
+    ]
     return Transformed([*kept, *manifests], diagnostics)
 
 
@@ -52,7 +58,8 @@ def _compiled(
         raise CompileError([*problems, *contradictions])
     inputs = read_inputs((), (), options, overlays=overlays, extra_documents=as_written(items, folder))
     found = [*problems, *contradictions, *inputs.diagnostics]
-    judge_of = ask("policies", "judge documents") if any(map(_is_admission, items)) else None
+    has_policies = any(str(item.get("apiVersion")).startswith("admissionregistration.k8s.io/") for item in items)
+    judge_of = ask("policies", "judge documents") if has_policies else None
     judge, of_policies = judge_of(inputs.documents, inputs.documents, options) if judge_of else (None, [])
     found += of_policies
     try:
@@ -77,23 +84,8 @@ def _own(configuration: Document) -> Document:
     return Document(data, configuration.file, configuration.locate)
 
 
-def _is_consumed(item: Mapping[str, Any]) -> bool:
-    # A generator also receives its own configuration as an item.
-    return is_trainer_document(item) or is_sweep(item) or is_overlay(item)
-
-
-def _is_admission(item: Mapping[str, Any]) -> bool:
-    return str(item.get("apiVersion", "")).startswith("admissionregistration.k8s.io/")
-
-
-def _is_passed_on(item: Mapping[str, Any], new: set[tuple[str, ...]]) -> bool:
-    """Whether an item is a SealedSecret that the output already contains."""
-    return item.get("kind") == "SealedSecret" and _identity(item) in new
-
-
 def _identity(item: Mapping[str, Any]) -> tuple[str, ...]:
-    metadata = item.get("metadata")
-    named = metadata if isinstance(metadata, Mapping) else {}
+    named = mapping(item.get("metadata"))
     return tuple(str(part or "") for part in (item.get("kind"), named.get("namespace"), named.get("name")))
 
 
@@ -201,12 +193,6 @@ def _result(d: Diagnostic, item: Json | None) -> dict[str, Any]:
 
 
 def _reference(item: Json) -> dict[str, str]:
-    metadata = item.get("metadata")
-    named = metadata if isinstance(metadata, Mapping) else {}
-    reference = {
-        "apiVersion": item.get("apiVersion"),
-        "kind": item.get("kind"),
-        "name": named.get("name"),
-        "namespace": named.get("namespace"),
-    }
-    return {field: value for field, value in reference.items() if isinstance(value, str) and value}
+    named = {**item, **mapping(item.get("metadata"))}
+    fields = ("apiVersion", "kind", "name", "namespace")
+    return {field: named[field] for field in fields if isinstance(named.get(field), str) and named[field]}

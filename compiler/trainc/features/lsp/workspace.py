@@ -45,7 +45,7 @@ from trainc.cli.compiling import judge_of, skipped_documents
 from trainc.features import ask
 from trainc.features.lsp.snapshot import Built, Snapshot
 from trainc.kube.names import JOB_KINDS
-from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
+from trainc.lints.manifests import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_job
 from trainc.pipeline.index import Key

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
@@ -26,7 +26,7 @@ from trainc.features.report.page import Details, Heading, Job, Link, link_into, 
 from trainc.findings.policy import Rules
 
 # Of more jobs, the page has neither pictures nor the origin of every field.
-MOST_IN_FULL = 100
+MOST_IN_FULL = 20
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -56,13 +56,17 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
     try:
         states = _states(arguments, next(iter(every.values())).options, streams)
-        changes = _changes(arguments, streams)
+        since = ask("diff", "since") if arguments.since else None
+        changes = since(arguments.since, arguments, streams) if since else None
     except CompileError as error:
         return _refused({"": error.diagnostics}, arguments, streams)
-    jobs = _jobs(compiled, facts, states, link, streams)
+    in_full = arguments.full or sum(map(len, compiled.values())) <= MOST_IN_FULL
+    jobs = _jobs(compiled, facts, states, partial(_job, link=link, in_full=in_full), streams)
     streams.progress.clear()
     overview = overview_of(jobs, {name: each.quotas for name, each in facts.items()})
-    title, revision, date = map(_printable, (arguments.title, arguments.revision, arguments.date))
+    given = (arguments.title, arguments.revision, arguments.date)
+    # Whatever bytes the shell passed, the page is UTF-8.
+    title, revision, date = (text.encode("utf-8", "backslashreplace").decode() for text in given)
     heading = Heading(title, revision, date, changes)
     merged = merge_diagnostics(diagnostics)
     status = _refused({"": [d for d in merged if d.severity == "error" or d.code == "LeftOut"]}, arguments, streams)
@@ -82,17 +86,16 @@ def _jobs(
     compiled: Mapping[str, Sequence[OneJob]],
     facts: Mapping[str, _Facts],
     states: Mapping[tuple[str, str], str],
-    link: Link,
+    draw: Callable[[int, OneJob, _Facts], Job],
     streams: Streams,
 ) -> list[Job]:
-    """The jobs of all environments, in full if there are few."""
-    in_full = sum(map(len, compiled.values())) <= MOST_IN_FULL
+    """The jobs of all environments."""
     jobs: list[Job] = []
     for name, its in compiled.items():
         for one in streams.progress.over("drawing", its):
-            job = _job(len(jobs), one, facts[name], link, in_full=in_full)
-            place = job.row.namespace, job.graph.name
-            jobs.append(replace(job, environment=name, state=states.get(place, "not there" if states else "")))
+            job = draw(len(jobs), one, facts[name])
+            state = states.get((job.row.namespace, job.graph.name), "not there" if states else "")
+            jobs.append(replace(job, environment=name, state=state))
     return jobs
 
 
@@ -150,13 +153,7 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> Mapping
     }
 
 
-def _changes(arguments: Arguments, streams: Streams) -> Mapping[str, Any] | None:
-    since = ask("diff", "since") if arguments.since else None
-    found: Mapping[str, Any] | None = since(arguments.since, arguments, streams) if since else None
-    return found
-
-
-def _job(number: int, one: OneJob, facts: _Facts, link: Link, *, in_full: bool) -> Job:
+def _job(number: int, one: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:
     name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
     graph = read_graph(one.compiled.manifests, enabled(facts.options.plugins))
     jobset = next(manifest for manifest in one.compiled.manifests if manifest["kind"] == "JobSet")
@@ -197,8 +194,3 @@ def _picture(graph: Graph, *, stacked: bool = False) -> str:
         if missing.name != "svg":
             raise
         return ""
-
-
-def _printable(title: str) -> str:
-    """A text that can be encoded as UTF-8, whatever bytes the shell passed."""
-    return title.encode("utf-8", "backslashreplace").decode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from trainc.api.findings import Diagnostic
@@ -109,10 +109,11 @@ def _devices(quota: Mapping[str, int]) -> dict[str, int]:
 
 def _teams(jobs: Sequence[Job], types: Sequence[str]) -> list[Bar]:
     """The devices of each team, or namespace where no job says its team, by node type."""
-    key: Callable[[Job], str] = (lambda job: job.row.team) if any(job.row.team for job in jobs) else _namespace
+    have_teams = any(job.row.team for job in jobs)
     found: dict[str, Counter[str]] = {}
     for job in jobs:
-        found.setdefault(key(job) or "none", Counter()).update(job.row.types)
+        name = job.row.team if have_teams else job.row.namespace
+        found.setdefault(name or "none", Counter()).update(job.row.types)
     few = types[: _MOST_SERIES - 1] if len(types) > _MOST_SERIES else types
     bars = []
     for name, counts in found.items():
@@ -120,10 +121,6 @@ def _teams(jobs: Sequence[Job], types: Sequence[str]) -> list[Bar]:
         rest = sum(count for each, count in counts.items() if each not in few)
         bars.append(Bar(name, counts.total(), [*parts, ("other", rest)] if rest else parts))
     return sorted((bar for bar in bars if bar.total), key=lambda bar: (-bar.total, bar.name))
-
-
-def _namespace(job: Job) -> str:
-    return job.row.namespace
 
 
 def _codes(jobs: Iterable[Job]) -> list[tuple[Diagnostic, int]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 from zlib import compress
 
-from trainc.api.explained import ExplainedField, ExplainedObject, Explanation, Origin, describe_origin
+from trainc.api.explained import ExplainedField, Explanation, Origin, describe_origin
 from trainc.api.findings import Diagnostic, Source, counted
 from trainc.api.kube import NANOS_PER_UNIT, ZERO, Json, Quantity, accelerator, format_field
 from trainc.api.records import dataclass, field
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from trainc.features.report.overview import Overview
 
 # The table of jobs on the report page: a row for each job, and totals by namespace, queue and runtime.
-
 
 _QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
@@ -274,11 +273,10 @@ def severities(found: Sequence[Diagnostic]) -> str:
 def objects_of(explanation: Explanation, yaml: Sequence[str], link: Link) -> tuple[Object, ...]:
     """The objects of a job with descriptions of their origins; `yaml` has the text of each, in the same order."""
     found = zip(explanation.objects, yaml, strict=True)
-    return tuple(Object(one.name.kind, one.name.name, text, _fields(one, link)) for one, text in found)
-
-
-def _fields(found: ExplainedObject, link: Link) -> tuple[Field, ...]:
-    return tuple(_field(each, link) for each in found.fields)
+    return tuple(
+        Object(one.name.kind, one.name.name, text, tuple(_field(each, link) for each in one.fields))
+        for one, text in found
+    )
 
 
 def _field(found: ExplainedField, link: Link) -> Field:
@@ -287,13 +285,7 @@ def _field(found: ExplainedField, link: Link) -> Field:
     return Field(format_field(found.path), format_value(found.value), found.origin.kind, origin, earlier)
 
 
-def page(
-    jobs: Sequence[Job],
-    others: Sequence[Diagnostic],
-    overview: Overview,
-    heading: Heading,
-    link: Link,
-) -> str:
+def page(jobs: Sequence[Job], others: Sequence[Diagnostic], overview: Overview, heading: Heading, link: Link) -> str:
     """Return the HTML document. It is complete without JavaScript, which adds sorting, filters, copying and YAML.
 
     `others` are findings about runtimes and about the input as a whole.

@@ -153,9 +153,6 @@ class Machine:
     launchers_python: str = ""
 
 
-# Local addresses and paths: pods on loopback with distinct ports, image folders below the working directory.
-
-
 LOOPBACK = "127.0.0.1"
 _TOKEN = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
 
@@ -244,9 +241,6 @@ class Folders:
 def _short(host: str) -> str:
     """The first label of a host name, which is the same in all its forms."""
     return host.partition(".")[0]
-
-
-# Scale a job down before it is planned, and list the programs that it would start.
 
 
 _TRAINER: Path = ("spec", "trainer")

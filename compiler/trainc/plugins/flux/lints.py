@@ -16,9 +16,7 @@ _TRAINER: Path = ("spec", "trainer")
 def _flux_gpus(job: TrainJob, info: Info) -> Path | None:
     if not job.has_trainer:
         return None
-    requested = job.trainer.num_proc_per_node
-    processes = requested if requested is not None else (info.policy("flux") or {})["numProcPerNode"]
-    several = processes != 1 and gpus(resources_per_node(job, info)) > 0
+    several = info.processes.value != 1 and gpus(resources_per_node(job, info)) > 0
     return (*_TRAINER, "numProcPerNode") if several else None
 
 
@@ -27,7 +25,4 @@ def _flux_flattened(job: TrainJob, info: Info) -> Path | None:
     return (*_TRAINER, "command") if any(len(word.split()) != 1 for word in words) else None
 
 
-DETECTORS: Mapping[str, Detect] = {
-    "flux-gpus-per-task": _flux_gpus,
-    "flux-command-words": _flux_flattened,
-}
+DETECTORS: Mapping[str, Detect] = {"flux-gpus-per-task": _flux_gpus, "flux-command-words": _flux_flattened}

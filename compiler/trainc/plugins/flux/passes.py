@@ -142,15 +142,13 @@ def cluster(job: TrainJob, info: Info) -> Cluster:
     """
     settings = _settings(job, info)
     node = info.pod_set_in_role(names.NODE)
-    requested_nodes, requested_processes = job.trainer.num_nodes, job.trainer.num_proc_per_node
+    requested = job.trainer.num_nodes
     domain = subdomain(job, info) if info.gitops else job.name
     return Cluster(
         host_prefix=f"{job.name}-{node.name if node and info.gitops else names.NODE}-0",
         domain=f"{domain}.{job.namespace}.svc.{info.cluster_domain}" if job.namespace else domain,
-        nodes=requested_nodes if requested_nodes is not None else (node.count if node else 1),
-        processes=requested_processes
-        if isinstance(requested_processes, int)
-        else (info.policy("flux") or {}).get("numProcPerNode", 1),
+        nodes=requested if requested is not None else (node.count if node else 1),
+        processes=info.processes.value if info.processes.path else 1,
         gpus=gpus(resources_per_node(job, info)),
         image=settings["FLUX_VIEW_IMAGE"],
         network_device=settings["FLUX_NETWORK_DEVICE"],
@@ -310,37 +308,23 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield errors for invalid process counts, and for an init container with the reserved name."""
     if info.gitops:
         yield from ambiguous_gpus(job, info)
-    yield from _processes(job, policy.get("numProcPerNode", 1), info)
+    of_job = info.gitops or info.release.flux_checks_trainer_processes
+    processes = info.processes.value if of_job and info.processes.path else policy.get("numProcPerNode", 1)
+    if processes < 1:
+        message = f"numProcPerNode is {processes}; Flux needs at least one process per node"
+        path = ("spec", "trainer", "numProcPerNode")
+        yield Finding("InvalidNumProcPerNode", "error", message, "set it to 1 or more", path)
     node = info.pod_set_in_role(names.NODE)
     if node is not None and any(container.name == INSTALLER for container in node.init_containers):
-        yield Finding(
-            "ReservedInitContainer",
-            "error",
-            f"the runtime has an init container {INSTALLER!r}, a name that Flux's installer needs",
-            "rename or remove the runtime's init container",
-            ("spec", "trainer", "initContainers"),
-        )
+        message = f"the runtime has an init container {INSTALLER!r}, a name that Flux's installer needs"
+        hint = "rename or remove the runtime's init container"
+        yield Finding("ReservedInitContainer", "error", message, hint, ("spec", "trainer", "initContainers"))
 
 
 def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield an error for a missing value without which the controller crashes."""
     if job.trainer.num_nodes is None:
         yield controller_panics("a Flux job needs the number of nodes", ("spec", "trainer"))
-
-
-def _processes(job: TrainJob, policy_processes: int, info: Info) -> Iterator[Finding]:
-    requested = job.trainer.num_proc_per_node
-    processes = policy_processes
-    if isinstance(requested, int) and (info.release.flux_checks_trainer_processes or info.gitops):
-        processes = requested
-    if processes < 1:
-        yield Finding(
-            "InvalidNumProcPerNode",
-            "error",
-            f"numProcPerNode is {processes}; Flux needs at least one process per node",
-            "set it to 1 or more",
-            ("spec", "trainer", "numProcPerNode"),
-        )
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
@@ -358,10 +342,7 @@ def _original_command(job: TrainJob, info: Info) -> tuple[str, ...]:
     template_command = container.command if container else ()
     template_args = tuple(container.fields.get("args", ())) if container else ()
     if info.gitops:
-        return (
-            *(template_command if command is None else command),
-            *(template_args if args is None else args),
-        )
+        return (*(template_command if command is None else command), *(template_args if args is None else args))
     if command is None:
         command = template_command if info.release.flux_sees_template_command else ()
     return (" ".join((*command, *(args or ()))).strip(),)
@@ -399,9 +380,5 @@ def secrets(job: TrainJob, policy: Json, info: Info) -> Iterator[ProvidedSecret]
 
 
 PASSES = Passes(
-    validate=validate,
-    build_failures=build_failures,
-    enforce_ml_policy=enforce_ml_policy,
-    build=build,
-    secrets=secrets,
+    validate=validate, build_failures=build_failures, enforce_ml_policy=enforce_ml_policy, build=build, secrets=secrets
 )

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from trainc.findings import Finding, Path
 from trainc.ir import info as gang
-from trainc.ir.entrypoints import JOBS, About, variable_path
-from trainc.ir.info import Container, Info, PodSet
+from trainc.ir.entrypoints import JOBS, variable_path
+from trainc.ir.info import About, Container, Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.plugins.initializer import STEPS
@@ -29,14 +29,9 @@ def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
     awaited = gang.awaited_pod_sets(info)
     for index, pod_set in enumerate(info.pod_sets):
         if pod_set.ancestor in STEPS and pod_set.name not in awaited and len(info.pod_sets) > 1:
-            yield Finding(
-                "InitializerNotOrdered",
-                "warning",
-                f"no job waits for {pod_set.name!r} to complete, so the trainer starts at the same time",
-                f"add to the job that comes after it: dependsOn: [{{name: {pod_set.name}, status: Complete}}]",
-                (*JOBS, index),
-                about="runtime",
-            )
+            message = f"no job waits for {pod_set.name!r} to complete, so the trainer starts at the same time"
+            hint = f"add to the job that comes after it: dependsOn: [{{name: {pod_set.name}, status: Complete}}]"
+            yield Finding("InitializerNotOrdered", "warning", message, hint, (*JOBS, index), about="runtime")
 
 
 def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:

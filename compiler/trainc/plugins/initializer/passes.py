@@ -29,14 +29,12 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
             if problem:
                 cached = (configured.storage_uri or "").lower().startswith("cache:")
                 name = _CACHING if cached else info.release.sharing_runtime
-                yield Finding(
-                    "InitializerNotInRuntime",
-                    "error",
-                    f"the TrainJob configures the {step}, but {problem}",
+                message = f"the TrainJob configures the {step}, but {problem}"
+                hint = (
                     f"use a runtime with this job whose trainer sees what it provides, as in runtimeRef: {{name: {name}}}, "
-                    f"or remove spec.initializer.{step.partition('-')[0]}",
-                    ("spec", "runtimeRef"),
+                    f"or remove spec.initializer.{step.partition('-')[0]}"
                 )
+                yield Finding("InitializerNotInRuntime", "error", message, hint, ("spec", "runtimeRef"))
 
 
 def _missing(pod_set: PodSet | None, step: str, info: Info) -> str:

@@ -8,6 +8,5 @@ PLUGIN = Plugin(
     name="JobSet",
     passes="trainc.plugins.jobset.passes",
     applies_to=always,
-    ports="jobset",
     explain="trainc.plugins.jobset.explain",
 )

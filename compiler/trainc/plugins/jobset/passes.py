@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, choose
 from trainc.ir.info import Container, Info, PodSet, controller_port_match
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, trainer_env
 from trainc.kube import names
@@ -54,13 +54,9 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
     pod_set = info.pod_set(patched.name)
     # Upstream checks the template after merging the patch, so that since 2.3 the patch itself has created the job.
     if pod_set is None or (info.gitops and patched.name not in info.runtime_jobs):
-        yield Finding(
-            "UnknownPatchedJob",
-            "error",
-            f"the patch is for job {patched.name!r}, which the runtime does not have",
-            f"use one of the runtime's jobs: {', '.join(sorted(info.runtime_jobs)) or '(it has none)'}",
-            patched.path,
-        )
+        message = f"the patch is for job {patched.name!r}, which the runtime does not have"
+        hint = choose(patched.name, sorted(info.runtime_jobs), "use one of the runtime's jobs:", "(it has none)")
+        yield Finding("UnknownPatchedJob", "error", message, hint, patched.path)
         return
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(patched.pod_spec.get(kind, ())):
@@ -69,13 +65,9 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
                 yield _unknown_container(container["name"], patched.name, info, path)
             yield from _mounts_at_one_path(container.get("volumeMounts", ()), info, (*path, "volumeMounts"))
             if kind == "containers" and container.get("env") and container["name"] in _MAIN_CONTAINERS:
-                yield Finding(
-                    "PatchedTrainerEnv",
-                    "error",
-                    f"a patch cannot set env of container {container['name']!r}",
-                    "set them in spec.trainer.env, spec.initializer.dataset.env or spec.initializer.model.env",
-                    (*path, "env"),
-                )
+                message = f"a patch cannot set env of container {container['name']!r}"
+                hint = "set them in spec.trainer.env, spec.initializer.dataset.env or spec.initializer.model.env"
+                yield Finding("PatchedTrainerEnv", "error", message, hint, (*path, "env"))
 
 
 def _mounts_at_one_path(mounts: Sequence[Json], info: Info, path: Path) -> Iterator[Finding]:
@@ -87,25 +79,19 @@ def _mounts_at_one_path(mounts: Sequence[Json], info: Info, path: Path) -> Itera
     for index, mount in enumerate(mounts):
         place = mount["mountPath"]
         if place in first:
+            message = f"mountPath {place!r} is in this list twice; the first is item {first[place]}, and they are merged into one"
+            hint = "remove one of them, or mount it at another path"
             yield Finding(
-                "DuplicateItem",
-                "error" if info.gitops else "warning",
-                f"mountPath {place!r} is in this list twice; the first is item {first[place]}, and they are merged into one",
-                "remove one of them, or mount it at another path",
-                (*path, index, "mountPath"),
+                "DuplicateItem", "error" if info.gitops else "warning", message, hint, (*path, index, "mountPath")
             )
         first.setdefault(place, index)
 
 
 def _unknown_container(name: str, job: str, info: Info, path: Path) -> Finding:
     known = info.runtime_jobs[job]
-    return Finding(
-        "UnknownPatchedContainer",
-        "error",
-        f"the patch is for container {name!r}, which the runtime's job {job!r} does not have, so it would add a container",
-        f"use one of the job's containers: {', '.join(known)}",
-        path,
-    )
+    message = f"the patch is for container {name!r}, which the runtime's job {job!r} does not have, so it would add a container"
+    hint = choose(name, known, "use one of the job's containers:")
+    return Finding("UnknownPatchedContainer", "error", message, hint, path)
 
 
 def _repeated_jobs(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -115,13 +101,9 @@ def _repeated_jobs(job: TrainJob, info: Info) -> Iterator[Finding]:
     seen: set[str] = set()
     for patched in (patched for patch in job.patches for patched in patch.jobs):
         if patched.name in seen:
-            yield Finding(
-                "RepeatedTargetJob",
-                "error",
-                f"more than one override is for job {patched.name!r}",
-                "merge them into one override",
-                patched.path,
-            )
+            message = f"more than one override is for job {patched.name!r}"
+            hint = "merge them into one override"
+            yield Finding("RepeatedTargetJob", "error", message, hint, patched.path)
         seen.add(patched.name)
 
 

@@ -9,7 +9,6 @@ PLUGIN = Plugin(
     name="MPI",
     passes="trainc.plugins.mpi.passes",
     policy="mpi",
-    ports="mpi",
     explain="trainc.plugins.mpi.explain",
     launchers="trainc.plugins.mpi.launchers",
     lints=(

@@ -20,13 +20,12 @@ def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
     targets = policy.get("targetReplicatedJobs") or [p.name for p in info.pod_sets]
     if node.name not in targets or policy.get("operator") == "Any":
         return
+    message = (
+        f"the JobSet waits for {node.name!r}, whose sshd never exits: the nodes keep running after the launcher is done"
+    )
+    hint = f"add to the runtime's spec.template.spec: successPolicy: {{operator: All, targetReplicatedJobs: [{launcher.name}]}}"
     yield Finding(
-        "MPINodesAwaited",
-        "warning",
-        f"the JobSet waits for {node.name!r}, whose sshd never exits: the nodes keep running after the launcher is done",
-        f"add to the runtime's spec.template.spec: successPolicy: {{operator: All, targetReplicatedJobs: [{launcher.name}]}}",
-        ("spec", "template", "spec", "successPolicy"),
-        about="runtime",
+        "MPINodesAwaited", "warning", message, hint, ("spec", "template", "spec", "successPolicy"), about="runtime"
     )
 
 
@@ -38,13 +37,9 @@ def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
         return
     there = next((c.fields.get("image") for c in node.containers if c.name == node.main), None)
     if there and there != image:
-        yield Finding(
-            "MPIImagesDiffer",
-            "warning",
-            f"only the launcher gets this image, but mpirun starts the program on the nodes, which keep {there}",
-            f"use a runtime whose job {node.name!r} has this image, too",
-            ("spec", "trainer", "image"),
-        )
+        message = f"only the launcher gets this image, but mpirun starts the program on the nodes, which keep {there}"
+        hint = f"use a runtime whose job {node.name!r} has this image, too"
+        yield Finding("MPIImagesDiffer", "warning", message, hint, ("spec", "trainer", "image"))
 
 
 def _launcher_multiplied(job: TrainJob, info: Info) -> Path | None:

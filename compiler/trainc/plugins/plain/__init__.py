@@ -8,7 +8,6 @@ PLUGIN = Plugin(
     name="PlainML",
     passes="trainc.plugins.plain.passes",
     applies_to=always,
-    ports="plainml",
     explain="trainc.plugins.plain.explain",
     yields=True,
 )

@@ -7,9 +7,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.kube.releases import Span
 from trainc.plugins.plugin import RANK_DEFECTS, Address, Lint, Plugin
 
-RESERVED = frozenset(
-    {"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"},
-)
+RESERVED = frozenset({"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"})
 
 
 # The command of torchtune's runtimes, to which the plugin adds the recipe and its configuration.
@@ -33,7 +31,6 @@ PLUGIN = Plugin(
     name="Torch",
     passes="trainc.plugins.torch.passes",
     policy="torch",
-    ports="torch",
     explain="trainc.plugins.torch.explain",
     launchers="trainc.plugins.torch.launchers",
     lints=(Lint("sized", "trainc.plugins.torch.lints", "torchtune_words", _tunes, per="container"),),

@@ -65,12 +65,7 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
         spec["priorityClassName"] = priority
     if "networkTopology" in policy:
         spec["networkTopology"] = policy["networkTopology"]
-    yield {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        "metadata": job.metadata,
-        "spec": spec,
-    }
+    yield {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": job.metadata, "spec": spec}
 
 
 def _priority_class(info: Info) -> str | None:
@@ -81,8 +76,4 @@ def _priority_class(info: Info) -> str | None:
     return found
 
 
-PASSES = Passes(
-    validate=validate,
-    enforce_pod_group_policy=enforce_pod_group_policy,
-    build=build,
-)
+PASSES = Passes(validate=validate, enforce_pod_group_policy=enforce_pod_group_policy, build=build)

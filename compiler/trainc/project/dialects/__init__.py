@@ -85,7 +85,11 @@ def is_trainer_document(document: Json) -> bool:
     group = str(version or "").partition("/")[0]
     if group == TRAINER_GROUP or (kind in KINDS and (not group or group.endswith("kubeflow.org"))):
         return True
-    return claimed_by(document) is not None or (kind in KINDS and _is_misspelt(group))
+    if claimed_by(document) is not None or kind not in KINDS:
+        return claimed_by(document) is not None
+    from trainc.findings.text import edits
+
+    return any(edits(group.lower(), name, most) <= most for name, most in _MISSPELT_BY.items())
 
 
 def is_sweep(document: Json) -> bool:
@@ -96,12 +100,6 @@ def is_sweep(document: Json) -> bool:
 
         return group in ("", "trainc") or bool(misspelt(group, ["trainc"]))
     return kind == "OptimizationJob" and group == TRAINER_GROUP
-
-
-def _is_misspelt(group: str) -> bool:
-    from trainc.findings.text import edits
-
-    return any(edits(group.lower(), name, most) <= most for name, most in _MISSPELT_BY.items())
 
 
 def dialect_context(documents: Iterable[Json]) -> DialectContext:

@@ -115,10 +115,8 @@ class Dialect:
 
     def convert(self, document: Json, kind: str, context: DialectContext) -> Conversion:
         """Convert a document of this dialect; `kind` is the corresponding kind of trainer.kubeflow.org."""
-        return self._module().convert(document, kind, context)
-
-    def _module(self) -> DialectModule:
-        return cast("DialectModule", import_module(f"trainc.project.dialects.{self.module}"))
+        module = cast("DialectModule", import_module(f"trainc.project.dialects.{self.module}"))
+        return module.convert(document, kind, context)
 
 
 # Fields that no Trainer release has but that `gitops` honors: extracted, validated and returned separately.
@@ -142,12 +140,6 @@ _IMPLEMENTATION: Path = ("spec", "mlPolicy", "mpi", "mpiImplementation")
 _OTHER_IMPLEMENTATIONS = ("Intel", "MPICH")
 
 
-def _is_known(release: str) -> bool:
-    from trainc.schema.field_homes import known_in
-
-    return known_in("TrainingRuntime", _VOLCANO, release)
-
-
 def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extended:
     """Extract the size, queue and priority of Volcano gangs; Trainer only has networkTopology there, since 2.1."""
     policy = value_at(document, _VOLCANO)
@@ -157,8 +149,10 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
     rest = document
     for name in own:
         rest = without_path(rest, (*_VOLCANO, name))
-    if older_dialect and not _is_known(release):
-        rest = without_path(rest, _VOLCANO)
+    if older_dialect:
+        from trainc.schema.field_homes import known_in
+
+        rest = rest if known_in("TrainingRuntime", _VOLCANO, release) else without_path(rest, _VOLCANO)
     findings = tuple(_wrong_types(own))
     if own:
         message = f"{', '.join(own)}: Trainer has no such field; trainc adds it to the PodGroup, and the controller in a cluster would not"
@@ -174,10 +168,7 @@ def _wrong_types(fields: Json) -> Iterator[Finding]:
         wanted = _VOLCANO_FIELDS[name]
         if not isinstance(value, wanted) or isinstance(value, bool):
             expected = "a whole number" if wanted is int else "a string"
-            hint = f"write {expected}, or leave {name} out"
-            yield Finding(
-                "WrongType", "error", f"expected {expected}, got {value!r}", hint=hint, path=(*_VOLCANO, name)
-            )
+            yield _wrong_type((*_VOLCANO, name), expected, value, f"write {expected}, or leave {name} out")
 
 
 def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Extended:

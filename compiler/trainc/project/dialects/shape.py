@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Fix, Hint, Path, remove, suggest
 from trainc.findings.text import near_names
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, mapping, value_at
 from trainc.project.dialects.dialect import Conversion, Move
 from trainc.startup.records import dataclass
 
@@ -73,7 +73,7 @@ def _wrong_type(wanted: Shape | str, value: Any, path: Path) -> Finding:
     expected = wanted if isinstance(wanted, str) else "a mapping"
     shown = value if isinstance(value, str | int | float) else {list: "a list"}.get(type(value), "a mapping")
     hint = (
-        "quote it"
+        Hint("quote it", Fix("quote"))
         if wanted == TEXT
         else ("write `key: value` lines, indented under it" if expected.startswith("a mapping") else "")
     )
@@ -81,19 +81,19 @@ def _wrong_type(wanted: Shape | str, value: Any, path: Path) -> Finding:
 
 
 def _unknown(name: str, shape: Shape, api: str, path: Path) -> Finding:
-    hint = next(iter(_hints(name, shape)), "remove it")
+    hint = next(iter(_hints(name, shape)), remove())
     return Finding("UnknownField", "error", f"{api} has no field {name} here", hint=hint, path=path)
 
 
 def _hints(name: str, shape: Shape) -> Iterator[str]:
     new_name = _RENAMED_FIELDS.get(name, "")
     if new_name.partition(".")[0] in shape:
-        yield f"write {new_name}: the field was renamed"
+        yield suggest(name, [new_name], f"write {new_name}: the field was renamed")
     for field, inner in shape.items():
         if isinstance(inner, Mapping) and name in inner:
             yield f"indent {name} under {field}"
     for near in near_names(name, shape, 1, 0.6):
-        yield f"did you mean {near}?"
+        yield suggest(name, [near])
 
 
 # Converts the job `initializer` of older dialects to one job per init container.
@@ -150,8 +150,8 @@ def _step_job(job: Json, pod: Json, steps: Sequence[tuple[int, Json]], position:
     spec = {**spec, **({"initContainers": kept} if kept else {}), "containers": [container]}
     template = job["template"]
     job_spec = {**template["spec"], "template": {**template["spec"]["template"], "spec": spec}}
-    metadata = _mapping(template.get("metadata"))
-    labels = {**_mapping(metadata.get("labels")), names.ANCESTOR_LABEL: container["name"]}
+    metadata = mapping(template.get("metadata"))
+    labels = {**mapping(metadata.get("labels")), names.ANCESTOR_LABEL: container["name"]}
     waits = [{"name": steps[position - 1][1]["name"], "status": "Complete"}] if position else job.get("dependsOn")
     return {
         **job,
@@ -195,14 +195,7 @@ def _notices(at: int, pod: Json, last: str, count: int) -> list[Finding]:
 
 def _pod(job: Json) -> Json:
     """Return the pod spec of a job; empty if the job is malformed, which the schema check reports."""
-    found: Any = job
-    for step in _POD:
-        found = _mapping(found).get(step)
-    return _mapping(found)
-
-
-def _mapping(value: Any) -> Json:
-    return value if isinstance(value, Mapping) else {}
+    return mapping(value_at(job, _POD))
 
 
 # Conversions shared by the older dialects: runtimes, `spec.trainer`, `spec.runtimeRef` and the ML policy.
@@ -233,7 +226,8 @@ def convert_runtime(document: Json, kind: str, api: str, shape: Shape) -> Conver
     if "mlPolicy" in spec:
         spec["mlPolicy"], found = convert_policy(spec["mlPolicy"])
         findings += found
-    split = split_initializer(_jobs(spec))
+    jobs = value_at(spec, JOBS[1:])
+    split = split_initializer(jobs if isinstance(jobs, list) else [])
     if split is not None:
         template = spec["template"]
         spec["template"] = {**template, "spec": {**template["spec"], JOBS[-1]: split.jobs}}
@@ -241,12 +235,6 @@ def convert_runtime(document: Json, kind: str, api: str, shape: Shape) -> Conver
     if "spec" in fitting:
         data["spec"] = spec
     return Conversion(data, split.moves if split else (), tuple(findings))
-
-
-def _jobs(spec: Json) -> list[Any]:
-    job_set_spec = (spec.get("template") or {}).get("spec")
-    jobs = job_set_spec.get(JOBS[-1]) if isinstance(job_set_spec, Mapping) else None
-    return jobs if isinstance(jobs, list) else []
 
 
 TRAINER: Shape = {
@@ -298,7 +286,7 @@ def convert_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
                 "ElasticWithNumNodes",
                 "warning",
                 f"numNodes is set together with torch.elasticPolicy; the job starts with {nodes} nodes and stays in the policy's range",
-                hint="remove numNodes to start with minNodes nodes",
+                hint=remove("remove numNodes to start with minNodes nodes"),
                 path=(*_POLICY, "numNodes"),
             )
         )
@@ -313,7 +301,7 @@ def convert_processes(value: int | str, path: Path) -> tuple[int | str, list[Fin
         "CoercedType",
         "warning",
         f"numProcPerNode is a string in this API, and {value} is a number; it is compiled as {str(value)!r}",
-        hint=f'quote it: "{value}"',
+        hint=Hint(f'quote it: "{value}"', Fix("quote")),
         path=path,
     )
     return value, [warning]

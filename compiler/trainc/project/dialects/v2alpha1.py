@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.releases import NEWEST_RELEASE
@@ -121,7 +121,7 @@ def _without_counterpart(spec: Json) -> list[Finding]:
             "FieldWithoutCounterpart",
             "warning",
             f"{path[-1]} is ignored: {names.TRAINER_API} has no field for it, and {V2ALPHA1_API}'s controller never read it",
-            hint="remove it, or move what it does to the training program or the runtime",
+            hint=remove("remove it, or move what it does to the training program or the runtime"),
             path=path,
         )
         for path in places
@@ -129,14 +129,14 @@ def _without_counterpart(spec: Json) -> list[Finding]:
 
 
 def _override(item: Any) -> Any:
-    changed = {kind: [_patchable(container) for container in containers] for kind, containers in _containers(item)}
+    changed = {
+        kind: [
+            {k: v for k, v in each.items() if k not in _NOT_PATCHABLE} if isinstance(each, Mapping) else each
+            for each in containers
+        ]
+        for kind, containers in _containers(item)
+    }
     return {**item, **changed} if changed else item
-
-
-def _patchable(container: Any) -> Any:
-    if not isinstance(container, Mapping):
-        return container
-    return {name: value for name, value in container.items() if name not in _NOT_PATCHABLE}
 
 
 def _containers(item: Any) -> list[tuple[str, Sequence[Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.findings import Diagnostic, Path, Severity, format_path
+from trainc.findings import Diagnostic, Finding, Path, Severity, format_path
 from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.documents import FieldPath, identity_of, stable_path
 from trainc.kube.names import JOB_KINDS, full_name
@@ -299,10 +299,7 @@ class Layer:
         return self._diagnostic("ImageNotUsed", "warning", message, hint, change.path)
 
     def _diagnostic(self, code: str, severity: Severity, message: str, hint: str, path: Path) -> Diagnostic:
-        place = self._overlay.document.locate(path)
-        return Diagnostic(
-            code, severity, message, hint=hint, object=self._overlay.label, path=format_path(path), source=place
-        )
+        return self._overlay.document.place(Finding(code, severity, message, hint, path), self._overlay.label)
 
 
 def _change(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,21 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Diagnostic, Path, format_path
+from trainc.findings import Diagnostic, Finding, Path
 from trainc.findings.policy import Rule
-from trainc.kube.documents import identity_of
+from trainc.kube.documents import identity_of, mapping
 from trainc.options import Limits, Options, layered
 from trainc.project.overlays.apply import Layer, Use, target_of_body
-from trainc.project.overlays.overlay import Overlay, Patch, PatchEntry, is_overlay, read_overlay
-from trainc.project.overlays.patch_files import Body, bodies_of, body_in_place
+from trainc.project.overlays.overlay import (
+    Body,
+    Overlay,
+    Patch,
+    PatchEntry,
+    bodies_of,
+    body_in_place,
+    is_overlay,
+    read_overlay,
+)
 from trainc.project.overlays.patterns import Edited
 from trainc.reading.catalog import Catalog, NotFound
 from trainc.reading.document import Document
@@ -280,14 +288,8 @@ class _Contents:
             target = entry.target or target_of_body(body)
             if target is None:
                 message = "the patch has no target, and no apiVersion, kind and name that say which document it changes"
-                self.diagnostics.append(
-                    _about(
-                        overlay,
-                        entry.path,
-                        message,
-                        "add a target, as in target: {kind: TrainJob, name: llm}, or add apiVersion, kind and metadata.name to the patch",
-                    )
-                )
+                hint = "add a target, as in target: {kind: TrainJob, name: llm}, or add apiVersion, kind and metadata.name to the patch"
+                self.diagnostics.append(_about(overlay, entry.path, message, hint))
             else:
                 patches.append(Patch(body, document, prefix, target, entry))
         return patches
@@ -304,25 +306,18 @@ class _Contents:
             if path.endswith(TEMPLATE_SUFFIXES):
                 text = render(text, path, self._values, self._limits)
         except OSError as error:
-            message = f"{file} cannot be read: {error_reason(error)}"
-            return [], [
-                _about(
-                    loaded.overlay,
-                    (*entry.path, "path"),
-                    message,
-                    "check the path: it is relative to the overlay's folder",
-                )
-            ]
+            message, hint = (
+                f"{file} cannot be read: {error_reason(error)}",
+                "check the path: it is relative to the overlay's folder",
+            )
+            return [], [_about(loaded.overlay, (*entry.path, "path"), message, hint)]
         except TemplateFailedError as failed:
             return [], [failed.diagnostic]
         return bodies_of(text, path.replace(os.sep, "/"), self._limits)
 
 
 def _about(overlay: Overlay, path: Path, message: str, hint: str) -> Diagnostic:
-    place = overlay.document.locate(path)
-    return Diagnostic(
-        "InvalidOverlay", "error", message, hint=hint, object=overlay.label, path=format_path(path), source=place
-    )
+    return overlay.document.place(Finding("InvalidOverlay", "error", message, hint, path), overlay.label)
 
 
 # Applies a stack of overlays: each one sees the result of those before it, and the last one wins.
@@ -466,12 +461,10 @@ class Stack:
 def _runtime_names(documents: Iterable[Edited]) -> Iterator[str]:
     """Yield the names of cluster runtimes that documents refer to, before schema defaults."""
     for document in documents:
-        spec = document.data.get("spec")
-        reference = spec.get("runtimeRef") if isinstance(spec, dict) else None
-        if isinstance(reference, dict) and reference.get("kind", _CLUSTER) == _CLUSTER:
-            name = reference.get("name")
-            if isinstance(name, str) and name:
-                yield name
+        reference = mapping(mapping(document.data.get("spec")).get("runtimeRef"))
+        name = reference.get("name")
+        if isinstance(name, str) and name and reference.get("kind", _CLUSTER) == _CLUSTER:
+            yield name
 
 
 _CLUSTER = "ClusterTrainingRuntime"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path, Source
-from trainc.kube.documents import FieldPath, identity_of, resolve_path, stable_path
+from trainc.kube.documents import FieldPath, identity_of, mapping, resolve_path, stable_path
 from trainc.kube.re2 import Assertion, Character, Group, Part, Repeat, parse_re2
 from trainc.kube.selectors import Requirement, parse_selector
 from trainc.kube.strategic_merge import Copies
@@ -285,8 +285,8 @@ class Target:
             return False
         if not any(_fits(self.namespace, ns) and _fits(self.name, name) for ns, name in document.identities):
             return False
-        metadata = _mapping(data.get("metadata"))
-        labels, annotations = _mapping(metadata.get("labels")), _mapping(metadata.get("annotations"))
+        metadata = mapping(data.get("metadata"))
+        labels, annotations = mapping(metadata.get("labels")), mapping(metadata.get("annotations"))
         return all(r.holds(labels) for r in self.labels) and all(r.holds(annotations) for r in self.annotations)
 
 
@@ -302,7 +302,7 @@ def target_of(fields: Mapping[str, Any]) -> Target:
 def exact_target(fields: Mapping[str, Any]) -> Target:
     """Return the target for the one document that the apiVersion, kind and metadata of a patch identify."""
     group, _, version = str(fields.get("apiVersion") or "").rpartition("/")
-    metadata = _mapping(fields.get("metadata"))
+    metadata = mapping(fields.get("metadata"))
     return Target(
         _exactly(group),
         _exactly(version),
@@ -318,7 +318,3 @@ def _exactly(value: Any) -> Pattern | None:
 
 def _fits(wanted: Pattern | None, text: str) -> bool:
     return wanted is None or wanted.fits(text)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -80,7 +80,8 @@ class Quantity:
 
 def _fits(nanos: int, scale: int) -> bool:
     """Return whether an amount, in units of a power of ten, is a 64-bit integer."""
-    return -LARGEST * 10 ** (9 + scale) <= nanos < LARGEST * 10 ** (9 + scale)
+    unit: int = 10 ** (9 + scale)
+    return -LARGEST * unit <= nanos < LARGEST * unit
 
 
 @define("quantity(string) -> kubernetes.Quantity")
@@ -117,7 +118,8 @@ def _quantity(_: Budget, text: str) -> Quantity:
 
 def _float(value: Quantity) -> float:
     scale = -9 if value.scale is None else value.scale
-    return value.nanos / 10 ** (9 + scale) * 10.0**scale
+    unit: int = 10 ** (9 + scale)
+    return value.nanos / unit * 10.0**scale
 
 
 _TARGET = "<kubernetes.Quantity>"

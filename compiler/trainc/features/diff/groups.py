@@ -1,0 +1,184 @@
+"""Jobs that change in the same way, told once, with the lines of the input that are the cause."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from trainc.api.explained import ExplainedField, Explanation, Recorder, explanation
+from trainc.api.findings import Source
+from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.records import replace
+from trainc.features.diff.changes import Change
+from trainc.features.diff.delivery import LABELS, DeliveryMethod, Outcome
+from trainc.features.diff.model import Group, JobDiff, Totals, Versions
+from trainc.features.diff.sides import ReadSide
+from trainc.findings.text import first_of
+
+# The lines that cause what changes in the jobs of a group, or else a reason in words.
+Causes: TypeAlias = Callable[[Group], tuple[tuple[Source, ...], str]]
+
+# Explaining takes longer than compiling, so of very many different changes only the largest groups are explained.
+_MOST_EXPLAINED = 150
+
+
+def group_jobs(jobs: Sequence[JobDiff], method: DeliveryMethod) -> tuple[Group, ...]:
+    """Group jobs that change in the same way, the most harmful first. Values are compared without the job's own name."""
+    found: dict[str, list[JobDiff]] = {}
+    for job in jobs:
+        found.setdefault(_content(job), []).append(job)
+    return _sorted(Group(method, tuple(("", job) for job in each)) for each in found.values())
+
+
+def explain_groups(groups: Sequence[Group], causes: Causes) -> tuple[Group, ...]:
+    """Add the causes. Groups with the same fields, outcome and causes become one, in which values differ by job."""
+    explained = [
+        Group(group.method, group.members, *causes(group)) if number < _MOST_EXPLAINED else group
+        for number, group in enumerate(groups)
+    ]
+    found: dict[object, list[Group]] = {}
+    for number, group in enumerate(explained):
+        fields = [(o.key.kind, o.status, c.path, c.kind) for o in group.first.objects for c in o.changes]
+        same = (group.outcome, str(fields), group.causes) if fields and group.causes else number
+        found.setdefault(same, []).append(group)
+    return _sorted(_merged(each, varies=len(each) > 1) for each in found.values())
+
+
+def across(environments: Iterable[tuple[str, Sequence[Group]]]) -> tuple[Group, ...]:
+    """The groups of several environments: what changes everywhere in the same way is one group."""
+    found: dict[object, list[Group]] = {}
+    for name, groups in environments:
+        for group in groups:
+            named = Group(
+                group.method, tuple((name, job) for _, job in group.members), group.causes, group.reason, group.varies
+            )
+            same = _content(group.first), group.outcome, group.causes, group.reason, group.varies
+            found.setdefault(same, []).append(named)
+    return _sorted(_merged(each, varies=each[0].varies) for each in found.values())
+
+
+def _merged(groups: Sequence[Group], *, varies: bool) -> Group:
+    first = groups[0]
+    members = tuple(member for group in groups for member in group.members)
+    return Group(first.method, members, first.causes, first.reason, varies or first.varies)
+
+
+def _sorted(groups: Iterable[Group]) -> tuple[Group, ...]:
+    harm = list(LABELS)
+    return tuple(sorted(groups, key=lambda group: (-harm.index(group.outcome), -len(group.members))))
+
+
+def sum_of(groups: Iterable[Versions]) -> Versions:
+    """The sizes of several jobs; None on a side where there is none of them."""
+    sides: list[Totals | None] = [None, None]
+    for versions in groups:
+        for i, each in enumerate((versions.before, versions.after)):
+            sides[i] = each if sides[i] is None else sides[i] if each is None else sides[i] + each  # type: ignore[operator]
+    return Versions(*sides)
+
+
+def reason_of(group: Group, most: int = 3) -> str:
+    """The causes: `runtimes/torch.yaml:30`, several of them, or the reason."""
+    places = dict.fromkeys(f"{source.file}:{source.line}" for source in group.causes)
+    return first_of(list(places), most) or group.reason
+
+
+def status_word(job: JobDiff) -> str:
+    """What happened to a job in the input."""
+    return "same fields in a different order" if job.status == "unchanged" else job.status
+
+
+def notes_of(group: Group) -> Iterator[str]:
+    """The notes on the jobs of a group; those that name a job are those of the first."""
+    _, last = group.members[-1]
+    for note in group.first.notes:
+        yield note if note in last.notes else f"{group.first.label}: {note}"
+
+
+def _content(job: JobDiff) -> str:
+    """What changes in a job, without its own names, as text."""
+    objects = [
+        (
+            o.key.kind,
+            o.status,
+            [(str(c.path), c.before, c.after) for c in o.changes],
+            [(str(m.path), m.before, m.after) for m in o.moves],
+            [verdict.outcome for verdict in o.verdicts.values()],
+        )
+        for o in job.objects
+    ]
+    outcomes: dict[str, Outcome] = dict(job.outcomes)
+    text = json.dumps([job.kind, job.status, outcomes, objects, job.notes], default=str)
+    names = {name for o in job.objects for name in (*(o.renamed or ()), o.key.name)} | {job.name}
+    longest_first = "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
+    return re.sub(rf"(?<![a-z0-9])(?:{longest_first})(?![a-z0-9])", "*", text)
+
+
+# Why jobs change: the lines of the input that set the fields which differ, as `explain` knows them.
+
+
+class SidesExplained:
+    """Both sides of a comparison, asked for the causes of what changes in a group of jobs."""
+
+    def __init__(self, before: ReadSide, after: ReadSide) -> None:
+        self._before, self._after = before, after
+        self._sources = before.found.trainjobs, after.found.trainjobs
+
+    def causes(self, group: Group) -> tuple[tuple[Source, ...], str]:
+        """The lines that are the cause, without duplicates; or else a reason in words."""
+        if group.first.status in ("added", "removed"):
+            return (), self._file(group)
+        explained = [self._explain(number, group.first) for number in (0, 1)]
+        if explained[1] is None:
+            return (), ""
+        found: dict[Source, None] = {}
+        for one in group.first.objects:
+            kind = one.key.kind
+            sides = [
+                next((o.fields for o in each.objects if o.name.kind == kind), ()) if each else () for each in explained
+            ]
+            for change in one.changes:
+                found |= dict.fromkeys(_sources_of(change, sides[0], sides[1]))
+        lines = tuple(source for source in found if source.origin != "catalog")
+        return lines, "" if lines else self._reason()
+
+    def _file(self, group: Group) -> str:
+        """The file that holds all jobs of a group that come or go, such as the trials of a sweep."""
+        side = self._after if group.first.status == "added" else self._before
+        keys = [(job.namespace, job.name) for _, job in group.members]
+        homes = dict(side.found.homes)
+        files = {homes[key] for key in keys if homes.get(key)}
+        return next(iter(files)) if len(files) == 1 and len(keys) > 1 else ""
+
+    def _reason(self) -> str:
+        releases = [side.options.release or NEWEST_RELEASE for side in (self._before, self._after)]
+        if releases[0] != releases[1]:
+            return f"Trainer {releases[0]} → {releases[1]}"
+        return "" if self._before.options == self._after.options else "the settings in trainc.yaml"
+
+    def _explain(self, number: int, job: JobDiff) -> Explanation | None:
+        side, key = (self._before, self._after)[number], (job.namespace, job.name)
+        document = self._sources[number].get(key)
+        if document is None or side.found.session is None:
+            return None
+        recorder = Recorder()
+        replace(side.found.session, hold=None).compile(document, recorder)
+        return explanation(recorder) if recorder.stages else None
+
+
+def _sources_of(change: Change, before: Sequence[ExplainedField], after: Sequence[ExplainedField]) -> Iterator[Source]:
+    """The inputs that differ between the sides; where none does, all of those that set the field now."""
+    was, now = (dict(_inputs(fields, change)) for fields in (before, after))
+    differing = [source for key, source in now.items() if key not in was]
+    yield from differing or [source for key, source in was.items() if key not in now] or now.values()
+
+
+def _inputs(fields: Sequence[ExplainedField], change: Change) -> Iterator[tuple[tuple[str, str, str], Source]]:
+    """What the fields at and below a change were made from: the object, the field there and the value, with its line."""
+    path = tuple(map(str, change.path))
+    for field in fields:
+        for given in field.origin.inputs if tuple(map(str, field.path[: len(path)])) == path else ():
+            if given.source is not None:
+                yield (given.object, str(given.path), repr(given.value)), given.source
