@@ -43,7 +43,7 @@ A document of the input, as [sweeps](sweeps.md) describes.
 _CLUSTER = """\
 ## Cluster
 
-Lists written by hand, in the folder of `cluster`, as [fits](fits.md#lists-by-hand) describes.
+Lists written by hand, in the folder of `cluster`, as [what a cluster has](cluster.md#lists-by-hand) describes.
 """
 
 

@@ -170,7 +170,7 @@ def test_any_value_in_any_place_of_a_list_is_read_or_named(seed: int) -> None:
 
 
 def test_the_schema_for_editors_takes_the_lists_of_the_documentation() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "fits.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
     example = yaml.safe_load(page.partition("<!-- file: cluster/prod.yaml -->\n```yaml\n")[2].partition("```")[0])
     validator = Draft202012Validator(CLUSTER.json_schema())
     assert list(validator.iter_errors(example)) == []

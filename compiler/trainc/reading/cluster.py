@@ -265,7 +265,7 @@ CLUSTER = DocumentKind(
         required=["apiVersion", "kind"],
     ),
 )  # fmt: skip
-_HINT = "`trainc schema Cluster` and docs/fits.md show what it looks like"
+_HINT = "`trainc schema Cluster` and docs/cluster.md show what it looks like"
 
 
 class _HandWritten:
