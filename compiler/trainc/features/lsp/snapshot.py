@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
+from trainc.api.cluster import Dump
 from trainc.api.documents import Document
 from trainc.api.findings import Diagnostic, Path
 from trainc.api.jobs import CompiledJob, Session
@@ -36,8 +37,8 @@ class Snapshot:
 
     `file` is what diagnostics call it, and so is `Document.file` of all documents: paths lead from `root`. `documents`
     are those of the file, `workspace` all that were read, both as they are written. `schema` gives the JSON Schema of
-    a kind, or of `trainc.yaml`. `queues` are the LocalQueues of the cluster that trainc.yaml names, and `fits` says
-    whether it can ever admit the jobs of the file. It is `complete` once what all jobs together show is known.
+    a kind, or of `trainc.yaml`. `cluster` is the dump that trainc.yaml names, and `fits` says whether that cluster
+    can ever admit the jobs of the file. It is `complete` once what all jobs together show is known.
     """
 
     root: str
@@ -48,7 +49,7 @@ class Snapshot:
     built: Sequence[Built] = ()
     diagnostics: Sequence[Diagnostic] = ()
     schema: Callable[[str], Schema | None] = field(default=_no_schema, repr=False)
-    queues: Sequence[str] = ()
+    cluster: Dump | None = field(default=None, repr=False)
     fits: Sequence[Any] = ()
     complete: bool = True
     docs_url: str = ""

@@ -348,7 +348,7 @@ class Workspace:
         self._arguments = arguments
         self._opened: list[Opened] | None = None
         self._refused: list[Diagnostic] = []
-        self._queues: list[str] | None = None
+        self._cluster: Dump | None = None
         # The texts that the environments were read with or have been updated to.
         self._known: dict[str, str] = {}
         self._neighbours: dict[str, Neighbours] = {}
@@ -356,7 +356,7 @@ class Workspace:
 
     def changed(self) -> None:
         """Read everything again for the next answer."""
-        self._opened = self._queues = None
+        self._opened = self._cluster = None
         self._heads.clear()
 
     def look_at(self, file: str, texts: Mapping[str, str], *, thorough: bool = True) -> Snapshot:
@@ -510,7 +510,7 @@ class Workspace:
             built,
             own_diagnostics,
             lambda kind: _schema(kind, release),
-            self._local_queues(environments),
+            self._dump(environments),
             fits,
             complete,
             next((o.settings.configuration.docs_url for o in environments), ""),
@@ -522,12 +522,13 @@ class Workspace:
         own = [d for d in every if d.source and d.source.file == name]
         return [] if has_errors(own) else list(check_ignores(ignores_of(decode(encode(text)), name), own))
 
-    def _local_queues(self, environments: Sequence[Opened]) -> Sequence[str]:
-        if self._queues is None:
+    def _dump(self, environments: Sequence[Opened]) -> Dump:
+        """The clusters of all environments."""
+        if self._cluster is None:
             folders = {o.settings.configuration.cluster for o in environments if o.settings.configuration.cluster}
             read = [d for folder in sorted(folders) for d in read_paths([folder], self._limits, everything=True)[0]]
-            self._queues = sorted({name for _, name in Dump.of_documents(read).of("LocalQueue")})
-        return self._queues
+            self._cluster = Dump.of_documents(read)
+        return self._cluster
 
     def _texts(self, environments: Sequence[Opened], top: str) -> Iterator[tuple[str, bytes]]:
         """The files that were read, by their path relative to the repository root."""
