@@ -22,7 +22,11 @@ function block(text) {
 }
 
 function inline(text) {
-  return text.split(/`([^`]+)`/).map((part, index) => (index % 2 ? element("code", {}, part) : part));
+  const parts = text.split(/(`[^`]+`|\*\*[^*]+\*\*)/);
+  return parts.map((part, index) => {
+    if (index % 2 === 0) return part;
+    return part[0] === "`" ? element("code", {}, part.slice(1, -1)) : element("b", {}, part.slice(2, -2));
+  });
 }
 
 // An example that needs other files or flags says so in its first lines, and is not for the editor.

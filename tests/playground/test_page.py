@@ -118,7 +118,7 @@ def test_a_click_on_a_problem_leads_to_its_line_and_its_code_to_its_rule(page: P
     page.wait_for("document.querySelector('dialog').open")
     shown = page.evaluate("document.querySelector('dialog article').innerText")
     assert page.evaluate("document.querySelector('dialog h2').textContent") == "UnknownField"
-    told = re.sub(r"```\w*|^#+ |`", "", run("rule", "UnknownField").stdout, flags=re.MULTILINE)
+    told = re.sub(r"```\w*|^#+ |`|\*\*", "", run("rule", "UnknownField").stdout, flags=re.MULTILINE)
     assert [line for line in told.splitlines() if line.strip() not in shown] == []
     page.click("dialog button")
     page.wait_for("!document.querySelector('dialog').open")

@@ -91,24 +91,27 @@ class Hint(str):
         return Hint(f"{self}{more}", *self.fixes)
 
 
-def write(value: object, more: str = "", *, field: str = "", verb: str = "write") -> Hint:
+# These return a Hint. Its type is that of text, because a message's hint may be either.
+
+
+def write(value: object, more: str = "", *, field: str = "", verb: str = "write") -> str:
     """Return the hint `write VALUE` or `write FIELD: VALUE`, followed by `more`."""
     text = f"{verb} {field}: {value}{more}" if field else f"{verb} {value}{more}"
     return Hint(text, Fix("set", str(value), field))
 
 
-def remove(text: str = "remove it", word: str = "") -> Hint:
+def remove(text: str = "remove it", word: str = "") -> str:
     """Return a hint to remove the field or item or, with `word`, that word of a command."""
     return Hint(text, Fix("remove", name=word))
 
 
-def suggest(word: str, names: Iterable[str], text: str = "") -> Hint:
+def suggest(word: str, names: Iterable[str], text: str = "") -> str:
     """Return the hint `did you mean NAME or NAME?`, or `text`, to write one of the names for `word`."""
     names = list(names)
     return Hint(text or f"did you mean {' or '.join(names)}?", *(Fix("replace", name, word) for name in names))
 
 
-def choose(word: str, names: Sequence[str], start: str = "use one of", none: str = "(there are none)") -> Hint:
+def choose(word: str, names: Sequence[str], start: str = "use one of", none: str = "(there are none)") -> str:
     """Return the hint `START NAME, NAME` to write one of the names for `word`."""
     return suggest(word, names, f"{start} {', '.join(names) or none}")
 

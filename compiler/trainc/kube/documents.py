@@ -23,6 +23,12 @@ def value_at(document: Any, path: Path) -> Any:
     return document
 
 
+def pod_spec_of(replicated_job: Json) -> Json:
+    """Return the spec of the pods of a JobSet's replicated job, or an empty mapping."""
+    spec: Json | None = value_at(replicated_job, ("template", "spec", "template", "spec"))
+    return spec or {}
+
+
 def without_path(document: Json, path: Path) -> dict[str, Any]:
     """Return a copy of `document` without `path`, which must exist."""
     key = str(path[0])

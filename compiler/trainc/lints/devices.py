@@ -67,6 +67,12 @@ def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Fi
         yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
 
 
+def _processes(training: Training) -> str | None:
+    """Return numProcPerNode as text, or None if it is not set."""
+    value = training.info.processes.value
+    return None if value is None else str(value)
+
+
 def _divided(training: Training, launch: Launch, machines: Option) -> Iterator[Finding]:
     """Yield a finding for accelerate's default, which is the devices of one pod for all machines together."""
     count = training.processes(launch)
@@ -149,12 +155,6 @@ def _uncounted(training: Training) -> Iterator[Finding]:
     kind = next((kind for kind in ("limits", "requests") if training.device in (requested.get(kind) or {})), "")
     own: Path = ("spec", "trainer", "resourcesPerNode", kind, training.device)
     yield Finding(code, "warning", message, hint, *((own, "trainjob") if kind else training.entry.at("resources")))
-
-
-def _processes(training: Training) -> str | None:
-    """Return numProcPerNode as it is written, or None if it is not set."""
-    value = training.info.processes.value
-    return None if value is None else str(value)
 
 
 def _hidden(training: Training) -> Iterator[Finding]:

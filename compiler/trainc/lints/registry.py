@@ -11,7 +11,7 @@ The arguments of a lint's function depend on its stage:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trainc.findings import Finding
@@ -21,7 +21,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.lints.templates import has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
 from trainc.plugins.registry import enabled, loaded
-from trainc.startup.records import dataclass, field, replace
+from trainc.startup.records import replace
 
 if TYPE_CHECKING:
     from trainc.lints.manifests import Claim, Services
@@ -149,26 +149,21 @@ LINTS: tuple[Lint, ...] = (
 )
 
 
-@dataclass(slots=True, eq=False)
 class _Group:
     """Lints that run for the same jobs, containers or trainings. They are imported when the first of these is found."""
 
-    plugin: Plugin | None
-    like: Lint
-    lints: list[Lint] = field(default_factory=list)
-    imported: list[Callable[..., Iterable[Finding]]] = field(default_factory=list)
+    def __init__(self, plugin: Plugin | None, like: Lint) -> None:
+        self.applies_to = like.applies_to
+        if plugin is not None and like.applies_to is None:
+            self.applies_to = lambda job, info: plugin.policy_of(job, info) is not None
+        self.per = like.per
+        self.when = like.when
+        self.lints: list[Lint] = []
 
+    @cached_property
     def functions(self) -> list[Callable[..., Iterable[Finding]]]:
-        """Return the functions of the lints."""
-        if not self.imported:
-            self.imported = [loaded(each.module, each.function) for each in self.lints]
-        return self.imported
-
-    def concerns(self, job: TrainJob, info: Info) -> bool:
-        """Return whether the lints run for a job."""
-        if self.like.applies_to is not None:
-            return self.like.applies_to(job, info)
-        return self.plugin is None or self.plugin.policy_of(job, info) is not None
+        """The functions of the lints."""
+        return [loaded(each.module, each.function) for each in self.lints]
 
 
 @cache
@@ -196,16 +191,16 @@ def lint(
     read = _Read(job, info, others)
     findings: list[Finding] = []
     for group in _at(stage, info.plugins):
-        if not group.concerns(job, info):
+        applies_to, per, when = group.applies_to, group.per, group.when
+        if applies_to is not None and not applies_to(job, info):
             continue
-        per, when = group.like.per, group.like.when
         if per == "job":
-            for function in group.functions():
+            for function in group.functions:
                 findings += function(*whole)
             continue
-        for subject in read.entries() if per == "container" else read.trainings():
+        for subject in read.entries if per == "container" else read.trainings:
             if when is None or when(subject):
-                for function in group.functions():
+                for function in group.functions:
                     findings += function(subject)
     return findings if info.gitops else [_downgrade(finding) for finding in findings]
 
@@ -222,26 +217,22 @@ class _Read:
     """The containers of a job, and those that train with their parsed commands, computed once for all lints."""
 
     def __init__(self, job: TrainJob, info: Info, others: Sequence[Document]) -> None:
-        self._job = job
-        self._info = info
-        self._others = others
-        self._entries: list[Entrypoint] | None = None
-        self._trainings: list[Training] | None = None
+        self.job = job
+        self.info = info
+        self.others = others
 
+    @cached_property
     def entries(self) -> list[Entrypoint]:
-        """Return the entrypoints of all containers."""
-        if self._entries is None:
-            self._entries = list(entrypoints(self._job, self._info))
-        return self._entries
+        """The entrypoints of all containers."""
+        return list(entrypoints(self.job, self.info))
 
+    @cached_property
     def trainings(self) -> list[Training]:
-        """Return the containers that train."""
-        if self._trainings is None:
-            from trainc.lints.training import training_of
+        """The containers that train."""
+        from trainc.lints.training import training_of
 
-            found = (training_of(entry, self._others) for entry in self.entries())
-            self._trainings = [training for training in found if training is not None]
-        return self._trainings
+        found = (training_of(entry, self.others) for entry in self.entries)
+        return [training for training in found if training is not None]
 
 
 def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options) -> Iterator[Finding]:
@@ -250,7 +241,7 @@ def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options)
     `services` collects the Services of all jobs of the input, and is updated by each call.
     """
     for group in _at("all_jobs", options.plugins):
-        for function in group.functions():
+        for function in group.functions:
             yield from function(claims, services)
 
 
@@ -259,7 +250,7 @@ def lint_rendered(
 ) -> Iterator[Finding]:
     """Yield findings about names in a JobSet that no longer match the rendered `objects`; paths are in the JobSet."""
     for group in _at("rendered", options.plugins):
-        for function in group.functions():
+        for function in group.functions:
             yield from function(jobset, objects, enabled(options.plugins))
 
 

@@ -7,6 +7,7 @@ diagnostics with positions in the input.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import starmap
 from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.admit import admit_compiled
@@ -201,8 +202,13 @@ class Stage:
     gitops: bool = True
 
 
-def _shaping(shape: Shape) -> Stage:
-    return Stage(shape.id, lambda lowered, manifests: shape.apply(lowered.job, lowered.info, manifests))
+def _shaping(name: str, shape: Shape) -> Stage:
+    def run(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
+        at = next(i for i, manifest in enumerate(manifests) if manifest["kind"] == "JobSet")
+        jobset, found = shape(lowered.job, lowered.info, manifests[at])
+        return manifests if jobset is manifests[at] else [*manifests[:at], jobset, *manifests[at + 1 :]], found
+
+    return Stage(name, run)
 
 
 def _lint(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
@@ -254,7 +260,7 @@ def _deliver(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
 
 
 STAGES: tuple[Stage, ...] = (
-    *map(_shaping, SHAPES),
+    *starmap(_shaping, SHAPES.items()),
     Stage("lint", _lint),
     Stage("admission", _admit, gitops=False),
     Stage("kubernetes", _check_kubernetes, gitops=False),
@@ -266,13 +272,13 @@ _NO_GANG = Finding(
     "NoGangPolicy",
     "info",
     "the runtime has no podGroupPolicy, so its pods are not scheduled as a gang",
-    hint="to have them all start together, add to the runtime's spec  podGroupPolicy: {workload: {}}",
-    path=("spec", "runtimeRef"),
+    "to have them all start together, add to the runtime's spec  podGroupPolicy: {workload: {}}",
+    ("spec", "runtimeRef"),
 )
 _MANAGED_ELSEWHERE = Finding(
     "ManagedElsewhere",
     "info",
     f"managedBy is {names.MULTIKUEUE_MANAGED_BY}: the controller of this release creates nothing for the job",
-    hint="compile with --semantics gitops to hand the JobSet to MultiKueue",
-    path=("spec", "managedBy"),
+    "compile with --semantics gitops to hand the JobSet to MultiKueue",
+    ("spec", "managedBy"),
 )

@@ -11,7 +11,7 @@ from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_
 from trainc.findings.text import listed
 from trainc.ir.release import Release
 from trainc.kube import names
-from trainc.kube.documents import Json, mapping, with_value
+from trainc.kube.documents import Json, mapping, path_exists, value_at_index, with_value
 from trainc.kube.names import KINDS
 from trainc.options import Options, Semantics
 from trainc.project.dialects import Dialect, DialectContext, claimed_by, dialect_of
@@ -235,7 +235,7 @@ def valid_part(document: Document, release: str, options: Options) -> tuple[Vali
 
 def _as_meant(data: Json, path: Path) -> str | int | None:
     """Return a value of the type that was meant by one of the wrong type, or None if that is not clear."""
-    value = _at(data, path)
+    value = value_at_index(data, path)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):
@@ -243,12 +243,6 @@ def _as_meant(data: Json, path: Path) -> str | int | None:
     if isinstance(value, str) and value.isdecimal() and len(value) < len(str(_LARGEST)):
         return int(value)
     return _SEVERAL_NODES if path[-1] == "numNodes" and isinstance(value, str) else None
-
-
-def _at(data: Any, path: Path) -> Any:
-    for step in path if _has(data, path) else ():
-        data = data[step]
-    return data if path else None
 
 
 class _Edited:
@@ -267,7 +261,7 @@ class _Edited:
 
         A list with an item that cannot be kept is removed as a whole, so that the places of other items stay right.
         """
-        while path and not (isinstance(path[-1], str) and _has(self.data, path)):
+        while path and not (isinstance(path[-1], str) and path_exists(self.data, path)):
             path = path[:-1]
         if not path or path in _NEEDED:
             return False
@@ -282,15 +276,6 @@ class _Edited:
                 self._copied.add(id(inner[step]))
             inner = inner[step]
         return inner
-
-
-def _has(data: Any, path: Path) -> bool:
-    for step in path:
-        is_there = step in data if isinstance(data, dict) else isinstance(data, list) and isinstance(step, int)
-        if not is_there or (isinstance(data, list) and not 0 <= int(step) < len(data)):
-            return False
-        data = data[step]
-    return True
 
 
 def _schema(data: Json, dialect: Dialect | None, release: str, options: Options) -> tuple[Json, list[Finding]]:

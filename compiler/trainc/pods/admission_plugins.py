@@ -64,7 +64,12 @@ def cluster_objects(documents: Iterable[Any]) -> ClusterObjects:
 
 def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObjects) -> Iterator[Finding]:
     """Yield why pods with this spec, whose path is `path`, would be refused in `namespace`."""
-    yield from _unlike_templates(spec, path)
+    for i, volume in enumerate(objects(spec.get("volumes"))):
+        if isinstance(volume.get("image"), dict) and not volume["image"].get("reference"):
+            yield errors.missing((*path, "volumes", i, "image", "reference"))
+    if spec.get("nodeName") and items(spec.get("schedulingGates")):
+        message = "nodeName bypasses the scheduler, so a pod that has it cannot wait for schedulingGates"
+        yield errors.conflict((*path, "nodeName"), message)
     priority_class = _priority_class(spec, cluster.get("PriorityClass", {}))
     if priority_class is not None:
         yield from _against_priority_class(spec, path, priority_class)
@@ -81,15 +86,6 @@ def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObj
         name = _name(priority_class) if priority_class else str(spec.get("priorityClassName") or "")
         charged = {**spec, "overhead": _overhead(runtime_class)} if runtime_class else spec
         yield from quota_refusals(charged, path, name, ranges, quotas)
-
-
-def _unlike_templates(spec: Json, path: Path) -> Iterator[Finding]:
-    for i, volume in enumerate(objects(spec.get("volumes"))):
-        if isinstance(volume.get("image"), dict) and not volume["image"].get("reference"):
-            yield errors.missing((*path, "volumes", i, "image", "reference"))
-    if spec.get("nodeName") and items(spec.get("schedulingGates")):
-        message = "nodeName bypasses the scheduler, so a pod that has it cannot wait for schedulingGates"
-        yield errors.conflict((*path, "nodeName"), message)
 
 
 def _name(document: Json) -> str:

@@ -69,7 +69,7 @@ def _indexes(spec: Json, path: Path) -> Iterator[Finding]:
         message = "an Indexed Job sets parallelism, but not completions"
         place = (*path, "completions")
         hint = "set completions to the same number"
-        yield Finding("CompletionsMissing", "error", message, hint=hint, path=place, source_path=(*path, "parallelism"))
+        yield Finding("CompletionsMissing", "error", message, hint, place, source_path=(*path, "parallelism"))
     if isinstance(parallelism, int) and parallelism > _MOST_INDEXED:
         yield errors.out_of_range((*path, "parallelism"), parallelism, 0, _MOST_INDEXED)
     if isinstance(failed, int):
@@ -88,7 +88,7 @@ def _without_indexes(spec: Json, path: Path) -> Iterator[Finding]:
         if spec.get(name) is not None:
             message = f"{name} counts per index, but the pods of this Job have no index"
             hint = write("Indexed", field="completionMode", verb="set")
-            yield Finding("BackoffLimitPerIndexNeedsIndexed", "error", message, hint=hint, path=(*path, name))
+            yield Finding("BackoffLimitPerIndexNeedsIndexed", "error", message, hint, (*path, name))
     if spec.get("successPolicy") is not None:
         message = "a success policy counts indexes, but the pods of this Job have no index"
         yield errors.bad_policy((*path, "successPolicy"), message, write("Indexed", field="completionMode", verb="set"))
@@ -159,7 +159,7 @@ def _restarts(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
     elif spec.get("podFailurePolicy") is not None and policy != "Never":
         message = f"podFailurePolicy needs restartPolicy Never, but it is {policy!r}"
         hint = "set restartPolicy: Never in the pod template"
-        yield Finding("PodFailurePolicyNeedsNever", "error", message, hint=hint, path=place)
+        yield Finding("PodFailurePolicyNeedsNever", "error", message, hint, place)
 
 
 def _policies(spec: Json, template: Json, path: Path) -> Iterator[Finding]:

@@ -122,7 +122,7 @@ def _toleration(value: Any, path: Path) -> Iterator[Finding]:
     elif isinstance(tolerated, str) and not is_label_value(tolerated):
         message = f"{tolerated!r} is not a valid value for a taint"
         hint = "copy the taint's value from `kubectl describe node`"
-        yield Finding("InvalidSelector", "error", message, hint=hint, path=place, source_path=(*path, "value"))
+        yield Finding("InvalidSelector", "error", message, hint, place, source_path=(*path, "value"))
 
 
 def _constraint(value: Any, path: Path) -> Iterator[Finding]:

@@ -136,7 +136,7 @@ def _host_names(spec: Json, path: Path) -> Iterator[Finding]:
         source = (*path, "dnsPolicy") if config is None else None
         message = "with dnsPolicy None, the pod has no name server"
         hint = "add dnsConfig: {nameservers: [10.0.0.10]}, or use dnsPolicy: ClusterFirst"
-        yield Finding("MissingRequired", "error", message, hint=hint, path=place, source_path=source)
+        yield Finding("MissingRequired", "error", message, hint, place, source_path=source)
     if spec.get("hostNetwork") is True:
         yield from _host_ports(spec, path)
     name, place = spec.get("hostnameOverride"), (*path, "hostnameOverride")

@@ -56,13 +56,13 @@ def _source(volume: Json, path: Path) -> Iterator[Finding]:
     # A volume without a source becomes an emptyDir.
     if len(sources) > 1:
         message = f"volume {name!r} has {len(sources)} sources: {', '.join(map(str, sources))}"
-        yield Finding("TwoVolumeSources", "error", message, hint="keep one of them", path=path)
+        yield Finding("TwoVolumeSources", "error", message, "keep one of them", path)
     elif sources and sources[0] in _SOURCES:
         yield from _SOURCES[sources[0]](volume[sources[0]], (*path, sources[0]))
         portal = mapping(volume.get("iscsi"))
         if portal.get("initiatorName") is not None and len(f"{name}:{portal.get('targetPortal')}") > 64:
             message = "the volume's name and its targetPortal have more than 63 characters together"
-            yield Finding("TooLong", "error", message, hint="shorten the name", path=(*path, "name"))
+            yield Finding("TooLong", "error", message, "shorten the name", (*path, "name"))
 
 
 def _size_limit(value: Any, path: Path) -> Iterable[Finding]:
@@ -145,7 +145,7 @@ def _projected(value: Any, path: Path) -> Iterator[Finding]:
         for where, file in _projected_files(source, place):
             if file in seen:
                 message, hint = f"two sources write to {file!r}", "rename one of them"
-                yield Finding("ConflictingFields", "error", message, hint=hint, path=path, source_path=where)
+                yield Finding("ConflictingFields", "error", message, hint, path, source_path=where)
             seen.add(file)
 
 
@@ -200,7 +200,7 @@ def _storage(resources: Json, path: Path) -> Iterator[Finding]:
     amount = mapping(resources.get("requests")).get("storage")
     if amount is None:
         message, hint = "the claim does not request any storage", "add resources: {requests: {storage: 100Gi}}"
-        yield Finding("MissingRequired", "error", message, hint=hint, path=path)
+        yield Finding("MissingRequired", "error", message, hint, path)
         return
     try:
         positive = parse_quantity(str(amount)).nanos > 0
@@ -208,7 +208,7 @@ def _storage(resources: Json, path: Path) -> Iterator[Finding]:
         return  # Reported by the schema stage.
     if not positive:
         place = (*path, "requests", "storage")
-        yield Finding("OutOfRange", "error", f"storage cannot be {amount}", hint="request more than 0", path=place)
+        yield Finding("OutOfRange", "error", f"storage cannot be {amount}", "request more than 0", place)
 
 
 def _data_source(source: Any, path: Path) -> Iterator[Finding]:
@@ -289,7 +289,7 @@ def _azure_disk(value: Any, path: Path) -> Iterator[Finding]:
             f"the URI of a disk of kind {kind} starts with {start}",
             "write the disk's URI as Azure shows it",
         )
-        yield Finding("UnsupportedValue", "error", message, hint=hint, path=(*path, "diskURI"))
+        yield Finding("UnsupportedValue", "error", message, hint, (*path, "diskURI"))
 
 
 def _quobyte(value: Any, path: Path) -> Iterator[Finding]:

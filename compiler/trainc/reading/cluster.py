@@ -112,13 +112,15 @@ class Dump:
         return cls((document.data, document.listing) for document in documents)
 
     @classmethod
-    def of_objects(cls, documents: Iterable[Any]) -> Dump:
-        """The dump in single objects and Lists."""
-        return cls(
+    def of_objects(cls, documents: Iterable[Any], complete: Iterable[tuple[str, str]] = ()) -> Dump:
+        """The dump in single objects and Lists; it is `complete` for these kinds and namespaces ("*" is every one)."""
+        dump = cls(
             (item, f"list {number}" if is_printed(document) else "")
             for number, document in enumerate(documents)
             for _, item in items(document)
         )
+        dump._complete.update(complete)
+        return dump
 
     def of(self, kind: str) -> Mapping[Key, Json]:
         """The objects of a kind."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trainc.findings import Hint, suggest
+from trainc.findings import suggest
 from trainc.startup.records import dataclass, field
 
 NONE: frozenset[str] = frozenset()
@@ -100,7 +100,7 @@ class Option:
         """The option and its value as one word of the command line."""
         return f"{self.written}={self.value}"
 
-    def instead(self, value: object, text: str = "") -> Hint:
+    def instead(self, value: object, text: str = "") -> str:
         """Return the hint to write the option with another value."""
         word = f"{self.written}={value}"
         return suggest(self.word, [word], text or f"write {word}")

@@ -110,7 +110,13 @@ _DEFAULT_TIMEOUT = 60
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield an error for each obstacle. `policy` contains the policies of the schedulers that it replaces."""
     yield from _served(info)
-    yield from _other_schedulers(info)
+    for other in info.pod_group_policy or {}:
+        if other != "workload":
+            message = (
+                f"workload and {other} cannot be used together: each would wait for pods that the other holds back"
+            )
+            hint = "keep the one whose scheduler runs in the cluster"
+            yield Finding("MutuallyExclusivePolicies", "error", message, hint, (*_POLICY, other), about="runtime")
     yield from _of_volcano(policy.get("volcano") or {}, info)
     if "volcano" in policy and _QUEUE_ANNOTATION in info.annotations:
         yield _queue(("spec", "template", "metadata", "annotations", _QUEUE_ANNOTATION))
@@ -139,17 +145,6 @@ def _served(info: Info) -> Iterator[Finding]:
         message = f"JobSet {info.release.jobset}, the version for Trainer {info.release.minor}, drops schedulingGroup from pods"
         hint = "compile with --release 2.3, or leave the gang to coscheduling or volcano"
         yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, about="runtime")
-
-
-def _other_schedulers(info: Info) -> Iterator[Finding]:
-    """Yield an error for a second scheduler in addition to `workload`, if no option replaces it."""
-    for other in info.pod_group_policy or {}:
-        if other != "workload":
-            message = (
-                f"workload and {other} cannot be used together: each would wait for pods that the other holds back"
-            )
-            hint = "keep the one whose scheduler runs in the cluster"
-            yield Finding("MutuallyExclusivePolicies", "error", message, hint, (*_POLICY, other), about="runtime")
 
 
 def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
