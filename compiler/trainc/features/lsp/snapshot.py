@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from trainc.api.cluster import Dump
 from trainc.api.documents import Document
@@ -13,10 +13,6 @@ from trainc.api.records import dataclass, field, pattern
 from trainc.reading.edits import Position, lines_of
 
 Schema: TypeAlias = Mapping[str, Any]
-
-
-def _no_schema(kind: str) -> Schema | None:
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +44,7 @@ class Snapshot:
     workspace: Sequence[Document] = ()
     built: Sequence[Built] = ()
     diagnostics: Sequence[Diagnostic] = ()
-    schema: Callable[[str], Schema | None] = field(default=_no_schema, repr=False)
+    schema: Callable[[str], Schema | None] = field(default=dict[str, Schema]().get, repr=False)
     cluster: Dump | None = field(default=None, repr=False)
     fits: Sequence[Any] = ()
     complete: bool = True
@@ -58,21 +54,6 @@ class Snapshot:
     def lines(self) -> list[str]:
         """The lines of the text, without their ends."""
         return lines_of(self.text)
-
-
-class Workspace(Protocol):
-    """A folder with its trainc.yaml, if it has one, as the editor has its files: what makes snapshots."""
-
-    root: str
-
-    def changed(self) -> None:
-        """Take notice that something on the disk has changed."""
-
-    def look_at(self, file: str, texts: Mapping[str, str], *, thorough: bool = True) -> Snapshot:
-        """One file, by its real path; `texts` are those of all open files. `thorough` asks the cluster, too."""
-
-    def at_head(self, file: str, texts: Mapping[str, str]) -> Sequence[Sequence[CompiledJob]] | None:
-        """What the jobs of a file were in git's HEAD, for each environment; None where there is no HEAD."""
 
 
 # Where somebody is typing: the path of the line under the cursor, in a text that need not be right yet.
