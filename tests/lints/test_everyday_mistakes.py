@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import json
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from builders import Json
 from trainings import RUNTIMES, findings, reported, training
 
-from trainc import Options, compile_trainjob
+from trainc import Options, compile_paths
 
 T = ["torchrun", "t.py"]
 INSTANCE = "node.kubernetes.io/instance-type"
@@ -183,11 +185,7 @@ PULLS: dict[str, tuple[str, Json, list[Json], int]] = {
 
 
 @pytest.mark.parametrize("case", PULLS)
-def test_a_pull_secret_is_missed_where_the_input_shows_that_it_is_needed(case: str, tmp_path: Any) -> None:
-    import yaml
-
-    from trainc import compile_paths
-
+def test_a_pull_secret_is_missed_where_the_input_shows_that_it_is_needed(case: str, tmp_path: Path) -> None:
     image, pod, others, count = PULLS[case]
     path = tmp_path / "job.yaml"
     path.write_text(yaml.safe_dump_all([training(T, nodes=1, pod=pod, image=image), *others]))
@@ -196,18 +194,23 @@ def test_a_pull_secret_is_missed_where_the_input_shows_that_it_is_needed(case: s
     assert [d.code for d in found if d.code == "NoPullSecret"] == ["NoPullSecret"] * count
 
 
-def test_what_a_crash_does_is_said_once_for_each_runtime() -> None:
+def test_what_a_crash_does_is_said_about_the_first_job_only(tmp_path: Path) -> None:
     code = "RestartsByDefault"
     assert codes(training(T), "info") == [code]
     for document in (
         training(T, nodes=1),
+        training(T, nodes=3),
         training([*T, "--resume=latest"]),
         training(["torchrun", "--max_restarts=0", "t.py"]),
-        training("python t.py", nodes=2, gpus=0),
+        training("torchrun t.py", nodes=2, gpus=0),
     ):
         assert code not in codes(document, "info")
-    first, second = (compile_trainjob(training(T), RUNTIMES, options=Options(release="2.3")) for _ in range(2))
-    assert [d for d in first.diagnostics if d.code == code] == [d for d in second.diagnostics if d.code == code]
+    several = [training(T), training(T), training(T)]
+    for name, document in zip("cab", several, strict=True):
+        document["metadata"] = {"name": name, "namespace": "team-a"}
+    (tmp_path / "jobs.yaml").write_text(yaml.safe_dump_all(several))
+    found = compile_paths([str(tmp_path)], options=Options(release="2.3")).diagnostics
+    assert [d.object for d in found if d.code == code] == ["JobSet team-a/a"]
 
 
 @pytest.mark.parametrize("field", [{"backoffLimit": 0}, {"backoffLimit": 3}, {"podFailurePolicy": {"rules": []}}])

@@ -4,8 +4,7 @@ The arguments of a lint's function depend on its stage:
 
 - lowered, controller and sized: (job, info), or (entrypoint) per container, or (training) per training;
 - built: (job, info, options);
-- all_jobs: (claims, services), as in duplicate_subdomain.py;
-- rendered: (jobset, objects, plugins), as in rendered.py.
+- all_jobs: (claims, services), and rendered: (jobset, objects, plugins), as in manifests.py.
 """
 
 from __future__ import annotations
@@ -136,7 +135,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.devices", "processes", per="training"),
     Lint("sized", "trainc.lints.parallelism", "parallelism", per="training", when=_divides),
     Lint("sized", "trainc.lints.storage", "storage", per="training", when=_has_paths),
-    Lint("sized", "trainc.lints.restarts", "restarts", per="training", when=_launches),
+    Lint("sized", "trainc.lints.restarts", "restarts", per="training", when=_options_given),
     Lint("sized", "trainc.lints.templates", "pull_secrets", per="training", when=_is_private),
     Lint("sized", "trainc.lints.rendezvous", "script_interfaces", per="training", when=_scripted),
     Lint("sized", "trainc.lints.scripts", "shell_endings", per="training", when=_scripted),
@@ -159,7 +158,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("built", "trainc.lints.restarts", "ttl_rerun"),
     Lint("built", "trainc.lints.restarts", "retained_claims", _claims),
     Lint("built", "trainc.lints.manifests", "subdomain_of_every_run"),
-    Lint("all_jobs", "trainc.lints.manifests", "duplicate_subdomain"),
+    Lint("all_jobs", "trainc.lints.manifests", "between_jobs"),
     Lint("rendered", "trainc.lints.manifests", "stale_names"),
 )
 

@@ -8,16 +8,13 @@ from trainc.findings import Finding, Path
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.lints.manifests import DEFAULT_BACKOFF_LIMIT
 from trainc.lints.training import Training
 from trainc.options import Options
-from trainc.startup.patterns import pattern
 
 _TTL = "ttlSecondsAfterFinished"
 _HOOK = "argocd.argoproj.io/hook"
 _SPEC: Path = ("spec", "template", "spec")
-# The backoffLimit of a Job that sets none (kubernetes pkg/apis/batch/v1/defaults.go).
-_DEFAULT = 6
-_RESUMES = pattern(r"resum|restart|checkpoint|ckpt|load|restore", 2)  # re.IGNORECASE
 
 
 def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
@@ -69,9 +66,7 @@ def retained_claims(job: TrainJob, info: Info, options: Options) -> Iterator[Fin
 
 
 def restarts(training: Training) -> Iterator[Finding]:
-    """Yield an info about how often a crash that repeats is tried again, if that is more than anybody asked for."""
-    if not any(launch.given(frozenset(("max-restarts",))) for _, launch in training.launches):
-        yield from _unasked(training)
+    """Yield an info about how often a crash that repeats is tried again, if the launcher's restarts are set."""
     for _, launch in training.launches:
         option = launch.given(frozenset(("max-restarts",)))
         value = training.value(option.value or "", launch) if option is not None else None
@@ -90,28 +85,9 @@ def restarts(training: Training) -> Iterator[Finding]:
         yield training.finding("RestartsMultiply", "info", message, hint, option.index)
 
 
-def _unasked(training: Training) -> Iterator[Finding]:
-    """Yield an info for a job that a crash starts again from its beginning, because nothing says otherwise.
-
-    It is about the runtime, so that it is reported once for all of its jobs.
-    """
-    spec = training.replicated_job["template"].get("spec") or {}
-    policies = ("backoffLimit", "podFailurePolicy", "backoffLimitPerIndex", "activeDeadlineSeconds")
-    decided = any(spec.get(field) is not None for field in policies) or training.info.template.get("failurePolicy")
-    concerned = training.nodes > 1 and training.devices and training.entry.trains and training.launches
-    if concerned and not decided and not _RESUMES.search(training.text):
-        message = (
-            f"nothing says what a crash does: each pod that fails is started again, up to {_DEFAULT} times, and trains from "
-            "the beginning unless the program looks for a checkpoint"
-        )
-        hint = "resume from a checkpoint on a claim, or set backoffLimit: 0 in the job template of the runtime"
-        index = training.info.pod_sets.index(training.entry.pod_set)
-        yield Finding("RestartsByDefault", "info", message, hint, (*JOBS, index, "template", "spec"), "runtime")
-
-
 def _backoff(training: Training) -> int:
-    limit = (training.replicated_job["template"].get("spec") or {}).get("backoffLimit", _DEFAULT)
-    return limit if isinstance(limit, int) else _DEFAULT
+    limit = (training.replicated_job["template"].get("spec") or {}).get("backoffLimit", DEFAULT_BACKOFF_LIMIT)
+    return limit if isinstance(limit, int) else DEFAULT_BACKOFF_LIMIT
 
 
 def _job_restarts(info: Info) -> int:
