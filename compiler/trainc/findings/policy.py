@@ -156,7 +156,10 @@ def _hides_missing_output(code: str) -> bool:
 
 
 def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:
-    return found if found.hint.endswith(hint) else replace(found, hint=f"{found.hint}; {hint}".removeprefix("; "))
+    if hint in found.hint:
+        return found
+    text = f"{found.hint} ({hint})" if found.hint.endswith("?") else f"{found.hint}; {hint}"
+    return replace(found, hint=text.removeprefix("; "))
 
 
 # The schema of `rules:` in trainc.yaml and overlays.
