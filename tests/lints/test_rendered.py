@@ -9,8 +9,8 @@ import pytest
 from builders import compiled, job, runtime, trainjob
 
 from trainc import Options
+from trainc.lints.manifests import stale_names
 from trainc.lints.registry import lint_rendered
-from trainc.lints.rendered import stale_names
 
 MPI = (job("launcher"), job("node", None))
 JOBS = {

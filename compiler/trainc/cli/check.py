@@ -165,12 +165,14 @@ def _report(
     if arguments.format == "text":
         streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
     else:
-        streams.out.write(_format(found, arguments.format).encode("utf-8", "backslashreplace"))
+        streams.out.write(_format(found, files, arguments.format).encode("utf-8", "backslashreplace"))
     return Status.DIAGNOSED if is_failure(found, arguments) else Status.DONE
 
 
-def _format(diagnostics: Sequence[Diagnostic], form: str) -> str:
+def _format(diagnostics: Sequence[Diagnostic], files: Files, form: str) -> str:
     from trainc.cli import report_formats
 
+    if form in ("json", "sarif"):
+        return (report_formats.json_report if form == "json" else report_formats.sarif_report)(diagnostics, files)
     report: Callable[[Sequence[Diagnostic]], str] = getattr(report_formats, f"{form}_report")
     return report(diagnostics)

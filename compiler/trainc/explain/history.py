@@ -104,9 +104,6 @@ def keyed(manifests: Sequence[dict[str, Any]]) -> Iterator[tuple[Key, dict[str, 
         seen[kind] = seen.get(kind, 0) + 1
 
 
-# Resolve the references in a plugin's rows to document fields, or to the origins of JobSet fields.
-
-
 @dataclass(frozen=True, slots=True)
 class Sources:
     """The documents behind one job, and the origins of JobSet fields: latest, and before the TrainJob's settings."""
@@ -161,9 +158,6 @@ def default_rule(document: InputDocument, index: Path) -> str:
 def schema_path(path: FieldPath) -> str:
     """A path with every list item written as `[]`."""
     return "".join("[]" if isinstance(s, int | Item) else f".{s}" for s in path).removeprefix(".")
-
-
-# Attribute a leaf to its origin, given the step that set it.
 
 
 POINTS: Mapping[str, str] = {

@@ -122,9 +122,7 @@ class Explanation:
     objects: tuple[ExplainedObject, ...]
 
 
-# Field expressions: exact paths, prefixes, globs, and `...` for any number of steps.
-
-
+# In field expressions, any number of steps.
 ANY_STEPS = "..."
 _TOKEN = pattern(r"""\.\.\.|\["((?:[^"\\]|\\.)*)"\]|\[([^\]]*)\]|\.?([^.\[]+)""")
 
@@ -173,15 +171,9 @@ def _matches(pattern: tuple[str, ...], steps: tuple[tuple[str, str], ...], whole
         return not (whole and steps)
     if pattern[0] == ANY_STEPS:
         return any(_matches(pattern[1:], steps[skip:], whole) for skip in range(len(steps) + 1))
-    if not steps or not any(_same(pattern[0], name) for name in steps[0]):
+    if not steps or not any(_glob(pattern[0], name) for name in steps[0]):
         return False
     return _matches(pattern[1:], steps[1:], whole)
-
-
-def _same(pattern: str, text: str) -> bool:
-    if "*" not in pattern and "?" not in pattern:
-        return pattern == text
-    return _glob(pattern, text)
 
 
 def _glob(pattern: str, text: str) -> bool:
@@ -227,12 +219,7 @@ def _shortest(path: FieldPath, start: int, end: int) -> str:
     return format_field(path[start:end])
 
 
-# Select the fields and objects that an expression names.
-#
-# An expression is `[KIND[/NAME]:]FIELD`. Without a kind, the JobSet is searched first; without a field, everything
-# matches.
-
-
+# `[KIND[/NAME]:]FIELD`. Without a kind, the JobSet is searched first; without a field, everything matches.
 _EXPRESSION = pattern(r"(?:(?P<kind>[A-Za-z]+)(?:/(?P<name>[^:\[\]]+))?:)?(?P<field>.*)", re.DOTALL)
 _JOBSET = "JobSet"
 

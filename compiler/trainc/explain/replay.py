@@ -6,7 +6,7 @@ The JobSet exists from the start, as the runtime's template; other objects appea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from trainc.emit.yaml_writer import TOP, ordered
 from trainc.explain.history import (
@@ -45,6 +45,7 @@ from trainc.kube.documents import (
     Leaf,
     Leaves,
     Manifest,
+    identity_of,
     is_item_name,
     leaves,
     path_exists,
@@ -60,10 +61,7 @@ from trainc.plugins.plugin import ExtensionPoint, Plugin
 from trainc.plugins.registry import Applied, enabled, plugins_for
 from trainc.plugins.rows import Situation
 from trainc.reading.document import Document, label_of
-from trainc.startup.records import dataclass, replace
-
-# The stages after building: shaping copies TrainJob fields, admission fills in defaults, delivery adds fields.
-
+from trainc.startup.records import replace
 
 # The fields that JobSet's webhook fills in; all other defaults are in the CRD.
 _WEBHOOK = frozenset(
@@ -79,19 +77,20 @@ _WEBHOOK = frozenset(
     }
 )
 _TOOLS = {"argocd": "Argo CD", "flux": "Flux CD", "kubectl": "kubectl"}
+# The fields that mode `sealed` copies from a sealed Secret; the others are generated.
+_CIPHERTEXT: tuple[FieldPath, ...] = (
+    ("spec", "encryptedData"),
+    ("spec", "template", "immutable"),
+    ("spec", "template", "metadata", "annotations"),
+    ("metadata", "annotations"),
+)
+# A field of the TrainJob that moves to the JobSet under `gitops`, and the deviation that says so.
+_Move: TypeAlias = tuple[Path, str]
 
 
-@dataclass(frozen=True, slots=True)
-class MovedField:
-    """A field of the TrainJob that moves to the JobSet under `gitops`."""
-
-    path: Path
-    deviation: str
-
-
-def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, MovedField]:
+def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, _Move]:
     """The fields that only the TrainJob has, by their path in the JobSet; its patches win over its metadata."""
-    found: dict[FieldPath, MovedField] = {}
+    found: dict[FieldPath, _Move] = {}
     for kind, own, spec_own in (
         ("labels", job.labels, job.spec_labels),
         ("annotations", job.annotations, job.spec_annotations),
@@ -100,20 +99,14 @@ def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, MovedField]:
         for key in carried(own):
             if key not in patched:
                 path = ("metadata", kind, key)
-                found[path] = MovedField(path, "metadata-moves-to-jobset")
+                found[path] = path, "metadata-moves-to-jobset"
     if job.managed_by == names.MULTIKUEUE_MANAGED_BY:
-        found["spec", "managedBy"] = MovedField(("spec", "managedBy"), "managed-by-moves-to-jobset")
+        found["spec", "managedBy"] = ("spec", "managedBy"), "managed-by-moves-to-jobset"
     if job.active_deadline_seconds and info.trainer is not None:
         deadline = ("spec", "activeDeadlineSeconds")
         place = ("spec", "replicatedJobs", Item(info.trainer.name), "template", *deadline)
-        found[place] = MovedField(deadline, "deadline-moves-to-trainer")
+        found[place] = deadline, "deadline-moves-to-trainer"
     return found
-
-
-def by_move(trainjob: InputDocument, move: MovedField, leaf: Leaf) -> Origin:
-    """The origin of a leaf that was moved from the TrainJob."""
-    inputs = (input_of(trainjob, move.path),)
-    return Origin("trainjob", trainjob.label, leaf.value, deviation=move.deviation, inputs=inputs)
 
 
 def by_stage(stage: str, options: Options, leaf: Leaf) -> Origin:
@@ -129,25 +122,15 @@ def by_stage(stage: str, options: Options, leaf: Leaf) -> Origin:
     return Origin("deviation", stage, leaf.value, deviation=stage)
 
 
-# The objects that a secrets mode adds: the fields that the job determines, and those copied from a sealed Secret.
-
-
-# The fields that mode `sealed` copies; the others are generated.
-_CIPHERTEXT: tuple[FieldPath, ...] = (
-    ("spec", "encryptedData"),
-    ("spec", "template", "immutable"),
-    ("spec", "template", "metadata", "annotations"),
-    ("metadata", "annotations"),
-)
-
-
 def by_secrets_mode(
     situation: Situation, sources: Sources, options: Options, sealed: InputDocument | None, leaf: Leaf
 ) -> Origin:
     """The origin of a leaf in an object that a secrets mode adds; `sealed` is its source document, if any."""
     flag = f"--secrets {options.secrets}"
     if sealed is not None and any(leaf.path[: len(field)] == field for field in _CIPHERTEXT):
-        return Origin("delivery", "Secrets", leaf.value, rule=flag, inputs=(input_of(sealed, _carried(leaf)),))
+        # The scope of the template is that of the document itself.
+        carried_from = leaf.index[2:] if leaf.index[:3] == ("spec", "template", "metadata") else leaf.index
+        return Origin("delivery", "Secrets", leaf.value, rule=flag, inputs=(input_of(sealed, carried_from),))
     s = replace(situation, path=leaf.path, value=leaf.value)
     row = row_for((row for plugin in enabled(options.plugins) for row in rows_of(plugin, "secrets")), s)
     inputs = sources.inputs(row.refs(s)) if row is not None else ()
@@ -159,25 +142,8 @@ def sealed_of(documents: Sequence[InputDocument], manifest: Mapping[str, Any]) -
     """The input document from which a SealedSecret of the output was copied."""
     if manifest["kind"] != "SealedSecret":
         return None
-    wanted = _identity(manifest)
-    return next((d for d in documents if d.raw.get("kind") == "SealedSecret" and _identity(d.raw) == wanted), None)
-
-
-def _identity(document: Mapping[str, Any]) -> tuple[Any, Any]:
-    metadata = document.get("metadata")
-    known = metadata if isinstance(metadata, Mapping) else {}
-    return known.get("name"), known.get("namespace") or ""
-
-
-def _carried(leaf: Leaf) -> Path:
-    """The leaf's path in the document; the scope of the template is that of the document itself."""
-    return leaf.index[2:] if leaf.index[:3] == ("spec", "template", "metadata") else leaf.index
-
-
-# The leaves that a patch sets, as paths in the JobSet, with their paths in the TrainJob.
-
-
-_POD: Path = ("spec", "template")
+    sealed = (d for d in documents if d.raw.get("kind") == "SealedSecret")
+    return next((d for d in sealed if identity_of(d.raw) == identity_of(manifest)), None)
 
 
 def patch_leaves(patch: Patch) -> Mapping[FieldPath, Path]:
@@ -198,13 +164,12 @@ def _written_at(patch: Patch, patched: PatchedJob, index: Path) -> Path:
     """Only runtimePatches contain a whole JobTemplateSpec; overrides start at the pod template or its spec."""
     if patch.manager is not None:
         return (*patched.path, "template", *index)
-    if index[:3] == (*_POD, "spec"):
+    if index[:3] == ("spec", "template", "spec"):
         return (*patched.pod_path, *index[3:])
     return (*patch.path, *index[2:])
 
 
-# Find leaves that a step writes with an unchanged value: change the value before the step and see if it is restored.
-#
+# To find leaves that a step writes with an unchanged value, change the value before the step and see if it is restored.
 # Comparing the object before and after a step shows only what changed. A step that rewrites the current value changes
 # nothing, yet it decides: with numNodes 1 in both the runtime and the TrainJob, the TrainJob's value is effective.
 
@@ -322,7 +287,7 @@ class Replay:
         self._trainjob, self._runtime = documents.trainjob, documents.runtime
         self._jobset = History()
         self._histories: dict[Key, History] = {}
-        self._moves: Mapping[FieldPath, MovedField] = {}
+        self._moves: Mapping[FieldPath, _Move] = {}
         self._jobset_plugin = next(a for a in plugins_for(job, info) if a.plugin.name == _JOBSET)
 
     def frontend(self) -> None:
@@ -354,7 +319,7 @@ class Replay:
                 if origin is not None:
                     earlier[path] = origin
             self._jobset.step({path: found[path] for path in earlier}, lambda leaf: earlier[leaf.path])
-        self._jobset.step(found, self._in_runtime, earlier)
+        self._jobset.step(found, lambda leaf: by_document(self._runtime, leaf, (*_TEMPLATE, *leaf.index)), earlier)
 
     def passed(self, applied: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
         """Record a pass, rerunning it on probes to find the leaves it rewrote with the same value."""
@@ -402,24 +367,26 @@ class Replay:
             fields = {explained.path: explained for explained in self._histories[key].fields()}
             yield manifest, tuple(fields[path] for path in order)
 
-    def _by_stage(self, stage: str, moves: Mapping[FieldPath, MovedField]) -> Attribute:
+    def _by_stage(self, stage: str, moves: Mapping[FieldPath, _Move]) -> Attribute:
         def attribute(leaf: Leaf) -> Origin:
-            if leaf.path in moves:
-                return by_move(self._trainjob, moves[leaf.path], leaf)
-            return by_stage(stage, self._options, leaf)
+            if leaf.path not in moves:
+                return by_stage(stage, self._options, leaf)
+            path, deviation = moves[leaf.path]
+            inputs = (input_of(self._trainjob, path),)
+            return Origin("trainjob", self._trainjob.label, leaf.value, deviation=deviation, inputs=inputs)
 
         return attribute
 
     def _by_secrets_mode(self, manifest: Manifest) -> Attribute:
-        situation, sources, sealed = self._situation(self._info), self._sources, sealed_of(self._others, manifest)
+        sources, sealed = self._sources, sealed_of(self._others, manifest)
+        situation = Situation(self._job, self._info, sources.is_set)
         return lambda leaf: by_secrets_mode(situation, sources, self._options, sealed, leaf)
 
     def _unmoved(self) -> Iterator[FieldPath]:
         """Fields of the TrainJob whose value is already in the place they move to."""
-        for path, move in self._moves.items():
-            if path in self._jobset.leaves and self._jobset.leaves[path].value == value_at_index(
-                self._trainjob.data, move.path
-            ):
+        for path, (own, _) in self._moves.items():
+            found = self._jobset.leaves.get(path)
+            if found is not None and found.value == value_at_index(self._trainjob.data, own):
                 yield path
 
     def _lowered(self) -> None:
@@ -444,18 +411,12 @@ class Replay:
         kept = [path for path in written if path in found and not is_item_name(path)]
         self._step(jobset, lambda leaf: by_patch(self._trainjob, patch, written, leaf), kept)
 
-    def _in_runtime(self, leaf: Leaf) -> Origin:
-        return by_document(self._runtime, leaf, (*_TEMPLATE, *leaf.index))
-
     def _in_trainjob_spec(self, leaf: Leaf) -> Origin:
         return by_document(self._trainjob, leaf, ("spec", *leaf.index[1:]), "trainjob")
 
     def _by(self, plugin: Plugin, point: str, info: Info, name: str = "") -> Attribute:
-        situation, sources = replace(self._situation(info), object=name), self._sources
+        situation, sources = Situation(self._job, info, self._sources.is_set, object=name), self._sources
         return lambda leaf: by_plugin(plugin, point, situation, sources, leaf)
-
-    def _situation(self, info: Info) -> Situation:
-        return Situation(self._job, info, self._sources.is_set)
 
     @property
     def _sources(self) -> Sources:
@@ -480,9 +441,6 @@ def _mirror(spec: Json, labels: Json, annotations: Json) -> Manifest:
     """A template in the shape of the JobSet that it becomes."""
     metadata = {field: values for field, values in (("labels", labels), ("annotations", annotations)) if values}
     return {"metadata": metadata, "spec": spec} if metadata else {"spec": spec}
-
-
-# Explain a TrainJob: compile it with a trace that records, then work out who set each field of its objects.
 
 
 class Recorder(Trace):

@@ -18,9 +18,6 @@ from trainc.kube.documents import FieldPath, format_field, is_item_name
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
-# Descriptions of origins for readers.
-
-
 _SHOWN_INPUTS = 3
 
 
@@ -83,9 +80,6 @@ def _from(inputs: Sequence[Input]) -> str:
 
 def _joined_phrases(parts: Sequence[str]) -> str:
     return ", ".join(filter(None, parts))
-
-
-# Formatting of values on one line.
 
 
 _WIDTH = 44
@@ -152,7 +146,7 @@ def explanation_text(explanation: Explanation, paint: Paint = plain) -> str:
     fields = [field for found in explanation.objects for field in found.fields]
     for found in explanation.objects:
         if len(fields) == 1:
-            lines += ["", *_format_field(explanation, found, fields[0], paint)]
+            lines += ["", *_format_field(prefix(explanation, found), fields[0], paint)]
         else:
             lines += _object(explanation, found, paint)
     return "\n".join(lines) + "\n"
@@ -206,22 +200,18 @@ def _table(rows: tuple[Row, ...], paint: Paint) -> Iterator[str]:
             room = max(0, right - max(0, len(path) - left)) if i == 0 else right
             written = paint(f"{value:<{room}}", "value" if i == 0 else "faint")
             arrow = "<-" if i == 0 else "   before:"
-            yield f"  {label}  {written}  {paint(arrow, 'faint')} {paint(describe_origin(origin), _role(origin, i))}"
+            role: Role = _ROLES[origin.kind] if i == 0 else "faint"
+            yield f"  {label}  {written}  {paint(arrow, 'faint')} {paint(describe_origin(origin), role)}"
 
 
-def _role(origin: Origin, depth: int) -> Role:
-    return _ROLES[origin.kind] if depth == 0 else "faint"
-
-
-def _format_field(
-    explanation: Explanation, found: ExplainedObject, field: ExplainedField, paint: Paint
-) -> Iterator[str]:
-    yield paint(prefix(explanation, found) + format_field(field.path), "path")
+def _format_field(before: str, field: ExplainedField, paint: Paint) -> Iterator[str]:
+    yield paint(before + format_field(field.path), "path")
     for i, origin in enumerate(field.origins):
         yield ""
         value = _block(origin.value) if i == 0 else shorten_value(origin.value, 2 * _VALUE_WIDTH)
         yield f"  {paint(value, 'value' if i == 0 else 'faint')}"
-        yield f"    {paint('<-' if i == 0 else 'before:', 'faint')} {paint(origin_name(origin), _role(origin, i))}"
+        role: Role = _ROLES[origin.kind] if i == 0 else "faint"
+        yield f"    {paint('<-' if i == 0 else 'before:', 'faint')} {paint(origin_name(origin), role)}"
         yield from (f"       {line}" for line in _evidence(origin, paint))
 
 
@@ -246,12 +236,6 @@ def _evidence(origin: Origin, paint: Paint) -> Iterator[str]:
             yield paint(f"  {deviation.reason}", "faint")
 
 
-# The fields of an object in sections, with one row per finding or origin.
-#
-# A section is the object itself, its spec, a replicated job, a job's pod, or a container. The names of list items are
-# omitted, because the paths of their other fields contain them.
-
-
 _POD = ("template", "spec", "template")
 _CONTAINERS = ("containers", "initContainers")
 
@@ -267,7 +251,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Rows below a common path; `title` describes it."""
+    """Rows below a common path; `title` describes it.
+
+    It is the object itself, its spec, a replicated job, a job's pod, or a container. The names of list items are
+    omitted, because the paths of their other fields contain them.
+    """
 
     title: str
     path: FieldPath
@@ -305,8 +293,9 @@ def _row_title(path: FieldPath) -> str:
 
 
 def _rows(fields: Sequence[ExplainedField], skipped: int) -> Iterable[Row]:
-    named = {f.path[:-1] for f in fields if not is_item_name(f.path)}
-    shown = [f for f in fields if not (is_item_name(f.path) and _has_others(f.path[:-1], named))]
+    # All paths below which there is something else than the name of an item.
+    named = {f.path[:end] for f in fields if not is_item_name(f.path) for end in range(len(f.path))}
+    shown = [f for f in fields if not (is_item_name(f.path) and f.path[:-1] in named)]
     start = 0
     while start < len(shown):
         end = start + 1
@@ -333,10 +322,6 @@ def _of_list(words: Sequence[ExplainedField], depth: int) -> Origin:
 
 def _without_index(given: Input) -> Input:
     return replace(given, path=given.path[:-1]) if given.path and isinstance(given.path[-1], int) else given
-
-
-def _has_others(item: FieldPath, named: Iterable[FieldPath]) -> bool:
-    return any(path[: len(item)] == item for path in named)
 
 
 def _continues(left: ExplainedField, right: ExplainedField) -> bool:
@@ -378,18 +363,13 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
                 "kind": found.name.kind,
                 "namespace": found.name.namespace,
                 "name": found.name.name,
-                "fields": [_field(field) for field in found.fields],
+                "fields": [
+                    {"path": format_field(field.path), "value": field.value, "origins": [*map(_origin, field.origins)]}
+                    for field in found.fields
+                ],
             }
             for found in explanation.objects
         ],
-    }
-
-
-def _field(field: ExplainedField) -> dict[str, Any]:
-    return {
-        "path": format_field(field.path),
-        "value": field.value,
-        "origins": [_origin(origin) for origin in field.origins],
     }
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
-from trainc.findings import Path
-from trainc.ir.info import Container, Info, PodSet
+from trainc.findings import Finding, Path, Severity
+from trainc.ir.commands.programs import SHELLS
+from trainc.ir.info import About, Container, Info, PodSet
 from trainc.ir.trainjob import NO_TRAINER, Trainer, TrainJob
 from trainc.kube import names
 from trainc.startup.records import dataclass
 
-About = Literal["trainjob", "runtime"]
 JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 _TRAINER: Path = ("spec", "trainer")
-_SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "ksh"))
 _LONG_FLAGS_WITH_VALUE = frozenset(("--rcfile", "--init-file"))
 
 
@@ -27,6 +26,8 @@ class Entrypoint:
     entrypoint, which runs if there is no command; `text` is all of it, to see whether something occurs in it.
     """
 
+    job: TrainJob
+    info: Info
     pod_set: PodSet
     container: Container
     path: Path
@@ -36,15 +37,16 @@ class Entrypoint:
     text: str
 
     @classmethod
-    def of(cls, pod_set: PodSet, container: Container, path: Path, trainer: Trainer | None = None) -> Entrypoint:
+    def of(cls, job: TrainJob, info: Info, pod_set: PodSet, container: Container, path: Path) -> Entrypoint:
         """Return a container, with the trainer's settings if the TrainJob configures it."""
-        settings = NO_TRAINER if trainer is None else trainer
+        trains = path[-2] == "containers" and pod_set.ancestor == names.TRAINER and container.name == pod_set.main
+        settings = job.trainer if trains else NO_TRAINER
         command, args = settings.command, settings.args
         words = (
-            *(container.command if command is None else command),
-            *(container.fields.get("args", ()) if args is None else args),
+            *map(str, container.command if command is None else command),
+            *map(str, container.fields.get("args", ()) if args is None else args),
         )
-        return cls(pod_set, container, path, trainer is not None, settings, words, " ".join(map(str, words)))
+        return cls(job, info, pod_set, container, path, trains, settings, words, " ".join(words))
 
     @property
     def image(self) -> str:
@@ -70,6 +72,22 @@ class Entrypoint:
             return (*_TRAINER, field, index - before), "trainjob"
         return (*self.path, field, index - before), "runtime"
 
+    def at(self, *steps: Step) -> tuple[Path, About]:
+        """Return the path of a field of the container, and which object it is in."""
+        return container_path(self.job, self.info, self.pod_set.name, self.container.name, *steps)
+
+    def image_place(self) -> tuple[Path, About]:
+        """Return the path of the image, and which object it is in."""
+        return ((*_TRAINER, "image"), "trainjob") if self.trainer.image else self.at("image")
+
+    def variable_place(self, name: str) -> tuple[Path, About]:
+        """Return the path of a variable of the container, and which object it is in."""
+        return variable_path(self.job, self.info, self.pod_set, self.container.name, name)
+
+    def finding(self, code: str, severity: Severity, message: str, hint: str, index: int) -> Finding:
+        """Return a finding about `words[index]`."""
+        return Finding(code, severity, message, hint, *self.place(index))
+
     @property
     def shell(self) -> bool:
         """Whether the container runs a shell script: `bash -c`, also behind env, timeout or tini."""
@@ -79,7 +97,7 @@ class Entrypoint:
 def shell_script(words: Sequence[str]) -> str | None:
     """Return the script in a command line like `bash -c SCRIPT`; None if there is no shell, or it runs a file."""
     for i, word in enumerate(words):
-        if word.rpartition("/")[2] in _SHELLS:
+        if word.rpartition("/")[2] in SHELLS:
             return _script(words[i + 1 :])
     return None
 
@@ -103,13 +121,9 @@ def entrypoints(job: TrainJob, info: Info) -> Iterator[Entrypoint]:
     for index, pod_set in enumerate(info.pod_sets):
         pod = (*JOBS, index, "template", "spec", "template", "spec")
         for i, container in enumerate(pod_set.init_containers):
-            yield Entrypoint.of(pod_set, container, (*pod, "initContainers", i))
+            yield Entrypoint.of(job, info, pod_set, container, (*pod, "initContainers", i))
         for i, container in enumerate(pod_set.containers):
-            trains = pod_set.ancestor == names.TRAINER and container.name == pod_set.main
-            yield Entrypoint.of(pod_set, container, (*pod, "containers", i), job.trainer if trains else None)
-
-
-# Locates where a field of a pod template was written: in the TrainJob's last patch that sets it, or in the runtime.
+            yield Entrypoint.of(job, info, pod_set, container, (*pod, "containers", i))
 
 
 # A key, or the field and value that identify a list item: ("name", "node").
@@ -117,7 +131,10 @@ Step = str | tuple[str, Any]
 
 
 def pod_path(job: TrainJob, info: Info, pod_set: str, *steps: Step) -> tuple[Path, About]:
-    """Return the path of `steps` below the pod spec of a replicated job, as far as it exists, and its object."""
+    """Return the path of `steps` below the pod spec of a replicated job, as far as it exists, and its object.
+
+    This is where the field was written: in the TrainJob's last patch that sets it, or in the runtime.
+    """
     for patch in reversed(job.patches):
         for patched in patch.jobs:
             if patched.name == pod_set and (found := _follow(patched.pod_spec, steps)) is not None:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from trainc.findings import Finding, Severity
+from trainc.findings import Finding, Severity, suggest, write
 from trainc.ir.commands.programs import BUILTINS, SHELLS, base
 from trainc.ir.commands.started import read_command
-from trainc.ir.entrypoints import Entrypoint, container_path, shell_script
-from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.entrypoints import Entrypoint, shell_script
 from trainc.kube.names import reference_problem
 from trainc.plugins.registry import programs
 from trainc.startup.patterns import pattern
 
-_CODE = "CommandCannotStart"
 _PLAIN = str.maketrans(
     "\u2018\u2019\u201a\u2032\u201c\u201d\u201e\u2033\u00ab\u00bb\u00a0\u2010\u2011\u2012\u2013\u2014\u2015",
     '\'\'\'\'"""""" ------',
@@ -32,12 +29,11 @@ _SUBMITTING = {"sbatch": "Slurm", "salloc": "Slurm", "qsub": "PBS", "bsub": "LSF
 _BARE_IMAGES = ("pytorch/pytorch", "nvcr.io/nvidia/jax", "ubuntu")
 
 
-def cannot_start(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+def cannot_start(entry: Entrypoint) -> Iterator[Finding]:
     """Yield an error if no container can run the command line, and a finding for typographic characters in it."""
-    words = tuple(map(str, entry.words))
-    if words and not _starts(words, bool(entry.command)):
-        found = list(_program(entry, words)) or list(_shell(entry, words)) or list(_submission(entry, words))
-        yield from found or _letters(entry, words)
+    if entry.words and not _starts(entry.words, bool(entry.command)):
+        start = _program if entry.command else _arguments_alone
+        yield from list(start(entry)) or list(_shell(entry)) or list(_submission(entry)) or _letters(entry)
 
 
 @lru_cache(maxsize=1024)
@@ -54,36 +50,33 @@ def _is_plain(word: str) -> bool:
     )
 
 
-def _program(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
-    first = words[0]
-    if not entry.command:
-        yield from _arguments_alone(entry, words)
-        return
+def _program(entry: Entrypoint) -> Iterator[Finding]:
+    words, first = entry.words, entry.words[0]
     if not first.strip():
         yield _finding(entry, 0, "the command is empty", "put the program first, as in [torchrun, train.py]")
     elif any(c.isspace() for c in first):
         shown = first if len(first) < 60 else first[:57] + "..."
         message = f"{shown!r} is run as one program name, spaces included, and no image has such a file"
-        yield _finding(entry, 0, message, f"write {_as_list(first)}")
+        yield _finding(entry, 0, message, write(_as_list(first)))
     elif _TYPOGRAPHIC.search(first):
         message = f"the program's name {first!r} contains typographic quotes, spaces or dashes"
-        yield _finding(entry, 0, message, f"write {_TYPOGRAPHIC.sub('', first)}")
+        yield _finding(entry, 0, message, write(_TYPOGRAPHIC.sub("", first)))
     elif first in BUILTINS or _ASSIGNMENT.fullmatch(first):
         what = "a shell keyword or builtin" if first in BUILTINS else "a variable, which only a shell expands"
         message = f"{first!r} is {what}, but no shell runs this command"
         yield _finding(entry, 0, message, f"write {_in_shell(words)}")
-    elif found := list(_at_home(entry, words)):
+    elif found := list(_at_home(entry)):
         yield from found
-    elif shell_script(words) is None and (index := _operator(words)) is not None:
+    elif shell_script(words) is None and (index := next((i for i, w in enumerate(words) if i and w in _OPERATORS), 0)):
         message = f"no shell runs this command, so {words[index]!r} is passed to {base(first)} as an argument"
         # After an option, it may be the option's value.
         severity: Severity = "warning" if words[index - 1].startswith("-") else "error"
         yield _finding(entry, index, message, f"write {_in_shell(words)}", severity)
 
 
-def _submission(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
+def _submission(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a finding for a command that hands the training to another scheduler instead of running it."""
-    line = read_command(words, programs(""))
+    line = read_command(entry.words, programs(""))
     for start in line.starts:
         name = base(start.words[0])
         if name in _SUBMITTING:
@@ -93,28 +86,24 @@ def _submission(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
             yield _finding(entry, line.word(0), message, hint, severity)
 
 
-def _at_home(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
+def _at_home(entry: Entrypoint) -> Iterator[Finding]:
     """Yield an error for a program or script below `~`, which only a shell replaces."""
-    line = read_command(words, programs(""))
+    line = read_command(entry.words, programs(""))
     if line.script is not None:
         return
     program = line.starts[0].program
     for index in {0, program.start} if program.kind in ("python", "shell") else {0}:
-        if index < len(words) and words[index].startswith("~/"):
-            message = f"no shell runs this command, so {words[index]!r} is not in the home folder, and there is no folder called ~"
+        if index < len(entry.words) and entry.words[index].startswith("~/"):
+            message = f"no shell runs this command, so {entry.words[index]!r} is not in the home folder, and there is no folder called ~"
             yield _finding(entry, index, message, "write the whole path")
 
 
-def _operator(words: tuple[str, ...]) -> int | None:
-    return next((i for i, word in enumerate(words) if i and word in _OPERATORS), None)
-
-
-def _arguments_alone(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
+def _arguments_alone(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a finding for args without a command, if the image's entrypoint runs its first argument."""
     image = entry.image.partition("@")[0].rpartition(":")[0] or entry.image
     if image not in _BARE_IMAGES:
         return
-    first = words[0]
+    first = entry.words[0]
     if (
         first.startswith("-")
         or (base(first).endswith((".py", ".sh")) and "/" not in first)
@@ -124,13 +113,14 @@ def _arguments_alone(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Find
         yield _finding(entry, 0, message, "set the program as the command, as in command: [torchrun, train.py]")
 
 
-def _shell(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
+def _shell(entry: Entrypoint) -> Iterator[Finding]:
+    words = entry.words
     at = next((i for i, word in enumerate(words) if base(word) in SHELLS), None)
     if at is None:
         return
     script = shell_script(words)
     if script is None:
-        yield from _script_file(entry, words, at)
+        yield from _script_file(entry, at)
         return
     index = words.index(script)
     rest = words[index + 1 :]
@@ -143,7 +133,7 @@ def _shell(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
         message = f"{base(words[at])} -c takes one argument: {rest[0]!r} is not passed to {script}"
         yield _finding(entry, index, message, f'write [{words[at]}, -c, "{whole}"]')
     else:
-        line = read_command(words, programs(""))
+        line = read_command(entry.words, programs(""))
         if line.unclosed:
             message = (
                 f"a {line.unclosed} in this script is never closed, so {base(words[at])} fails with a syntax error"
@@ -151,9 +141,9 @@ def _shell(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
             yield _finding(entry, index, message, "close it, or escape it with a backslash")
 
 
-def _script_file(entry: Entrypoint, words: tuple[str, ...], at: int) -> Iterator[Finding]:
+def _script_file(entry: Entrypoint, at: int) -> Iterator[Finding]:
     """Yield a finding if the file that a shell is to run has a whole command line as its name."""
-    shell = base(words[at])
+    words, shell = entry.words, base(entry.words[at])
     following = [i for i in range(at + 1, len(words)) if not words[i].startswith(("-", "+"))]
     flags = "".join(word for word in words[at + 1 :] if word.startswith("-") and not word.startswith("--"))
     if not following:
@@ -166,22 +156,20 @@ def _script_file(entry: Entrypoint, words: tuple[str, ...], at: int) -> Iterator
         yield _finding(entry, following[0], message, f"put -c before it: [{shell}, -c, {_quoted(name)}]")
 
 
-def _letters(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
+def _letters(entry: Entrypoint) -> Iterator[Finding]:
     """Yield findings for a word processor's quotes and dashes, which programs treat as letters."""
-    for index, word in enumerate(words):
+    for index, word in enumerate(entry.words):
         if not word.isascii() and (found := _TYPOGRAPHIC.search(_outside_comments(word))) is not None:
             if not _means_punctuation(word, found.group()):
                 continue
-            path, about = entry.place(index)
-            reader, severity = _reader(entry, words, found.group())
+            reader, severity = _reader(entry, found.group())
             message = f"{found.group()!r} (U+{ord(found.group()):04X}) is a typographic character, which {reader}"
-            hint = _in_ascii(word, found.group())
-            yield Finding("TypographicCharacter", severity, message, hint=hint, path=path, about=about)
+            yield entry.finding("TypographicCharacter", severity, message, _in_ascii(word, found.group()), index)
 
 
-def _reader(entry: Entrypoint, words: tuple[str, ...], letter: str) -> tuple[str, Severity]:
+def _reader(entry: Entrypoint, letter: str) -> tuple[str, Severity]:
     """Return who reads a character as what, and how bad that is. A launcher runs the first word that is not an option."""
-    line = read_command(words, programs(""))
+    line = read_command(entry.words, programs(""))
     launch = next((each for each in line.launches if each.program[:1] and each.program[0].startswith(letter)), None)
     if launch is not None and not letter.isspace():
         return f"{launch.launcher.name} takes for the beginning of its script's name", "error"
@@ -193,7 +181,7 @@ def _in_ascii(word: str, character: str) -> str:
     # Word processors make a dash of the two that begin an option.
     plain = _LONG_OPTION.sub("--", word).translate(_PLAIN)
     if plain.isascii() and plain.isprintable() and len(plain) <= _LONGEST_SHOWN:
-        return f"write {plain}"
+        return suggest(word, [plain], f"write {plain}")
     return f"replace it with {character.translate(_PLAIN)!r}" if character.translate(_PLAIN) else "remove it"
 
 
@@ -216,8 +204,7 @@ def _means_punctuation(word: str, letter: str) -> bool:
 
 
 def _finding(entry: Entrypoint, index: int, message: str, hint: str, severity: Severity = "error") -> Finding:
-    path, about = entry.place(index)
-    return Finding(_CODE, severity, message, hint=hint, path=path, about=about)
+    return entry.finding("CommandCannotStart", severity, message, hint, index)
 
 
 def _as_list(text: str) -> str:
@@ -243,16 +230,11 @@ def _in_shell(words: tuple[str, ...]) -> str:
     return f'[bash, -c, "{" ".join(words)}"]'
 
 
-def invalid_image(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+def invalid_image(entry: Entrypoint) -> Iterator[Finding]:
     """Yield an error if a container's image is not a valid reference."""
     problem = reference_problem(entry.image) if entry.image else None
-    if problem is None:
-        return
-    why, instead = problem
-    message = f"{entry.image!r} is not a valid image reference: {why}"
-    hint = f"write {instead}" if instead else "write it like registry.example.com/team/train:1.0"
-    if entry.trainer.image:
-        yield Finding("InvalidImage", "error", message, hint=hint, path=("spec", "trainer", "image"))
-    else:
-        path, about = container_path(job, info, entry.pod_set.name, entry.container.name, "image")
-        yield Finding("InvalidImage", "error", message, hint=hint, path=path, about=about)
+    if problem is not None:
+        why, instead = problem
+        message = f"{entry.image!r} is not a valid image reference: {why}"
+        hint = write(instead) if instead else "write it like registry.example.com/team/train:1.0"
+        yield Finding("InvalidImage", "error", message, hint, *entry.image_place())

@@ -1,22 +1,51 @@
-"""Lints for defects of a release's controller that affect a job: one warning for each deviation that avoids one.
-
-Runs under `controller` semantics only, on the lowered job before any pass.
-"""
+"""Detectors for fields of the TrainJob that the controller does not carry over to the JobSet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from trainc.findings import Finding, Path
 from trainc.ir import info as gang
 from trainc.ir.deviations import DEVIATIONS, Deviation
 from trainc.ir.devices import ambiguous_gpus, cpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, controller_port_match, upsert_where
-from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, subdomain
+from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, carried, subdomain
 from trainc.kube import names
-from trainc.lints.carried_fields import CARRIED_FIELDS
 from trainc.plugins.plugin import Detect
 from trainc.plugins.registry import enabled, loaded
+
+
+def _metadata(job: TrainJob, info: Info) -> Path | None:
+    for field, own, built in (("labels", job.labels, info.labels), ("annotations", job.annotations, info.annotations)):
+        if any(built.get(key) != value for key, value in carried(own).items()):
+            return ("metadata", field)
+    return None
+
+
+def _suspend(job: TrainJob, info: Info) -> Path | None:
+    return ("spec", "suspend") if names.QUEUE_LABEL in info.labels else None
+
+
+def _managed_by(job: TrainJob, info: Info) -> Path | None:
+    return ("spec", "managedBy") if job.managed_by == names.MULTIKUEUE_MANAGED_BY else None
+
+
+def _deadline(job: TrainJob, info: Info) -> Path | None:
+    return ("spec", "activeDeadlineSeconds") if job.active_deadline_seconds else None
+
+
+CARRIED_FIELDS: Mapping[str, Callable[[TrainJob, Info], Path | None]] = {
+    "metadata-moves-to-jobset": _metadata,
+    "no-suspend-beside-queue": _suspend,
+    "managed-by-moves-to-jobset": _managed_by,
+    "deadline-moves-to-trainer": _deadline,
+}
+
+
+# Lints for defects of a release's controller that affect a job: one warning for each deviation that avoids one.
+#
+# Runs under `controller` semantics only, on the lowered job before any pass.
+
 
 _RUNTIME_REF: Path = ("spec", "runtimeRef")
 _TRAINER: Path = ("spec", "trainer")

@@ -8,17 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import pairwise
 
-from trainc.findings import Finding, Path
-from trainc.ir.entrypoints import JOBS, About
+from trainc.findings import Finding, Path, Severity, remove, suggest, write
+from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.kueue import NEW_ANNOTATIONS
-from trainc.kube.names import is_dns1123_subdomain
-from trainc.lints.kueue_topology import PLACING, PREFERRED, REQUIRED, SPREADING, topology_requests
+from trainc.kube.documents import Json, read_json
+from trainc.kube.kueue import DEFAULT, FALSE_REFUSED, NEW_ANNOTATIONS, PARTIAL_SLICES, SLICED_GROUPS
+from trainc.kube.names import is_dns1123_subdomain, is_label_key
+from trainc.kube.quantity import parse_quantity
+from trainc.plugins.registry import enabled
 
 _DOMAIN = "kueue.x-k8s.io/"
+REQUIRED, PREFERRED, _UNCONSTRAINED, _SLICE, _SLICE_SIZE, _LEVELS, _GROUP = TOPOLOGY = tuple(
+    f"{_DOMAIN}podset-{name}"
+    for name in (
+        *("required-topology", "preferred-topology", "unconstrained-topology", "slice-required-topology"),
+        *("slice-size", "slice-required-topology-constraints", "group-name"),
+    )
+)
+SPREADING = f"{_DOMAIN}podset-topology-spreading"
+PLACING = (*TOPOLOGY, SPREADING)
+_FALSE = ("0", "f", "F", "FALSE", "false", "False")
+_BOOLEANS = frozenset(("1", "t", "T", "TRUE", "true", "True", *_FALSE))
 _PRIORITY = f"{_DOMAIN}priority-class"
 _TIME = f"{_DOMAIN}max-exec-time-seconds"
 _LABELS = frozenset(
@@ -46,32 +60,209 @@ _ANNOTATIONS = frozenset(
 _SINCE_0_20 = frozenset((SPREADING, f"{_DOMAIN}wait-for-pods-ready", f"{_DOMAIN}pod-group-max-not-ready-count"))
 _MOST_POD_SETS = 18
 _TEMPLATE_METADATA: Path = ("spec", "template", "metadata")
+# What people write for the names of labels.
+_SHORTER = {
+    **dict.fromkeys(("queue", "queuename", "localqueue", "local-queue", "queue-names"), "queue-name"),
+    **dict.fromkeys(("priority", "priorityclassname", "priority-class-name"), "priority-class"),
+}
+
+
+def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
+    """Yield findings about the topology requests of all pod templates, and about the groups that they form."""
+    severity: Severity = "error" if queued else "warning"
+    groups: dict[str, list[tuple[int, Json, Path]]] = {}
+    for index, (replicated, pod_set) in enumerate(
+        zip(info.template.get("replicatedJobs", ()), info.pod_sets, strict=True)
+    ):
+        metadata = ((replicated["template"].get("spec") or {}).get("template") or {}).get("metadata") or {}
+        requested = {key: str(value) for key, value in (metadata.get("annotations") or {}).items() if key in PLACING}
+        if not requested:
+            continue
+        path: Path = (*JOBS, index, "template", "spec", "template", "metadata", "annotations")
+        pods = pod_set.count * pod_set.replicas
+        for key, message, hint in _problems(requested, pods):
+            yield Finding("InvalidTopologyRequest", severity, message, hint, (*path, key), "runtime")
+        for key, message, hint, certain in _problems_by_version(requested, pods, info.kueue):
+            found: Severity = severity if certain else "warning"
+            yield Finding("InvalidTopologyRequest", found, message, hint, (*path, key), "runtime")
+        if _GROUP in requested:
+            groups.setdefault(requested[_GROUP], []).append((pods, requested, (*path, _GROUP)))
+        if not queued and not requested.keys() & _honored(info):
+            key = next(iter(requested))
+            message = f"{key} has no effect: only Kueue reads it, and the job has no queue"
+            yield Finding(
+                "TopologyWithoutQueue",
+                "info",
+                message,
+                f"add the queue to the TrainJob: metadata: {{labels: {{{names.QUEUE_LABEL}: my-queue}}}}",
+                (*path, key),
+                "runtime",
+            )
+    for name, members in groups.items():
+        if message := _group_problem(name, members):
+            hint = "use a group for a launcher with one pod and its nodes, with the same topology"
+            yield Finding("InvalidTopologyRequest", severity, message, hint, members[0][2], "runtime")
+
+
+def _honored(info: Info) -> set[str]:
+    """Return the annotations that the job's gang scheduler reads."""
+    gangs = (p.gang for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None)
+    return {gang.topology for gang in gangs}
+
+
+def _problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
+    kinds = [key for key in (REQUIRED, PREFERRED, _UNCONSTRAINED) if key in requested]
+    if len(kinds) > 1:
+        yield (
+            kinds[1],
+            f"a pod template can request only one of required, preferred and unconstrained topology; this one has {len(kinds)}",
+            "keep one of them",
+        )
+    for key in (REQUIRED, PREFERRED, _SLICE):
+        if key in requested and not is_label_key(requested[key]):
+            yield (
+                key,
+                f"{requested[key]!r} is not a valid label for a topology level",
+                "write the node label of the level, such as cloud.provider.com/topology-rack",
+            )
+    if _UNCONSTRAINED in requested and requested[_UNCONSTRAINED] not in _BOOLEANS:
+        yield _UNCONSTRAINED, f"{requested[_UNCONSTRAINED]!r} is not true or false", 'write "true"'
+    yield from _slice_problems(requested, pods)
+    if _GROUP in requested:
+        if requested[_GROUP].isdecimal():
+            yield _GROUP, "the name of a group cannot be a number", "start it with a letter"
+        if REQUIRED not in requested and PREFERRED not in requested:
+            yield _GROUP, "a group needs a required or a preferred topology", f"add {REQUIRED}"
+
+
+def _problems_by_version(requested: Mapping[str, str], pods: int, kueue: str) -> Iterator[tuple[str, str, str, bool]]:
+    """What only some versions of Kueue refuse or leave unscheduled; the last part says whether the job's version does."""
+    sliced = next((key for key in (_SLICE, _SLICE_SIZE, _LEVELS) if key in requested), "")
+    oldest = kueue or DEFAULT
+    if SPREADING in requested and (message := _spreading_problem(requested)):
+        hint = 'write {"rules": [{"topologyKey": "cloud.com/rack", "maxShareAllowingPlacement": "0.5"}]}'
+        yield SPREADING, f"Kueue refuses it where TASTopologySpreading is on: {message}", hint, False
+    if _GROUP in requested and sliced and oldest not in SLICED_GROUPS:
+        message = f"Kueue before 0.20 refuses a group that is divided into slices, and {sliced} is set"
+        yield _GROUP, message, _unless_newer("remove one of them", "0.20", kueue), bool(kueue)
+    if requested.get(_UNCONSTRAINED) in _FALSE and (not kueue or kueue in FALSE_REFUSED):
+        message = f"Kueue refuses the value {requested[_UNCONSTRAINED]!r} since 0.19.6; before, no topology has a level for it"
+        yield _UNCONSTRAINED, message, remove("remove the annotation"), bool(kueue)
+    sizes = _sizes(requested)
+    if not sizes or sizes[0] < 1 or not pods % sizes[0] or sizes[0] > pods:
+        return
+    hint = f"use a multiple of {sizes[0]} pods"
+    if len(sizes) > 1 and (not kueue or kueue in PARTIAL_SLICES):
+        message = (
+            f"Kueue since 0.19.6 refuses several levels if the {pods} pods do not divide into slices of {sizes[0]}"
+        )
+        yield _LEVELS, message, hint, bool(kueue)
+    elif len(sizes) == 1 and oldest not in PARTIAL_SLICES:
+        message = (
+            f"Kueue before 0.19.6 places only whole slices: {pods % sizes[0]} of the {pods} pods are never scheduled"
+        )
+        yield sliced, message, _unless_newer(hint, "0.19.6", kueue), bool(kueue)
+
+
+def _unless_newer(hint: str, version: str, kueue: str) -> str:
+    return hint if kueue else f'{hint}, or, if the cluster has a newer Kueue, write kueue: "{version}" into trainc.yaml'
+
+
+def _sizes(requested: Mapping[str, str]) -> list[int]:
+    """The sizes of the slices from the outermost inwards; none if they cannot be read."""
+    if _LEVELS in requested:
+        return [size for _, size in _layers(requested[_LEVELS]) or ()]
+    size = requested.get(_SLICE_SIZE, "") if _SLICE in requested else ""
+    return [int(size)] if size.isascii() and size.isdecimal() else []
+
+
+def _layers(text: str) -> list[tuple[str, int]] | None:
+    """The levels and sizes of nested slices; None if they cannot be read."""
+    try:
+        return [(str(level["topology"]), int(level["size"])) for level in read_json(text)]
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _slice_problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
+    size = requested.get(_SLICE_SIZE)
+    if size is not None and not (size.lstrip("+-").isdecimal() and size.isascii()):
+        yield _SLICE_SIZE, f"{size!r} is not a number of pods", "write a whole number of 1 or more"
+    elif size is not None and not 1 <= int(size) <= max(pods, 1):
+        yield _SLICE_SIZE, f"{pods} pods cannot be divided into slices of {size}", f"write a number from 1 to {pods}"
+    if (_SLICE in requested) != (size is not None):
+        missing, there = (_SLICE_SIZE, _SLICE) if _SLICE in requested else (_SLICE, _SLICE_SIZE)
+        yield there, f"{there} has no effect without {missing}", f"add {missing}, or remove this annotation"
+    if _LEVELS in requested:
+        yield from _level_problems(requested, pods)
+
+
+def _level_problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
+    if _SLICE in requested or _SLICE_SIZE in requested:
+        yield _LEVELS, f"it cannot be used together with {_SLICE} and {_SLICE_SIZE}", "keep one of the two forms"
+    levels = _layers(requested[_LEVELS])
+    if levels is None:
+        yield (
+            _LEVELS,
+            "the value is not a JSON list of topology and size",
+            'write [{"topology": "cloud.com/rack", "size": 4}]',
+        )
+        return
+    sizes, labels = [size for _, size in levels], [label for label, _ in levels]
+    wrong = not 1 <= len(levels) <= 3 or len(set(labels)) < len(labels) or any(size < 1 for size in sizes)
+    if wrong or any(outer % inner for outer, inner in pairwise(sizes)) or (sizes and sizes[0] > pods):
+        message = f"the sizes {sizes} of levels {labels} do not divide {pods} pods or each other"
+        yield _LEVELS, message, "list one to three levels, each with a size that divides the size before it"
+
+
+def _spreading_problem(requested: Mapping[str, str]) -> str:
+    """What is wrong with the rules for spreading jobs over domains; empty if nothing is."""
+    if REQUIRED not in requested:
+        return f"it needs {REQUIRED}"
+    try:
+        written = read_json(requested[SPREADING])
+        rules, selectors = written["rules"], written.get("workloadLabelSelectors") or ()
+        keys = [str(rule["topologyKey"]) for rule in rules]
+        shares = [parse_quantity(str(rule["maxShareAllowingPlacement"])).nanos for rule in rules]
+        modes = {rule.get("enforcementMode", "Required") for rule in rules}
+        operators = {selector["operator"] for selector in selectors}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return "the value is not a JSON object with rules, each with a topologyKey and a maxShareAllowingPlacement"
+    if not 1 <= len(keys) <= 2 or len(set(keys)) < len(keys) or not all(map(is_label_key, keys)):
+        return "it needs one or two rules, each with another topologyKey that is a label"
+    if not all(0 < share < 10**9 for share in shares):
+        return "maxShareAllowingPlacement must be above 0 and below 1"
+    if not modes <= {"Required", "Preferred"}:
+        return "enforcementMode must be Required or Preferred"
+    return "" if len(selectors) < 2 and operators <= {"In"} else "it can have one selector, with the operator In"
+
+
+def _group_problem(name: str, members: list[tuple[int, Json, Path]]) -> str:
+    if len(members) != 2:
+        return f"the group {name!r} has {len(members)} pod sets, and Kueue places groups of exactly 2"
+    if all(pods != 1 for pods, _, _ in members):
+        return f"one of the two pod sets of group {name!r} must have one pod"
+    first, second = ({key: requested.get(key) for key in (REQUIRED, PREFERRED)} for _, requested, _ in members)
+    return "" if first == second else f"the pod sets of group {name!r} request different topologies"
 
 
 def kueue(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield findings for what Kueue would refuse, ignore or wait for in vain. Runs on sized jobs."""
     queued = names.QUEUE_LABEL in job.labels or names.QUEUE_LABEL in info.labels
     for field, own, runtimes in (
-        ("labels", job.labels, _metadata(info, "labels")),
-        ("annotations", job.annotations, _metadata(info, "annotations")),
+        ("labels", job.labels, info.labels),
+        ("annotations", job.annotations, info.annotations),
     ):
-        for key, value in own.items():
-            if _concerns_kueue(field, key):
-                yield from _key(field, key, str(value), ("metadata", field, key), "trainjob")
-                yield from _too_new(key, ("metadata", field, key), "trainjob", info)
-        for key, value in runtimes.items():
-            if own.get(key) != value and _concerns_kueue(field, key):
-                yield from _key(field, key, str(value), (*_TEMPLATE_METADATA, field, key), "runtime")
-                yield from _too_new(key, (*_TEMPLATE_METADATA, field, key), "runtime", info)
+        of_runtime = {key: value for key, value in runtimes.items() if own.get(key) != value}
+        for values, place, about in ((own, ("metadata",), "trainjob"), (of_runtime, _TEMPLATE_METADATA, "runtime")):
+            for key, value in values.items():
+                if _concerns_kueue(field, key):
+                    yield from _key(field, key, str(value), (*place, field, key), about)
+                    yield from _too_new(key, (*place, field, key), about, info)
     yield from _nested(info)
     yield from topology_requests(info, queued)
     if queued:
         yield from _of_queued(job, info)
-
-
-def _metadata(info: Info, field: str) -> Mapping[str, str]:
-    """Return the JobSet's labels or annotations that may come from the runtime."""
-    return info.labels if field == "labels" else info.annotations
 
 
 @lru_cache(maxsize=512)
@@ -82,36 +273,30 @@ def _concerns_kueue(field: str, key: str) -> bool:
     return key not in _ANNOTATIONS and bool(_meant(key, field))
 
 
-def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
+def _misspelt(message: str, hint: str, path: Path, about: str) -> Finding:
+    return Finding("MisspeltKueueName", "warning", message, hint, path, about)
+
+
+def _key(field: str, key: str, value: str, path: Path, about: str) -> Iterator[Finding]:
     """Yield findings about one label or annotation of the job that concerns Kueue."""
     if field == "labels" and key in _LABELS:
         yield from _value(key, value, path, about)
     elif field == "annotations" and key in PLACING:
         message = f"Kueue reads {key} only in the pod template, and it is not copied there"
-        yield Finding("MisplacedTopologyRequest", "warning", message, hint=_snippet(key, value), path=path, about=about)
+        yield Finding("MisplacedTopologyRequest", "warning", message, _snippet(key, value), path, about)
     elif field == "annotations" and key in _LABELS and key not in _ANNOTATIONS:
         message = f"{key} is a label for Kueue, and this is an annotation"
-        yield Finding(
-            "MisspeltKueueName",
-            "warning",
-            message,
-            hint=f"move it to metadata.labels: {{{key}: {value}}}",
-            path=path,
-            about=about,
-        )
+        yield _misspelt(message, f"move it to metadata.labels: {{{key}: {value}}}", path, about)
     elif key not in _LABELS | _ANNOTATIONS and (meant := _meant(key, field)):
-        message = f"Kueue does not know the {field[:-1]} {key!r}"
-        hint = f"did you mean {meant}?" if meant != "?" else f"use one of {', '.join(sorted(_LABELS)[:3])}, ..."
-        yield Finding("MisspeltKueueName", "warning", message, hint=hint, path=path, about=about)
+        hint = suggest(key, [meant]) if meant != "?" else f"use one of {', '.join(sorted(_LABELS)[:3])}, ..."
+        yield _misspelt(f"Kueue does not know the {field[:-1]} {key!r}", hint, path, about)
 
 
-def _too_new(key: str, path: Path, about: About, info: Info) -> Iterator[Finding]:
+def _too_new(key: str, path: Path, about: str, info: Info) -> Iterator[Finding]:
     """Yield a finding for an annotation that the cluster's version of Kueue does not have yet."""
     if key in _SINCE_0_20 and info.kueue and info.kueue not in NEW_ANNOTATIONS:
         message = f"Kueue before 0.20 does not know the annotation {key!r}"
-        yield Finding(
-            "MisspeltKueueName", "warning", message, hint="upgrade Kueue, or remove it", path=path, about=about
-        )
+        yield _misspelt(message, "upgrade Kueue, or remove it", path, about)
 
 
 def _meant(key: str, field: str) -> str:
@@ -119,72 +304,35 @@ def _meant(key: str, field: str) -> str:
 
     "?" if only its domain is Kueue's, empty if it has nothing to do with Kueue.
     """
-    from trainc.findings.text import edits
+    from trainc.findings.text import edits, misspelt
 
     domain, slash, name = key.rpartition("/")
-    known = [k.removeprefix(_DOMAIN) for k in (_LABELS if field == "labels" else _LABELS | _ANNOTATIONS)]
-    kueues = (
-        domain.lower() in ("kueue", "kueues")
-        or domain.lower().startswith(("kueue.", "queue.x-k8s"))
-        or (bool(slash) and edits(domain.lower(), _DOMAIN[:-1], 3) <= 3)
-    )
-    near = _near(name, known)
-    if kueues:
+    plain, home = name.lower().replace("_", "-"), domain.lower()
+    near_home = bool(slash) and edits(home, _DOMAIN[:-1], 3) <= 3
+    if near_home or home in ("kueue", "kueues") or home.startswith(("kueue.", "queue.x-k8s")):
+        known = [k.removeprefix(_DOMAIN) for k in (_LABELS if field == "labels" else _LABELS | _ANNOTATIONS)]
+        near = _SHORTER.get(plain) or misspelt(name, known, 2) or (name if name in known else "")
         return f"{_DOMAIN}{near}" if near else "?"
-    plain = name.lower().replace("_", "-")
-    if (not slash and plain in ("queue-name", "kueue-queue-name", "kueue-queue")) or (
-        slash and plain == "queue-name" and edits(domain, _DOMAIN[:-1], 4) <= 4
-    ):
-        return names.QUEUE_LABEL
-    return ""
+    plain_queue = not slash and plain in ("queue-name", "kueue-queue-name", "kueue-queue")
+    far = bool(slash) and plain == "queue-name" and edits(domain, _DOMAIN[:-1], 4) <= 4
+    return names.QUEUE_LABEL if plain_queue or far else ""
 
 
-def _near(name: str, known: list[str]) -> str:
-    from trainc.findings.text import misspelt
-
-    lower = name.lower()
-    shorter = {
-        "queue": "queue-name",
-        "queuename": "queue-name",
-        "priority": "priority-class",
-        "priorityclassname": "priority-class",
-        "priority-class-name": "priority-class",
-        "localqueue": "queue-name",
-        "local-queue": "queue-name",
-        "queue-names": "queue-name",
-    }
-    if lower.replace("_", "-") in shorter:
-        return shorter[lower.replace("_", "-")]
-    return misspelt(name, known, 2) or (name if name in known else "")
-
-
-def _value(key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
+def _value(key: str, value: str, path: Path, about: str) -> Iterator[Finding]:
     if key in (names.QUEUE_LABEL, _PRIORITY) and value and not is_dns1123_subdomain(value):
         what = "queue" if key == names.QUEUE_LABEL else "priority class"
         better = value.lower().replace("_", "-").strip("-.")
         message = f"{value!r} is not a valid name of a {what}, so Kueue refuses the job"
-        hint = f"write {better}" if is_dns1123_subdomain(better) else "use lowercase letters, digits, '-' and '.'"
-        yield Finding("InvalidKueueValue", "error", message, hint=hint, path=path, about=about)
+        hint = write(better) if is_dns1123_subdomain(better) else "use lowercase letters, digits, '-' and '.'"
+        yield Finding("InvalidKueueValue", "error", message, hint, path, about)
     elif key == names.QUEUE_LABEL and not value:
         message = "the name of the queue is empty, so Kueue does not manage the job"
-        yield Finding(
-            "InvalidKueueValue",
-            "warning",
-            message,
-            hint="write the name of the LocalQueue, or remove the label",
-            path=path,
-            about=about,
-        )
+        hint = "write the name of the LocalQueue, or remove the label"
+        yield Finding("InvalidKueueValue", "warning", message, hint, path, about)
     elif key == _TIME and not (value.isascii() and value.isdecimal() and int(value) > 0):
         message = f"{value!r} is not a number of seconds, so Kueue refuses the job"
-        yield Finding(
-            "InvalidKueueValue",
-            "error",
-            message,
-            hint='write a number of seconds in quotes, such as "86400"',
-            path=path,
-            about=about,
-        )
+        hint = 'write a number of seconds in quotes, such as "86400"'
+        yield Finding("InvalidKueueValue", "error", message, hint, path, about)
 
 
 def _snippet(key: str, value: str) -> str:
@@ -195,77 +343,46 @@ def _snippet(key: str, value: str) -> str:
 
 
 def _nested(info: Info) -> Iterator[Finding]:
-    """Yield findings for Kueue's labels on jobs and pods inside the JobSet."""
+    """Yield findings for Kueue's labels and annotations on jobs and pods inside the JobSet."""
     for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
         template = replicated["template"]
         own: Path = (*JOBS, index, "template", "metadata")
-        for key, value in ((template.get("metadata") or {}).get("annotations") or {}).items():
+        inner: Path = (*JOBS, index, "template", "spec", "template", "metadata")
+        of_job = template.get("metadata") or {}
+        of_pods = ((template.get("spec") or {}).get("template") or {}).get("metadata") or {}
+        for key, value in (of_job.get("annotations") or {}).items():
             if key in PLACING:
                 message = f"Kueue reads {key} only in the pod template, and this is the Job template"
-                yield Finding(
-                    "MisplacedTopologyRequest",
-                    "warning",
-                    message,
-                    hint=_snippet(key, value),
-                    path=(*own, "annotations", key),
-                    about="runtime",
-                )
-        pods = ((template.get("spec") or {}).get("template") or {}).get("metadata") or {}
-        for metadata, path in (
-            (template.get("metadata") or {}, own),
-            (pods, (*JOBS, index, "template", "spec", "template", "metadata")),
-        ):
-            for key in (names.QUEUE_LABEL, _PRIORITY):
-                if key in (metadata.get("labels") or {}):
-                    message = f"Kueue queues the JobSet as a whole and does not read {key} here"
-                    hint = f"set it in the TrainJob: metadata: {{labels: {{{key}: {metadata['labels'][key]}}}}}"
-                    yield Finding(
-                        "MisspeltKueueName", "warning", message, hint=hint, path=(*path, "labels", key), about="runtime"
-                    )
-            if path is not own:
-                for key in metadata.get("annotations") or {}:
-                    yield from _too_new(key, (*path, "annotations", key), "runtime", info)
-                    if key not in _ANNOTATIONS and _meant(key, "annotations"):
-                        from trainc.findings.text import misspelt
+                path = (*own, "annotations", key)
+                yield Finding("MisplacedTopologyRequest", "warning", message, _snippet(key, value), path, "runtime")
+        for metadata, place in ((of_job, own), (of_pods, inner)):
+            labels = metadata.get("labels") or {}
+            for key in [key for key in (names.QUEUE_LABEL, _PRIORITY) if key in labels]:
+                message = f"Kueue queues the JobSet as a whole and does not read {key} here"
+                hint = f"set it in the TrainJob: metadata: {{labels: {{{key}: {labels[key]}}}}}"
+                yield _misspelt(message, hint, (*place, "labels", key), "runtime")
+        for key in of_pods.get("annotations") or {}:
+            path = (*inner, "annotations", key)
+            yield from _too_new(key, path, "runtime", info)
+            if key not in _ANNOTATIONS and _meant(key, "annotations"):
+                from trainc.findings.text import misspelt
 
-                        near = misspelt(key, PLACING, 3)
-                        message = f"Kueue does not know the annotation {key!r}"
-                        hint = (
-                            f"did you mean {near}?" if near else f"use {REQUIRED} or {PREFERRED} to request a topology"
-                        )
-                        yield Finding(
-                            "MisspeltKueueName",
-                            "warning",
-                            message,
-                            hint=hint,
-                            path=(*path, "annotations", key),
-                            about="runtime",
-                        )
+                near = misspelt(key, PLACING, 3)
+                hint = suggest(key, [near]) if near else f"use {REQUIRED} or {PREFERRED} to request a topology"
+                yield _misspelt(f"Kueue does not know the annotation {key!r}", hint, path, "runtime")
 
 
 def _of_queued(job: TrainJob, info: Info) -> Iterator[Finding]:
-    about: About = "trainjob" if names.QUEUE_LABEL in job.labels else "runtime"
-    path: Path = (
-        ("metadata", "labels", names.QUEUE_LABEL)
-        if about == "trainjob"
-        else (*_TEMPLATE_METADATA, "labels", names.QUEUE_LABEL)
-    )
+    own = names.QUEUE_LABEL in job.labels
+    path: Path = (*(("metadata",) if own else _TEMPLATE_METADATA), "labels", names.QUEUE_LABEL)
     count = len(info.pod_sets)
     if count > _MOST_POD_SETS:
         message = f"Kueue supports at most {_MOST_POD_SETS} replicated jobs in a JobSet, and this one has {count}"
-        yield Finding(
-            "TooManyPodSets",
-            "error",
-            message,
-            hint="merge similar replicated jobs into one with more replicas or pods",
-            path=path,
-            about=about,
-        )
+        hint = "merge similar replicated jobs into one with more replicas or pods"
+        yield Finding("TooManyPodSets", "error", message, hint, path, "trainjob" if own else "runtime")
     for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
         awaited = [d["name"] for d in replicated.get("dependsOn") or () if d.get("status") == "Complete"]
         if awaited:
             message = f"Kueue reserves the devices of {replicated['name']!r} while {awaited[0]!r} still runs; with waitForPodsReady it evicts the job after its timeout"
             hint = "set the timeout longer than the download takes, or run the download as a separate job"
-            yield Finding(
-                "QueuedBehindInitializer", "info", message, hint=hint, path=(*JOBS, index, "dependsOn"), about="runtime"
-            )
+            yield Finding("QueuedBehindInitializer", "info", message, hint, (*JOBS, index, "dependsOn"), "runtime")

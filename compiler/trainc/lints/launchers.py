@@ -1,14 +1,16 @@
-"""Lints for missing launchers and those of another framework: each pod starts processes that never connect."""
+"""Lints for launchers: none, one of another framework, and command lines that a launcher refuses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
-from trainc.findings import Finding, Severity
-from trainc.ir.commands.launcher import Launch
-from trainc.ir.commands.started import CommandLine
+from trainc.findings import Finding, Severity, remove, suggest
+from trainc.ir.commands.launcher import SRUN, Launch, Launcher, Option
+from trainc.ir.commands.programs import base
+from trainc.ir.commands.started import CommandLine, Start
 from trainc.lints.training import Training
-from trainc.plugins.registry import launching
+from trainc.plugins.registry import launching, programs
 from trainc.startup.patterns import pattern
 
 # Variables from which a program determines its rank itself.
@@ -23,14 +25,19 @@ def launchers(training: Training) -> Iterator[Finding]:
     """Yield at most one finding for a container that trains."""
     if training.policy in _WRAPPED or not training.entry.trains:
         return
-    launched = [start for start in training.line.starts if start.launch is not None]
-    if launched:
-        fits = any(start.launch and training.native(start.launch.launcher) for start in launched)
-        # Scripts that run on Slurm as well choose their launcher by a condition.
-        certain = [start for start in launched if start.sure or not fits]
-        yield from (found for start in certain if start.launch for found in _foreign(training, start.launch))
-    else:
+    launched = training.launches
+    if not launched:
         yield from _missing(training)
+    fits = any(training.native(launch.launcher) for _, launch in launched)
+    for start, launch in launched:
+        # Scripts that run on Slurm as well choose their launcher by a condition.
+        if not start.sure and fits:
+            continue
+        if start.program.guessed and base(start.words[0]) in SRUN.programs:
+            message = f"srun hands {launch.launcher.name} to Slurm, which no pod belongs to: nothing trains here"
+            yield training.finding("ForeignLauncher", "warning", message, "remove srun and its options", 0)
+        else:
+            yield from _foreign(training, launch)
 
 
 def _foreign(training: Training, launch: Launch) -> Iterator[Finding]:
@@ -83,21 +90,14 @@ def _foreign_words(training: Training, launch: Launch) -> tuple[str, str]:
         message = f"{policy} runs {name} in one pod only, without the addresses of the others: the rest of the {nodes} nodes stay idle"
     else:
         message = f"{policy} sets no variables that {name} reads: each of the {nodes} pods trains alone"
+    on_hosts = launch.launcher.reaches == "hosts"
+    homes = [key for key, each in launching() if (each.hosts if on_hosts else launch.launcher in each.launchers)]
+    hint = f"use a runtime with mlPolicy {homes[0]}" if homes else "use a runtime for its framework"
     if own is not None:
-        return message, f"start the program with {own.launchers[0].name}, or {_other_runtime(launch)}"
-    if training.policy:
-        return (
-            message,
-            f"run the program without a launcher, with the rank variables of {training.policy}; or {_other_runtime(launch)}",
-        )
-    return message, _other_runtime(launch)
-
-
-def _other_runtime(launch: Launch) -> str:
-    homes = [key for key, each in launching() if launch.launcher in each.launchers]
-    if launch.launcher.reaches == "hosts":
-        homes = [key for key, each in launching() if each.hosts]
-    return f"use a runtime with mlPolicy {homes[0]}" if homes else "use a runtime for its framework"
+        hint = f"start the program with {own.launchers[0].name}, or {hint}"
+    elif training.policy:
+        hint = f"run the program without a launcher, with the rank variables of {training.policy}; or {hint}"
+    return message, hint
 
 
 def _single_process(training: Training, launch: Launch) -> Iterator[Finding]:
@@ -111,37 +111,26 @@ def _single_process(training: Training, launch: Launch) -> Iterator[Finding]:
 
 
 def _missing(training: Training) -> Iterator[Finding]:
-    own, line = training.starting, training.line
-    if own is None or not own.needed or line.ran("unknown") or line.unclosed:
-        return
-    if _runs_unread_shell(line):
+    own, line, nodes, devices = training.starting, training.line, training.nodes, training.devices
+    if own is None or not own.needed or line.ran("unknown") or line.unclosed or _runs_unread_shell(line):
         return
     found = line.ran("python") or line.ran("code")
     if not found or _reads_rank(training):
         return
     start = found[-1]
-    single = training.nodes < 2
-    if (single and training.devices < 2) or (not line.ran("python") and not single and training.devices < 1):
+    if (nodes < 2 and devices < 2) or (not line.ran("python") and nodes > 1 and devices < 1):
         return
-    severity: Severity = "info" if single or start.kind == "code" or not start.sure else "warning"
-    launcher = own.launchers[0].name
-    yield training.finding(
-        "NoLauncher",
-        severity,
-        _missing_words(training),
-        f"start it with a launcher: [{launcher}, train.py]" if launcher == "torchrun" else f"start it with {launcher}",
-        start.program.index,
-    )
-
-
-def _missing_words(training: Training) -> str:
-    nodes, devices = training.nodes, training.devices
-    if training.starting is not None and training.starting.hosts:
-        return f"this program has no launcher: it runs once, on one of the {nodes} nodes"
+    severity: Severity = "info" if nodes < 2 or start.kind == "code" or not start.sure else "warning"
     each = f" with {devices} devices" if devices > 1 else ""
-    if nodes < 2:
-        return f"this program has no launcher: it is one process{each}"
-    return f"this program has no launcher: each of the {nodes} pods{each} runs one process that trains alone"
+    if own.hosts:
+        alone = f"it runs once, on one of the {nodes} nodes"
+    elif nodes < 2:
+        alone = f"it is one process{each}"
+    else:
+        alone = f"each of the {nodes} pods{each} runs one process that trains alone"
+    launcher = own.launchers[0].name
+    hint = f"start it with {'a launcher: [torchrun, train.py]' if launcher == 'torchrun' else launcher}"
+    yield training.finding("NoLauncher", severity, f"this program has no launcher: {alone}", hint, start.program.index)
 
 
 def _runs_unread_shell(line: CommandLine) -> bool:
@@ -157,3 +146,321 @@ def _reads_rank(training: Training) -> bool:
     if any(_OWN_RANK.search(word) for word in training.line.words):
         return True
     return any(v["name"] in _RANKS and v.get("valueFrom") is not None for v in training.entry.container.env)
+
+
+# The index of a word, what is wrong, and what to write.
+Problem: TypeAlias = tuple[int, str, str]
+
+_HELP = frozenset(("help", "h"))
+_NODES = pattern(r"(\d+)(?::(\d+))?")
+_NUMBER = pattern(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_INTEGER = pattern(r"[+-]?\d[\d_]*")
+_LAST_PORT = 65_535
+# Words that torchrun resolves on the node; the last ones are the names of backends that register themselves.
+_PROCESSES = frozenset(("auto", "cpu", "gpu", "xpu"))
+_BACKENDS = frozenset(("npu", "mlu", "musa", "hpu", "sdaa", "gcu", "maca", "privateuseone", "tpu", "neuron", "xla"))
+_BACKENDS_OF_RENDEZVOUS = ("static", "c10d", "etcd", "etcd-v2")
+# Backends of process groups, and other words that are written there by mistake.
+_NO_RENDEZVOUS = frozenset(("nccl", "gloo", "mpi", "ucc", "tcp", "env", "file", "torch", "c10"))
+_ROLES = ("nodes", "per_node", "total", "rank", "address", "port")
+# Programs that add arguments which are not in the command.
+_ADDING = frozenset(("xargs", "parallel"))
+
+
+def launcher_usage(training: Training) -> Iterator[Finding]:
+    """Yield at most one finding for each launcher that exits at once."""
+    for start in training.line.ran("tool"):
+        yield from _without_command(training, start)
+    for start, launch in training.launches:
+        read = launch.launcher.options and not start.program.guessed and start.words[0] not in _ADDING
+        if read and launch.given(_HELP) is None and (found := next(_problems(training, start, launch), None)):
+            index, message, hint = found
+            severity: Severity = "error" if start.sure else "warning"
+            yield training.finding("InvalidLauncherArguments", severity, message, hint, index)
+
+
+def _without_command(training: Training, start: Start) -> Iterator[Finding]:
+    """Yield a finding for a program such as accelerate with a word that is none of its commands."""
+    launcher = programs("").all.by_program.get(base(start.words[0]))
+    word = start.words[1] if len(start.words) > 1 else ""
+    if launcher is None or not launcher.commands or word in launcher.commands or word.startswith(("-", "$", "`")):
+        return
+    message = f"{launcher.programs[0]} has no command {word!r}, and exits"
+    if not word:
+        message = f"{launcher.programs[0]} without a command starts nothing"
+    severity: Severity = "error" if start.sure else "warning"
+    hint = f"write {launcher.name} {word if word.endswith('.py') else 'train.py'}"
+    if launcher.name == "tune run":
+        hint = f"write tune run {word or 'RECIPE'} --config NAME"
+    yield training.finding("InvalidLauncherArguments", severity, message, hint, 0)
+
+
+def _problems(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
+    for option in launch.options:
+        yield from _of_option(training, launch, option)
+    yield from _of_program(training, start, launch)
+    if launch.launcher.name in _RULES:
+        yield from _RULES[launch.launcher.name](training, start, launch)
+
+
+def _of_option(training: Training, launch: Launch, option: Option) -> Iterator[Problem]:
+    launcher = launch.launcher
+    takes = launcher.options.get(option.name)
+    if takes is None:
+        if "$" not in option.written and "`" not in option.written:
+            yield from _unknown(launcher, option)
+        return
+    if not takes:
+        if option.value is not None:
+            message = f"{option.written} takes no value, so {launcher.name} refuses {option.value!r}"
+            yield option.index, message, f"write {option.written} alone"
+        return
+    kind, example = _KINDS.get(takes, (_choice, "VALUE"))
+    if option.value is None:
+        message = f"{option.written} needs a value, and none follows"
+        yield option.index, message, f"write {option.written}={example}"
+        return
+    value = training.value(option.value, None if "$" in option.value else launch)
+    if value is None or value in training.variables or "$" in option.value:
+        return  # What nothing sets is reported by its own lint.
+    if problem := kind(value, takes):
+        what, hint = problem
+        yield option.index, f"{option.written} {value!r} {what}, so {launcher.name} exits", hint.format(option.written)
+
+
+def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
+    from trainc.findings.text import misspelt
+
+    several = launcher.meant(option.written)
+    if several:
+        shown = " or ".join(f"--{name}" for name in sorted(several)[:2])
+        yield option.index, f"{option.written} is ambiguous to {launcher.name}", f"write it in full, as in {shown}"
+        return
+    name = option.written.lstrip("-").replace("_", "-")
+    near = misspelt(name, [known for known in launcher.options if len(known) > 1])
+    message = f"{launcher.name} has no option {option.written}, and exits"
+    if near or name in launcher.options:
+        meant = (near or name).replace("-", "_") if "_" in option.written or not launcher.dashes else near or name
+        yield option.index, message, suggest(option.written, [f"--{meant}"])
+        return
+    for other in programs("").all.launchers:
+        for role in _ROLES:
+            if other is not launcher and name in getattr(other, role):
+                own = getattr(launcher, role) or launcher.per_node or launcher.total
+                meant = max(own).replace("-", "_")
+                yield (
+                    option.index,
+                    f"{message}: it is one of {other.name}",
+                    suggest(option.written, [f"--{meant}"], f"write --{meant}, or remove it"),
+                )
+                return
+    yield option.index, message, "put options of your program after its name, or remove it"
+
+
+_Check: TypeAlias = Callable[[str, str], "tuple[str, str] | None"]
+
+
+def _integer(value: str, _: str) -> tuple[str, str] | None:
+    return None if _INTEGER.fullmatch(value.strip()) else ("is not an integer", "write {}=1")
+
+
+def _count(value: str, _: str) -> tuple[str, str] | None:
+    valid = _INTEGER.fullmatch(value.strip()) is not None and not value.strip().startswith("-")
+    return None if valid else ("is not a number of times", "write {}=0")
+
+
+def _number(value: str, _: str) -> tuple[str, str] | None:
+    return None if _NUMBER.fullmatch(value.strip()) else ("is not a number", "write {}=0.1")
+
+
+def _port(value: str, _: str) -> tuple[str, str] | None:
+    if not _INTEGER.fullmatch(value.strip()) or not 0 <= int(value) <= _LAST_PORT:
+        return "is not a port", "write {}=29500, or remove it"
+    return None
+
+
+def _processes(value: str, _: str) -> tuple[str, str] | None:
+    if value in _PROCESSES | _BACKENDS or (_INTEGER.fullmatch(value.strip()) and int(value) > 0):
+        return None
+    return "is not a number of processes, auto, gpu, cpu or xpu", "write {}=auto for one process per device"
+
+
+def _nodes(value: str, _: str) -> tuple[str, str] | None:
+    found = _NODES.fullmatch(value.strip())
+    if found is None or not 0 < int(found[1]) <= int(found[2] or found[1]):
+        return "is not a number of nodes or a range such as 2:4", "remove it: the runtime sets the number of nodes"
+    return None
+
+
+def _rendezvous(value: str, _: str) -> tuple[str, str] | None:
+    from trainc.findings.text import misspelt
+
+    if value in _BACKENDS_OF_RENDEZVOUS or not (
+        value.lower() in _NO_RENDEZVOUS or misspelt(value, _BACKENDS_OF_RENDEZVOUS)
+    ):
+        return None  # Others may be registered.
+    return "is not a rendezvous backend", "remove it, or write {}=c10d"
+
+
+def _choice(value: str, words: str) -> tuple[str, str] | None:
+    if words == "text" or value in words.split():
+        return None
+    return f"is not one of {', '.join(words.split())}", f"write {{}}={words.split(maxsplit=1)[0]}"
+
+
+# What checks a kind of value, and an example of one.
+_KINDS: Mapping[str, tuple[_Check, str]] = {
+    "integer": (_integer, "1"),
+    "count": (_count, "0"),
+    "number": (_number, "0.1"),
+    "port": (_port, "29500"),
+    "processes": (_processes, "auto"),
+    "nodes": (_nodes, "4"),
+    "backend": (_rendezvous, "c10d"),
+}
+
+
+def _of_program(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
+    """Yield a problem of the program that is launched: there is none, or its name is an option or needs a shell."""
+    name = launch.launcher.name
+    arguments = training.arguments(start)
+    if not arguments:
+        what, example = ("recipe", "recipe") if name == "tune run" else ("script", "train.py")
+        if not _is_cut(training):
+            yield launch.index, f"{name} has no {what} to run, and exits", f"add it: {name} {example}"
+        return
+    first = arguments[0]
+    index = len(start.words) - len(launch.program)
+    if first.startswith("-") and " " in first:
+        option, _, value = first.partition(" ")
+        message = f"{first!r} is one word, which {name} takes for the name of the program"
+        hint = f'write two words, "{option}", "{value.strip()}", or one with =: "{option}={value.strip()}"'
+        yield index, message, hint
+    elif first.startswith("~/") and training.line.script is None:
+        message = f"no shell runs this command, so {first!r} is not in the home folder, and there is no folder called ~"
+        yield index, message, "write the whole path"
+
+
+def _is_cut(training: Training) -> bool:
+    """Return whether the shell takes only the first word for the script, which is an error of its own."""
+    script = training.line.script
+    words = training.line.words
+    return script is not None and script + 1 < len(words) and not any(map(str.isspace, words[script]))
+
+
+def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
+    """Yield what accelerate refuses or fails at (huggingface/accelerate commands/launch.py, utils/launch.py)."""
+    of_one_kind = frozenset(("multi-gpu", "cpu", "tpu", "use-deepspeed", "use-fsdp"))
+    kinds = [option for option in launch.options if option.name in of_one_kind]
+    if len({option.name for option in kinds}) > 1:
+        shown = " and ".join(dict.fromkeys(option.written for option in kinds))
+        yield kinds[-1].index, f"accelerate accepts only one of {shown}, and exits", "keep one of them"
+    if launch.given(launch.launcher.own_way) is not None:
+        return
+    processes = launch.given(launch.launcher.total)
+    count = training.value(processes.value or "", launch) if processes is not None else None
+    total = int(count) if count is not None and count.isdecimal() else None
+    multi = launch.given(frozenset(("multi-gpu",)))
+    if processes is not None and total is not None and total < 2 and multi is not None:
+        message = f"--multi_gpu needs at least 2 processes, and {processes.written} is {count}: accelerate exits"
+        yield processes.index, message, "write one process per device of all nodes"
+    config = launch.given(frozenset(("use-parallelism-config",)))
+    if config is not None and launch.given(frozenset(("use-fsdp",))) is None:
+        message = f"{config.written} needs --use_fsdp and --fsdp_version=2, without which accelerate exits"
+        yield config.index, message, "add --use_fsdp --fsdp_version=2"
+    machines = launch.given(launch.launcher.nodes)
+    several = training.value(machines.value or "", launch) if machines is not None else None
+    if machines is None or several is None or not (several.isdecimal() and int(several) > 1):
+        return
+    for role, reference, what in (
+        (launch.launcher.rank, "PET_NODE_RANK", "the rank of its machine, and fails"),
+        (launch.launcher.address, "PET_MASTER_ADDR", "the address of the first machine, so they never connect"),
+    ):
+        if launch.given(role) is None:
+            name = max(role).replace("-", "_")
+            message = f"with {machines.written} {several}, accelerate needs --{name}: it does not know {what}"
+            yield machines.index, message, f"add --{name}={training.reference(reference)}, or use torchrun"
+            return
+    total = total if total is not None or processes is not None else training.devices
+    if total and total < int(several):
+        message = f"{total} processes on {several} machines leave none for each, so accelerate starts nothing"
+        hint = f"write --num_processes={training.nodes * (training.devices or 1)}"
+        yield (processes or machines).index, message, hint
+
+
+def _deepspeed(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
+    """Yield what DeepSpeed's runner refuses (deepspeed launcher/runner.py)."""
+    hosts = launch.given(launch.launcher.hosts)
+    nodes = launch.given(launch.launcher.nodes)
+    counted = nodes or launch.given(launch.launcher.per_node)
+    chosen = launch.given(frozenset(("include", "i", "exclude", "e")))
+    if counted is not None and chosen is not None:
+        message = f"deepspeed accepts {counted.written} or {chosen.written}, not both, and exits"
+        yield chosen.index, message, remove(f"remove {chosen.written}", chosen.word)
+    value = training.value(nodes.value or "", launch) if nodes is not None else None
+    has_default = any("/job/hostfile".startswith(str(m.get("mountPath"))) for m in training.entry.container.mounts)
+    if nodes is None or hosts is not None or has_default or value is None or not value.isdecimal() or int(value) < 2:
+        return
+    message = f"{nodes.written} {value} without a list of hosts is an error of deepspeed, in each of the pods"
+    hint = "start the program with torchrun, which the runtime configures, or use a runtime with mlPolicy mpi"
+    if training.policy == "mpi":
+        hint = "add --hostfile=/etc/mpi/hostfile, or start the program with mpirun"
+    yield nodes.index, message, hint
+
+
+# Source: pytorch/torchtune torchtune/_recipe_registry.py (0.6.1).
+_SINGLE_DEVICE = frozenset(
+    (
+        *("full_finetune_single_device", "lora_finetune_single_device", "lora_dpo_single_device", "qat_single_device"),
+        *("ppo_full_finetune_single_device", "knowledge_distillation_single_device", "generate", "eleuther_eval"),
+        *("quantize", "dev/generate_v2"),
+    )
+)
+_DISTRIBUTED = frozenset(
+    (
+        *("full_finetune_distributed", "lora_finetune_distributed", "lora_dpo_distributed", "full_dpo_distributed"),
+        *("qat_distributed", "qat_lora_finetune_distributed", "knowledge_distillation_distributed"),
+        *("dev/generate_v2_distributed", "dev/early_exit_finetune_distributed", "dev/grpo_full_finetune_distributed"),
+        *("dev/lora_finetune_distributed_multi_dataset", "dev/async_grpo_full_finetune_distributed"),
+    )
+)
+
+
+def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
+    """Yield what `tune run` refuses: it looks at its own words to see whether a run is distributed (_cli/run.py)."""
+    from trainc.findings.text import misspelt
+
+    arguments = training.arguments(start)
+    recipe = arguments[0] if arguments else ""
+    at = len(start.words) - len(launch.program)
+    if recipe in _DISTRIBUTED and not launch.options:
+        options = f"--nproc_per_node={training.devices or 2}"
+        if training.nodes > 1:
+            first = f"{training.reference('PET_MASTER_ADDR')}:{training.reference('PET_MASTER_PORT')}"
+            options = f"--rdzv_endpoint={first} {options}"
+        message = f"{recipe} needs several processes, which tune starts only if it has options of torchrun"
+        hint = f"write tune run {options} {recipe}, or command: [tune, run], which Trainer completes"
+        yield launch.index, message, hint
+    elif launch.options and recipe in _SINGLE_DEVICE:
+        option = launch.options[0]
+        message = f"{recipe} runs as a single process, so tune refuses {option.written}"
+        other = recipe.replace("_single_device", "_distributed")
+        hint = "remove the options of torchrun" + (f", or run {other}" if other in _DISTRIBUTED else "")
+        yield option.index, message, hint
+    elif recipe.isidentifier() and (near := misspelt(recipe, _DISTRIBUTED | _SINGLE_DEVICE)):
+        yield at, f"tune has no recipe {recipe}", suggest(recipe, [near])
+    if "--config" not in arguments and not any("$" in word for word in arguments):
+        joined = next((i for i, word in enumerate(arguments) if word.startswith("--config=")), None)
+        message = "tune run needs --config after the recipe, and exits"
+        if joined is None:
+            yield at, message, "add --config with the name or the file of a configuration, such as llama3_2/1B_lora"
+        else:
+            value = arguments[joined].partition("=")[2]
+            yield at + joined, f"{message}: it does not read --config=", f"write two words: --config {value}"
+
+
+_RULES: Mapping[str, Callable[[Training, Start, Launch], Iterator[Problem]]] = {
+    "accelerate launch": _accelerate,
+    "deepspeed": _deepspeed,
+    "tune run": _tune,
+}

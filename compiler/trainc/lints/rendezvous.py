@@ -1,13 +1,16 @@
-"""Lints for options and variables of a launcher with which the pods never connect, or that contradict the job."""
+"""Lints for pods that never connect: by the options and variables of their launcher, or by names that do not resolve."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.findings import Finding, Severity
+from trainc.findings import Finding, Severity, remove, write
 from trainc.ir.commands.launcher import Launch, Option
 from trainc.ir.commands.started import Start
-from trainc.lints.training import Training
+from trainc.ir.entrypoints import pod_path, variable_path
+from trainc.ir.info import Info, PodSet
+from trainc.ir.trainjob import TrainJob
+from trainc.lints.training import Training, policy_of
 from trainc.startup.patterns import pattern
 
 _AT_HOME = frozenset(
@@ -33,6 +36,14 @@ _INDEX = "JOB_COMPLETION_INDEX"
 _RANGE = pattern(r"(\d+)(?::(\d+))?")
 _ENDPOINT = "PET_RDZV_ENDPOINT"
 _V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
+_LOOPBACK = frozenset(("lo", "=lo", "lo0"))
+_INTERFACES = frozenset(("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "UCX_NET_DEVICES"))
+# Variables from which programs other than torchrun read the address of rank 0.
+_ADDRESSES = frozenset(
+    ("JAX_COORDINATOR_ADDRESS", "COORDINATOR_ADDRESS", "MASTER_ADDR", "CHIEF_IP", "MAIN_PROCESS_IP", "DMLC_PS_ROOT_URI")
+)
+_READ = _INTERFACES | _ADDRESSES
+_LOCAL = ("localhost", "127.0.0.1", "0.0.0.0", "::1")  # noqa: S104
 
 
 def rendezvous(training: Training) -> Iterator[Finding]:
@@ -49,18 +60,21 @@ def _chooses_by_nodes(training: Training) -> bool:
         return False
     from trainc.ir.commands.shell import commands, is_test
 
-    found = (word for command, _ in commands(training.line.items) if is_test(command) for word in command.words)
-    return (
-        any("PET_NNODES" in word for word in found)
-        or _CASE.search(training.line.words[training.line.script]) is not None
-    )
+    tested = any("PET_NNODES" in " ".join(each.words) for each, _ in commands(training.line.items) if is_test(each))
+    return tested or _CASE.search(training.line.words[training.line.script]) is not None
 
 
 def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
     roles = launch.launcher
     if training.nodes > 1 and (option := launch.given(roles.alone)) is not None:
         message = f"{option.written} makes each of the {training.nodes} pods train alone"
-        yield _finding(training, (start, option), "error", message, "remove it: the runtime sets up the rendezvous")
+        yield _finding(
+            training,
+            (start, option),
+            "error",
+            message,
+            remove("remove it: the runtime sets up the rendezvous", option.word),
+        )
         return
     if training.nodes > 1 and roles.together and not _is_given_an_address(training, launch):
         yield _apart(training, launch)
@@ -118,7 +132,7 @@ def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> 
     if least > most or least == most == training.nodes or (least if is_elastic else most) <= training.nodes <= most:
         return
     message = f"{option.written} {value} waits for {value} nodes, but the job has {training.nodes}"
-    hint = "remove the flag, and set numNodes instead"
+    hint = remove("remove the flag, and set numNodes instead", option.word)
     if most < training.nodes:
         message = f"{option.written} {value} admits {value} nodes, but the job has {training.nodes}"
     elif least < training.nodes:
@@ -167,7 +181,7 @@ def _of_torchrun(training: Training, start: Start, launch: Launch) -> Iterator[F
     _, local = training.setting(launch, "local-addr")
     if backend == "c10d" and local is not None and _host(local.value or "") in _AT_HOME:
         message = f"with {local.written} {local.value}, the first pod gives the others an address that is their own"
-        yield _finding(training, (start, local), "error", message, "remove it")
+        yield _finding(training, (start, local), "error", message, remove(word=local.word))
 
 
 def _no_endpoint(training: Training, start: Start, launch: Launch, given: Option | None) -> Finding:
@@ -180,9 +194,8 @@ def _no_endpoint(training: Training, start: Start, launch: Launch, given: Option
     hint = f"add --rdzv_endpoint={_first_pod(training)}, or remove --rdzv_backend: the runtime sets up the rendezvous"
     if option is not None:
         return _finding(training, (start, option), "error", message, hint)
-    path, about = training.variable_place("PET_RDZV_BACKEND")
     hint = "set PET_RDZV_ENDPOINT to $(PET_MASTER_ADDR):$(PET_MASTER_PORT) too, or remove PET_RDZV_BACKEND"
-    return Finding("RanksDoNotMeet", "error", message, hint, path, about=about)
+    return Finding("RanksDoNotMeet", "error", message, hint, *training.entry.variable_place("PET_RDZV_BACKEND"))
 
 
 def _no_port(training: Training, start: Start, option: Option, endpoint: str | None) -> Iterator[Finding]:
@@ -191,7 +204,7 @@ def _no_port(training: Training, start: Start, option: Option, endpoint: str | N
         return
     if ":" not in endpoint and ":" not in (option.value or ""):
         message = f"{option.written} {option.value} has no port, without which torchrun exits"
-        hint = f"remove it, or write {option.written}={option.value}:{training.reference('PET_MASTER_PORT')}"
+        hint = remove(f"remove it, or write {option.word}:{training.reference('PET_MASTER_PORT')}", option.word)
         yield _finding(training, (start, option), "error", message, hint)
 
 
@@ -231,9 +244,9 @@ def _rank(training: Training, start: Start, launch: Launch, option: Option) -> I
     value = training.value(option.value or "", launch)
     if value is not None and (value.isdecimal() or value in ("PET_NNODES", "PET_NPROC_PER_NODE")):
         message = f"{option.written} {value} gives all {training.nodes} pods the same rank"
-        hint = "remove it: the runtime sets the rank to the index of the pod"
+        hint = remove("remove it: the runtime sets the rank to the index of the pod", option.word)
         if not launch.launcher.reads:
-            hint = f"write {option.written}={training.reference('PET_NODE_RANK')}"
+            hint = option.instead(training.reference("PET_NODE_RANK"))
         yield _finding(training, (start, option), "error", message, hint)
 
 
@@ -246,24 +259,27 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
     own = _OWN_NAME.fullmatch(_host(written)) or _OWN_NAME.match(written)
     if host in _AT_HOME or own is not None or host in _own_variables(training):
         message = f"with {option.written} {written}, each of the {training.nodes} pods waits for the others at its own address"
-        hint = "remove it: the runtime sets the address of the first pod"
+        hint = remove("remove it: the runtime sets the address of the first pod", option.word)
         if not launch.launcher.reads:
-            hint = f"write {option.written}={training.reference('PET_MASTER_ADDR')}"
+            hint = option.instead(training.reference("PET_MASTER_ADDR"))
         yield _finding(training, (start, option), "error", message, hint)
         return
     if value is None or host in training.hosts or host in training.variables:
         return
     if _backend(training, launch) not in ("static", "c10d"):
         return  # An external store, such as etcd.
-    if (
-        host
-        and (configured := _configured_endpoint(training) or training.variables.get("PET_MASTER_ADDR"))
-        and host != configured
-    ):
+    configured = _host(training.variables.get(_ENDPOINT) or "") or training.variables.get("PET_MASTER_ADDR")
+    if host and configured and host != configured:
         message = f"{option.written} is {host}, but the rendezvous of this job is {configured}"
         if is_v1_host(host, training.job.name):
             message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {configured}"
-        yield _finding(training, (start, option), "warning", message, "remove it: the runtime sets the address")
+        yield _finding(
+            training,
+            (start, option),
+            "warning",
+            message,
+            remove("remove it: the runtime sets the address", option.word),
+        )
 
 
 def is_v1_host(host: str, job: str) -> bool:
@@ -271,10 +287,6 @@ def is_v1_host(host: str, job: str) -> bool:
     import re
 
     return re.match(rf"{re.escape(job)}-{_V1_HOST}-\d+(?:\.|:|$)", host) is not None
-
-
-def _configured_endpoint(training: Training) -> str:
-    return _host(training.variables.get(_ENDPOINT) or "")
 
 
 def _own_variables(training: Training) -> frozenset[str]:
@@ -301,14 +313,9 @@ def _overridden(training: Training, start: Start, launch: Launch, option: Option
     configured = training.variables.get(name)
     value = training.value(option.value, launch) if option.value is not None else None
     if configured is not None and value not in (None, configured, name):
-        hint = "remove the flag: the variable already has this value"
-        yield _finding(
-            training,
-            (start, option),
-            "warning",
-            f"{option.written} {value} overrides {name}, which is {configured}",
-            hint,
-        )
+        message = f"{option.written} {value} overrides {name}, which is {configured}"
+        hint = remove("remove the flag: the variable already has this value", option.word)
+        yield _finding(training, (start, option), "warning", message, hint)
 
 
 def _port(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
@@ -316,7 +323,9 @@ def _port(training: Training, start: Start, launch: Launch, option: Option) -> I
     configured = training.variables.get("PET_MASTER_PORT")
     if value and configured and value != configured and value.isdecimal():
         message = f"{option.written} {value} overrides PET_MASTER_PORT, which is {configured}, in all pods"
-        yield _finding(training, (start, option), "info", message, "remove it: the runtime sets the port")
+        yield _finding(
+            training, (start, option), "info", message, remove("remove it: the runtime sets the port", option.word)
+        )
 
 
 def _finding(training: Training, about: tuple[Start, Option], severity: Severity, message: str, hint: str) -> Finding:
@@ -324,3 +333,78 @@ def _finding(training: Training, about: tuple[Start, Option], severity: Severity
     code = "RanksDoNotMeet" if severity == "error" else "TorchrunArgOverridesPolicy"
     unsure = not start.sure or any(_INDEX in word for word in training.line.words)
     return training.finding(code, "warning" if unsure else severity, message, hint, option.index)
+
+
+def network(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield findings for what prevents the pods of a job from connecting. Runs on sized jobs."""
+    policy = policy_of(info)
+    pods = sum(p.count * p.replicas for p in info.pod_sets if p.role or p.ancestor == "trainer")
+    if pods < 2 or not policy:
+        return
+    if (info.template.get("network") or {}).get("enableDNSHostnames") is False:
+        path = ("spec", "template", "spec", "network", "enableDNSHostnames")
+        message = f"the pods get no DNS names, but the rendezvous of {policy} for all {pods} pods is one"
+        yield Finding("NoHostnames", "error", message, remove("remove it, or write true"), path, "runtime")
+    for index, pod_set in enumerate(info.pod_sets):
+        if pod_set.role or pod_set.ancestor == "trainer":
+            yield from _host_network(job, info, pod_set)
+            yield from _without_index(info, pod_set, index)
+            yield from _variables(job, info, pod_set, policy, pods)
+
+
+def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
+    spec = info.pod_spec(pod_set.name)
+    if spec.get("hostNetwork") is not True or spec.get("dnsPolicy", "ClusterFirst") not in ("ClusterFirst", "Default"):
+        return
+    if (spec.get("dnsConfig") or {}).get("nameservers"):
+        return  # The pod uses its own name servers.
+    message = "pods with hostNetwork use the DNS of the host, which does not know pods: the host name of rank 0 does not resolve"
+    hint = write("ClusterFirstWithHostNet", " to the same pod template", field="dnsPolicy", verb="add")
+    place = pod_path(job, info, pod_set.name, "hostNetwork")
+    yield Finding("HostNetworkWithoutDNS", "error", message, hint, *place)
+
+
+def _without_index(info: Info, pod_set: PodSet, index: int) -> Iterator[Finding]:
+    job_spec = info.template["replicatedJobs"][index]["template"].get("spec") or {}
+    if job_spec.get("completionMode") == "NonIndexed" and pod_set.count > 1:
+        path = ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", "completionMode")
+        message = "pods without an index have no rank and no host name for the rendezvous"
+        yield Finding("PodsWithoutIndex", "error", message, remove("remove it, or write Indexed"), path, "runtime")
+
+
+def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: int) -> Iterator[Finding]:
+    for container in pod_set.containers:
+        for variable in [v for v in container.env if v["name"] in _READ]:
+            name, value = str(variable["name"]), variable.get("value")
+            if isinstance(value, str) and (found := _unreachable(name, value, policy, job.name)):
+                code, severity, why = found
+                message = f"{name} is {value}, {why}: the {pods} pods cannot find each other"
+                hint = remove(f"remove {name}: the runtime sets up the rendezvous")
+                place = variable_path(job, info, pod_set, container.name, name)
+                yield Finding(code, severity, message, hint, *place)
+
+
+def script_interfaces(training: Training) -> Iterator[Finding]:
+    """Yield an error for an interface that a script sets and that reaches no other pod."""
+    for start in training.line.ran("launcher", "python") if training.nodes > 1 and training.policy else ():
+        for name in sorted(_INTERFACES & set(start.variables)):
+            value = start.variables[name]
+            if value in _LOOPBACK:
+                message = f"{name} is {value}, which cannot reach other pods: the {training.nodes} pods cannot find each other"
+                severity: Severity = "error" if start.sure else "warning"
+                yield training.finding("LoopbackInterface", severity, message, f"remove {name}", start.program.index)
+
+
+def _unreachable(name: str, value: str, policy: str, job: str) -> tuple[str, Severity, str] | None:
+    """Return (code, severity, reason) if pods cannot connect with this value of a variable, or None."""
+    if name in _INTERFACES:
+        return ("LoopbackInterface", "error", "which cannot reach other pods") if value in _LOOPBACK else None
+    if value.startswith(_LOCAL):
+        # torchrun overrides MASTER_ADDR for its workers.
+        if policy == "torch" and name == "MASTER_ADDR":
+            return None
+        severity: Severity = "error" if name == "JAX_COORDINATOR_ADDRESS" and policy == "jax" else "warning"
+        return "LoopbackInterface", severity, "which is a different address in each pod"
+    if is_v1_host(value, job):
+        return "FormerHostName", "warning", "a name of Training Operator v1 that no pod has"
+    return None

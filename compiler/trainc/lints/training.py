@@ -8,12 +8,12 @@ from typing import Any
 from trainc.findings import Finding, Path, Severity
 from trainc.ir.commands.launcher import Launch, Launcher, Option, Starting
 from trainc.ir.commands.started import CommandLine, Start, read_command
-from trainc.ir.entrypoints import About, Entrypoint, variable_path
-from trainc.ir.info import Info
+from trainc.ir.entrypoints import Entrypoint
+from trainc.ir.info import About, Info
 from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
 from trainc.kube.devices import accelerators, claimed
-from trainc.kube.documents import identity_of
+from trainc.kube.documents import Json, identity_of
 from trainc.plugins.registry import PLUGINS, programs, starting
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
@@ -34,8 +34,6 @@ class Training:
     of words that Trainer puts in the place of the command, 0 if it does not.
     """
 
-    job: TrainJob
-    info: Info
     entry: Entrypoint
     line: CommandLine
     policy: str
@@ -45,6 +43,27 @@ class Training:
     variables: Mapping[str, str | None]
     documents: Sequence[Any] = ()
     built: int = 0
+
+    @property
+    def job(self) -> TrainJob:
+        """The job."""
+        return self.entry.job
+
+    @property
+    def info(self) -> Info:
+        """The job as it is compiled."""
+        return self.entry.info
+
+    @property
+    def replicated_job(self) -> Json:
+        """The replicated job of the runtime to which the container belongs."""
+        found: Json = self.info.template["replicatedJobs"][self.info.pod_sets.index(self.entry.pod_set)]
+        return found
+
+    @property
+    def launches(self) -> list[tuple[Start, Launch]]:
+        """The launchers, each with its command."""
+        return [(start, start.launch) for start in self.line.starts if start.launch is not None]
 
     @property
     def starting(self) -> Starting | None:
@@ -69,14 +88,9 @@ class Training:
             return self.entry.place(0 if index < self.built else index - self.built + len(self.entry.command))
         return self.entry.place(self.line.word(index))
 
-    def variable_place(self, name: str) -> tuple[Path, About]:
-        """Return the path of a variable of the container, and its document."""
-        return variable_path(self.job, self.info, self.entry.pod_set, self.entry.container.name, name)
-
     def finding(self, code: str, severity: Severity, message: str, hint: str, index: int) -> Finding:
         """Return a finding about a word of the command."""
-        path, about = self.place(index)
-        return Finding(code, severity, message, hint=hint, path=path, about=about)
+        return Finding(code, severity, message, hint, *self.place(index))
 
     def reference(self, name: str) -> str:
         """Return how the command refers to a variable of the pod."""
@@ -101,18 +115,25 @@ class Training:
         return written
 
     def arguments(self, start: Start) -> tuple[str, ...]:
-        """Return the arguments of the program that a command launches, or of the program that it is."""
+        """Return the arguments of the program that a command launches, or of the program that it is.
+
+        Variables of the container have their values, as far as these are known.
+        """
         words = self.line.words if self.line.script is None else start.words
-        if start.launch is None:
-            return words[start.program.start :]
-        return words[len(start.words) - len(start.launch.program) :]
+        first = start.program.start if start.launch is None else len(start.words) - len(start.launch.program)
+        return tuple(self._filled(word) if "$" in word else word for word in words[first:])
+
+    def _filled(self, word: str) -> str:
+        filled = _KUBERNETES.sub(lambda m: self.variables.get(m[1]) or m[0], word)
+        if self.line.script is not None:
+            filled = _SHELL.sub(lambda m: self.variables.get(m[1] or m[2]) or m[0], filled)
+        return word if " " in filled else filled
 
     @property
     def launches_with_options(self) -> list[tuple[Start, Launch]]:
-        """Return the launchers that have options, need one, or read one from a variable, each with its command."""
-        launches = ((start, start.launch) for start in self.line.starts if start.launch is not None)
+        """The launchers that have options, need one, or read one from a variable, each with its command."""
         configured = any(name.startswith(("PET_RDZV", "PET_STANDALONE")) for name in self.variables)
-        return [(start, found) for start, found in launches if found.options or found.launcher.together or configured]
+        return [each for each in self.launches if each[1].options or each[1].launcher.together or configured]
 
     def setting(self, launch: Launch, name: str) -> tuple[str | None, Option | None]:
         """Return an option's value, and the option if it is given: else the value is that of the variable, or empty.
@@ -151,6 +172,16 @@ class Training:
             return self.devices or None
         return int(value) if value is not None and value.isdecimal() and int(value) > 0 else None
 
+    def patch(self, spec: str) -> str:
+        """Return, in one line, the field of a TrainJob that adds fields to the pod spec."""
+        field, name = self.info.release.patch_field, self.entry.pod_set.name
+        if field == "runtimePatches":
+            job = f"{{name: {name}, template: {{spec: {{template: {{spec: {{{spec}}}}}}}}}}}"
+            template = f"{{template: {{spec: {{replicatedJobs: [{job}]}}}}}}"
+            return f"runtimePatches: [{{manager: acme.io/me, trainingRuntimeSpec: {template}}}]"
+        target = f"targetJobs: [{{name: {name}}}]"
+        return f"{field}: [{{{target}, {f'spec: {{{spec}}}' if field == 'podTemplateOverrides' else spec}}}]"
+
     @property
     def hosts(self) -> frozenset[str]:
         """Return all DNS names of rank 0's pod, from the shortest that resolves."""
@@ -163,40 +194,28 @@ class Training:
 _POLICIES = tuple(plugin.policy for plugin in PLUGINS if plugin.policy)
 
 
-def training_of(job: TrainJob, info: Info, entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | None:
+def training_of(entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | None:
     """Return the trainer's container, or another with rendezvous variables, as a Training; None for all others."""
-    env = entry.container.env
+    env, info = entry.container.env, entry.info
     if not (entry.trains or any(str(v["name"]).startswith("PET_") for v in env)):
         return None
     policy = policy_of(info)
-    found = accelerators(entry.container.resources) or _claimed(info, entry, documents)
+    found = accelerators(entry.container.resources) or _claimed(entry, documents)
     if policy == "mpi" and not found and (node := info.pod_set_in_role(names.NODE)) is not None:
         found = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
     device, devices = next(iter(found.items())) if len(found) == 1 else ("", 0)
     built = entry.trainer is not NO_TRAINER and info.command is not None and info.command != entry.trainer.command
-    words = (*(info.command or ()), *entry.args) if built else entry.words
-    words = tuple(map(str, words))
+    words = tuple(map(str, (*(info.command or ()), *entry.args))) if built else entry.words
     line = read_command(words, programs(policy))
     known = {str(v["name"]): v.get("value") for v in env}
-    return Training(
-        job,
-        info,
-        entry,
-        line,
-        policy,
-        _nodes(entry, info, policy),
-        devices,
-        device,
-        known,
-        documents,
-        len(info.command or ()) if built else 0,
-    )
+    whole = len(info.command or ()) if built else 0
+    return Training(entry, line, policy, _nodes(entry, policy), devices, device, known, documents, whole)
 
 
-def _claimed(info: Info, entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
+def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
     """Return the accelerators of the claims that a container uses, as far as the input has their templates."""
     used = {claim.get("name") for claim in entry.container.resources.get("claims") or ()}
-    claims = info.pod_spec(entry.pod_set.name).get("resourceClaims") or () if used else ()
+    claims = entry.info.pod_spec(entry.pod_set.name).get("resourceClaims") or () if used else ()
     named = {
         claim.get("resourceClaimTemplateName") or claim.get("resourceClaimName")
         for claim in claims
@@ -220,7 +239,8 @@ def policy_of(info: Info) -> str:
     return ""
 
 
-def _nodes(entry: Entrypoint, info: Info, policy: str) -> int:
+def _nodes(entry: Entrypoint, policy: str) -> int:
+    info = entry.info
     if policy != "mpi":
         return entry.pod_set.count * entry.pod_set.replicas
     node = info.pod_set_in_role(names.NODE)

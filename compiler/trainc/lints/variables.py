@@ -1,4 +1,4 @@
-"""Lints for variables of containers: tokens in plain text, misspelled names, and values that nothing reads."""
+"""Lints for variables: tokens in plain text, names and values that nothing reads, and references to what nothing sets."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from trainc.findings import Finding, Path
-from trainc.ir.entrypoints import About, Entrypoint, variable_path
-from trainc.ir.info import Info
+from trainc.findings import Finding, Path, Severity, suggest
+from trainc.ir.commands.launcher import Launch
+from trainc.ir.commands.started import CommandLine, Start, read_command
+from trainc.ir.entrypoints import Entrypoint
+from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
+from trainc.lints.training import policy_of
+from trainc.plugins.registry import enabled, programs
 from trainc.startup.patterns import pattern
 
 # Tokens of well-known services; the first group of each is enough to recognize one.
@@ -49,16 +53,58 @@ _LONG_NAME = 10
 _BEGINNINGS = frozenset(("NC", "TO", "PY", "CU", "GL", "UC", "FI", "OM", "HF"))
 _INTEGER = pattern(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|\d+)\s*")
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+# Uppercase names only: `$ref` in JSON and `${model.size}` of a configuration tool are not environment variables.
+_VARIABLE = pattern(r"(?<![\\$])\$(?:\{([A-Z_][A-Z0-9_]*)\}|([A-Z_][A-Z0-9_]*))")
+_REFERENCE = pattern(r"(?<!\$)\$\(([A-Za-z_]\w*)\)")
+# What the kubelet sets for the Services of the namespace (kubernetes pkg/kubelet/envvars).
+_OF_SERVICES = pattern(r"\w+_SERVICE_(?:HOST|PORT(?:_\w+)?)|\w+_PORT(?:_\w+)?")
+_IN_SHELL = pattern(r"\$(?:\{([A-Z]\w*)\}|([A-Z]\w*)|\(([A-Z]\w*)\))")
+_WITH_DEFAULT = pattern(r"\$\{([A-Z]\w*)[^}\w]")
+_IN_BRACKETS = pattern(r"<([A-Za-z][\w .-]{0,60})>")
+_WORD_ENDS = pattern(r"[-_ .]")
+_SAID = ("#", "echo ", "printf ")
+_STANDING = frozenset(
+    (
+        *(
+            "your",
+            "insert",
+            "replace",
+            "enter",
+            "todo",
+            "fixme",
+            "changeme",
+            "bucket",
+            "registry",
+            "account",
+            "project",
+        ),
+        *("username", "hostname", "region", "org", "organization", "namespace", "claim"),
+    )
+)
+_YOURS = pattern(r"(?<![\w-])(?:your|YOUR)[-_]\w[\w-]*|/path/to/[\w./-]*")
+_TODO = pattern(r"(?:^|=)(?:TODO|FIXME|CHANGE[-_]?ME|REPLACE[-_]?ME)$")
+_TRIAL_VALUE = pattern(r"\$\{(?:trialParameters|trialSpec)\.[^}]{0,100}\}")
+# The variables of other launchers and schedulers.
+_FOREIGN = pattern(
+    r"(?:SLURM|OMPI|PMI|PMIX|MV2|SKYPILOT|PBS|LSB)_\w+"
+    r"|WORLD_SIZE|RANK|LOCAL_RANK|NODE_RANK|MACHINE_RANK|MASTER_ADDR|MASTER_PORT|NNODES|NUM_NODES"
+)
+_OF_MPI = ("OMPI_", "PMI_", "PMIX_", "MV2_")
+# Commands after which a script may have variables that are not in it.
+_SETTING = frozenset(("source", ".", "eval"))
+_TESTS = frozenset(("[", "[[", "test"))
+# Kinds of values that a launcher cannot read from a variable's name or from an empty text.
+_READ = frozenset(("integer", "number", "port", "processes", "nodes"))
 
 
-def plain_tokens(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+def plain_tokens(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a warning for each token in plain text in a container's variables or command."""
     env = entry.container.env
     if _secret_names(_names(env)) or _holds_token("\n".join([str(variable.get("value")) for variable in env])):
         for variable in env:
             if _is_secret(variable):
-                yield _token(str(variable["name"]), *_place(job, info, entry, str(variable["name"])))
-    for i, word in enumerate(map(str, entry.words) if _holds_token(entry.text) else ()):
+                yield _token(str(variable["name"]), *entry.variable_place(str(variable["name"])))
+    for i, word in enumerate(entry.words if _holds_token(entry.text) else ()):
         if _holds_token(word):
             yield _token("", *entry.place(i))
 
@@ -108,27 +154,57 @@ def _token(name: str, path: Path, about: About) -> Finding:
         "PlainToken",
         "warning",
         f"{what} in plain text, and the compiled manifests go to git",
-        hint=f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {key}}}}}; revoke it if it is in git",
-        path=path,
-        about=about,
+        f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {key}}}}}; revoke it if it is in git",
+        path,
+        about,
     )
 
 
-def misspelt_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """Yield a warning for each variable whose name is a misspelling of one that NCCL or PyTorch reads."""
-    for name, meant in _misspelt(_names(entry.container.env)):
-        place, about = _place(job, info, entry, name)
-        message = f"nothing reads {name}"
-        yield Finding("MisspeltVariable", "warning", message, hint=f"did you mean {meant}?", path=place, about=about)
+def tuning_variables(entry: Entrypoint) -> Iterator[Finding]:
+    """Yield findings for names that NCCL, PyTorch and the like do not read, and for values that they do not take.
+
+    A script sets variables, too. The registry calls it for containers with such names.
+    """
+    env = entry.container.env
+    for index in _read_by_programs(_names(env)):
+        name, value = str(env[index]["name"]), env[index].get("value")
+        for code, severity, message, hint in _problems(entry, name, value):
+            yield Finding(code, severity, message, hint, *entry.variable_place(name))
+    if entry.shell:
+        line = read_command(entry.words, programs(policy_of(entry.info)))
+        for name, value in _set_in(line).items():
+            for code, severity, message, hint in _problems(entry, name, value):
+                yield entry.finding(code, severity, message, hint, line.script or 0)
+
+
+def _set_in(line: CommandLine) -> dict[str, str | None]:
+    """Return the variables that a script sets for a program that it starts, as far as they are checked."""
+    found: dict[str, str | None] = {}
+    for start in line.ran("launcher", "python"):
+        names = tuple(start.variables)
+        found |= {names[index]: start.variables[names[index]] for index in _read_by_programs(names)}
+    return found
 
 
 @lru_cache(maxsize=1024)
-def _misspelt(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return the names that are misspelled, each with the one that is meant."""
-    found = ((name, _meant(name)) for name in names if name[:2].upper() in _BEGINNINGS)
-    return [(name, meant) for name, meant in found if meant]
+def _read_by_programs(names: tuple[str, ...]) -> list[int]:
+    """Return the indexes of the variables whose names and values are checked."""
+    return [index for index, name in enumerate(names) if name[:2].upper() in _BEGINNINGS or name in _THREADS]
 
 
+def _problems(entry: Entrypoint, name: str, value: Any) -> Iterator[tuple[str, Severity, str, str]]:
+    """Yield (code, severity, message, hint) for a variable; its value is None if it is known only in the pod."""
+    meant = _meant(name)
+    if meant:
+        yield "MisspeltVariable", "warning", f"nothing reads {name}", suggest(name, [meant])
+    elif isinstance(value, str) and value and "$" not in value:
+        if problem := _unread(name, value):
+            yield "InvalidVariableValue", "warning", f"{name} is {value!r}, {problem[0]}", problem[1]
+        elif name in _THREADS and value.isdecimal():
+            yield from _threads(entry, name, int(value))
+
+
+@lru_cache(maxsize=1024)
 def _meant(name: str) -> str:
     """Return the variable of which a name is a misspelling; empty if it is known itself, or similar to none."""
     from trainc.kube.tuning_variables import PREFIXES, known_variables
@@ -140,41 +216,22 @@ def _meant(name: str) -> str:
     return misspelt(name, known_variables(), 2 if len(name) >= _LONG_NAME else 1)
 
 
-def unread_values(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """Yield findings for values that NCCL, PyTorch or OpenMP does not read, and for more threads than CPUs."""
-    env = entry.container.env
-    for index in _restricted(_names(env)):
-        name, value = str(env[index]["name"]), env[index].get("value")
-        if not isinstance(value, str) or not value or "$" in value:
-            continue
-        problem = _unread(name, value)
-        if problem:
-            path, about = _place(job, info, entry, name)
-            message = f"{name} is {value!r}, {problem[0]}"
-            yield Finding("InvalidVariableValue", "warning", message, hint=problem[1], path=path, about=about)
-        elif name in _THREADS and value.isdecimal():
-            yield from _threads(job, info, entry, name, int(value))
-
-
-@lru_cache(maxsize=1024)
-def _restricted(names: tuple[str, ...]) -> list[int]:
-    """Return the indexes of the variables whose values are checked."""
-    return [index for index, name in enumerate(names) if name[:2] in _BEGINNINGS or name in _THREADS]
-
-
 def _unread(name: str, value: str) -> tuple[str, str] | None:
     """Return (what is wrong, hint) for a value that the program which reads the variable does not accept."""
-    from trainc.kube.tuning_variables import ALLOCATORS, INTEGERS, WORDS
+    from trainc.findings.text import misspelt
+    from trainc.kube.tuning_variables import ALLOCATORS, INTEGERS, LISTS, WORDS
 
     if name in INTEGERS and not _INTEGER.fullmatch(value):
         on = value.lower() in ("true", "yes", "on", "enable", "enabled")
         return "which is not read: it must be a number", f'write "{1 if on else 0}"'
     if name in WORDS and value.strip().upper() not in WORDS[name]:
-        from trainc.findings.text import misspelt
-
         near = misspelt(value, WORDS[name])
         shown = ", ".join(WORDS[name])
-        return f"which is not one of {shown}", f"did you mean {near}?" if near else "write one of them"
+        return f"which is not one of {shown}", suggest(value, [near]) if near else "write one of them"
+    for word in value.removeprefix("^").split(",") if name in LISTS else ():
+        # Newer releases may know more of them.
+        if word.lower() not in map(str.lower, LISTS[name]) and (near := misspelt(word, LISTS[name])):
+            return f"and {word!r} is not one of {', '.join(LISTS[name])}", suggest(word, [near])
     if name == "OMP_NUM_THREADS" and not all(part.strip().isdecimal() for part in value.split(",")):
         return "which is not a number of threads", 'write a number, such as "8"'
     if name in ALLOCATORS:
@@ -184,26 +241,194 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
 
 def _allocator(value: str) -> tuple[str, str] | None:
     """Return what PyTorch refuses of its allocator's settings: `NAME:VALUE`, and True or False as Python writes them."""
+    from trainc.findings.text import misspelt
+    from trainc.kube.tuning_variables import ALLOCATOR_SETTINGS
+
     for setting in value.split(","):
         name, colon, given = setting.partition(":")
         if "=" in setting and not colon:
             return "which PyTorch refuses: settings are written NAME:VALUE", f'write "{value.replace("=", ":")}"'
         if name.strip() == "expandable_segments" and given.strip() not in ("True", "False"):
             return "which PyTorch refuses: expandable_segments is True or False", 'write "expandable_segments:True"'
+        near = misspelt(name.strip(), ALLOCATOR_SETTINGS, 3)
+        if near and name.strip() not in ALLOCATOR_SETTINGS:
+            return f"which PyTorch refuses: it has no setting {name.strip()!r}", suggest(name.strip(), [near])
     return None
 
 
-def _threads(job: TrainJob, info: Info, entry: Entrypoint, name: str, threads: int) -> Iterator[Finding]:
+def _threads(entry: Entrypoint, name: str, threads: int) -> Iterator[tuple[str, Severity, str, str]]:
     from trainc.kube.devices import whole_units
 
     resources = entry.container.resources
     cpus = whole_units((resources.get("limits") or {}).get("cpu") or (resources.get("requests") or {}).get("cpu") or 0)
     if 0 < cpus < threads:
-        path, about = _place(job, info, entry, name)
         message = f"{name} is {threads}, but the container has {cpus} CPUs: its threads wait for each other"
         hint = f'write at most "{cpus}", divided by the number of processes in the pod'
-        yield Finding("MoreThreadsThanCPUs", "info", message, hint=hint, path=path, about=about)
+        yield "MoreThreadsThanCPUs", "info", message, hint
 
 
-def _place(job: TrainJob, info: Info, entry: Entrypoint, name: str) -> tuple[Path, About]:
-    return variable_path(job, info, entry.pod_set, entry.container.name, name)
+def unset_variables(entry: Entrypoint) -> Iterator[Finding]:
+    """Yield a finding for each word, or each command of a script, with variables that are not set there."""
+    line = read_command(entry.words, programs(policy_of(entry.info)))
+    container = _Container(entry)
+    if line.script is None:
+        yield from container.in_words(line)
+    elif not container.open and not _wrapped(line):
+        yield from container.in_script(line)
+
+
+def placeholders(entry: Entrypoint) -> Iterator[Finding]:
+    """Yield a finding for each text of a command or variable that stands for a value, such as `<your-bucket>`.
+
+    Values of a sweep are an error in a job that is compiled by itself.
+    """
+    places = [(word, entry.place(index)) for index, word in enumerate(entry.words)]
+    env = [(str(v.get("value", "")), entry.variable_place(str(v["name"]))) for v in entry.container.env]
+    for text, place in (*places, *env):
+        severity: Severity = "warning"
+        if found := _TRIAL_VALUE.search(text):
+            message = f"only a sweep replaces {found[0]}, and this job is compiled by itself"
+            hint, severity = "write a value, or name the job in a Sweep or OptimizationJob of the same input", "error"
+        elif stands := _stands_for_a_value(text):
+            message = f"{stands!r} stands for a value, and the program gets it as it is written"
+            hint = "write the value in its place"
+        else:
+            continue
+        yield Finding("PlaceholderNotReplaced", severity, message, hint, *place)
+
+
+def _stands_for_a_value(text: str) -> str:
+    """Return a placeholder in a text, or an empty string. Special tokens of a model, such as `<pad>`, are none."""
+    lines = text.splitlines() if "\n" in text else [text]
+    code = "\n".join(line.partition(" #")[0] for line in lines if not line.lstrip().startswith(_SAID))
+    for found in _IN_BRACKETS.finditer(code):
+        if not _STANDING.isdisjoint(_WORD_ENDS.split(found[1].lower())) and f"</{found[1]}>" not in code:
+            return found[0]
+    other = _YOURS.search(code) or _TODO.search(code)
+    return other[0].lstrip("=") if other else ""
+
+
+def _wrapped(line: CommandLine) -> bool:
+    """Return whether a program comes before the shell that may set variables, such as a launcher."""
+    from trainc.ir.commands.programs import program_of
+
+    found = program_of(line.words[: line.script], programs(""))
+    return found.kind != "shell" or found.guessed
+
+
+class _Container:
+    """A container with what is known about its variables. It is `open` if it has some that are not in its documents."""
+
+    def __init__(self, entry: Entrypoint) -> None:
+        job, info = entry.job, entry.info
+        self.entry = entry
+        self.policy = policy_of(info)
+        self.names = {str(variable["name"]) for variable in entry.container.env}
+        self.open = bool(entry.container.fields.get("envFrom"))
+        self.instead: dict[str, str] = {}
+        for plugin in enabled(info.plugins) if entry.trains else ():
+            if plugin.shell_names and plugin.policy_of(job, info) is not None:
+                self.instead = {**plugin.shell_names}
+
+    def in_words(self, line: CommandLine) -> Iterator[Finding]:
+        """Yield findings about a command that no shell runs."""
+        needed = _needed(line.starts[0].launch if line.starts else None)
+        for index, word in enumerate(line.words):
+            names = _unique(_VARIABLE.findall(word))
+            unset = [name for name in _unique(_REFERENCE.findall(word)) if self._is_unset(name)]
+            path, about = self.entry.place(index)
+            # Other jobs may replace the command of a runtime.
+            severity: Severity = "error" if index in needed and about == "trainjob" else "warning"
+            if names:
+                message = f"no shell runs this command, so {word!r} is passed to the program without being expanded"
+                hint = "; ".join(map(self._expanded, names))
+                yield Finding("UnexpandedShellVariable", severity, message, hint, path, about)
+            elif unset and unset[0].islower():
+                message = f"no shell runs this command, so {word!r} is passed to the program without being expanded"
+                hint = "write the value, or run the command through bash -c"
+                yield Finding("UnexpandedShellVariable", severity, message, hint, path, about)
+            elif unset:
+                message = (
+                    f"nothing sets {' or '.join(unset)} in this pod, so the program gets {word!r} as it is written"
+                )
+                hint = "; ".join(map(self._set, unset))
+                yield Finding("UnsetVariable", severity, message, hint, path, about)
+
+    def _is_unset(self, name: str) -> bool:
+        return name not in self.names and not self.open and _OF_SERVICES.fullmatch(name) is None
+
+    def _expanded(self, name: str) -> str:
+        if name in self.names:
+            return f"write $({name}), which Kubernetes expands"
+        if name in self.instead:
+            return f"write $({self.instead[name]}) for {name}, or remove the flag: the runtime sets the value"
+        if _FOREIGN.fullmatch(name):
+            return f"remove the flag: nothing sets {name} in this pod"
+        return f"write $({name}) and set {name} in env, or run the command through sh -c"
+
+    def _set(self, name: str) -> str:
+        if name in self.instead:
+            return f"write $({self.instead[name]}) for {name}, or remove the flag: the runtime sets the value"
+        return f"set {name} in env, or remove the flag"
+
+    def in_script(self, line: CommandLine) -> Iterator[Finding]:
+        """Yield a finding for each launcher or program of a script with variables of other launchers."""
+        guarded = _guarded(line)
+        for start in line.starts:
+            if start.words[0] in _SETTING:
+                return
+            if start.kind not in ("launcher", "python"):
+                continue
+            needed = _needed(start.launch)
+            found: dict[str, bool] = {}
+            for index, word in enumerate(start.words):
+                for name in _foreign(word) if "$" in word else ():
+                    if not (name in start.variables or name in guarded or self._may_be_set(name)):
+                        found[name] = found.get(name, False) or index in needed
+            if found:
+                yield self._unset(line, start, found)
+
+    def _may_be_set(self, name: str) -> bool:
+        return name in self.names or (self.policy == "mpi" and name.startswith(_OF_MPI))
+
+    def _unset(self, line: CommandLine, start: Start, found: Mapping[str, bool]) -> Finding:
+        program = start.launch.launcher.name if start.launch is not None else "the program"
+        names = " and ".join(found)
+        message = f"nothing sets {names} in this pod, so {program} gets an empty value"
+        hint = "; ".join(
+            f"write ${self.instead[name]} for {name}" if name in self.instead else f"remove {name}" for name in found
+        )
+        if start.launch is not None and self.instead:
+            hint += f"; or remove the flags: {program} reads what the runtime sets"
+        path, about = self.entry.place(line.word(start.program.index))
+        certain = any(found.values()) and start.sure and bool(self.entry.command) and about == "trainjob"
+        return Finding("UnsetVariable", "error" if certain else "warning", message, hint, path, about)
+
+
+def _unique(found: Sequence[str | tuple[str, ...]]) -> list[str]:
+    return list(dict.fromkeys("".join(each) for each in found))
+
+
+@lru_cache(maxsize=256)
+def _foreign(word: str) -> tuple[str, ...]:
+    return tuple(name for name in _unique(_IN_SHELL.findall(word)) if _FOREIGN.fullmatch(name))
+
+
+def _needed(launch: Launch | None) -> frozenset[int]:
+    """Return the indexes of words with values that a launcher needs to read."""
+    if launch is None or not launch.launcher.options:
+        return frozenset()
+    roles = launch.launcher
+    read = [o for o in launch.options if roles.options.get(o.name) in _READ or o.name in roles.address]
+    return frozenset(index for option in read for index in (option.index, option.index + 1))
+
+
+def _guarded(line: CommandLine) -> frozenset[str]:
+    """Return the variables that a script tests or has a default for."""
+    from trainc.ir.commands.shell import commands
+
+    found = set(_WITH_DEFAULT.findall(line.words[line.script or 0]))
+    for command, _ in commands(line.items):
+        if command.words and command.words[0] in _TESTS:
+            found.update(name for word in command.words if "$" in word for name in _foreign(word))
+    return frozenset(found)

@@ -367,22 +367,31 @@ def test_the_page_shows_what_changed_since_a_revision(company: Path) -> None:
     assert run("report", "--since", "git:nowhere", "-o", "-").status == 1
 
 
+MANY = 5 * MOST_IN_FULL + 1
+
+
 @pytest.fixture
 def many(tmp_path: Path) -> str:
     """A page about more jobs than are shown in full."""
-    text = "---\n".join(NLP.replace("NAME", f"job-{number}") for number in range(MOST_IN_FULL + 1))
+    text = "---\n".join(NLP.replace("NAME", f"job-{number}") for number in range(MANY))
     (tmp_path / "many.yaml").write_text(text, encoding="utf-8")
     return run("report", str(tmp_path / "many.yaml"), "--release", "2.3", "-o", "-").stdout
 
 
 def test_many_jobs_take_little_room_and_their_yaml_is_what_build_prints(many: str, tmp_path: Path) -> None:
-    assert len(many) < 20_000 + 2_500 * (MOST_IN_FULL + 1)
+    assert len(many) < 20_000 + 2_500 * MANY
     packed = re.search(r'<script type="text/plain" id="packed">(.*?)</script>', many)
     assert packed is not None
     texts = zlib.decompress(base64.b64decode(packed[1])).decode().split("\0")
     built = run("build", str(tmp_path / "many.yaml"), "--release", "2.3").stdout
     assert "---\n".join(texts) == built
     assert Outline(many).open == []
+
+
+def test_full_shows_who_set_each_field_of_many_jobs_too(many: str, tmp_path: Path) -> None:
+    full = run("report", str(tmp_path / "many.yaml"), "--release", "2.3", "--full", "-o", "-").stdout
+    origin = "completions 2 plugin Torch at EnforceMLPolicy"
+    assert (text_of(many).count(origin), text_of(full).count(origin)) == (0, MANY)
 
 
 def test_a_browser_unpacks_the_yaml_of_a_job_that_is_opened(many: str, tmp_path: Path) -> None:

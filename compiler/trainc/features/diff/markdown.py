@@ -7,6 +7,7 @@ from html import escape
 
 from trainc.api.findings import Diagnostic, counted, escape_line
 from trainc.api.kube import format_field
+from trainc.api.records import pattern
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
 from trainc.features.diff.groups import across, notes_of, reason_of, status_word, sum_of
@@ -282,12 +283,19 @@ def _longest_run(text: str) -> int:
 def _code(text: str) -> str:
     fence = "`" * (1 + _longest_run(text))
     pad = " " if "`" in text else ""
-    return f"{fence}{pad}{cell(text)}{pad}{fence}"
+    return f"{fence}{pad}{_plain(text)}{pad}{fence}"
 
 
 def cell(text: str) -> str:
-    """Text for a table or a line of Markdown."""
+    """Text for a table or a line of Markdown, which is neither markup, nor a link, nor a mention that notifies somebody."""
+    return _MENTION.sub("@<!-- -->", _plain(text).replace("](", "]\\("))
+
+
+def _plain(text: str) -> str:
     return escape_line(text).replace("|", "\\|").replace("<", "&lt;")
+
+
+_MENTION = pattern(r"(?<!\w)@(?=\w)")
 
 
 # The steps of a job before and after, as one Mermaid diagram.

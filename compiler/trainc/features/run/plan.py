@@ -39,9 +39,6 @@ from trainc.features.run.stand_ins import (
 )
 from trainc.kube.names import ANCESTOR_LABEL
 
-# Volumes as local folders: shared ones by claim, others by pod, and ConfigMaps with their files.
-
-
 # The machine has folders of its own at these paths, where programs expect them.
 _LEFT_ALONE = ("/dev/shm", "/dev", "/proc", "/sys", "/tmp")  # noqa: S108 - mount paths of pods
 # Volumes shared by all pods that name them: the kind of volume, and the field with the name.
@@ -94,9 +91,6 @@ class Volumes:
                 text = str(data[item["key"]])
                 self.files[f"{place}/{item['path']}"] = text if item["key"] in self._host_lists else self._text(text)
         return place
-
-
-# A container's environment as the kubelet sets it; values known only to a cluster are substituted or reported.
 
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
@@ -219,11 +213,8 @@ def _source_label(source: Json) -> str:
 
 def _missing_source(what: str, name: str, path: Path) -> Finding:
     unset = f"{name} is not set" if name else "they are not set"
-    hint = (
-        f"set it yourself: {name}=... trainc run ..."
-        if name
-        else "set the variables that the program needs, then start `trainc run`"
-    )
+    every = "set the variables that the program needs, then start `trainc run`"
+    hint = f"set it yourself: {name}=... trainc run ..." if name else every
     return Finding("ValueNotHere", "warning", f"{what} exists only in the cluster; {unset}", hint, path)
 
 
@@ -269,7 +260,8 @@ class _Planner:
         steps = [self._step(index, job) for index, job in enumerate(self._jobs)]
         spec = self._jobset["spec"]
         if (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
-            steps = [_behind(step, before) for step, before in zip(steps, [None, *steps], strict=False)]
+            pairs = zip(steps, [None, *steps], strict=False)
+            steps = [replace(s, after=(*s.after, (before.name, "Ready"))) if before else s for s, before in pairs]
         here = f"{self._machine.workdir}/bin"
         programs = {f"{here}/{name}": text for name, text in self._stand_ins.items()}
         return Plan(
@@ -318,14 +310,12 @@ class _Planner:
         label = (job["template"].get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL, "")
         initializes = label.endswith("-initializer")
         message = f"{job['name']} has no command, and trainc does not know what its image runs"
-        hint = (
-            "put the data that it would download into its volume under --workdir"
-            if initializes
-            else "set `command` in its container"
-        )
-        severity: Severity = "warning" if initializes else "error"
-        skipping = "; it is treated as complete" if initializes else ""
-        self._findings.append(Finding("NothingToStart", severity, message + skipping, hint, (*path, *bare[0])))
+        severity: Severity = "error"
+        hint = "set `command` in its container"
+        if initializes:
+            message, severity = f"{message}; it is treated as complete", "warning"
+            hint = "put the data that it would download into its volume under --workdir"
+        self._findings.append(Finding("NothingToStart", severity, message, hint, (*path, *bare[0])))
         return True
 
     def _pod(self, job: Json, replica: int, number: int, path: Path) -> Pod:
@@ -424,10 +414,6 @@ def _containers_only(config_maps: Mapping[str, Json], plugins: Sequence[Plugin])
             hint = "use `trainc check` and `trainc graph`, which start nothing"
             message = f"a {plugin.name} job cannot run on this machine: {plugin.contained}"
             yield Finding("ContainersOnly", "error", message, hint, _JOBS)
-
-
-def _behind(step: Step, before: Step | None) -> Step:
-    return replace(step, after=(*step.after, (before.name, "Ready"))) if before else step
 
 
 def _exit_rules(policy: Json) -> Iterator[ExitRule]:

@@ -393,20 +393,16 @@ def stop_strays(mark: str) -> int:
     """Stop processes that left their group, such as launchers' daemons; return how many there were. Linux only."""
     found = list(find_strays(mark))
     for number in found:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(number, signal.SIGKILL)
+        _send(number, signal.SIGKILL)
     return len(found)
 
 
 def find_strays(mark: str) -> Iterator[int]:
     """The processes whose environment contains the mark of this run."""
-    wanted = f"{MARK}={mark}".encode()
     with suppress(OSError):
         for name in os.listdir("/proc"):
-            if name.isdigit() and int(name) != os.getpid():
-                with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-                    if wanted in file.read().split(b"\0"):
-                        yield int(name)
+            if name.isdigit() and int(name) != os.getpid() and _environ_of(int(name)).get(MARK) == mark:
+                yield int(name)
 
 
 def python_ranks(mark: str) -> Iterator[tuple[int, str, str]]:
@@ -419,9 +415,7 @@ def python_ranks(mark: str) -> Iterator[tuple[int, str, str]]:
         with suppress(OSError, ValueError, IndexError):
             environ = _environ_of(number)
             if os.path.basename(os.readlink(f"/proc/{number}/exe")).startswith("python"):
-                with open(f"/proc/{number}/stat", "rb") as file:
-                    parent = int(file.read().rpartition(b")")[2].split()[1])
-                found[number] = (parent, environ.get("HOSTNAME", ""), environ.get("RANK", ""))
+                found[number] = (int(_stat(number)[1]), environ.get("HOSTNAME", ""), environ.get("RANK", ""))
     with_ranks = {pod for _, pod, rank in found.values() if rank}
     for number, (parent, pod, rank) in found.items():
         above = found.get(parent)
@@ -430,18 +424,23 @@ def python_ranks(mark: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _environ_of(number: int) -> dict[str, str]:
-    with open(f"/proc/{number}/environ", "rb") as file:
-        pairs = (each.partition(b"=") for each in file.read().split(b"\0"))
-        return {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, _, value in pairs}
+    """The variables with which a process was started; none if it has ended or is somebody else's."""
+    with suppress(OSError), open(f"/proc/{number}/environ", "rb") as file:
+        pairs = (each.partition("=") for each in file.read().decode("utf-8", "replace").split("\0"))
+        return {name: value for name, _, value in pairs}
+    return {}
+
+
+def _stat(number: int) -> list[str]:
+    """The state of a process, its parent and what follows (proc_pid_stat(5)); nothing if it has ended."""
+    with suppress(OSError), open(f"/proc/{number}/stat", "rb") as file:
+        return file.read().decode("utf-8", "replace").rpartition(")")[2].split()
+    return []
 
 
 def _is_alive(number: int) -> bool:
     """Whether a process runs: one that has ended stays until its parent, which may be stopped, looks at it."""
-    try:
-        with open(f"/proc/{number}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
-    except OSError:
-        return False
+    return _stat(number)[:1] not in ([], ["Z"], ["X"])
 
 
 def _send(number: int, kind: signal.Signals) -> None:

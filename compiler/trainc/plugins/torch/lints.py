@@ -7,8 +7,6 @@ from itertools import pairwise
 
 from trainc.findings import Finding
 from trainc.ir.entrypoints import Entrypoint
-from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
 from trainc.plugins.torch import TORCHTUNE, calls_torchtune
 from trainc.startup.patterns import pattern
 
@@ -25,32 +23,27 @@ _FAMILIES = (
 )
 
 
-def torchtune_words(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+def torchtune_words(entry: Entrypoint) -> Iterator[Finding]:
     """Yield warnings about the arguments of a container that runs `tune run`. Runs on sized jobs."""
     if not entry.trains or tuple(entry.words[:2]) != TORCHTUNE:
         return
-    yield from _other_model(job, info, entry)
-    built = calls_torchtune(job)
-    before = tuple(map(str, (info.command or ()) if built else entry.command))
+    yield from _other_model(entry)
+    built = calls_torchtune(entry.job)
+    before = tuple(map(str, (entry.info.command or ()) if built else entry.command))
     args = tuple(map(str, entry.args))
     if built:
-        yield from _dropped(info, entry, args)
+        yield from _dropped(entry, args)
     if twice := _twice(before, args):
         index = len(entry.command) + args.index(twice)
         message = f"the command already has a recipe before {twice!r}, and torchtune expects only key=value after the first one"
         hint = (
             "remove it together with its --config: Trainer selects the recipe by the size of the job"
             if built
-            else _build_command(twice)
+            else f"write the whole command: command: [tune, run, ...] instead of args with {twice!r}"
         )
-        path, about = entry.place(index)
-        yield Finding("RecipeTwice", "error", message, hint=hint, path=path, about=about)
+        yield entry.finding("RecipeTwice", "error", message, hint, index)
     else:
         yield from _without_effect(entry, before, args, built=built)
-
-
-def _build_command(word: str) -> str:
-    return f"write the whole command: command: [tune, run, ...] instead of args with {word!r}"
 
 
 def _twice(before: Sequence[str], args: Sequence[str]) -> str:
@@ -59,19 +52,21 @@ def _twice(before: Sequence[str], args: Sequence[str]) -> str:
     return next((word for word in args if _RECIPE.fullmatch(word) or word == "--config"), "") if named else ""
 
 
-def _dropped(info: Info, entry: Entrypoint, args: Sequence[str]) -> Iterator[Finding]:
+def _dropped(entry: Entrypoint, args: Sequence[str]) -> Iterator[Finding]:
     """Yield a warning for settings of the runtime's command that the TrainJob's command does not keep."""
     given = {_subject(arg) for arg in args}
     lost = [
         word
         for word in map(str, entry.container.command)
-        if "=" in word and not word.startswith("-") and word not in (info.command or ()) and _subject(word) not in given
+        if "=" in word
+        and not word.startswith("-")
+        and word not in (entry.info.command or ())
+        and _subject(word) not in given
     ]
     if lost:
-        path, about = entry.place(0)
         message = f"Trainer builds the command from the size of the job, without the runtime's {', '.join(lost)}"
         hint = f"repeat the arguments to keep: args: [{', '.join(lost)}]"
-        yield Finding("ArgumentsDropped", "warning", message, hint=hint, path=path, about=about)
+        yield entry.finding("ArgumentsDropped", "warning", message, hint, 0)
 
 
 def _subject(word: str) -> str:
@@ -85,23 +80,22 @@ def _without_effect(entry: Entrypoint, before: Sequence[str], args: Sequence[str
     requested = [arg for arg in args if arg.startswith(_LOW_RANK) and not arg.lower().endswith("=false")]
     if not requested or not recipe.startswith("full"):
         return
-    path, about = entry.place(len(entry.command) + args.index(requested[0]))
     message = f"{recipe} trains the full model, and {', '.join(word.partition('=')[0] for word in requested)} has no effect there"
     hint = "add command: [tune, run] to spec.trainer to use the recipe in args"
     if built and not any(_DECIDES in arg for arg in args):
         hint = f"add {_DECIDES}=[q_proj,v_proj] to the args, which selects the LoRA recipe"
     elif built:
         hint = "set numNodes to 1, or remove the argument: LoRA works on one node only, and since Trainer 2.1"
-    yield Finding("LoRAIgnored", "warning", message, hint=hint, path=path, about=about)
+    yield entry.finding("LoRAIgnored", "warning", message, hint, len(entry.command) + args.index(requested[0]))
 
 
-def _other_model(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+def _other_model(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a warning for a model of Hugging Face that is not the one that the recipe is configured for.
 
     Only its family and its number of parameters are compared, as far as the name has them.
     """
-    source = job.model.storage_uri if job.model is not None else None
-    words = (*(info.command or entry.command), *entry.args)
+    source = entry.job.model.storage_uri if entry.job.model is not None else None
+    words = (*(entry.info.command or entry.command), *entry.args)
     config = next((str(after) for word, after in pairwise(words) if word == "--config"), "")
     expected = _CONFIG.fullmatch(config)
     if expected is None or not (source or "").lower().startswith("hf://"):

@@ -21,4 +21,4 @@ def gang_too_large(job: TrainJob, info: Info) -> Iterator[Finding]:
     message = f"minMember is {requested}, but the gang has {pods} pods"
     hint = f"set minMember to a number from 1 to {pods}, or remove it to wait for all pods"
     path = ("spec", "podGroupPolicy", "volcano", "minMember")
-    yield Finding("GangMinMemberTooLarge", "error", message, hint, path, about="runtime")
+    yield Finding("GangMinMemberTooLarge", "error", message, hint, path, "runtime")

@@ -26,7 +26,7 @@ def too_few_pods(job: TrainJob, info: Info) -> Iterator[Finding]:
         message = f"minMember is {requested}, but the gang has {pods} pods"
         hint = f"set minMember to a number from 1 to {pods}, or remove it to wait for all pods"
         path = ("spec", "podGroupPolicy", "volcano", "minMember")
-        yield Finding("GangMinMemberTooLarge", "error", message, hint, path, about="runtime")
+        yield Finding("GangMinMemberTooLarge", "error", message, hint, path, "runtime")
 
 
 def topology_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -39,7 +39,7 @@ def topology_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
     if key:
         message = f"the gang has to share one {key}, which an API server silently drops if {_TOPOLOGY_GATE} is off"
         hint = f"enable the feature gate {_TOPOLOGY_GATE} in the API server and the scheduler; it is off by default"
-        yield Finding("TopologyNeedsGate", "info", message, hint, ("spec", "podGroupPolicy"), about="runtime")
+        yield Finding("TopologyNeedsGate", "info", message, hint, ("spec", "podGroupPolicy"), "runtime")
 
 
 def stale_groups(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:

@@ -1,0 +1,369 @@
+"""Lints for amounts: processes and devices that do not match, and amounts that are most likely a mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TypeAlias
+
+from trainc.findings import Finding, Path, remove, suggest, write
+from trainc.ir.commands.launcher import Launch, Option
+from trainc.ir.devices import is_gpu
+from trainc.ir.entrypoints import Entrypoint
+from trainc.ir.info import About, Info
+from trainc.ir.trainjob import TrainJob
+from trainc.kube.devices import KNOWN, VISIBLE, Accelerator, accelerator_of, accelerators, is_slice, whole_units
+from trainc.kube.documents import Json
+from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
+from trainc.lints.training import AS_DEVICES, Training
+from trainc.startup.records import replace
+
+# Words for "as many processes as devices", which launchers resolve on the node.
+_AS_DEVICES = (*AS_DEVICES, "")
+# A code, a message and a hint.
+Words: TypeAlias = tuple[str, str, str]
+
+_MEBIBYTE = 1 << 20
+_MOST_CORES = 1024
+_MOST_DEVICES = 128
+
+
+def processes(training: Training) -> Iterator[Finding]:
+    """Yield findings about the number of processes, from options, numProcPerNode and variables."""
+    if training.devices:
+        yield from _hidden(training)
+    counted = False
+    for _, launch in training.launches:
+        if not (training.native(launch.launcher) or training.nodes == 1):
+            continue
+        per_node, total = launch.given(launch.launcher.per_node), launch.given(launch.launcher.total)
+        counted = counted or per_node is not None or total is not None
+        if per_node is not None:
+            yield from _per_node(training, launch, per_node)
+        elif total is not None:
+            value = training.value(total.value or "", launch) or ""
+            if (
+                training.devices
+                and value.isdecimal()
+                and not launch.given(launch.launcher.hosts | launch.launcher.own_way)
+            ):
+                # accelerate takes one machine for all if it is not given their number.
+                whole = not launch.launcher.nodes or launch.given(launch.launcher.nodes) is not None
+                yield from _compared(training, total, int(value), whole=whole)
+        elif launch.launcher.total and (machines := launch.given(launch.launcher.nodes)) is not None:
+            yield from _divided(training, launch, machines)
+    if not counted and training.entry.trains and training.devices:
+        yield from _requested(training)
+
+
+def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Finding]:
+    value = training.value(option.value or "", launch)
+    if value is None or value == "PET_NPROC_PER_NODE":
+        return
+    requested = _processes(training)
+    if value.isdecimal() and training.devices:
+        yield from _compared(training, option, int(value))
+    elif requested not in (None, *_AS_DEVICES, "cpu", value) and value not in training.variables:
+        message = f"{option.written} {value} overrides numProcPerNode, which is {requested}"
+        hint = remove("remove the flag, and set numProcPerNode instead", option.word)
+        yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
+
+
+def _processes(training: Training) -> str | None:
+    """Return numProcPerNode as text, or None if it is not set."""
+    value = training.info.processes.value
+    return None if value is None else str(value)
+
+
+def _divided(training: Training, launch: Launch, machines: Option) -> Iterator[Finding]:
+    """Yield a finding for accelerate's default, which is the devices of one pod for all machines together."""
+    count = training.processes(launch)
+    if not count or count >= training.devices or launch.given(launch.launcher.own_way) is not None:
+        return
+    total = training.devices * training.nodes
+    message = (
+        f"without --num_processes, accelerate divides the {training.devices} of {training.device} of a pod by the number "
+        f"of machines: {count} per pod, so {training.devices - count} stay idle"
+    )
+    yield training.finding("IdleDevices", "warning", message, f"add --num_processes={total}", machines.index)
+
+
+def _compared(training: Training, option: Option, count: int, whole: bool = False) -> Iterator[Finding]:
+    """Yield a finding if the processes do not match the devices of a pod or, with `whole`, of the job."""
+    devices = training.devices * (training.nodes if whole else 1)
+    where = f"on {training.nodes} nodes" if whole else "per pod"
+    if _fit(training, count, devices) or (count < devices and _side_by_side(training)):
+        return
+    code, rest = _difference(count, devices)
+    message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {rest}"
+    hint = option.instead(devices, f"write {devices}, or remove the flag to use one process per device")
+    yield training.finding(code, "warning", message, hint, option.index)
+
+
+def _fit(training: Training, count: int, devices: int) -> bool:
+    """Return whether so many processes use so many devices: for most kinds, one each."""
+    kind = accelerator_of(training.device) or Accelerator("device")
+    return count < 1 or (kind.alone and count == 1) or devices <= count <= devices * kind.most
+
+
+def _difference(count: int, devices: int) -> tuple[str, str]:
+    """Return a code and the consequence. It is never an error: processes that do not compute may share a device."""
+    if count < devices:
+        return "IdleDevices", f"{devices - count} stay idle"
+    return "MoreProcessesThanDevices", f"{count - devices} find none"
+
+
+def _side_by_side(training: Training) -> bool:
+    """Return whether a script runs several programs at the same time, each with some of the devices."""
+    return training.line.background and len(training.line.ran("launcher", "python", "code")) > 1
+
+
+def _requested(training: Training) -> Iterator[Finding]:
+    """Yield findings about numProcPerNode, or about what Trainer sets without it, if no option overrides it."""
+    requested, size = _processes(training), training.info.processes
+    if training.policy not in ("torch", "mpi"):
+        return
+    if training.policy == "torch" and requested in (None, *_AS_DEVICES):
+        yield from _uncounted(training)
+        return
+    if requested is None or not requested.isdecimal() or (training.policy == "mpi" and size.about == "runtime"):
+        return  # In a runtime for MPI, 1 means as many as there are devices.
+    count, devices = int(requested), training.devices
+    if _fit(training, count, devices):
+        return
+    hint = write(devices, ", or remove numProcPerNode to use one process per device")
+    code, rest = _difference(count, devices)
+    message = f"{count} processes for {devices} of {training.device} per pod, so {rest}"
+    yield Finding(code, "warning", message, hint, size.path, size.about)
+
+
+def _uncounted(training: Training) -> Iterator[Finding]:
+    """Yield a finding for devices that Trainer does not count: those without `gpu` in their name.
+
+    Without them, the number of processes is that of the CPUs, or 1 (ir/devices.py).
+    """
+    value = training.variables.get("PET_NPROC_PER_NODE") or ""
+    reads = any(launch.launcher.reads for launch in training.line.launches)
+    if not reads or not value.isdecimal() or _fit(training, int(value), training.devices):
+        return
+    count, devices = int(value), training.devices
+    code, rest = _difference(count, devices)
+    message = (
+        f"Trainer does not count {training.device}, whose name has no gpu in it, and starts {count} "
+        f"process{'es' if count != 1 else ''} for {devices} per pod, so {rest}"
+    )
+    hint = f"set numProcPerNode: {devices} in spec.trainer"
+    requested = training.job.trainer.resources_per_node or {}
+    kind = next((kind for kind in ("limits", "requests") if training.device in (requested.get(kind) or {})), "")
+    own: Path = ("spec", "trainer", "resourcesPerNode", kind, training.device)
+    yield Finding(code, "warning", message, hint, *((own, "trainjob") if kind else training.entry.at("resources")))
+
+
+def _hidden(training: Training) -> Iterator[Finding]:
+    """Yield a finding for a variable that hides some of the devices from the processes."""
+    own = training.variables
+    if VISIBLE.keys().isdisjoint(own) and not any(start.variables for start in training.line.starts):
+        return
+    for name, devices in VISIBLE.items():
+        if training.device not in devices:
+            continue
+        shown = own.get(name)
+        if shown is not None and _fewer(shown, training.devices):
+            words = _hidden_words(training, name, shown)
+            yield Finding("IdleDevices", "warning", *words, *training.entry.variable_place(name))
+        for start in () if _side_by_side(training) else training.line.ran("launcher", "python"):
+            inline = start.variables.get(name)
+            if inline is not None and inline != shown and _fewer(inline, training.devices):
+                words = _hidden_words(training, name, inline)
+                yield training.finding("IdleDevices", "warning", *words, start.program.index)
+
+
+def _fewer(shown: str, devices: int) -> bool:
+    listed = [part for part in shown.replace(" ", "").split(",") if part]
+    fewer = not listed or listed[0] in ("-1", "none", "void") or len(listed) < devices
+    return fewer and "$" not in shown and shown != "all"
+
+
+def _hidden_words(training: Training, name: str, shown: str) -> tuple[str, str]:
+    message = f"{name} is {shown!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
+    return message, remove(f"remove {name}: a pod only sees the devices that it requests")
+
+
+def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield a warning for a job without pods."""
+    message = "numNodes is 0: the job has no pods and completes at once without training anything"
+    hint = "write 1 or more; to hold the job back, set suspend: true"
+    yield Finding("UnlikelyAmount", "warning", message, hint, ("spec", "trainer", "numNodes"))
+
+
+def unlikely_amounts(entry: Entrypoint) -> Iterator[Finding]:
+    """Yield a finding for each amount of a container that is most likely a mistake."""
+    resources = entry.container.resources
+    if not resources:
+        return
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if _usual(tuple(limits.items()), tuple(requests.items())):
+        return
+    for name, amount in limits.items():
+        if (found := _unlikely(name, str(amount))) is not None:
+            yield _finding(entry, ("limits", name), found)
+    for name, amount in requests.items():
+        if limits.get(name) != amount and (found := _unlikely(name, str(amount))) is not None:
+            yield _finding(entry, ("requests", name), found)
+    if len(limits) > 1 or len(requests) > 1:
+        yield from _too_few_cores(entry)
+        yield from _kinds(entry)
+
+
+def more_than_node(entry: Entrypoint) -> Iterator[Finding]:
+    """Yield a warning for more GPUs than the nodes have that the pod template selects.
+
+    A device plugin that shares GPUs offers more of them under the same name.
+    """
+    from trainc.kube.instance_types import most_gpus
+
+    resources = entry.container.resources
+    limits = resources.get("limits") or {}
+    requested = [
+        (name, count) for name, count in accelerators(resources).items() if not is_slice(name) and is_gpu(name)
+    ]
+    for label, values in _selected(entry.info.pod_spec(entry.pod_set.name)) if requested else ():
+        has, (name, count) = most_gpus(label, values), requested[0]
+        if has is None or count <= has:
+            continue
+        shown = " or ".join(values)
+        what = f"a node of type {shown} has {has}" if "instance-type" in label else f"{label} selects nodes with {has}"
+        message = f"the pod needs {count} of {name}, but {what}: no node ever has room for it"
+        hint = f"select nodes with {count} or more"
+        if entry.trains and has and count % has == 0:
+            hint = f"write {name}: {has} and numNodes: {entry.pod_set.count * count // has}, or {hint}"
+        kind = "limits" if name in limits else "requests"
+        yield _finding(entry, (kind, name), ("MoreDevicesThanNode", message, hint))
+        return
+
+
+def _selected(spec: Json) -> Iterator[tuple[str, list[str]]]:
+    """Yield (label, values) for each label of nodes of which a pod needs one of these values."""
+    from trainc.kube.instance_types import COUNT_LABELS, TYPE_LABELS
+
+    labels = (*TYPE_LABELS, *COUNT_LABELS)
+    for label, value in (spec.get("nodeSelector") or {}).items():
+        if label in labels:
+            yield label, [str(value)]
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []
+    for expression in (terms[0].get("matchExpressions") or ()) if len(terms) == 1 else ():
+        if expression.get("key") in labels and expression.get("operator") == "In":
+            yield expression["key"], [*map(str, expression.get("values") or ())]
+
+
+@lru_cache(maxsize=256)
+def _usual(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str], ...]) -> bool:
+    """Return whether the amounts are clearly plausible: cores, memory and devices of one kind, enough of each."""
+    if any(_unlikely(name, str(amount)) is not None for name, amount in (*limits, *requests)):
+        return False
+    amounts = {**dict(requests), **dict(limits)}
+    devices = [name for name in amounts if accelerator_of(name) is not None]
+    return len(devices) < 2 and (
+        "cpu" not in amounts or not devices or whole_units(amounts["cpu"]) >= whole_units(amounts[devices[0]])
+    )
+
+
+@lru_cache(maxsize=1024)
+def _unlikely(name: str, amount: str) -> Words | None:
+    try:
+        quantity = parse_quantity(amount)
+    except ValueError:
+        return None
+    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
+        return _bytes(name, amount, quantity)
+    if name == "cpu" and quantity.units >= _MOST_CORES:
+        message = f"cpu: {quantity.units} means {quantity.units} cores"
+        return "UnlikelyAmount", message, f"write {quantity.units}m if you mean thousandths of a core"
+    if "/" in name:
+        return _device(name, quantity)
+    return None
+
+
+def _bytes(name: str, written: str, quantity: Quantity) -> Words | None:
+    if quantity.nanos >= _MEBIBYTE * NANOS_PER_UNIT or (quantity.nanos <= 0 and name != "memory") or quantity.nanos < 0:
+        return None
+    digits = written.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    if written.endswith("m"):
+        message = f"{name}: {written} means thousandths of a byte"
+        return "UnlikelyAmount", message, f"write {digits}Mi or {digits}Gi"
+    message = f"{name}: {written} means {quantity.units} bytes" if quantity.nanos else f"{name}: 0 means none at all"
+    hint = write(f"{digits}Gi") if quantity.nanos and digits else "write an amount such as 16Gi"
+    return "UnlikelyAmount", message, hint
+
+
+def _device(name: str, quantity: Quantity) -> Words | None:
+    if quantity.units > _MOST_DEVICES and name in KNOWN:
+        return "UnlikelyAmount", f"{name}: {quantity.units} is more than any node has", "write the number per pod"
+    meant = misspelt_device(name)
+    if meant:
+        message = f"there is no known device called {name}, so the pods may stay pending forever"
+        return "UnlikelyResource", message, suggest(name, [meant])
+    return None
+
+
+def misspelt_device(name: str) -> str:
+    """Return the known device of which `name` is a misspelling; empty if it is known itself, or similar to none."""
+    if name in KNOWN or is_slice(name):
+        return ""
+    domain, _, device = name.partition("/")
+    for known in sorted(KNOWN):
+        known_domain, _, known_device = known.partition("/")
+        if _nearly(domain, known_domain, whole=True) and _nearly(device, known_device):
+            return known
+    return ""
+
+
+def _nearly(word: str, known: str, *, whole: bool = False) -> bool:
+    """Return whether part of a name is the known one up to case, a letter or two, a plural or a missing ending."""
+    from trainc.findings.text import edits
+
+    word, known = word.lower(), known.lower()
+    # One edit turns a short word into another one: acme.com is not amd.com.
+    most = 0 if len(known) < 4 else 1 if len(known) < 9 else 2
+    ends = {known, f"{known}s"} | (
+        {known.partition(".")[0], f"k8s.{known}", known.replace(".com", ".io")} if whole else set()
+    )
+    return word in ends or edits(word, known, most) <= most
+
+
+def _too_few_cores(entry: Entrypoint) -> Iterator[Finding]:
+    resources = entry.container.resources
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    kind = "limits" if "cpu" in limits else "requests"
+    amount = limits.get("cpu", requests.get("cpu"))
+    devices = sum(accelerators(resources).values()) if amount is not None else 0
+    if devices < 2 or not 1 <= whole_units(amount) < devices:
+        return
+    message = f"cpu: {amount} for {devices} devices is less than one core per process, which starves the data loaders"
+    words = "UnlikelyAmount", message, f"write {devices * 8}, or the node's number of cores per device times {devices}"
+    found = _finding(entry, (kind, "cpu"), words)
+    # A container may use more than it requests.
+    yield found if kind == "limits" else replace(found, severity="info")
+
+
+def _kinds(entry: Entrypoint) -> Iterator[Finding]:
+    """Yield a finding for devices of two kinds in one container: no node has both, or a GPU and a slice of it."""
+    resources = entry.container.resources
+    amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+    requested = [name for name in amounts if accelerator_of(name) is not None and whole_units(amounts[name]) > 0]
+    makers = {name.partition("/")[0] for name in requested}
+    if len(requested) > 1 and (len(makers) > 1 or any(map(is_slice, requested))):
+        kind = "limits" if requested[1] in (resources.get("limits") or {}) else "requests"
+        message = f"one container requests {' and '.join(sorted(requested))}, which no node has together"
+        yield _finding(entry, (kind, requested[1]), ("UnlikelyResource", message, "keep one of them"))
+
+
+def _finding(entry: Entrypoint, field: tuple[str, str], words: Words) -> Finding:
+    kind, name = field
+    code, message, hint = words
+    place: tuple[Path, About] = ("spec", "trainer", "resourcesPerNode", kind, name), "trainjob"
+    requested = (entry.job.trainer.resources_per_node or {}).get(kind) or {}
+    if name not in requested or not (entry.trains or entry.pod_set.role):
+        place = entry.at("resources", kind, name)
+    return Finding(code, "warning", message, hint, *place)

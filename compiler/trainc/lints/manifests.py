@@ -1,0 +1,299 @@
+"""Lints for compiled manifests: names that are stale after rendering, what several jobs share, and empty requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from trainc.findings import Finding, Path
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.kube import names
+from trainc.kube.devices import accelerators
+from trainc.kube.documents import Json, identity_of, mapping, objects, value_at
+from trainc.kube.quantity import pod_requests
+from trainc.options import Options
+from trainc.plugins.plugin import Plugin
+from trainc.plugins.registry import PLUGINS
+from trainc.reading.document import label_of
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, replace
+
+_HINT = "set prefixes, suffixes and new names in trainc's overlay, or before trainc runs, and compile again"
+_INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+# What makes a LimitRange set requests of containers that have none.
+_DEFAULTS = ("default", "defaultRequest", "min", "max")
+# The backoffLimit of a Job that sets none (kubernetes pkg/apis/batch/v1/defaults.go), and the fields that decide otherwise.
+DEFAULT_BACKOFF_LIMIT = 6
+_DECIDING = ("backoffLimit", "podFailurePolicy", "backoffLimitPerIndex", "activeDeadlineSeconds")
+_RESUMES = pattern(r"resum|restart|checkpoint|ckpt|load|restore", 2)  # re.IGNORECASE
+# From here on, seven runs of a program with a mistake in it are worth a line.
+_MANY_DEVICES = 32
+# (namespace, name) of a headless Service -> the JobSet to which it belongs.
+Services = dict[tuple[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What a JobSet's names may refer to in its namespace: the addresses of pods, files of ConfigMaps, PodGroups.
+
+    `groups` is None if something else than trainc may make the PodGroups.
+    """
+
+    plugins: Sequence[Plugin]
+    hosts: frozenset[str]
+    files: Mapping[str, Json]
+    groups: frozenset[str] | None
+
+
+def stale_names(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin] = PLUGINS) -> list[Finding]:
+    """Return findings for names in `jobset` that match nothing, with paths in it. `objects` are all rendered manifests."""
+    namespace, _ = identity_of(jobset)
+    siblings = [o for o in objects if identity_of(o)[0] == namespace]
+    groups = frozenset(identity_of(o)[1] for o in siblings if o.get("kind") == "PodGroup")
+    rendered = Rendered(
+        plugins=plugins,
+        hosts=frozenset(endpoints(jobset)),
+        files={identity_of(o)[1]: mapping(o.get("data")) for o in siblings if o.get("kind") == "ConfigMap"},
+        groups=groups if names.is_of_trainjob(jobset) else None,
+    )
+    return [finding for path, pod in _pods(jobset) for finding in _pod_findings(path, pod, rendered)]
+
+
+def endpoints(jobset: Json) -> Iterator[str]:
+    """Yield the DNS name, within its namespace, of each pod that the JobSet will create."""
+    _, name = identity_of(jobset)
+    spec = jobset.get("spec") or {}
+    domain = (spec.get("network") or {}).get("subdomain") or name
+    for job in spec.get("replicatedJobs", ()):
+        pods = job["template"].get("spec", {}).get("parallelism", 1)
+        for replica in range(job.get("replicas", 1)):
+            for index in range(pods):
+                yield f"{names.pod_host(name, job['name'], replica, index)}.{domain}"
+
+
+def _pod_findings(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
+    yield from _groups(path, pod, rendered)
+    spec = pod.get("spec") or {}
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(kind, ())):
+            yield from _addresses((*path, "spec", kind, index), container, rendered)
+    for index, volume in enumerate(spec.get("volumes", ())):
+        name = str((volume.get("configMap") or {}).get("name", ""))
+        yield from _files((*path, "spec", "volumes", index), name, rendered)
+
+
+def _files(path: Path, name: str, rendered: Rendered) -> Iterator[Finding]:
+    """Yield findings about rendezvous files in the ConfigMap called `name`."""
+    known = [file for plugin in rendered.plugins for file in plugin.files]
+    if name in rendered.files:
+        for file in known:
+            if not file.port:
+                yield from _hosts(path, str(rendered.files[name].get(file.key, "")), rendered.hosts)
+    elif name.endswith(tuple(file.suffix for file in known)):
+        message = f"ConfigMap {name!r} is not among the manifests"
+        yield Finding("StaleConfigMap", "error", message, _HINT, (*path, "configMap", "name"))
+
+
+def _addresses(path: Path, container: Json, rendered: Rendered) -> Iterator[Finding]:
+    variables = {address.variable for plugin in rendered.plugins for address in plugin.addresses}
+    for index, variable in enumerate(container.get("env", ())):
+        if variable.get("name") in variables and isinstance(variable.get("value"), str):
+            yield from _address((*path, "env", index, "value"), variable["value"], rendered.hosts)
+    arguments = [argument for plugin in rendered.plugins for argument in plugin.address_arguments]
+    for field in ("command", "args"):
+        for index, word in enumerate(container.get(field, ())):
+            for argument in arguments:
+                if str(word).startswith(argument):
+                    yield from _address((*path, field, index), str(word).removeprefix(argument), rendered.hosts)
+
+
+def _address(path: Path, address: str, hosts: frozenset[str]) -> Iterator[Finding]:
+    if not _is_host(address.partition(":")[0], hosts):
+        yield Finding("StaleAddress", "error", f"{address!r} is not a pod of this JobSet", _HINT, path)
+
+
+def _hosts(path: Path, hostfile: str, hosts: frozenset[str]) -> Iterator[Finding]:
+    listed = (line.split()[0].partition(":")[0] for line in hostfile.splitlines() if line.strip())
+    stale = [host for host in listed if not _is_host(host, hosts)]
+    if stale:
+        message = f"the hostfile lists {len(stale)} host(s) that this JobSet does not create; the first is {stale[0]!r}"
+        yield Finding("StaleHost", "error", message, _HINT, path)
+
+
+def _is_host(host: str, hosts: frozenset[str]) -> bool:
+    """Return whether a host is one of `hosts`, with or without the namespace's DNS suffix."""
+    return host in hosts or ".".join(host.split(".")[:2]) in hosts
+
+
+def _groups(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
+    for gang in (plugin.gang for plugin in rendered.plugins if plugin.gang is not None):
+        group = value_at(pod, gang.joins)
+        if group is not None and rendered.groups is not None and group not in rendered.groups:
+            message = (
+                f"the pods belong to the group {group!r}, and there is no PodGroup of that name among the manifests"
+            )
+            yield Finding("StaleGroup", "error", message, _HINT, (*path, *gang.joins))
+
+
+def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:
+    jobs: Sequence[Json] = (jobset.get("spec") or {}).get("replicatedJobs", ())
+    for index, job in enumerate(jobs):
+        path: Path = ("spec", "replicatedJobs", index, "template", "spec", "template")
+        yield path, job["template"].get("spec", {}).get("template", {})
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A headless Service that a JobSet uses; `needed` is true if its pods resolve names through it.
+
+    With `written`, the name is that of a place on a claim to which the JobSet writes, `claim:path`, instead. With
+    `restarts`, it stands for all jobs whose restarts nobody has decided, and this is the path of such a Job.
+    """
+
+    jobset: str
+    namespace: str
+    service: str
+    needed: bool
+    written: bool = False
+    restarts: Path = ()
+
+
+def claims_of(manifests: Iterable[Json], name: str) -> Iterator[Claim]:
+    """Yield the Service of a job's JobSet, which has the name of its subdomain or else of the JobSet, and its write paths.
+
+    `name` is that of the TrainJob.
+
+    JobSet uses an existing Service with that name (kubernetes-sigs/jobset pkg/controllers/jobset_controller.go,
+    createHeadlessSvcIfNecessary).
+    """
+    for jobset in (manifest for manifest in manifests if manifest["kind"] == "JobSet"):
+        metadata = jobset["metadata"]
+        network = jobset["spec"].get("network") or {}
+        namespace = metadata.get("namespace", "")
+        label = "JobSet " + "/".join(part for part in (namespace, name) if part)
+        service = network.get("subdomain") or metadata["name"]
+        yield Claim(label, namespace, service, network.get("enableDNSHostnames", True))
+        for place in sorted(_places(jobset)):
+            yield Claim(label, namespace, place, needed=True, written=True)
+        if path := _restarted(jobset["spec"]):
+            yield Claim(label, "", "what a crash does", needed=True, restarts=path)
+
+
+def _places(jobset: Json) -> set[str]:
+    """Return the places on claims, `claim:path`, to which the containers of a JobSet write."""
+    specs = [spec for job in jobset["spec"].get("replicatedJobs", ()) if (spec := _pod_spec(job)).get("volumes")]
+    if not any("persistentVolumeClaim" in volume for spec in specs for volume in spec["volumes"]):
+        return set()
+    from trainc.lints.storage import claimed_paths
+
+    return {f"{claim}:{path}" for spec in specs for claim, path in claimed_paths(spec)}
+
+
+def _pod_spec(job: Json) -> Json:
+    spec: Json = ((job["template"].get("spec") or {}).get("template") or {}).get("spec") or {}
+    return spec
+
+
+def _restarted(spec: Json) -> Path:
+    """Return the path of a Job with many devices whose restarts nobody has decided; empty if there is none."""
+    for index, job in enumerate(spec.get("replicatedJobs", ()) if not spec.get("failurePolicy") else ()):
+        job_spec = job["template"].get("spec") or {}
+        if any(job_spec.get(field) is not None for field in _DECIDING):
+            continue
+        pods = int(job_spec.get("parallelism") or 1) * int(job.get("replicas", 1))
+        for container in _pod_spec(job).get("containers", ()):
+            words = (*(container.get("command") or ()), *(container.get("args") or ()))
+            devices = pods * sum(accelerators(container.get("resources") or {}).values())
+            if pods > 1 and devices >= _MANY_DEVICES and not _RESUMES.search(" ".join(map(str, words))):
+                return ("spec", "replicatedJobs", index, "template", "spec")
+    return ()
+
+
+def between_jobs(claims: Iterable[Claim], services: Services) -> Iterator[Finding]:
+    """Yield a warning for each JobSet whose Service an earlier one uses. `services` collects those of all jobs.
+
+    What a crash does is said about the first job only.
+    """
+    for claim in claims:
+        is_first = (claim.namespace, claim.service) not in services
+        first = services.setdefault((claim.namespace, claim.service), claim.jobset)
+        if claim.restarts:
+            if is_first:
+                message = f"nothing says what a crash does: a pod that fails is started again, up to {DEFAULT_BACKOFF_LIMIT} times"
+                hint = "resume from a checkpoint on a claim, or set backoffLimit: 0 in the job template of the runtime"
+                yield Finding("RestartsByDefault", "info", message, hint, claim.restarts, claim.jobset)
+        elif first != claim.jobset and claim.needed:
+            found = _overwritten(claim.service, first) if claim.written else _taken(claim.service, first)
+            yield replace(found, about=claim.jobset)
+
+
+def _overwritten(place: str, first: str) -> Finding:
+    claim, _, path = place.partition(":")
+    return Finding(
+        "SharedOutput",
+        "warning",
+        f"this job and {first} both write to {path or '/'} on claim {claim!r}: one overwrites the checkpoints of the other",
+        "use a different folder for each job",
+        ("metadata", "name"),
+    )
+
+
+def subdomain_of_every_run(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
+    """Yield a warning if the job's name has a content hash but its Service's has none, so that runs share the Service."""
+    subdomain = (info.template.get("network") or {}).get("subdomain")
+    if subdomain and job.name_hash:
+        yield Finding(
+            "DuplicateSubdomain",
+            "warning",
+            f"every run of the job uses the Service {subdomain!r}, and a new run starts before the old one is removed",
+            "remove the subdomain from the runtime: the Service then has the name of the job, including the hash",
+            ("spec", "template", "spec", "network", "subdomain"),
+            "runtime",
+        )
+
+
+def _taken(service: str, first: str) -> Finding:
+    return Finding(
+        "DuplicateSubdomain",
+        "warning",
+        f"its Service {service!r} is also the Service of {first}; while both exist, the pods of the later job cannot find each other",
+        "give each job its own subdomain, or remove it: the Service then has the name of the job",
+        ("spec", "network", "subdomain"),
+    )
+
+
+def queued_without_requests(manifests: Sequence[Json], limit_ranges: Iterable[Json]) -> Iterator[tuple[str, Finding]]:
+    """Yield a warning for each JobSet with a queue whose pods request nothing, with the JobSet's label.
+
+    Initializers do not count. A LimitRange of the namespace may set requests.
+    """
+    for manifest in manifests:
+        metadata = mapping(manifest.get("metadata"))
+        if manifest.get("kind") != "JobSet" or not mapping(metadata.get("labels")).get(names.QUEUE_LABEL):
+            continue
+        specs = [
+            spec for job in objects(mapping(manifest.get("spec")).get("replicatedJobs")) for spec in _training(job)
+        ]
+        homes = (metadata.get("namespace"), None) if metadata.get("namespace") else ()
+        own = (one for one in limit_ranges if not homes or mapping(one.get("metadata")).get("namespace") in homes)
+        if not specs or any(map(_uses, specs)) or any(map(_sets_requests, own)):
+            continue
+        message = "the job requests no resources: Kueue admits it at once, without quota, flavor or node selector"
+        hint = "write what each node uses: spec: {trainer: {resourcesPerNode: {requests: {cpu: 4, memory: 16Gi}}}}"
+        path = ("metadata", "labels", names.QUEUE_LABEL)
+        yield label_of(manifest), Finding("QueuedWithoutRequests", "warning", message, hint, path)
+
+
+def _training(replicated_job: Json) -> Iterator[Json]:
+    template = mapping(replicated_job.get("template"))
+    if mapping(mapping(template.get("metadata")).get("labels")).get(names.ANCESTOR_LABEL) not in _INITIALIZERS:
+        yield mapping(mapping(mapping(template.get("spec")).get("template")).get("spec"))
+
+
+def _uses(spec: Json) -> bool:
+    return bool(spec.get("resourceClaims")) or any(q.nanos for q in pod_requests(spec, limits_count=True).values())
+
+
+def _sets_requests(limit_range: Json) -> bool:
+    limits = objects(mapping(limit_range.get("spec")).get("limits"))
+    return any(one.get("type") == "Container" and any(one.get(key) for key in _DEFAULTS) for one in limits)

@@ -1,0 +1,376 @@
+"""Lints for storage: outputs that are gone with the pod, data that is not mounted, shared memory, and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.findings import Finding, Severity
+from trainc.ir.commands.programs import base
+from trainc.ir.entrypoints import pod_path
+from trainc.ir.info import Info, PodSet
+from trainc.ir.parallelism import Setting, read_arguments
+from trainc.ir.trainjob import TrainJob
+from trainc.kube import names
+from trainc.kube.documents import Json, identity_of, items, mapping
+from trainc.kube.quantity import parse_quantity
+from trainc.lints.training import Training
+from trainc.startup.patterns import pattern
+
+_OUTPUT = pattern(
+    r"(?:^|[\s\"'])-*(?:[\w.]*[._-])?(?:output|checkpoints?|ckpt|save|log|run)[_-]?(?:dir|path|folder|root)(?:=|\s+)[\"']?(/[^\s\"';&|]+)",
+    2,
+)
+# Every option that sets an output path has one of these in its name.
+_ENDINGS = ("dir", "path", "folder", "root")
+_KEPT = pattern(
+    r"(?:\w+_)?(?:out|outputs?|ckpts?|checkpoints?|saves?|results?|dump|exp)_?(?:dir|path|folder|root|directory)|save|output|(?:\w+_)?default_root_dir"
+)
+_PASSING = pattern(r"(?:\w+_)?(?:logs?|logging|runs?|tensorboard|tb|work)_?(?:dir|path|folder|root|directory)")
+_DATA = pattern(r"(?:\w+_)?(?:data|datasets?|train|corpus)_?(?:dir|path|folder|root|directory|files?|prefix)?")
+_LOADED = ("load", "resume", "init", "pretrained", "from")
+# Where clusters mount data; other folders may be part of the image.
+_SHARED = pattern(
+    r"/(?:mnt|data\d*|datasets?|shared|nfs|lustre|scratch|fsx|gpfs|efs|beegfs|storage|vol\w*|pvc|s3|gcs)(?:/.*)?"
+)
+# Programs that copy files out of the pod, and options with which a trainer does.
+_COPYING = frozenset(
+    (
+        *("aws", "gsutil", "gcloud", "az", "azcopy", "rclone", "s5cmd", "mc", "hf", "huggingface-cli", "rsync", "scp"),
+        *("s3cmd", "ossutil", "obsutil", "wandb", "dvc", "kubectl", "curl"),
+    )
+)
+_UPLOADED = frozenset(("push_to_hub", "hub_model_id", "upload"))
+_WORKERS = pattern(r"(?:\w+_)?(?:num_workers|num_data_workers|dataloader_workers|workers)")
+_SHM = "/dev/shm"  # noqa: S108 - a path in a pod
+# What a container runtime gives without a volume.
+_DEFAULT_SHM = 64 << 20
+_INITIALIZERS = {names.DATASET_INITIALIZER: "dataset", names.MODEL_INITIALIZER: "model"}
+# Volumes that each pod has for itself, and that are deleted with it.
+_OWN = frozenset(("emptyDir", "ephemeral"))
+# Volumes with given content, to which nothing can be stored.
+_FILLED = frozenset(("secret", "configMap", "downwardAPI", "projected", "image"))
+_ONE_NODE = frozenset(("ReadWriteOnce", "ReadWriteOncePod"))
+_IN_MEMORY_SERVED = "cache:"
+
+
+def output_paths(words: Sequence[Any]) -> list[str]:
+    """Return the absolute output paths of a command line, except those that contain variables."""
+    text = "\n".join(map(str, words))
+    lower = text.lower()
+    if "/" not in lower or not any(word in lower for word in _ENDINGS):
+        return []
+    found = [path.rstrip("/") for path in _OUTPUT.findall(text)]
+    return [path for path in found if "$" not in path and "{" not in path]
+
+
+def claimed_paths(pod_spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (claim, path inside it) for each place on a claim to which a container of a pod writes."""
+    claims = {
+        volume.get("name"): volume["persistentVolumeClaim"]["claimName"]
+        for volume in pod_spec.get("volumes") or ()
+        if (volume.get("persistentVolumeClaim") or {}).get("claimName")
+    }
+    for container in pod_spec.get("containers") or () if claims else ():
+        paths = output_paths((*(container.get("command") or ()), *(container.get("args") or ())))
+        for mount in container.get("volumeMounts") or ():
+            base_path = str(mount.get("mountPath", "")).rstrip("/")
+            for path in paths:
+                if mount.get("name") in claims and (path == base_path or path.startswith(f"{base_path}/")):
+                    inside = f"{mount.get('subPath', '')}{path[len(base_path) :]}"
+                    yield str(claims[mount["name"]]), inside
+
+
+def storage(training: Training) -> Iterator[Finding]:
+    """Yield findings about the paths in the arguments of each program, and about its shared memory."""
+    if not training.entry.trains:
+        return
+    yield from _shared_memory(training)
+    copied = any(base(start.words[0]) in _COPYING for start in training.line.starts)
+    reported: set[str] = set()
+    for start in training.line.ran("launcher", "python"):
+        settings = read_arguments(training.arguments(start)).settings
+        uploads = copied or not _UPLOADED.isdisjoint(settings)
+        first = len(start.words) - len(start.launch.program) if start.launch is not None else start.program.start
+        for key, setting in settings.items():
+            path = (setting.value or "").strip("\"'").rstrip("/")
+            if (path.startswith("/") or _is_folder_of_pod(training, key, path)) and path not in reported:
+                for found in _of_path(training, key.replace(".", "_"), path, first + setting.index, uploads=uploads):
+                    reported.add(path)
+                    yield found
+            elif _SHM not in reported and _workers(key, setting) > 1 and _has_default_shm(training):
+                reported.add(_SHM)
+                yield _few(training, setting.written, first + setting.index)
+
+
+def _is_folder_of_pod(training: Training, key: str, path: str) -> bool:
+    """Return whether an option names a relative folder for output, and the container has no volume that may have it."""
+    key = key.replace(".", "_")
+    relative = path.startswith("./") or (path != "" and "/" not in path) or path.partition("/")[0].isidentifier()
+    if not relative or any(c in path for c in ":$`") or not key.endswith(_ENDINGS) or _KEPT.fullmatch(key) is None:
+        return False
+    places = (str(mount.get("mountPath")).rstrip("/") for mount in training.entry.container.mounts)
+    return all(_volume_at(training, place)[0] in (*_FILLED, *_OWN) or place == _SHM for place in places)
+
+
+def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bool) -> Iterator[Finding]:
+    if key.startswith(_LOADED):
+        return
+    kept = _KEPT.fullmatch(key) is not None
+    if (kept or (_PASSING.fullmatch(key) and not path.startswith("/tmp"))) and not uploads:  # noqa: S108
+        kind, volume = _volume_at(training, path)
+        if kind is None or kind in _OWN:
+            where = "in no volume" if kind is None else f"in the {kind} volume {volume!r}"
+            message = f"{path} is {where}, so what the program writes there is gone with its pod"
+            yield training.finding("OutputNotKept", "info", message, _claim_at(training, path), index)
+        elif kept and _is_read_only(training, path):
+            message = (
+                f"{path} is in the volume {volume!r}, which is mounted read-only, so the program cannot write there"
+            )
+            hint = "remove readOnly, or write to a volume of its own"
+            yield training.finding("OutputNotKept", "warning", message, hint, index)
+    elif _DATA.fullmatch(key) and _SHARED.fullmatch(path) and _volume_at(training, path)[0] is None:
+        message = f"{path} is in no volume of the pod, so it is there only if the image has it"
+        yield training.finding("DataNotMounted", "info", message, _claim_at(training, path), index)
+
+
+def _volume_at(training: Training, path: str) -> tuple[str | None, str]:
+    """Return the kind and the name of the volume that has a path; None as its kind if there is no such volume."""
+    name = str(_mount_at(training, path).get("name", ""))
+    return (_kind(_volume(training, name)) if name else None), name
+
+
+def _mount_at(training: Training, path: str) -> Json:
+    """Return the mount of the container that has a path; empty if there is none."""
+    best: Json = {}
+    for mount in training.entry.container.mounts:
+        place = str(mount.get("mountPath", "")).rstrip("/")
+        inside = path == place or path.startswith(f"{place}/")
+        if inside and len(place) >= len(str(best.get("mountPath", "")).rstrip("/")):
+            best = mount
+    return best
+
+
+def _volume(training: Training, name: str) -> Json:
+    return next((v for v in training.entry.pod_set.volumes if v.get("name") == name), {})
+
+
+def _kind(volume: Json) -> str:
+    """Return the kind of a volume; those that the pod does not have are claims that JobSet makes."""
+    return next((kind for kind in volume if kind != "name"), "claim")
+
+
+def _is_read_only(training: Training, path: str) -> bool:
+    mount = _mount_at(training, path)
+    volume = _volume(training, str(mount.get("name")))
+    source = volume.get(_kind(volume))
+    of_volume = isinstance(source, Mapping) and source.get("readOnly") is True
+    return mount.get("readOnly") is True or of_volume or _kind(volume) in _FILLED
+
+
+def _mounting(training: Training, volume: str, name: str, path: str) -> str:
+    """Return the field of a TrainJob that adds a volume to the pods and mounts it in this container."""
+    container = f"{{name: {training.entry.container.name}, volumeMounts: [{{name: {name}, mountPath: {path}}}]}}"
+    return training.patch(f"volumes: [{volume}], containers: [{container}]")
+
+
+def _claim_at(training: Training, path: str) -> str:
+    volume = "{name: storage, persistentVolumeClaim: {claimName: CLAIM}}"
+    if not path.startswith("/"):
+        patch = _mounting(training, volume, "storage", "/storage")
+        return f"write to a claim, as in /storage/{path.removeprefix('./')}, with its name in place of CLAIM: {patch}"
+    patch = _mounting(training, volume, "storage", "/" + path.split("/")[1])
+    return f"mount a claim there, with its name in place of CLAIM: {patch}"
+
+
+def _workers(key: str, setting: Setting) -> int:
+    if not key.endswith("workers"):
+        return 0
+    return (setting.number or 0) if _WORKERS.fullmatch(key.rpartition(".")[2]) else 0
+
+
+def _has_default_shm(training: Training) -> bool:
+    spec = training.info.pod_spec(training.entry.pod_set.name)
+    return _volume_at(training, _SHM)[0] is None and spec.get("hostIPC") is not True
+
+
+def _few(training: Training, written: str, index: int) -> Finding:
+    message = f"{written}: workers pass their batches through {_SHM}, which has 64 MB unless a volume is mounted there"
+    volume = "{name: dshm, emptyDir: {medium: Memory, sizeLimit: 16Gi}}"
+    hint = f"mount memory there; it counts as memory of the container: {_mounting(training, volume, 'dshm', _SHM)}"
+    return training.finding("UnsuitableSharedMemory", "info", message, hint, index)
+
+
+def _shared_memory(training: Training) -> Iterator[Finding]:
+    """Yield a finding for a volume at /dev/shm that is on a disk, or not larger than what is there without one."""
+    kind, name = _volume_at(training, _SHM)
+    source = _volume(training, name).get("emptyDir")
+    if kind != "emptyDir" or not isinstance(source, Mapping):
+        return
+    limit = source.get("sizeLimit")
+    in_memory = str(source.get("medium")).startswith(("Memory", "HugePages"))
+    if in_memory and (limit is None or parse_quantity(str(limit)).units > _DEFAULT_SHM):
+        return
+    hint = f"write {{name: {name}, emptyDir: {{medium: Memory, sizeLimit: 16Gi}}}}"
+    message = f"the volume {name!r} at {_SHM} has {limit}, no more than the 64 MB that are there without it"
+    if not in_memory:
+        message = f"the volume {name!r} at {_SHM} is on a disk, so data loaders and NCCL share their data through files"
+        hint += ": it then is in memory"
+    place = pod_path(training.job, training.info, training.entry.pod_set.name, "volumes", ("name", name))
+    yield Finding("UnsuitableSharedMemory", "info", message, hint, *place)
+
+
+def volumes(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield findings about a job's volumes, as far as its own documents show them. Runs on sized jobs."""
+    for pod_set in info.pod_sets:
+        yield from _unused(job, info, pod_set)
+        if pod_set.ancestor in _INITIALIZERS:
+            yield from _unshared(job, info, pod_set)
+    yield from _templates(job, info)
+
+
+def _mounts(pod_set: PodSet) -> Iterator[Json]:
+    for container in (*pod_set.containers, *pod_set.init_containers):
+        yield from container.mounts
+        yield from container.fields.get("volumeDevices", ())
+
+
+def _unused(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
+    """Yield findings for volumes of the template that no container mounts: the pod still waits for them."""
+    mounted = {mount.get("name") for mount in _mounts(pod_set)}
+    for volume in info.pod_spec(pod_set.name).get("volumes", ()):
+        if volume.get("name") not in mounted:
+            path, about = pod_path(job, info, pod_set.name, "volumes", ("name", volume.get("name")))
+            message = f"no container of {pod_set.name!r} mounts the volume {volume.get('name')!r}"
+            hint = f"add volumeMounts: [{{name: {volume.get('name')}, mountPath: /data}}] to the container, or remove the volume"
+            severity: Severity = "warning" if about == "trainjob" else "info"
+            yield Finding("VolumeNotMounted", severity, message, hint, path, about)
+
+
+def _claim_templates(info: Info) -> Iterator[tuple[int, int, Json]]:
+    for i, policy in enumerate(info.template.get("volumeClaimPolicies") or ()):
+        for j, template in enumerate(policy.get("templates") or ()):
+            yield i, j, template
+
+
+def _sources(pod_set: PodSet, info: Info) -> dict[str, tuple[str, Any]]:
+    """Return kind and identity of the storage behind each volume that a container mounts."""
+    mounted = dict.fromkeys(str(mount.get("name")) for mount in _mounts(pod_set))
+    return {name: source for name in mounted if (source := _source(pod_set, name, info))}
+
+
+def _source(pod_set: PodSet, name: str, info: Info) -> tuple[str, Any] | None:
+    """Return kind and identity of the storage behind a mount; None if it stores no data or is unknown."""
+    volume = next((v for v in pod_set.volumes if v.get("name") == name), None)
+    if volume is None:
+        shared = any((t.get("metadata") or {}).get("name") == name for _, _, t in _claim_templates(info))
+        return ("volumeClaimPolicies", name) if shared else None
+    kinds = [kind for kind, value in volume.items() if kind != "name" and value is not None]
+    if len(kinds) != 1 or kinds[0] in _FILLED:
+        return None
+    kind, source = kinds[0], volume[kinds[0]]
+    if kind == "persistentVolumeClaim":
+        return kind, source.get("claimName")
+    return kind, repr(sorted(source.items())) if isinstance(source, Mapping) else repr(source)
+
+
+def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
+    """Yield a finding for an initializer whose download is in storage that the trainer does not mount."""
+    step = job.initializer(pod_set.ancestor or "")
+    sources = [v.get("value") for c in pod_set.containers for v in c.env if v["name"] == "STORAGE_URI"]
+    if info.trainer is None or (step is None and not sources):
+        return
+    # A cache serves the data to the trainer from memory.
+    if any(source is None or source.lower().startswith(_IN_MEMORY_SERVED) for source in sources):
+        return
+    filled = _sources(pod_set, info)
+    readers = [p for p in info.pod_sets if p.ancestor == names.TRAINER or p.role == names.NODE]
+    read = {source for reader in readers for source in _sources(reader, info).values()}
+    if not filled or any(source in read and source[0] not in _OWN for source in filled.values()):
+        return
+    name, (kind, identity) = next(iter(filled.items()))
+    what = f"claim {identity!r}" if kind == "persistentVolumeClaim" else f"{kind} volume {name!r}"
+    message = f"{pod_set.name!r} fills its {what}, and the trainer's pods do not mount it: they find an empty folder"
+    hint = f"give both jobs a volume {name!r} of one persistentVolumeClaim, and mount it in both"
+    if kind in _OWN:
+        message = f"{pod_set.name!r} fills an {kind} volume, which is gone with its pod: the trainer finds nothing"
+    path, about = pod_path(job, info, pod_set.name, "volumes", ("name", name))
+    has_cache = any(variable["name"] == "CACHE_IMAGE" for c in pod_set.containers for variable in c.env)
+    if has_cache and step is not None and step.storage_uri is not None:
+        # The runtime is made for a cache, and the job downloads instead.
+        path, about = ("spec", "initializer", (pod_set.ancestor or "").partition("-")[0], "storageUri"), "trainjob"
+        name = info.release.sharing_runtime
+        hint += f"; the runtime {name} does so: `trainc runtimes show {name}` prints it"
+    yield Finding("InitializerVolumeNotShared", "warning", message, hint, path, about)
+
+
+def _templates(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield findings about claims that JobSet creates: access from several nodes, and retention."""
+    for i, j, template in _claim_templates(info):
+        name = (template.get("metadata") or {}).get("name")
+        modes = set((template.get("spec") or {}).get("accessModes") or ())
+        path = ("spec", "template", "spec", "volumeClaimPolicies", i, "templates", j, "spec", "accessModes")
+        # Steps that run one after another may be on the same node; the pods of one step are not.
+        pods = max(
+            (p.count * p.replicas for p in info.pod_sets if any(m.get("name") == name for m in _mounts(p))), default=0
+        )
+        if modes and modes <= _ONE_NODE and pods > 1:
+            yield _one_node(str(name), sorted(modes), pods, path, "runtime")
+        policy = info.template["volumeClaimPolicies"][i].get("retentionPolicy") or {}
+        if policy.get("whenDeleted", "Delete") == "Delete" and _holds_output(info, str(name)):
+            where = ("spec", "template", "spec", "volumeClaimPolicies", i)
+            message = f"the claim {name!r} is deleted with the job, and the job writes its output there"
+            hint = (
+                f"copy the runtime (`trainc runtimes show {job.runtime_name}` prints a built-in one), set retentionPolicy: "
+                "{whenDeleted: Retain} in it, and compile with --name-hash (see RetainedClaim); or write to a claim of your own"
+            )
+            # An output that the TrainJob itself sets is one that its author wants to keep.
+            requested = (*(job.trainer.command or ()), *(job.trainer.args or ()))
+            chosen = bool(requested) and _holds_output(info, str(name), requested)
+            yield Finding("OutputDeletedWithJob", "warning" if chosen else "info", message, hint, where, "runtime")
+
+
+def _holds_output(info: Info, volume: str, words: Sequence[str] = ()) -> bool:
+    """Return whether a container writes its output to a volume: by its own command line, or by these `words`."""
+    for pod_set in info.pod_sets:
+        for container in pod_set.containers:
+            own = (*(info.command or container.command), *(info.args or container.fields.get("args", ())))
+            mounts = [str(m.get("mountPath")) for m in container.mounts if m.get("name") == volume]
+            if any(
+                path.startswith(mount.rstrip("/") + "/") or path == mount
+                for path in output_paths(words or own)
+                for mount in mounts
+            ):
+                return True
+    return False
+
+
+def _one_node(claim: str, modes: Sequence[str], pods: int, path: Any, about: Any) -> Finding:
+    message = f"the claim {claim!r} is {' and '.join(modes)}: only one node can mount it, so other pods of the {pods} wait forever"
+    hint = "use a claim with accessModes: [ReadWriteMany], or one claim per pod"
+    return Finding("ClaimOnSeveralNodes", "warning", message, hint, path, about)
+
+
+def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]) -> Iterator[Finding]:
+    """Yield a warning for each claim of the input that only one node can mount and pods of several use.
+
+    Runs on sized jobs.
+    """
+    modes = {
+        identity_of(d)[1]: set(map(str, items(mapping(d.get("spec")).get("accessModes"))))
+        for d in documents
+        if d.get("kind") == "PersistentVolumeClaim" and identity_of(d)[0] in ("", job.namespace)
+    }
+    for pod_set in info.pod_sets if modes else ():
+        for volume in pod_set.volumes:
+            claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+            found = modes.get(str(claim))
+            pods = pod_set.count * pod_set.replicas
+            if (
+                found
+                and found <= _ONE_NODE
+                and pods > 1
+                and any(m.get("name") == volume["name"] for m in _mounts(pod_set))
+            ):
+                path, about = pod_path(job, info, pod_set.name, "volumes", ("name", volume["name"]))
+                yield _one_node(str(claim), sorted(found), pods, path, about)
