@@ -146,7 +146,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "info": "DeadlineMoved LabelOverridden SealedSecretTrimmed SecretNeeded",
     },
     "output": {
-        "error": "FileInTheWay ForeignFile InterruptedBuild KeepOrRebuild KeptNotProven NoBase SourceSkipped",
+        "error": "FileInTheWay ForeignFile InterruptedBuild KeepOrRebuild KeptNotProven NoBase OutputStale SourceSkipped",
         "warning": "KeptCannotRebuild",
         "info": "AdoptedFile FilesKept KeptAsBuilt SettingsLoosened",
     },

@@ -156,9 +156,10 @@ def _hides_missing_output(code: str) -> bool:
 
 
 def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:
-    if found.hint.endswith(hint):
+    if hint in found.hint:
         return found
-    return replace(found, hint=found.hint + f"; {hint}" if found.hint else hint)
+    more = f" ({hint})" if found.hint.endswith("?") else f"; {hint}"
+    return replace(found, hint=found.hint + more if found.hint else hint)
 
 
 # The schema of `rules:` in trainc.yaml and overlays.
