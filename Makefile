@@ -22,7 +22,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting commands editing shell cel
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-room test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
+.PHONY: help setup demo test test-room test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground test-report lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +113,11 @@ playground: $(READY) ## build the page that compiles in the browser into build/p
 
 test-playground: playground ## drive the playground in headless Chromium, without a network
 	@$(BIN)/python -m pytest -q -m browser tests/playground
+
+test-report: $(READY) ## drive the report in headless Chromium, by keys, and have axe look at it
+	@command -v npm >/dev/null || { echo 'axe comes with npm; install Node.js and npm' >&2; exit 2; }
+	@npm --prefix playground ci --silent
+	@$(BIN)/python -m pytest -q -m browser tests/features/report
 
 release-check: $(READY) ## try what a tag would do, as far as that needs no account; publishes nothing
 	@$(BIN)/python scripts/release_check.py

@@ -219,7 +219,7 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
 def _is_refused(compilation: Run, arguments: Arguments) -> bool:
     """Whether there are errors. An input without TrainJobs is one, because a GitOps tool would prune everything."""
     if not compilation.compiled and not arguments.allow_empty:
-        unselected = len(compilation.inputs.unselected)
+        unselected = len(compilation.inputs.unselected) + len(compilation.inputs.elsewhere)
         compilation.diagnostics += nothing_found(
             compilation.settings, compilation.diagnostics, compilation.documents, unselected
         )
@@ -338,7 +338,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         )
         targets.append(Target(compilation, folder, environment_name(which)))
     targets[0].compilation.diagnostics += at_base
-    report_unselected([target.compilation for target in targets], arguments)
+    report_unselected([target.compilation for target in targets])
     if arguments.rebuild or arguments.keep:
         from trainc.cli.kept import check_choices
 

@@ -38,7 +38,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     stdin = read_stdin(every[0][1], streams)
     checked = {name: _check(each, stdin, streams.progress, arguments) for name, each in settings.items()}
     streams.progress.clear()
-    report_unselected([each.checking for each in checked.values()], arguments)
+    report_unselected([each.checking for each in checked.values()])
     for each in checked.values():
         if each.checking.settings.whole:
             each.checking.diagnostics += _skipped_sources(each.checking, each.compiled)
@@ -106,7 +106,7 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(
-            settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected)
+            settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected) + len(inputs.elsewhere)
         )
     checking.diagnostics += checking.as_built()
     counts = [
