@@ -22,7 +22,7 @@ OPTION: Edits = {
 # The code that uses it, here for an annotation.
 DELIVER = '    if options.delivery == "argocd":'
 ANNOTATE = '    manifests = [with_annotations(each, {"pays": options.cost_center}) for each in manifests]'
-USE: Edits = {"compiler/trainc/emit/delivery.py": [(DELIVER, f"{ANNOTATE}\n{DELIVER}")]}
+USE: Edits = {"compiler/trainc/emit/shaping.py": [(DELIVER, f"{ANNOTATE}\n{DELIVER}")]}
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob

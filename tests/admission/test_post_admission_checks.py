@@ -10,7 +10,7 @@ import pytest
 from trainc.admission.admit import creation_refusals
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import read_jobset
-from trainc.admission.post_admission_checks import post_admission_checks
+from trainc.admission.post_admission import post_admission_checks
 from trainc.admission.versions import jobset_version
 from trainc.findings import Finding, Severity, format_path
 

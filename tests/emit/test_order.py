@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trainc.emit.delivery import in_apply_order
+from trainc.emit.shaping import in_apply_order
 
 
 def an(kind: str, api: str = "v1", name: str = "llm") -> dict[str, Any]:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from trainc.findings import format_path
-from trainc.pods.admission_plugins import cluster_objects, refusals_of_pods
-from trainc.pods.quotas import count_refusals
+from trainc.pods.admission_plugins import cluster_objects, count_refusals, refusals_of_pods
 
 Json = dict[str, Any]
 TRAINER = {"name": "node", "image": "example.com/train:1"}

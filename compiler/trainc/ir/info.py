@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from trainc.findings import Path
 from trainc.ir.release import Release
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, pod_spec_of
 from trainc.kube.quantity import ResourceList, add_resources
 from trainc.kube.releases import DEFAULT_KUBERNETES
 from trainc.options import Semantics
@@ -198,13 +199,28 @@ def port_match(left: Item, right: Item) -> bool:
     )
 
 
+About = Literal["trainjob", "runtime"]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """numNodes or numProcPerNode of a job: the TrainJob's or else the mlPolicy's, and the field that sets it.
+
+    `value` is None and `path` empty if neither document sets it. numProcPerNode may be a word, such as "auto".
+    """
+
+    value: Any = None
+    path: Path = ()
+    about: About = "runtime"
+
+
 @dataclass(frozen=True, slots=True)
 class Info:
     """The runtime, patched and lowered for one TrainJob.
 
     `template` is the runtime's JobSetSpec with all patches applied. `pod_sets` mirrors its replicatedJobs, in order,
-    and is what passes edit. `command` and `args` are the trainer's entrypoint, or None to use the template's. `nodes` is
-    numNodes of the TrainJob, or else of the mlPolicy, or None.
+    and is what passes edit. `command` and `args` are the trainer's entrypoint, or None to use the template's. `nodes`
+    and `processes` are the sizes that were requested, of the job and of each node.
     `ml_policy` is None if the runtime has none, which differs from an empty one. `runtime_jobs` maps the jobs that the
     runtime had before patching to their containers. `plugins` are the active plugins from other distributions.
     `kubernetes` is the minor version of the cluster, and `kueue` the step of kube.kueue for its Kueue, if that is known.
@@ -222,7 +238,8 @@ class Info:
     annotations: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] | None = None
     args: tuple[str, ...] | None = None
-    nodes: int | None = None
+    nodes: Size = Size()
+    processes: Size = Size()
     plugins: tuple[str, ...] = ()
     kubernetes: str = DEFAULT_KUBERNETES
     kueue: str = ""
@@ -265,8 +282,7 @@ class Info:
         """Return the template's pod spec of the replicated job `name`, before any pass."""
         for job in self.template.get("replicatedJobs", ()):
             if job["name"] == name:
-                spec: Json = job.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
-                return spec
+                return pod_spec_of(job)
         return {}
 
     def pod_set_in_role(self, role: str) -> PodSet | None:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove, suggest, write
 from trainc.ir.commands.launcher import Launch, Option
 from trainc.ir.devices import is_gpu
-from trainc.ir.entrypoints import About, Entrypoint
-from trainc.ir.info import Info
+from trainc.ir.entrypoints import Entrypoint
+from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.devices import KNOWN, VISIBLE, Accelerator, accelerator_of, accelerators, is_slice, whole_units
 from trainc.kube.documents import Json
@@ -60,13 +60,19 @@ def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Fi
     value = training.value(option.value or "", launch)
     if value is None or value == "PET_NPROC_PER_NODE":
         return
-    requested, _, _ = _requested_numbers(training)
+    requested = _processes(training)
     if value.isdecimal() and training.devices:
         yield from _compared(training, option, int(value))
     elif requested not in (None, *_AS_DEVICES, "cpu", value) and value not in training.variables:
         message = f"{option.written} {value} overrides numProcPerNode, which is {requested}"
-        hint = "remove the flag, and set numProcPerNode instead"
+        hint = remove("remove the flag, and set numProcPerNode instead", option.word)
         yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
+
+
+def _processes(training: Training) -> str | None:
+    """Return numProcPerNode as text, or None if it is not set."""
+    value = training.info.processes.value
+    return None if value is None else str(value)
 
 
 def _divided(training: Training, launch: Launch, machines: Option) -> Iterator[Finding]:
@@ -90,7 +96,7 @@ def _compared(training: Training, option: Option, count: int, whole: bool = Fals
         return
     code, rest = _difference(count, devices)
     message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {rest}"
-    hint = f"write {devices}, or remove the flag to use one process per device"
+    hint = option.instead(devices, f"write {devices}, or remove the flag to use one process per device")
     yield training.finding(code, "warning", message, hint, option.index)
 
 
@@ -114,21 +120,21 @@ def _side_by_side(training: Training) -> bool:
 
 def _requested(training: Training) -> Iterator[Finding]:
     """Yield findings about numProcPerNode, or about what Trainer sets without it, if no option overrides it."""
-    requested, path, about = _requested_numbers(training)
+    requested, size = _processes(training), training.info.processes
     if training.policy not in ("torch", "mpi"):
         return
     if training.policy == "torch" and requested in (None, *_AS_DEVICES):
         yield from _uncounted(training)
         return
-    if requested is None or not requested.isdecimal() or (training.policy == "mpi" and about == "runtime"):
+    if requested is None or not requested.isdecimal() or (training.policy == "mpi" and size.about == "runtime"):
         return  # In a runtime for MPI, 1 means as many as there are devices.
     count, devices = int(requested), training.devices
     if _fit(training, count, devices):
         return
-    hint = f"write {devices}, or remove numProcPerNode to use one process per device"
+    hint = write(devices, ", or remove numProcPerNode to use one process per device")
     code, rest = _difference(count, devices)
     message = f"{count} processes for {devices} of {training.device} per pod, so {rest}"
-    yield Finding(code, "warning", message, hint, path, about)
+    yield Finding(code, "warning", message, hint, size.path, size.about)
 
 
 def _uncounted(training: Training) -> Iterator[Finding]:
@@ -151,16 +157,6 @@ def _uncounted(training: Training) -> Iterator[Finding]:
     kind = next((kind for kind in ("limits", "requests") if training.device in (requested.get(kind) or {})), "")
     own: Path = ("spec", "trainer", "resourcesPerNode", kind, training.device)
     yield Finding(code, "warning", message, hint, *((own, "trainjob") if kind else training.entry.at("resources")))
-
-
-def _requested_numbers(training: Training) -> tuple[str | None, Path, About]:
-    """Return numProcPerNode with its path and document; None as its value if it is not set."""
-    requested = training.job.trainer.num_proc_per_node
-    if requested is not None:
-        return str(requested), ("spec", "trainer", "numProcPerNode"), "trainjob"
-    requested = (training.info.policy(training.policy) or {}).get("numProcPerNode") if training.policy else None
-    path = ("spec", "mlPolicy", training.policy, "numProcPerNode")
-    return (None if requested is None else str(requested)), path, "runtime"
 
 
 def _hidden(training: Training) -> Iterator[Finding]:
@@ -190,7 +186,7 @@ def _fewer(shown: str, devices: int) -> bool:
 
 def _hidden_words(training: Training, name: str, shown: str) -> tuple[str, str]:
     message = f"{name} is {shown!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
-    return message, f"remove {name}: a pod only sees the devices that it requests"
+    return message, remove(f"remove {name}: a pod only sees the devices that it requests")
 
 
 def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -297,7 +293,7 @@ def _bytes(name: str, written: str, quantity: Quantity) -> Words | None:
         message = f"{name}: {written} means thousandths of a byte"
         return "UnlikelyAmount", message, f"write {digits}Mi or {digits}Gi"
     message = f"{name}: {written} means {quantity.units} bytes" if quantity.nanos else f"{name}: 0 means none at all"
-    hint = f"write {digits}Gi" if quantity.nanos and digits else "write an amount such as 16Gi"
+    hint = write(f"{digits}Gi") if quantity.nanos and digits else "write an amount such as 16Gi"
     return "UnlikelyAmount", message, hint
 
 
@@ -307,7 +303,7 @@ def _device(name: str, quantity: Quantity) -> Words | None:
     meant = misspelt_device(name)
     if meant:
         message = f"there is no known device called {name}, so the pods may stay pending forever"
-        return "UnlikelyResource", message, f"did you mean {meant}?"
+        return "UnlikelyResource", message, suggest(name, [meant])
     return None
 
 

@@ -10,7 +10,7 @@ The arguments of a lint's function depend on its stage:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trainc.findings import Finding
@@ -20,7 +20,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
 from trainc.plugins.registry import enabled, loaded
-from trainc.startup.records import dataclass, field, replace
+from trainc.startup.records import replace
 
 if TYPE_CHECKING:
     from trainc.lints.manifests import Claim, Services
@@ -163,26 +163,21 @@ LINTS: tuple[Lint, ...] = (
 )
 
 
-@dataclass(slots=True, eq=False)
 class _Group:
     """Lints that run for the same jobs, containers or trainings. They are imported when the first of these is found."""
 
-    plugin: Plugin | None
-    like: Lint
-    lints: list[Lint] = field(default_factory=list)
-    imported: list[Callable[..., Iterable[Finding]]] = field(default_factory=list)
+    def __init__(self, plugin: Plugin | None, like: Lint) -> None:
+        self.applies_to = like.applies_to
+        if plugin is not None and like.applies_to is None:
+            self.applies_to = lambda job, info: plugin.policy_of(job, info) is not None
+        self.per = like.per
+        self.when = like.when
+        self.lints: list[Lint] = []
 
+    @cached_property
     def functions(self) -> list[Callable[..., Iterable[Finding]]]:
-        """Return the functions of the lints."""
-        if not self.imported:
-            self.imported = [loaded(each.module, each.function) for each in self.lints]
-        return self.imported
-
-    def concerns(self, job: TrainJob, info: Info) -> bool:
-        """Return whether the lints run for a job."""
-        if self.like.applies_to is not None:
-            return self.like.applies_to(job, info)
-        return self.plugin is None or self.plugin.policy_of(job, info) is not None
+        """The functions of the lints."""
+        return [loaded(each.module, each.function) for each in self.lints]
 
 
 @cache
@@ -207,19 +202,19 @@ def lint(
     Under `controller` semantics errors become warnings, because only what the controller refuses is an error there.
     """
     whole = (job, info) if options is None else (job, info, options)
-    read = _Read(job, info, others)
+    subjects = _Subjects(job, info, others)
     findings: list[Finding] = []
     for group in _at(stage, info.plugins):
-        if not group.concerns(job, info):
+        applies_to, per, when = group.applies_to, group.per, group.when
+        if applies_to is not None and not applies_to(job, info):
             continue
-        per, when = group.like.per, group.like.when
         if per == "job":
-            for function in group.functions():
+            for function in group.functions:
                 findings += function(*whole)
             continue
-        for subject in read.entries() if per == "container" else read.trainings():
+        for subject in subjects[per]:
             if when is None or when(subject):
-                for function in group.functions():
+                for function in group.functions:
                     findings += function(subject)
     return findings if info.gitops else [_downgrade(finding) for finding in findings]
 
@@ -232,30 +227,24 @@ class Document(Protocol):
         """Its fields."""
 
 
-class _Read:
-    """The containers of a job, and those that train with their parsed commands, computed once for all lints."""
+class _Subjects(dict[str, Sequence[Any]]):
+    """The containers of a job ("container"), and those that train with their parsed commands ("training")."""
 
     def __init__(self, job: TrainJob, info: Info, others: Sequence[Document]) -> None:
-        self._job = job
-        self._info = info
-        self._others = others
-        self._entries: list[Entrypoint] | None = None
-        self._trainings: list[Training] | None = None
+        super().__init__()
+        self.job = job
+        self.info = info
+        self.others = others
 
-    def entries(self) -> list[Entrypoint]:
-        """Return the entrypoints of all containers."""
-        if self._entries is None:
-            self._entries = list(entrypoints(self._job, self._info))
-        return self._entries
-
-    def trainings(self) -> list[Training]:
-        """Return the containers that train."""
-        if self._trainings is None:
+    def __missing__(self, per: str) -> Sequence[Any]:
+        if per == "container":
+            self[per] = [*entrypoints(self.job, self.info)]
+        else:
             from trainc.lints.training import training_of
 
-            found = (training_of(entry, self._others) for entry in self.entries())
-            self._trainings = [training for training in found if training is not None]
-        return self._trainings
+            found = [training_of(entry, self.others) for entry in self["container"]]
+            self[per] = [training for training in found if training is not None]
+        return self[per]
 
 
 def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options) -> Iterator[Finding]:
@@ -264,7 +253,7 @@ def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options)
     `services` collects the Services of all jobs of the input, and is updated by each call.
     """
     for group in _at("all_jobs", options.plugins):
-        for function in group.functions():
+        for function in group.functions:
             yield from function(claims, services)
 
 
@@ -273,7 +262,7 @@ def lint_rendered(
 ) -> Iterator[Finding]:
     """Yield findings about names in a JobSet that no longer match the rendered `objects`; paths are in the JobSet."""
     for group in _at("rendered", options.plugins):
-        for function in group.functions():
+        for function in group.functions:
             yield from function(jobset, objects, enabled(options.plugins))
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from trainc.findings import Finding, Path, Severity
 from trainc.ir.commands.launcher import Launch, Launcher, Option, Starting
 from trainc.ir.commands.started import CommandLine, Start, read_command
-from trainc.ir.entrypoints import About, Entrypoint
-from trainc.ir.info import Info
+from trainc.ir.entrypoints import Entrypoint
+from trainc.ir.info import About, Info
 from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
 from trainc.kube.devices import accelerators, claimed

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Path, Severity, suggest
 from trainc.ir.commands.launcher import Launch
 from trainc.ir.commands.started import CommandLine, Start, read_command
-from trainc.ir.entrypoints import About, Entrypoint
-from trainc.ir.info import Info
+from trainc.ir.entrypoints import Entrypoint
+from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.training import policy_of
 from trainc.plugins.registry import enabled, programs
@@ -196,7 +196,7 @@ def _problems(entry: Entrypoint, name: str, value: Any) -> Iterator[tuple[str, S
     """Yield (code, severity, message, hint) for a variable; its value is None if it is known only in the pod."""
     meant = _meant(name)
     if meant:
-        yield "MisspeltVariable", "warning", f"nothing reads {name}", f"did you mean {meant}?"
+        yield "MisspeltVariable", "warning", f"nothing reads {name}", suggest(name, [meant])
     elif isinstance(value, str) and value and "$" not in value:
         if problem := _unread(name, value):
             yield "InvalidVariableValue", "warning", f"{name} is {value!r}, {problem[0]}", problem[1]
@@ -227,11 +227,11 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
     if name in WORDS and value.strip().upper() not in WORDS[name]:
         near = misspelt(value, WORDS[name])
         shown = ", ".join(WORDS[name])
-        return f"which is not one of {shown}", f"did you mean {near}?" if near else "write one of them"
+        return f"which is not one of {shown}", suggest(value, [near]) if near else "write one of them"
     for word in value.removeprefix("^").split(",") if name in LISTS else ():
         # Newer releases may know more of them.
         if word.lower() not in map(str.lower, LISTS[name]) and (near := misspelt(word, LISTS[name])):
-            return f"and {word!r} is not one of {', '.join(LISTS[name])}", f"did you mean {near}?"
+            return f"and {word!r} is not one of {', '.join(LISTS[name])}", suggest(word, [near])
     if name == "OMP_NUM_THREADS" and not all(part.strip().isdecimal() for part in value.split(",")):
         return "which is not a number of threads", 'write a number, such as "8"'
     if name in ALLOCATORS:
@@ -252,7 +252,7 @@ def _allocator(value: str) -> tuple[str, str] | None:
             return "which PyTorch refuses: expandable_segments is True or False", 'write "expandable_segments:True"'
         near = misspelt(name.strip(), ALLOCATOR_SETTINGS, 3)
         if near and name.strip() not in ALLOCATOR_SETTINGS:
-            return f"which PyTorch refuses: it has no setting {name.strip()!r}", f"did you mean {near}?"
+            return f"which PyTorch refuses: it has no setting {name.strip()!r}", suggest(name.strip(), [near])
     return None
 
 

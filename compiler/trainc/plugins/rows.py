@@ -7,13 +7,16 @@ explains it. Tests check the rows against the passes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from trainc.findings import Path
-from trainc.ir.info import Info, PodSet
+from trainc.ir import info as gang
+from trainc.ir.devices import is_gpu
+from trainc.ir.info import Container, Info, PodSet, Size
 from trainc.ir.trainjob import TrainJob, subdomain
 from trainc.kube import names
-from trainc.kube.documents import FieldPath, Item
+from trainc.kube.documents import FieldPath, Item, value_at
+from trainc.kube.quantity import container_requests, parse_quantity
 from trainc.startup.records import dataclass
 
 
@@ -114,14 +117,30 @@ _TRAINER: Path = ("spec", "trainer")
 _POLICY: Path = ("spec", "mlPolicy")
 
 
-def ml_policy(*steps: str) -> Reading:
+def ml_policy(*steps: str | int) -> Reading:
     """Read a field of the runtime's mlPolicy, or the policy itself if its presence alone makes a plugin act."""
     return lambda _: (RuntimeField((*_POLICY, *steps)),)
 
 
-def gang_policy(*steps: str) -> Reading:
+def gang_policy(*steps: str | int) -> Reading:
     """Read a field of the runtime's podGroupPolicy."""
     return lambda _: (RuntimeField(("spec", "podGroupPolicy", *steps)),)
+
+
+def trainjob(*path: str | int) -> Reading:
+    """Read a field of the TrainJob."""
+    return lambda _: (TrainJobField(path),)
+
+
+def jobset(*path: str | int) -> Reading:
+    """Read a field of the JobSet."""
+    return lambda _: (JobSetField(path),)
+
+
+def set_in_gang_policy(*steps: str, otherwise: Reading) -> Reading:
+    """Read a field of the runtime's podGroupPolicy if it is set, and `otherwise` if it is not."""
+    own = gang_policy(*steps)
+    return lambda s: (otherwise if value_at(s.info.pod_group_policy, steps) is None else own)(s)
 
 
 def fixed_rule(rule: str) -> Reading:
@@ -136,9 +155,7 @@ def job_name(s: Situation) -> Iterator[Ref]:
         yield FixedRule(f"--name-hash adds {s.job.name_hash}")
 
 
-def namespace(_: Situation) -> Iterator[Ref]:
-    """Yield the TrainJob's namespace."""
-    yield TrainJobField(("metadata", "namespace"))
+namespace = trainjob("metadata", "namespace")
 
 
 def host_domain(s: Situation) -> Iterator[Ref]:
@@ -158,12 +175,14 @@ def master(s: Situation) -> Iterator[Ref]:
 
 def nodes(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of the number of training nodes: the TrainJob's, else the runtime's, else a default of 1."""
-    if s.job.trainer.num_nodes is not None:
-        yield TrainJobField((*_TRAINER, "numNodes"))
-    elif "numNodes" in (s.info.ml_policy or {}):
-        yield RuntimeField((*_POLICY, "numNodes"))
-    else:
-        yield FixedRule("one node, because numNodes is not set")
+    yield sized_by(s.info.nodes) or FixedRule("one node, because numNodes is not set")
+
+
+def sized_by(size: Size) -> Ref | None:
+    """Return the field that sets a size, or None if no document does."""
+    if not size.path:
+        return None
+    return TrainJobField(size.path) if size.about == "trainjob" else RuntimeField(size.path)
 
 
 def trainer_nodes(s: Situation) -> Iterator[Ref]:
@@ -206,6 +225,18 @@ def environment(s: Situation, variables: tuple[object, ...], path: Path) -> Iter
             return
 
 
+def pod_field(*path: str) -> Reading:
+    """Read a field of the pod templates of all replicated jobs, where it is set."""
+
+    def read(s: Situation) -> Iterator[Ref]:
+        for pod_set in s.info.pod_sets:
+            place = replicated_job(pod_set, "template", "spec", "template", *path)
+            if s.is_set(place):
+                yield JobSetField(place)
+
+    return read
+
+
 COUNTS = (Row("...template.spec.parallelism", (nodes,)), Row("...template.spec.completions", (nodes,)))
 
 
@@ -215,12 +246,8 @@ def _has_other_address(s: Situation) -> bool:
     return trainer is not None and (trainer.name != names.NODE or subdomain(s.job, s.info) != s.job.name)
 
 
-def _no_trainer(s: Situation) -> bool:
-    return not s.job.has_trainer
-
-
 ADDRESS = when(_has_other_address, "real-master-address")
-UNASKED = when(_no_trainer, "rank-environment-without-trainer")
+UNASKED = when(lambda s: not s.job.has_trainer, "rank-environment-without-trainer")
 
 
 def address_deviation(s: Situation) -> str:
@@ -234,3 +261,125 @@ def counts_deviation(s: Situation) -> str:
     merged = s.info.trainer_container.resources if s.info.trainer_container else {}
     differs = s.info.gitops and requested is not None and requested != merged
     return "counts-from-merged-resources" if differs else UNASKED(s)
+
+
+# What `explain` says about the size of any gang and the resources that it requests.
+
+
+def gang_pods(s: Situation) -> Iterator[Ref]:
+    """Yield the inputs that decide how many pods each replicated job of the gang has."""
+    for pod_set in gang.members(s.info):
+        parallelism, replicas = pods_of(pod_set)
+        yield parallelism
+        if s.info.gitops:
+            yield replicas
+
+
+def gang_amounts(s: Situation) -> Iterator[Ref]:
+    """Yield the inputs of one resource of the gang: what each member's containers request, and the number of members."""
+    resource = str(s.path[-1])
+    if resource == "minResources":
+        yield FixedRule("no container of the gang has resource requests")
+        return
+    for pod_set in gang.members(s.info):
+        if resource not in pod_set.requests:
+            continue
+        parallelism, replicas = pods_of(pod_set)
+        if pod_set.requests[resource].nanos:
+            yield parallelism
+            yield from (replicas,) if s.info.gitops else ()
+        if pod_set.count:
+            yield from _requested(pod_set, resource, s)
+
+
+def _requested(pod_set: PodSet, resource: str, s: Situation) -> Iterator[Ref]:
+    """Yield the fields in which the pods of one set request a resource."""
+    pod = replicated_job(pod_set, "template", "spec", "template", "spec")
+    yield JobSetField((*pod, "overhead", resource))
+    for kind, containers in (("containers", pod_set.containers), ("initContainers", pod_set.init_containers)):
+        for container in containers:
+            resources, place = _counted(container, kind, pod_set, s)
+            if resource in container_requests({"resources": resources}, limits_count=s.info.gitops):
+                requested = "requests" if resource in resources.get("requests", {}) else "limits"
+                yield place((*pod, kind, Item(container.name), "resources", requested, resource))
+
+
+def _counted(
+    container: Container, kind: str, pod_set: PodSet, s: Situation
+) -> tuple[Mapping[str, Any], Callable[[FieldPath], Ref]]:
+    """Return the resources that the gang counts for a container, and the field that sets them.
+
+    The controller replaces the template's resources while it builds, but its gang counts the template's. Since 2.2 it
+    counts the TrainJob's, for the trainer of an ML policy only.
+    """
+    requested = s.job.trainer.resources_per_node
+    replaced = kind == "containers" and container.name == pod_set.main and requested is not None
+    if requested is None or not replaced or s.info.gitops or s.info.release.resources == "merge":
+        return container.resources, JobSetField
+    if s.info.release.gang_sees_resources and s.info.ml_policy is not None and pod_set.ancestor == names.TRAINER:
+        return requested, lambda path: TrainJobField(("spec", "trainer", "resourcesPerNode", *path[-2:]))
+    return container.resources, TemplateField
+
+
+def gang_deviation(s: Situation) -> str:
+    """Return the deviation that affects the size or the resources of the gang, or an empty string."""
+    if not s.info.gitops:
+        return ""
+    if gang.awaited_pod_sets(s.info):
+        return "gang-of-pods-that-run-together"
+    if any(pod_set.replicas > 1 for pod_set in s.info.pod_sets):
+        return "gang-counts-replicas"
+    limits_count = s.path[-2] == "minResources" and any(
+        s.path[-1] in container.resources.get("limits", {})
+        and s.path[-1] not in container.resources.get("requests", {})
+        for pod_set in gang.members(s.info)
+        for container in pod_set.containers
+    )
+    return "gang-counts-limits" if limits_count else ""
+
+
+# The inputs from which plugins count processes: requested numbers, and the devices and CPUs of a node.
+
+
+def devices(s: Situation) -> Iterator[Ref]:
+    """Yield the inputs that decide the number of GPUs per node."""
+    yield from amount(s, is_gpu) or (FixedRule("no GPU is requested"),)
+
+
+def cores(s: Situation) -> Iterator[Ref]:
+    """Yield the inputs that decide the number of CPUs per node."""
+    yield from amount(s, lambda name: name == "cpu") or (FixedRule("at least one, because no CPU is requested"),)
+
+
+def processes(s: Situation, default: int | str = 1) -> Iterator[Ref]:
+    """Yield the field that sets the number of processes per node: the TrainJob's, else the policy's, if any."""
+    yield sized_by(s.info.processes) or FixedRule(f"numProcPerNode is not set: {default}")
+
+
+def amount(s: Situation, wanted: Callable[[str], bool]) -> tuple[Ref, ...]:
+    """Return the resource amounts from which a count is taken: requests, or limits if requests have none."""
+    resources, place = _counted_resources(s)
+    for kind in ("requests", "limits"):
+        for name, amount in (resources.get(kind) or {}).items():
+            if wanted(name):
+                if parse_quantity(str(amount)).units:
+                    return (place(kind, name),)
+                break
+    return ()
+
+
+def _counted_resources(s: Situation) -> tuple[Mapping[str, Any], Callable[[str, str], Ref]]:
+    """Return the same as `ir.devices.resources_per_node`, with a function that locates each amount."""
+    requested = s.job.trainer.resources_per_node
+    if not s.info.gitops and requested is not None:
+        return requested, lambda kind, name: TrainJobField((*_TRAINER, "resourcesPerNode", kind, name))
+    for pod_set in s.info.pod_sets:
+        if pod_set.role == names.NODE or pod_set.ancestor == names.TRAINER:
+            container = pod_set.container(pod_set.main)
+            if container is not None:
+                return container.resources, _in_container(pod_set)
+    return {}, lambda kind, name: FixedRule(f"no {kind} of {name}")
+
+
+def _in_container(pod_set: PodSet) -> Callable[[str, str], Ref]:
+    return lambda kind, name: JobSetField(jobset_path(pod_set, pod_set.main, "resources", kind, name))

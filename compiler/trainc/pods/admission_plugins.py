@@ -1,8 +1,8 @@
 """What the API server refuses of a pod although it has accepted the pod's Job.
 
 Some rules are not applied to templates. The rest are those of admission plugins, which read objects of the cluster:
-Priority, RuntimeClass and ServiceAccount are here, LimitRanger and ResourceQuota in `quotas`. An object that is not
-known says nothing, except that a cluster has no default PriorityClass until somebody creates one.
+Priority, RuntimeClass, ServiceAccount, LimitRanger and ResourceQuota. An object that is not known says nothing, except
+that a cluster has no default PriorityClass until somebody creates one.
 
 Source: kubernetes pkg/apis/core/validation/validation.go (ValidatePodCreate, validateImageVolumeSource) and
 plugin/pkg/admission/{priority,runtimeclass,serviceaccount}/admission.go, v1.36.
@@ -10,13 +10,24 @@ plugin/pkg/admission/{priority,runtimeclass,serviceaccount}/admission.go, v1.36.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove, write
 from trainc.kube.documents import Json, items, mapping, objects
+from trainc.kube.quantity import (
+    NANOS_PER_UNIT,
+    POD_LEVEL,
+    Quantity,
+    ResourceList,
+    add_resources,
+    format_resources,
+    pod_requests,
+)
 from trainc.pods import errors
-from trainc.pods.resources import read_amounts
+from trainc.pods.checks import containers_of
+from trainc.pods.resources import is_extended, read_amounts
+from trainc.startup.records import dataclass
 
 # Kind -> its objects by (namespace, name).
 ClusterObjects: TypeAlias = Mapping[str, Mapping[tuple[str, str], Json]]
@@ -54,7 +65,12 @@ def cluster_objects(documents: Iterable[Any]) -> ClusterObjects:
 
 def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObjects) -> Iterator[Finding]:
     """Yield why pods with this spec, whose path is `path`, would be refused in `namespace`."""
-    yield from _unlike_templates(spec, path)
+    for i, volume in enumerate(objects(spec.get("volumes"))):
+        if isinstance(volume.get("image"), dict) and not volume["image"].get("reference"):
+            yield errors.missing((*path, "volumes", i, "image", "reference"))
+    if spec.get("nodeName") and items(spec.get("schedulingGates")):
+        message = "nodeName bypasses the scheduler, so a pod that has it cannot wait for schedulingGates"
+        yield errors.conflict((*path, "nodeName"), message)
     priority_class = _priority_class(spec, cluster.get("PriorityClass", {}))
     if priority_class is not None:
         yield from _against_priority_class(spec, path, priority_class)
@@ -64,8 +80,6 @@ def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObj
     account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
     yield from _secrets(spec, path, cluster.get("ServiceAccount", {}).get((namespace, str(account)), {}))
     if "LimitRange" in cluster or "ResourceQuota" in cluster:
-        from trainc.pods.quotas import quota_refusals
-
         ranges, quotas = (
             [one for (home, _), one in sorted(cluster.get(kind, {}).items()) if home == namespace]
             for kind in ("LimitRange", "ResourceQuota")
@@ -73,15 +87,6 @@ def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObj
         name = _name(priority_class) if priority_class else str(spec.get("priorityClassName") or "")
         charged = {**spec, "overhead": _overhead(runtime_class)} if runtime_class else spec
         yield from quota_refusals(charged, path, name, ranges, quotas)
-
-
-def _unlike_templates(spec: Json, path: Path) -> Iterator[Finding]:
-    for i, volume in enumerate(objects(spec.get("volumes"))):
-        if isinstance(volume.get("image"), dict) and not volume["image"].get("reference"):
-            yield errors.missing((*path, "volumes", i, "image", "reference"))
-    if spec.get("nodeName") and items(spec.get("schedulingGates")):
-        message = "nodeName bypasses the scheduler, so a pod that has it cannot wait for schedulingGates"
-        yield errors.conflict((*path, "nodeName"), message)
 
 
 def _name(document: Json) -> str:
@@ -104,16 +109,16 @@ def _against_priority_class(spec: Json, path: Path, priority_class: Json) -> Ite
     name = _name(priority_class)
     if not name:
         giver = "a pod without a priorityClassName has"
-        hint = "remove {field}; to have it, set priorityClassName: NAME of a class that gives it (`kubectl get priorityclasses`)"
+        hint = "remove {}; to have it, set priorityClassName: NAME of a class that gives it (`kubectl get priorityclasses`)"
     else:
         default = "" if spec.get("priorityClassName") else ", the cluster's default,"
-        giver, hint = f"PriorityClass {name}{default} gives", "remove {field}: it comes from the class"
+        giver, hint = f"PriorityClass {name}{default} gives", "remove {}: it comes from the class"
     policy = priority_class.get("preemptionPolicy") or "PreemptLowerPriority"
     for field, given in (("priority", priority_class.get("value", 0)), ("preemptionPolicy", policy)):
         value = spec.get(field)
         if value not in (None, "", given):
             message = f"{field} is {value}, but {giver} {given}, and the API server refuses pods that say otherwise"
-            yield Finding("PriorityNotOfClass", "error", message, hint.format(field=field), (*path, field))
+            yield Finding("PriorityNotOfClass", "error", message, remove(hint.format(field)), (*path, field))
 
 
 def _runtime_class(spec: Json, classes: Mapping[tuple[str, str], Json]) -> Json | None:
@@ -131,17 +136,17 @@ def _against_runtime_class(spec: Json, path: Path, runtime_class: Json) -> Itera
     if overhead and read_amounts(overhead) != read_amounts(fixed):
         if not name:
             message = "overhead is what a RuntimeClass adds to a pod, and this pod has no runtimeClassName"
-            hint = "remove overhead, or set runtimeClassName: NAME of the class that has it"
+            hint = remove("remove overhead, or set runtimeClassName: NAME of the class that has it")
         else:
             given = ", ".join(f"{key} {value}" for key, value in fixed.items()) or "none"
             message = f"the overhead of RuntimeClass {name} is {given}; a pod cannot set another one"
-            hint = "remove overhead: it comes from the class"
+            hint = remove("remove overhead: it comes from the class")
         yield Finding("OverheadNotOfClass", "error", message, hint, (*path, "overhead"))
     selector = mapping(spec.get("nodeSelector"))
     for key, value in mapping(mapping(runtime_class.get("scheduling")).get("nodeSelector")).items():
         if selector.get(key, value) != value:
             message = f"RuntimeClass {name} runs its pods on nodes with {key}: {value}, not {selector[key]}"
-            hint = f"write {key}: {value}, or remove it, or use another runtimeClassName"
+            hint = write(value, ", or remove it, or use another runtimeClassName", field=key)
             yield Finding("RuntimeClassConflict", "error", message, hint, (*path, "nodeSelector", key))
 
 
@@ -163,16 +168,309 @@ def _mounted(spec: Json, path: Path) -> Iterator[tuple[Path, str]]:
     for i, volume in enumerate(objects(spec.get("volumes"))):
         if secret := mapping(volume.get("secret")).get("secretName"):
             yield (*path, "volumes", i, "secret", "secretName"), str(secret)
-    for kind in ("initContainers", "containers"):
-        for i, container in enumerate(objects(spec.get(kind))):
-            for field, source in (("env", "secretKeyRef"), ("envFrom", "secretRef")):
-                for k, variable in enumerate(objects(container.get(field))):
-                    inner: Path = ("valueFrom",) if field == "env" else ()
-                    holder = mapping(variable.get("valueFrom")) if field == "env" else variable
-                    if secret := mapping(holder.get(source)).get("name"):
-                        yield (*path, kind, i, field, k, *inner, source, "name"), str(secret)
+    for place, container in containers_of(spec, path):
+        for i, variable in enumerate(objects(container.get("env"))):
+            if secret := mapping(mapping(variable.get("valueFrom")).get("secretKeyRef")).get("name"):
+                yield (*place, "env", i, "valueFrom", "secretKeyRef", "name"), str(secret)
+        for i, source in enumerate(objects(container.get("envFrom"))):
+            if secret := mapping(source.get("secretRef")).get("name"):
+                yield (*place, "envFrom", i, "secretRef", "name"), str(secret)
 
 
 def _pulled_with(spec: Json, path: Path) -> Iterator[tuple[Path, str]]:
     for i, secret in enumerate(objects(spec.get("imagePullSecrets"))):
         yield (*path, "imagePullSecrets", i, "name"), str(secret.get("name") or "")
+
+
+# What the LimitRanges and ResourceQuotas of a namespace refuse of a pod, whatever else runs there.
+#
+# Source: kubernetes plugin/pkg/admission/limitranger/admission.go, SetDefaults_LimitRangeItem of
+# pkg/apis/core/v1/defaults.go, pkg/quota/v1/evaluator/core/pods.go, and kubernetes/apiserver
+# pkg/admission/plugin/resourcequota/controller.go, v1.36.
+
+
+_Place: TypeAlias = Callable[[str, str], Path]
+
+_COMPUTE = ("cpu", "memory")
+_QUOTA_PARTS = ("cpu", "memory", "ephemeral-storage")
+_POD_COUNTS = ("pods", "count/pods")
+_QUOTA_HINT = "request less, use a namespace with a larger quota, or have the quota raised"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sized:
+    """Something with resources, after all defaults: a container, or the pod as a whole. `written` is its own text."""
+
+    what: str
+    path: Path
+    written: Json
+    requests: ResourceList
+    limits: ResourceList
+
+    def place(self, kind: str, resource: str) -> Path:
+        """Return the path of the amount in question, or of the resources if it is absent or comes from a default."""
+        for field in (kind, "limits"):
+            if resource in mapping(self.written.get(field)):
+                return (*self.path, field, resource)
+        return self.path
+
+
+def quota_refusals(
+    spec: Json, path: Path, priority_class: str, ranges: Sequence[Json], quotas: Sequence[Json]
+) -> Iterator[Finding]:
+    """Yield why LimitRanger and ResourceQuota would refuse pods with this spec, whose path is `path`.
+
+    `ranges` and `quotas` are those of the namespace, `priority_class` is the name of the class after admission.
+    """
+    limits = [(str(mapping(one.get("metadata")).get("name")), one) for one in ranges]
+    containers = _containers(spec, path, ranges)
+    for container in containers:
+        yield from _above_default_limit(container)
+    pod = _whole(spec, path, containers)
+    for name, one in limits:
+        for item in objects(mapping(one.get("spec")).get("limits")):
+            if item.get("type") == "Container":
+                for container in containers:
+                    yield from _outside(container, item, name, container.place)
+            elif item.get("type") == "Pod":
+                yield from _outside(
+                    pod, item, name, lambda kind, resource: _place_in_pod(pod, containers, kind, resource)
+                )
+    for quota in quotas:
+        yield from _quota(quota, spec, path, containers, priority_class)
+
+
+def _containers(spec: Json, path: Path, ranges: Sequence[Json]) -> list[_Sized]:
+    return [_sized(container, (*place, "resources"), ranges) for place, container in containers_of(spec, path)]
+
+
+def _sized(container: Json, path: Path, ranges: Iterable[Json]) -> _Sized:
+    written = mapping(container.get("resources"))
+    limits = read_amounts(written.get("limits"))
+    # The API server copies limits to missing requests before any LimitRange is looked at.
+    requests = {**limits, **read_amounts(written.get("requests"))}
+    for one in ranges:
+        for item in objects(mapping(one.get("spec")).get("limits")):
+            if item.get("type") == "Container":
+                default = {**read_amounts(item.get("max")), **read_amounts(item.get("default"))}
+                least = {**read_amounts(item.get("min")), **default, **read_amounts(item.get("defaultRequest"))}
+                limits, requests = {**default, **limits}, {**least, **requests}
+    return _Sized(f"container {container.get('name')}", path, written, requests, limits)
+
+
+def _above_default_limit(container: _Sized) -> Iterator[Finding]:
+    for name in read_amounts(container.written.get("requests")):
+        limit, request = container.limits.get(name), container.requests[name]
+        if name not in mapping(container.written.get("limits")) and limit is not None and request.nanos > limit.nanos:
+            message = f"the request of {name} is {request}, more than the limit of {limit} that a LimitRange sets"
+            hint = f"write the limit, too: limits: {{{name}: {request}}}"
+            yield Finding("RequestExceedsLimit", "error", message, hint, (*container.path, "requests", name))
+
+
+def _whole(spec: Json, path: Path, containers: Sequence[_Sized]) -> _Sized:
+    """Return the pod as the sum of its containers, or what it sets for all of them, without overhead."""
+    own = mapping(spec.get("resources"))
+    limits = {name: amount for name, amount in read_amounts(own.get("limits")).items() if name.startswith(POD_LEVEL)}
+    own_requests = read_amounts(own.get("requests"))
+    requested, limited = (_summed(spec, containers, kind) for kind in ("requests", "limits"))
+    own_requests = {name: own_requests.get(name, requested.get(name, limit)) for name, limit in limits.items()} | {
+        name: amount for name, amount in own_requests.items() if name.startswith(POD_LEVEL)
+    }
+    place = (*path, "resources") if own else path
+    return _Sized("the pod", place, own, {**requested, **own_requests}, {**limited, **limits})
+
+
+def _summed(spec: Json, containers: Sequence[_Sized], kind: str) -> ResourceList:
+    sizes = iter(containers)
+    holders: dict[str, list[Json]] = {}
+    for field in ("initContainers", "containers"):
+        holders[field] = [
+            {
+                "restartPolicy": one.get("restartPolicy"),
+                "resources": {"requests": format_resources(getattr(next(sizes), kind))},
+            }
+            for one in objects(spec.get(field))
+        ]
+    return pod_requests(holders)
+
+
+def _place_in_pod(pod: _Sized, containers: Sequence[_Sized], kind: str, resource: str) -> Path:
+    """Return where a pod's total of a resource comes from: its own resources, or the container with most of it."""
+    if any(resource in mapping(pod.written.get(field)) for field in (kind, "limits")) or not containers:
+        return pod.place(kind, resource)
+    nothing = Quantity(0)
+    return max(containers, key=lambda one: getattr(one, kind).get(resource, nothing).nanos).place(kind, resource)
+
+
+def _outside(sized: _Sized, item: Json, name: str, place: _Place) -> Iterator[Finding]:
+    """Yield the amounts that an entry of a LimitRange does not allow."""
+    each = "container" if item.get("type") == "Container" else "pod"
+    by_kind = {"requests": sized.requests, "limits": sized.limits}
+    for bound, kinds, words in (
+        ("min", ("requests", "limits"), "at least"),
+        ("max", ("limits", "requests"), "at most"),
+    ):
+        for resource, allowed in read_amounts(item.get(bound)).items():
+            if resource not in by_kind[kinds[0]]:
+                message = f"LimitRange {name} allows {words} {allowed} {resource} per {each}, so it needs a {kinds[0][:-1]}; {sized.what} has none"
+                hint = f"add {kinds[0]}: {{{resource}: {allowed}}} to its resources"
+                yield Finding("OutsideLimitRange", "error", message, hint, place(kinds[0], resource))
+                continue
+            for kind in kinds:
+                amount = by_kind[kind].get(resource)
+                if amount is not None and (
+                    amount.nanos < allowed.nanos if bound == "min" else amount.nanos > allowed.nanos
+                ):
+                    message = f"{sized.what} has a {resource} {kind[:-1]} of {amount}; LimitRange {name} allows {words} {allowed} per {each}"
+                    hint = f"{'raise' if bound == 'min' else 'lower'} it to {allowed}"
+                    yield Finding("OutsideLimitRange", "error", message, hint, place(kind, resource))
+                    break
+    for resource, ratio in read_amounts(item.get("maxLimitRequestRatio")).items():
+        yield from _ratio(sized, resource, ratio, f"LimitRange {name}", place("limits", resource))
+
+
+def _ratio(sized: _Sized, resource: str, ratio: Quantity, name: str, path: Path) -> Iterator[Finding]:
+    request, limit = sized.requests.get(resource), sized.limits.get(resource)
+    rule = f"{name} allows a limit of at most {ratio} times the request"
+    if request is None or limit is None or not request.nanos or not limit.nanos:
+        message = f"{rule} for {resource}, so both are needed; {sized.what} does not set them"
+        hint = f"add both to its resources: requests: {{{resource}: 1}}, limits: {{{resource}: 1}}"
+        yield Finding("OutsideLimitRange", "error", message, hint, path)
+    elif limit.nanos * NANOS_PER_UNIT > ratio.nanos * request.nanos:
+        message = f"{sized.what} has a {resource} limit of {limit} and a request of {request}; {rule}"
+        lowest = Quantity(-(-limit.nanos * NANOS_PER_UNIT // ratio.nanos), request.family) if ratio.nanos > 0 else limit
+        hint = f"raise the request to {lowest}"
+        yield Finding("OutsideLimitRange", "error", message, hint, path)
+
+
+def _quota(quota: Json, spec: Json, path: Path, containers: Sequence[_Sized], priority_class: str) -> Iterator[Finding]:
+    name, hard = str(mapping(quota.get("metadata")).get("name")), _counted(quota, spec, containers, priority_class)
+    if not hard:
+        return
+    if not mapping(spec.get("resources")):
+        for container in containers:
+            yield from _unsized(container, hard, name)
+    pod = _whole(spec, path, containers)
+    usage = _usage_of(pod, spec)
+    for key, most in hard.items():
+        used = usage.get(key)
+        if used is None or used.nanos <= most.nanos or not used.nanos:
+            continue
+        if key in _POD_COUNTS:
+            message, place = f"ResourceQuota {name} allows {most} pods in the namespace", path
+        else:
+            message = f"a single pod uses {used} of {key}; ResourceQuota {name} allows {most} for the whole namespace"
+            kind, _, resource = key.partition(".")
+            if kind not in ("requests", "limits"):
+                kind, resource = "requests", key
+            place = _place_in_pod(pod, containers, kind, resource)
+        yield Finding("ExceedsQuota", "error", message, _QUOTA_HINT, place)
+
+
+def pod_usage(quota: Json, spec: Json, priority_class: str, ranges: Sequence[Json]) -> ResourceList:
+    """Return what a pod uses of each resource that a quota limits; nothing if its scopes leave the pod out."""
+    containers = _containers(spec, (), ranges)
+    hard = _counted(quota, spec, containers, priority_class)
+    usage = _usage_of(_whole(spec, (), containers), spec) if hard else {}
+    return {key: used for key, used in usage.items() if key in hard}
+
+
+def _counted(quota: Json, spec: Json, containers: Sequence[_Sized], priority_class: str) -> dict[str, Quantity]:
+    """Return what a quota allows of the resources of pods; nothing if its scopes leave this pod out."""
+    hard = {key: most for key, most in _hard(quota).items() if _counts_pods(key)}
+    scopes = _scopes(mapping(quota.get("spec")))
+    return hard if hard and all(_in_scope(scope, spec, containers, priority_class) for scope in scopes) else {}
+
+
+def _usage_of(pod: _Sized, spec: Json) -> ResourceList:
+    overhead = read_amounts(spec.get("overhead"))
+    limits = {key: limit + overhead[key] if key in overhead else limit for key, limit in pod.limits.items()}
+    return _usage(add_resources(pod.requests, overhead), limits)
+
+
+def count_refusals(created: Mapping[str, int], path: Path, quotas: Iterable[Json]) -> Iterator[Finding]:
+    """Yield the quotas that allow fewer objects than are created; `created` has their number by key of a quota."""
+    for quota in quotas:
+        spec = mapping(quota.get("spec"))
+        if any(_scopes(spec)):
+            continue  # Scopes select pods.
+        for key, most in _hard(quota).items():
+            if created.get(key, 0) * NANOS_PER_UNIT > most.nanos:
+                name = mapping(quota.get("metadata")).get("name")
+                message = (
+                    f"the job needs {created[key]} {key}; ResourceQuota {name} allows {most} for the whole namespace"
+                )
+                yield Finding("ExceedsQuota", "error", message, _QUOTA_HINT, path)
+
+
+def _hard(quota: Json) -> dict[str, Quantity]:
+    return read_amounts(mapping(quota.get("spec")).get("hard"))
+
+
+def _counts_pods(key: str) -> bool:
+    """Return whether the quota of pods covers this key; others, such as `services`, count other objects."""
+    if key in _POD_COUNTS or key in _QUOTA_PARTS:
+        return True
+    kind, _, resource = key.partition(".")
+    if kind not in ("requests", "limits"):
+        return key.startswith("hugepages-")
+    return resource in _QUOTA_PARTS or (
+        kind == "requests" and (resource.startswith("hugepages-") or is_extended(resource))
+    )
+
+
+def _unsized(container: _Sized, hard: Mapping[str, Quantity], quota: str) -> Iterator[Finding]:
+    """Report a container without an amount of CPU or memory that the quota counts: those have to be given."""
+    for kind, prefixes in (("requests", ("", "requests.")), ("limits", ("limits.",))):
+        sizes = getattr(container, kind)
+        absent = [r for r in _COMPUTE if r not in sizes and any(f"{prefix}{r}" in hard for prefix in prefixes)]
+        if absent:
+            what = " and ".join(absent)
+            message = f"ResourceQuota {quota} counts {what} {kind}, so every container must set them; {container.what} does not"
+            amounts = ", ".join(f"{resource}: {'4' if resource == 'cpu' else '16Gi'}" for resource in absent)
+            hint = f"add what it needs, such as resources: {{{kind}: {{{amounts}}}}}"
+            yield Finding("QuotaNeedsResources", "error", message, hint, container.path)
+
+
+def _usage(requests: ResourceList, limits: ResourceList) -> ResourceList:
+    """Return what a pod uses of each key of a quota."""
+    used: dict[str, Quantity] = dict.fromkeys(_POD_COUNTS, Quantity(NANOS_PER_UNIT))
+    for name, amount in requests.items():
+        used[f"requests.{name}"] = amount
+        if not is_extended(name):
+            used[name] = amount
+    return used | {f"limits.{name}": amount for name, amount in limits.items() if name in _QUOTA_PARTS}
+
+
+def _scopes(spec: Json) -> Iterator[Json]:
+    yield from ({"scopeName": scope, "operator": "Exists"} for scope in items(spec.get("scopes")))
+    yield from objects(mapping(spec.get("scopeSelector")).get("matchExpressions"))
+
+
+def _in_scope(scope: Json, spec: Json, containers: Sequence[_Sized], priority_class: str) -> bool:
+    name, operator = str(scope.get("scopeName")), str(scope.get("operator"))
+    if name == "PriorityClass":
+        if operator in ("Exists", "DoesNotExist"):
+            return bool(priority_class) == (operator == "Exists")
+        return (priority_class in items(scope.get("values"))) == (operator == "In")
+    if name in ("Terminating", "NotTerminating"):
+        return isinstance(spec.get("activeDeadlineSeconds"), int) == (name == "Terminating")
+    if name in ("BestEffort", "NotBestEffort"):
+        own = mapping(spec.get("resources"))
+        sizes = [*(s for one in containers for s in (one.requests, one.limits))]
+        sizes += [read_amounts(own.get(kind)) for kind in ("requests", "limits")]
+        best_effort = not any(size[r].nanos > 0 for size in sizes for r in _COMPUTE if r in size)
+        return best_effort == (name == "BestEffort")
+    return name == "CrossNamespacePodAffinity" and _looks_into_other_namespaces(spec)
+
+
+def _looks_into_other_namespaces(spec: Json) -> bool:
+    affinity = mapping(spec.get("affinity"))
+    for kind in ("podAffinity", "podAntiAffinity"):
+        rules = mapping(affinity.get(kind))
+        terms = objects(rules.get("requiredDuringSchedulingIgnoredDuringExecution"))
+        preferred = objects(rules.get("preferredDuringSchedulingIgnoredDuringExecution"))
+        terms += [mapping(one.get("podAffinityTerm")) for one in preferred]
+        if any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms):
+            return True
+    return False

@@ -327,14 +327,16 @@ def test_the_page_shows_quotas_teams_policies_states_and_what_it_is_about(compan
     assert result.status == 0, result.stderr
     text = text_of(result.stdout)
     assert "abc123 · 2026-11-22 · Trainer 2.3" in text
-    assert "big 48 of 32 GPUs 150 % 3 jobs" in text
+    # What has finished asks nothing of the queue.
+    assert "big 32 of 32 GPUs 100 % 2 jobs" in text
+    assert "big 48 of 32 GPUs 150 % 3 jobs" in text_of(run("report", "-o", "-").stdout)
     assert "ab 48 h100 48" in text
-    assert "1 succeeded 2 not there" in text
+    assert "1 succeeded 2 not in the cluster" in text
     assert "1 denied by policies" in text
     assert [cells(result.stdout, f"job-{n}")[-4:-1] for n in range(3)] == [
         ["succeeded", "fits", "allowed"],
-        ["not there", "fits", "denied"],
-        ["not there", "fits", "allowed"],
+        ["not in the cluster", "fits", "denied"],
+        ["not in the cluster", "fits", "allowed"],
     ]
     assert "PolicyDenied error 1" in text
     assert Outline(result.stdout).open == []
@@ -365,22 +367,31 @@ def test_the_page_shows_what_changed_since_a_revision(company: Path) -> None:
     assert run("report", "--since", "git:nowhere", "-o", "-").status == 1
 
 
+MANY = 5 * MOST_IN_FULL + 1
+
+
 @pytest.fixture
 def many(tmp_path: Path) -> str:
     """A page about more jobs than are shown in full."""
-    text = "---\n".join(NLP.replace("NAME", f"job-{number}") for number in range(MOST_IN_FULL + 1))
+    text = "---\n".join(NLP.replace("NAME", f"job-{number}") for number in range(MANY))
     (tmp_path / "many.yaml").write_text(text, encoding="utf-8")
     return run("report", str(tmp_path / "many.yaml"), "--release", "2.3", "-o", "-").stdout
 
 
 def test_many_jobs_take_little_room_and_their_yaml_is_what_build_prints(many: str, tmp_path: Path) -> None:
-    assert len(many) < 20_000 + 2_500 * (MOST_IN_FULL + 1)
+    assert len(many) < 20_000 + 2_500 * MANY
     packed = re.search(r'<script type="text/plain" id="packed">(.*?)</script>', many)
     assert packed is not None
     texts = zlib.decompress(base64.b64decode(packed[1])).decode().split("\0")
     built = run("build", str(tmp_path / "many.yaml"), "--release", "2.3").stdout
     assert "---\n".join(texts) == built
     assert Outline(many).open == []
+
+
+def test_full_shows_who_set_each_field_of_many_jobs_too(many: str, tmp_path: Path) -> None:
+    full = run("report", str(tmp_path / "many.yaml"), "--release", "2.3", "--full", "-o", "-").stdout
+    origin = "completions 2 plugin Torch at EnforceMLPolicy"
+    assert (text_of(many).count(origin), text_of(full).count(origin)) == (0, MANY)
 
 
 def test_a_browser_unpacks_the_yaml_of_a_job_that_is_opened(many: str, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Jobs whose pods need more at once than a ResourceQuota of their namespace allows.
 
 The JobSet and its Jobs are accepted, and the pods above the quota are never created; only events say so. What other jobs
-in the namespace use is not known. What a quota or LimitRange refuses of a single pod is in `trainc.pods.quotas`.
+in the namespace use is not known. What a quota or LimitRange refuses of a single pod is in
+`trainc.pods.admission_plugins`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from trainc.api.findings import Finding
 from trainc.api.kube import Json, Quantity, mapping, names
 from trainc.features.fits.pods import amount, amount_with_unit, bare_amount
 from trainc.features.fits.workload import PodSet, Workload
-from trainc.pods.quotas import pod_usage
+from trainc.pods.admission_plugins import pod_usage
 from trainc.pods.resources import read_amounts
 
 RESOURCE_QUOTA = "resource-quota"

@@ -1,8 +1,8 @@
 """Write an HTML page about all jobs: queues, teams, changes, findings, details.
 
 The page is a single file that works offline and without JavaScript. With up to
-100 jobs, it has the origin of every field and, with the package svg.py, a
-picture of each job.
+20 jobs, or --full, it has the origin of every field and, with the package
+svg.py, a picture of each job.
 
 Examples:
   trainc report jobs/ -o report.html
@@ -31,6 +31,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     set_completion(where, FILE)
     parser.add_argument(
         "--source-url", metavar="URL", default="", help="base URL for links to source lines (default: relative paths)"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="pictures and the origin of every field, also for more than 20 jobs"
     )
     parser.add_argument("--title", default="Training jobs", help="heading of the page (default: Training jobs)")
     parser.add_argument("--since", metavar="git:REV", help="show what changed since a revision, as `trainc diff` does")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
@@ -25,7 +26,7 @@ from trainc.features.report.page import Details, Heading, Job, Link, link_into, 
 from trainc.findings.policy import Rules
 
 # Of more jobs, the page has neither pictures nor the origin of every field.
-MOST_IN_FULL = 100
+MOST_IN_FULL = 20
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -59,7 +60,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         changes = since(arguments.since, arguments, streams) if since else None
     except CompileError as error:
         return _refused({"": error.diagnostics}, arguments, streams)
-    jobs = _jobs(compiled, facts, states, link, streams)
+    in_full = arguments.full or sum(map(len, compiled.values())) <= MOST_IN_FULL
+    jobs = _jobs(compiled, facts, states, partial(_job, link=link, in_full=in_full), streams)
     streams.progress.clear()
     overview = overview_of(jobs, {name: each.quotas for name, each in facts.items()})
     given = (arguments.title, arguments.revision, arguments.date)
@@ -84,17 +86,16 @@ def _jobs(
     compiled: Mapping[str, Sequence[OneJob]],
     facts: Mapping[str, _Facts],
     states: Mapping[tuple[str, str], str],
-    link: Link,
+    draw: Callable[[int, OneJob, _Facts], Job],
     streams: Streams,
 ) -> list[Job]:
-    """The jobs of all environments, in full if there are few."""
-    in_full = sum(map(len, compiled.values())) <= MOST_IN_FULL
+    """The jobs of all environments."""
     jobs: list[Job] = []
     for name, its in compiled.items():
         for one in streams.progress.over("drawing", its):
-            job = _job(len(jobs), one, facts[name], link, in_full=in_full)
-            place = job.row.namespace, job.graph.name
-            jobs.append(replace(job, environment=name, state=states.get(place, "not there" if states else "")))
+            job = draw(len(jobs), one, facts[name])
+            state = states.get((job.row.namespace, job.graph.name), "not in the cluster" if states else "")
+            jobs.append(replace(job, environment=name, state=state))
     return jobs
 
 
@@ -152,7 +153,7 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> Mapping
     }
 
 
-def _job(number: int, one: OneJob, facts: _Facts, link: Link, *, in_full: bool) -> Job:
+def _job(number: int, one: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:
     name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
     graph = read_graph(one.compiled.manifests, enabled(facts.options.plugins))
     jobset = next(manifest for manifest in one.compiled.manifests if manifest["kind"] == "JobSet")

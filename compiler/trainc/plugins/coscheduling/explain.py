@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.plugins.gangs import gang_amounts, gang_deviation, gang_pods
-from trainc.plugins.rows import FixedRule, Ref, Row, Rows, Situation, gang_policy, job_name, namespace
+from trainc.plugins.rows import (
+    FixedRule,
+    Ref,
+    Row,
+    Rows,
+    Situation,
+    gang_amounts,
+    gang_deviation,
+    gang_pods,
+    gang_policy,
+    job_name,
+    namespace,
+)
 
 
 def _label_policy(s: Situation) -> Iterator[Ref]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from trainc.kube import names
-from trainc.plugins.gangs import devices, requesters
 from trainc.plugins.rows import (
     FixedRule,
     JobSetField,
@@ -15,12 +14,14 @@ from trainc.plugins.rows import (
     Rows,
     Situation,
     TrainJobField,
+    devices,
     host_domain,
     job_name,
     jobset_path,
     ml_policy,
     namespace,
     nodes,
+    processes,
     replicated_job,
 )
 
@@ -81,16 +82,10 @@ def _domain(s: Situation) -> Iterator[Ref]:
 
 def _hosts(s: Situation) -> Iterator[Ref]:
     node = s.info.pod_set_in_role(names.NODE)
-    requested = s.job.trainer.num_nodes
-    if requested is None and node is not None:
+    if s.info.nodes.about == "runtime" and node is not None:
         yield JobSetField(replicated_job(node, "template", "spec", "parallelism"))
     else:
         yield from nodes(s)
-
-
-def _processes(s: Situation) -> Iterator[Ref]:
-    """Yield the inputs of the number of processes per node."""
-    yield from requesters(s, "flux")
 
 
 _PASS = (
@@ -109,7 +104,7 @@ _BUILD = (
     Row("metadata.namespace", (namespace,)),
     Row(
         'data["entrypoint.sh"]',
-        (job_name, _hosts, _processes, devices),
+        (job_name, _hosts, processes, devices),
         lambda s: "flux-command-words" if s.info.gitops else "",
     ),
     Row(

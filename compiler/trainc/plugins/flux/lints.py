@@ -16,9 +16,7 @@ _TRAINER: Path = ("spec", "trainer")
 def _flux_gpus(job: TrainJob, info: Info) -> Path | None:
     if not job.has_trainer:
         return None
-    requested = job.trainer.num_proc_per_node
-    processes = requested if requested is not None else (info.policy("flux") or {})["numProcPerNode"]
-    several = processes != 1 and gpus(resources_per_node(job, info)) > 0
+    several = info.processes.value != 1 and gpus(resources_per_node(job, info)) > 0
     return (*_TRAINER, "numProcPerNode") if several else None
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from trainc.ir.devices import is_gpu
 from trainc.kube import names
-from trainc.plugins.gangs import amount, requested, requesters
+from trainc.plugins.mpi.passes import counts_gpus
 from trainc.plugins.rows import (
     Ref,
     Row,
     Rows,
     RuntimeField,
     Situation,
-    TrainJobField,
+    amount,
     fixed_rule,
     host_domain,
     job_name,
@@ -21,6 +21,8 @@ from trainc.plugins.rows import (
     namespace,
     nodes,
     pods_of,
+    processes,
+    trainjob,
 )
 
 _ON = ml_policy("mpi")
@@ -39,18 +41,14 @@ def _pods(s: Situation) -> Iterator[Ref]:
         yield from fixed_rule("mpirun starts from one launcher")(s)
         return
     yield from nodes(s)
-    requested = s.job.trainer.num_nodes
-    if s.info.pod_set_in_role(names.LAUNCHER) is not None if s.info.gitops else (requested or 0) > 1:
+    if s.info.pod_set_in_role(names.LAUNCHER) is not None if s.info.gitops else (s.job.trainer.num_nodes or 0) > 1:
         yield RuntimeField(("spec", "mlPolicy", "mpi", "runLauncherAsNode"))
 
 
 def _sized(s: Situation) -> str:
-    if _launches(s):
+    if _launches(s) or s.info.nodes.about == "runtime":
         return "mpi-nodes-size-the-nodes"
-    requested = s.job.trainer.num_nodes
-    if requested is None:
-        return "mpi-nodes-size-the-nodes"
-    return "mpi-one-node-is-one-host" if requested == 1 and s.value == 0 else ""
+    return "mpi-one-node-is-one-host" if s.info.nodes.value == 1 and s.value == 0 else ""
 
 
 def _hosts(s: Situation) -> Iterator[Ref]:
@@ -77,19 +75,17 @@ def _mount(s: Situation) -> Iterator[Ref]:
 
 def _slots(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of slots per host: numProcPerNode, or the GPU count if that is 1 in the policy (since 2.1)."""
-    yield from requesters(s, "mpi")
-    set_by_job = s.job.trainer.num_proc_per_node is not None
-    if not set_by_job and s.info.release.mpi_slots_from_gpus and requested(s, "mpi") == 1:
+    yield from processes(s)
+    if counts_gpus(s.info):
         yield from amount(s, is_gpu)
+
+
+_account_name = trainjob("metadata", "name")
 
 
 def _secret_name(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of the Secret's name, which has no name hash if the keys exist already."""
     yield from job_name(s) if s.job.new_keys else _account_name(s)
-
-
-def _account_name(_: Situation) -> Iterator[Ref]:
-    yield TrainJobField(("metadata", "name"))
 
 
 _PASS = (

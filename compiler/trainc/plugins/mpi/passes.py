@@ -9,37 +9,208 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Path, Severity, write
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
-from trainc.ir.info import Container, Info, PodSet, ProvidedSecret
-from trainc.ir.trainjob import TrainJob, subdomain
+from trainc.ir.info import Container, Info, Item, PodSet, ProvidedSecret
+from trainc.ir.trainjob import EnvVariable, TrainJob, endpoint_count, endpoints, literal, subdomain
 from trainc.kube import names
 from trainc.kube.documents import Json, Manifest
-from trainc.plugins.mpi import hosts
-from trainc.plugins.mpi.hosts import implementation
 from trainc.plugins.plugin import Passes
+from trainc.startup.records import dataclass
 
-# Checks for fields of an MPI policy that have no effect with the runtime in question.
+# The MPI implementations and their differences: hostfile lines, variables, reserved names, and callback addresses.
 #
-# Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi (EnforceMLPolicy), which supports only OpenMPI.
+# Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi for OpenMPI; kubeflow/mpi-operator
+# pkg/controller/mpi_job_controller.go at caa3c47f for Intel MPI and MPICH, which Trainer does not have.
+
+
+HOSTFILE_DIR = "/etc/mpi"
+HOSTFILE_NAME = "hostfile"
+HOSTFILE = f"{HOSTFILE_DIR}/{HOSTFILE_NAME}"
+_ROLE = "K_MPI_JOB_ROLE"
+# The pods of a job start together, so a node's sshd may not listen yet when the launcher connects.
+_SSH_ARGS = "-o ConnectionAttempts=10"
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """An MPI implementation: the form of its hostfile lines, and the variables that its mpirun needs.
+
+    `slots` is the variable with the number of slots, if there is one. `hydra` is the process manager of Intel MPI and MPICH. With it, nodes connect back to the launcher by its bare
+    hostname, and mpi-operator's images read the role of the pod from a variable.
+    """
+
+    name: str
+    line: str
+    variables: Mapping[str, str]
+    slots: str = ""
+    hydra: bool = False
+
+    def host_line(self, host: str, slots: int) -> str:
+        """Return the line of the hostfile for a host."""
+        return self.line.format(host, slots)
+
+    def launcher_env(self, slots: int) -> tuple[EnvVariable, ...]:
+        """Return the launcher's variables for nodes with this number of slots."""
+        variables = [literal(name, slots if name == self.slots else value) for name, value in self.variables.items()]
+        return (*self.role_env("launcher"), *variables)
+
+    def role_env(self, role: str) -> tuple[EnvVariable, ...]:
+        """Return the variable with the pod's role, if the implementation's images need one."""
+        return (literal(_ROLE, role),) if self.hydra else ()
+
+    @property
+    def reserved(self) -> frozenset[str]:
+        """The variables that a TrainJob must not set."""
+        return frozenset(variable["name"] for variable in self.launcher_env(1))
+
+
+def implementation(policy: Mapping[str, Any]) -> Implementation:
+    """Return the implementation that a policy selects; OpenMPI by default."""
+    return _IMPLEMENTATIONS[policy.get("mpiImplementation") or "OpenMPI"]
+
+
+_IMPLEMENTATIONS = {
+    each.name: each
+    for each in (
+        Implementation(
+            "OpenMPI",
+            "{} slots={}\n",
+            {
+                "OMPI_MCA_orte_default_hostfile": HOSTFILE,
+                "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
+                "OMPI_MCA_orte_set_default_slots": "",
+                "OMPI_MCA_plm_rsh_args": _SSH_ARGS,
+            },
+            slots="OMPI_MCA_orte_set_default_slots",
+        ),
+        Implementation(
+            "Intel",
+            "{}:{}\n",
+            {
+                "I_MPI_HYDRA_HOST_FILE": HOSTFILE,
+                "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": _SSH_ARGS,
+                "I_MPI_PERHOST": "",
+            },
+            slots="I_MPI_PERHOST",
+            hydra=True,
+        ),
+        Implementation(
+            "MPICH",
+            "{}:{}\n",
+            {"HYDRA_HOST_FILE": HOSTFILE, "HYDRA_LAUNCH_EXTRA_ARGS": _SSH_ARGS},
+            hydra=True,
+        ),
+    )
+}
+
+
+# The hostfile, in a ConfigMap that the launcher mounts.
+
+# kubernetes/kubernetes pkg/apis/core/validation: MaxSecretSize, which bounds ConfigMaps too.
+CONFIG_MAP_BYTES = 1024 * 1024
+_HOSTFILE_VOLUME = "mpi-hostfile"
+
+
+def _config_map_name(job: TrainJob) -> str:
+    return f"{job.name}-mpi-hostfile"
+
+
+def _listed_pod_sets(info: Info) -> list[PodSet]:
+    """Return the pod sets whose pods are hosts. The launcher is one only if it is a node, or if there is no other.
+
+    If the implementation is '', the controller writes no hosts (mpi.go, buildHostFileConfigMap, since v2.1.0).
+    """
+    policy = info.policy("mpi") or {}
+    if not (info.gitops or policy.get("mpiImplementation")):
+        return []
+    alone = info.gitops and info.pod_set_in_role(names.NODE) is None
+    roles = (names.NODE, names.LAUNCHER) if policy.get("runLauncherAsNode") or alone else (names.NODE,)
+    return [pod_set for pod_set in info.pod_sets if pod_set.role in roles]
+
+
+# The SSH key pair with which mpirun logs in, mounted from a Secret that trainc names but never fills.
+
+_SSH_VOLUME = "mpi-ssh-auth"
+# (key in the Secret, file name, mode). The private key is group-readable for runtimes that run as non-root.
+_FILES = (
+    ("ssh-privatekey", "id_rsa", 0o640),
+    ("ssh-publickey", "id_rsa.pub", 0o644),
+    ("ssh-publickey", "authorized_keys", 0o644),
+)
+_DEFAULT_MODE = 0o400
+
+
+def _secret_name(job: TrainJob) -> str:
+    return f"{job.name if job.new_keys else job.plain_name}-mpi-ssh-auth"
+
+
+def _ssh_volume(job: TrainJob, info: Info) -> Item:
+    """Return the volume with the key pair; releases since 2.3 set file modes."""
+    modes = info.release.mpi_file_modes
+    items = [{"key": key, "path": path, **({"mode": mode} if modes else {})} for key, path, mode in _FILES]
+    secret = {"secretName": _secret_name(job), "items": items, **({"defaultMode": _DEFAULT_MODE} if modes else {})}
+    return {"name": _SSH_VOLUME, "secret": secret}
+
+
+# Slots: the number of processes that mpirun may start on each host.
+
+
+def slots_per_node(job: TrainJob, info: Info) -> int:
+    """Return numProcPerNode of the TrainJob, else of the policy; since 2.1, the GPU count if the policy's is 1."""
+    if counts_gpus(info):
+        return max(1, gpus(resources_per_node(job, info)))
+    slots = info.processes.value
+    return slots if isinstance(slots, int) else 1  # Validation has refused words.
+
+
+def counts_gpus(info: Info) -> bool:
+    """Return whether the slots are the node's GPU count."""
+    processes = info.processes
+    return info.release.mpi_slots_from_gpus and processes.about == "runtime" and processes.value in (None, 1)
+
+
+# Validation.
 
 
 _POLICY: Path = ("spec", "mlPolicy", "mpi")
 
 
-def ignored_fields(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield a finding for an empty implementation, and one for runLauncherAsNode without a launcher."""
+def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
+    """Yield findings about the policy, the runtime's launcher and node jobs, the number of hosts, and the slots."""
     launcher = info.pod_set_in_role(names.LAUNCHER)
+    if info.gitops and counts_gpus(info):
+        yield from ambiguous_gpus(job, info)
     if policy.get("mpiImplementation") == "" and (info.gitops or not _fails_at_launcher(info)):
         yield _missing_implementation("error" if info.gitops and launcher is not None else "warning")
     if policy.get("runLauncherAsNode") and launcher is None:
         message = "runLauncherAsNode has no effect: the runtime has no job 'launcher'"
         hint = "add a job called launcher, or remove the field"
         yield Finding("FieldIgnored", "warning", message, hint, (*_POLICY, "runLauncherAsNode"), about="runtime")
+    yield from _hosts(job, policy, info)
+    chosen, processes = implementation(policy), job.trainer.num_proc_per_node
+    if chosen.hydra and not job.namespace:
+        message = (
+            f"{chosen.name} needs the namespace of the job for the pods' DNS search domain, and the TrainJob has none"
+        )
+        hint = "set metadata.namespace, or compile with --namespace"
+        yield Finding("NamespaceMissing", "error", message, hint, ("metadata", "namespace"))
+    if isinstance(processes, str):
+        message = f"numProcPerNode is {processes!r}; MPI needs a number of slots per node"
+        hint = "write a number without quotes, such as numProcPerNode: 8"
+        yield Finding("InvalidNumProcPerNode", "error", message, hint, ("spec", "trainer", "numProcPerNode"))
 
 
-def unnamed_launcher(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield an error for an empty implementation, if the launcher has the container at which the controller fails."""
+def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
+    """Return the implementation's variables for mpirun, in releases that reserve them."""
+    return implementation(policy).reserved if info.release.mpi_env_reserved or info.gitops else frozenset()
+
+
+def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
+    """Yield an error for an empty implementation, which the schema allows since 2.1, if the launcher has its container.
+
+    Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi (EnforceMLPolicy), which supports only OpenMPI.
+    """
     if policy.get("mpiImplementation") == "" and _fails_at_launcher(info):
         yield _missing_implementation("error")
 
@@ -51,126 +222,40 @@ def _fails_at_launcher(info: Info) -> bool:
 
 def _missing_implementation(severity: Severity) -> Finding:
     message = "mpiImplementation is empty: the controller creates nothing for such a job with a launcher"
-    hint = "write mpiImplementation: OpenMPI, or remove the field"
+    hint = write("OpenMPI", ", or remove the field", field="mpiImplementation")
     return Finding("UnsupportedValue", severity, message, hint, (*_POLICY, "mpiImplementation"), about="runtime")
 
 
-# The DNS search domain that lets pods resolve each other's bare hostnames, as Intel MPI and MPICH require.
+def _hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
+    """Yield errors for too many hosts, several nodes without a launcher or a node job, and no host at all.
 
-
-def missing_namespace(job: TrainJob, name: str) -> Iterator[Finding]:
-    """Yield an error if the job has no namespace, which is part of the search domain. `name` is the implementation's."""
-    if not job.namespace:
-        message = f"{name} needs the namespace of the job for the pods' DNS search domain, and the TrainJob has none"
-        hint = "set metadata.namespace, or compile with --namespace"
-        yield Finding("NamespaceMissing", "error", message, hint, ("metadata", "namespace"))
-
-
-def with_search_domain(pod_set: PodSet, job: TrainJob, info: Info) -> PodSet:
-    """Return the pod set with the job's domain after the template's own search domains."""
-    config = info.pod_spec(pod_set.name).get("dnsConfig") or {}
-    domain = f"{subdomain(job, info)}.{job.namespace}.svc.{info.cluster_domain}"
-    searches = [*config.get("searches", ()), domain]
-    return pod_set.with_pod_fields(dnsConfig={**config, "searches": list(dict.fromkeys(searches))})
-
-
-# Slots: the number of processes that mpirun may start on each host.
-
-
-def slots_per_node(job: TrainJob, info: Info) -> int:
-    """Return numProcPerNode of the TrainJob, else of the policy; since 2.1, the GPU count if the policy's is 1."""
-    if counts_gpus(job, info):
-        return max(1, gpus(resources_per_node(job, info)))
-    return _requested_slots(job, info)
-
-
-def counts_gpus(job: TrainJob, info: Info) -> bool:
-    """Return whether the slots are the node's GPU count."""
-    set_by_job = job.trainer.num_proc_per_node is not None
-    return info.release.mpi_slots_from_gpus and not set_by_job and _requested_slots(job, info) == 1
-
-
-def _requested_slots(job: TrainJob, info: Info) -> int:
-    requested = job.trainer.num_proc_per_node
-    slots: int = requested if isinstance(requested, int) else (info.policy("mpi") or {}).get("numProcPerNode", 1)
-    return slots
-
-
-def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """Yield findings about the policy, the runtime's launcher and node jobs, the number of hosts, and the slots."""
-    if info.gitops and counts_gpus(job, info):
-        yield from ambiguous_gpus(job, info)
-    yield from ignored_fields(info, policy)
-    yield from _too_many_hosts(job, policy, info)
-    yield from _missing_part(job, info, policy)
-    yield from _no_nodes(job, info, policy)
-    if implementation(policy).hydra:
-        yield from missing_namespace(job, implementation(policy).name)
-    if isinstance(job.trainer.num_proc_per_node, str):
-        message = f"numProcPerNode is {job.trainer.num_proc_per_node!r}; MPI needs a number of slots per node"
-        hint = "write a number without quotes, such as numProcPerNode: 8"
-        yield Finding("InvalidNumProcPerNode", "error", message, hint, ("spec", "trainer", "numProcPerNode"))
-
-
-def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
-    """Return the implementation's variables for mpirun, in releases that reserve them."""
-    return implementation(policy).reserved if info.release.mpi_env_reserved or info.gitops else frozenset()
-
-
-def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """Yield an error for an empty implementation, which the schema allows since 2.1: the controller fails on it."""
-    yield from unnamed_launcher(info, policy)
-
-
-def _missing_part(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
-    """Yield an error for several nodes without a launcher, or for a launcher without nodes.
-
-    Upstream checks this only if the TrainJob sets numNodes and the launcher is a node.
+    Upstream checks the second only if the TrainJob sets numNodes and the launcher is a node.
     """
-    requested = job.trainer.num_nodes
-    node = info.pod_set_in_role(names.NODE)
-    both = node is not None and info.pod_set_in_role(names.LAUNCHER) is not None
+    requested, node = job.trainer.num_nodes, info.pod_set_in_role(names.NODE)
+    launcher_is_node = bool(policy.get("runLauncherAsNode"))
+    place: Path = ("spec", "runtimeRef") if requested is None else ("spec", "trainer", "numNodes")
+    # Count hosts, not the requested nodes: the controller does not always size the job that the hostfile lists.
+    sized = _set_size(job, info, launcher_is_node)
+    hosts = _listed_pod_sets(sized)
+    line = implementation(policy).host_line
+    # A lower bound: the first line of each replicated job is its shortest.
+    sizes = (endpoint_count(each, sized) * len(line(next(endpoints(each, job, sized), ""), 1)) for each in hosts)
+    if sum(sizes) > CONFIG_MAP_BYTES:
+        count = sum(endpoint_count(each, sized) for each in hosts)
+        message = f"a hostfile with {count} hosts is larger than the 1 MiB that a ConfigMap can hold"
+        yield Finding("HostfileTooLarge", "error", message, "use fewer and larger nodes, or split the job", place)
     nodes = requested or 1
     if info.gitops and requested is None:
-        nodes = info.nodes if info.nodes is not None else node.count if node else 1
-    if both or nodes < 2 or not (info.gitops or policy.get("runLauncherAsNode")):
-        return
-    yield Finding(
-        "MissingLauncher",
-        "error",
-        f"{nodes} nodes need a job 'launcher', which runs mpirun, and a job 'node', where mpirun starts the processes",
-        "add the missing job to the runtime, or set numNodes to 1",
-        ("spec", "trainer", "numNodes") if requested is not None else ("spec", "runtimeRef"),
-    )
-
-
-def _no_nodes(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
-    """Yield an error if numNodes is 0 and the launcher is a node, because it counts as one. `gitops` only."""
-    requested, nodes = job.trainer.num_nodes, info.nodes
-    if not info.gitops or not policy.get("runLauncherAsNode") or nodes is None or nodes > 0:
-        return
-    yield Finding(
-        "NoNodes",
-        "error",
-        f"numNodes is {nodes}, but the launcher is a node itself and counts as one of them",
-        "set numNodes to 1 or more, or set suspend: true to hold the job back",
-        ("spec", "trainer", "numNodes") if requested is not None else ("spec", "mlPolicy", "numNodes"),
-        about="trainjob" if requested is not None else "runtime",
-    )
-
-
-def _too_many_hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    requested = job.trainer.num_nodes
-    # Count hosts, not the requested nodes: the controller does not always size the job that the hostfile lists.
-    sized = _set_size(job, info, bool(policy.get("runLauncherAsNode")))
-    if hosts.is_too_large(job, sized):
-        yield Finding(
-            "HostfileTooLarge",
-            "error",
-            f"a hostfile with {hosts.count(sized)} hosts is larger than the 1 MiB that a ConfigMap can hold",
-            "use fewer and larger nodes, or split the job",
-            ("spec", "trainer", "numNodes") if requested is not None else ("spec", "runtimeRef"),
-        )
+        nodes = info.nodes.value if info.nodes.path else node.count if node else 1
+    both = node is not None and info.pod_set_in_role(names.LAUNCHER) is not None
+    if not both and nodes >= 2 and (info.gitops or launcher_is_node):
+        message = f"{nodes} nodes need a job 'launcher', which runs mpirun, and a job 'node', where mpirun starts the processes"
+        hint = "add the missing job to the runtime, or set numNodes to 1"
+        yield Finding("MissingLauncher", "error", message, hint, place)
+    if info.gitops and launcher_is_node and info.nodes.path and info.nodes.value <= 0:
+        message = f"numNodes is {info.nodes.value}, but the launcher is a node itself and counts as one of them"
+        hint = "set numNodes to 1 or more, or set suspend: true to hold the job back"
+        yield Finding("NoNodes", "error", message, hint, info.nodes.path, about=info.nodes.about)
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
@@ -184,52 +269,74 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
 
 
 def _set_size(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
-    node = info.pod_set_in_role(names.NODE)
-    if info.gitops:
-        return _sized_by_policy(info, launcher_is_node)
-    if node is None or job.trainer.num_nodes is None:
-        return info
-    nodes = job.trainer.num_nodes
-    return info.with_pod_set(node.with_count(max(nodes - 1, 1) if launcher_is_node else nodes))
+    """Size the pods. Under `gitops`, numNodes counts hosts and never multiplies the launcher.
 
-
-def _sized_by_policy(info: Info, launcher_is_node: bool) -> Info:
-    """Set sizes under `gitops`: numNodes, of the TrainJob or the policy, counts hosts and never multiplies the launcher."""
-    node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
+    The controller sizes only the nodes, and only by the TrainJob; lowering has set the policy's numNodes.
+    """
+    node, launcher, nodes = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER), info.nodes.value
+    if not info.gitops:
+        if node is None or info.nodes.about == "runtime":
+            return info
+        return info.with_pod_set(node.with_count(max(nodes - 1, 1) if launcher_is_node else nodes))
     if launcher is not None:
         info = info.with_pod_set(launcher.with_count(1))
-    if node is None or info.nodes is None:
+    if node is None or nodes is None:
         return info
-    starts_here = launcher_is_node and launcher is not None
-    return info.with_pod_set(node.with_count(info.nodes - 1 if starts_here else info.nodes))
+    return info.with_pod_set(node.with_count(nodes - 1 if launcher_is_node and launcher is not None else nodes))
 
 
 def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: int) -> PodSet:
     chosen = implementation(policy)
     launches = pod_set.role == names.LAUNCHER
-    pod_set = pod_set.with_volumes(hosts.volumes(job, info))
+    pod_set = pod_set.with_volumes((_ssh_volume(job, info),))
     if launches:
-        pod_set = pod_set.with_volumes((hosts.volume(job),))
+        # The hostfile is readable for all users.
+        items = [{"key": HOSTFILE_NAME, "path": HOSTFILE_NAME, "mode": 0o444}]
+        hostfile = {"name": _HOSTFILE_VOLUME, "configMap": {"name": _config_map_name(job), "items": items}}
+        pod_set = pod_set.with_volumes((hostfile,))
     if chosen.hydra:
-        pod_set = with_search_domain(pod_set, job, info)
+        # Intel MPI and MPICH need the DNS search domain with which pods resolve each other's bare hostnames.
+        config = info.pod_spec(pod_set.name).get("dnsConfig") or {}
+        domain = f"{subdomain(job, info)}.{job.namespace}.svc.{info.cluster_domain}"
+        searches = list(dict.fromkeys([*config.get("searches", ()), domain]))
+        pod_set = pod_set.with_pod_fields(dnsConfig={**config, "searches": searches})
+    keys = {"name": _SSH_VOLUME, "mountPath": policy.get("sshAuthMountPath", "/root/.ssh")}
 
     def equip(container: Container) -> Container:
-        container = container.with_mounts((hosts.ssh_mount(policy),))
+        container = container.with_mounts((keys,))
         if not launches:
             return container.with_env(chosen.role_env("worker"))
-        return container.with_mounts((hosts.mount(),)).with_env(chosen.launcher_env(slots))
+        hostfile = {"name": _HOSTFILE_VOLUME, "mountPath": HOSTFILE_DIR}
+        return container.with_mounts((hostfile,)).with_env(chosen.launcher_env(slots))
 
     return pod_set.with_main(equip)
 
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
-    """Yield the hostfile's ConfigMap. The Secret with the SSH keys is never built: see `secrets`."""
-    yield hosts.config_map(job, info, slots_per_node(job, info))
+    """Yield the ConfigMap of the hostfile: one host per line, in the order of the runtime's replicated jobs."""
+    line, slots = implementation(policy).host_line, slots_per_node(job, info)
+    hosts = (host for pod_set in _listed_pod_sets(info) for host in endpoints(pod_set, job, info))
+    yield {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": job.named(_config_map_name(job)),
+        "data": {HOSTFILE_NAME: "".join(line(host, slots) for host in hosts)},
+    }
 
 
 def secrets(job: TrainJob, policy: Json, info: Info) -> Iterator[ProvidedSecret]:
-    """Yield the Secret with the SSH key pair, which all launcher and node pods mount."""
-    yield hosts.provided_secret(job)
+    """Yield the Secret with the SSH key pair, which all launcher and node pods mount and trainc never builds.
+
+    The key type is the one that the controller generates, ECDSA P-521.
+    """
+    yield ProvidedSecret(
+        name=_secret_name(job),
+        type="kubernetes.io/ssh-auth",
+        purpose="the SSH key pair that mpirun uses to reach the nodes",
+        files=(("ssh-privatekey", "id_ecdsa"), ("ssh-publickey", "id_ecdsa.pub")),
+        make="ssh-keygen -q -t ecdsa -b 521 -m PEM -N '' -f id_ecdsa",
+        key_pair=True,
+    )
 
 
 PASSES = Passes(

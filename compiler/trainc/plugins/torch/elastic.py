@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.ir.info import Info
 from trainc.ir.trainjob import EnvVariable, TrainJob, literal, master_host
 from trainc.kube import names
@@ -17,7 +17,6 @@ from trainc.plugins.plugin import Detect
 from trainc.startup.records import dataclass, replace
 
 RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_ID", "PET_MAX_RESTARTS"})
-_NODES: Path = ("spec", "mlPolicy", "numNodes")
 _POLICY: Path = ("spec", "mlPolicy", "torch", "elasticPolicy")
 
 
@@ -40,7 +39,7 @@ def elastic_range(info: Info) -> ElasticRange | None:
     policy = (info.policy("torch") or {}).get("elasticPolicy")
     if policy is None or not info.gitops:
         return None
-    size = info.nodes
+    size = info.nodes.value
     fewest, most = policy.get("minNodes"), policy.get("maxNodes")
     if fewest is None:
         fewest = most if most is not None else (1 if size is None else size)
@@ -75,26 +74,25 @@ def environment(job: TrainJob, info: Info, elastic: ElasticRange, processes: int
     )
 
 
-def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
+def validate(info: Info) -> Iterator[Finding]:
     """Yield errors for a range that torchrun rejects, and warnings for fields of the policy that have no effect."""
     elastic = elastic_range(info)
     if elastic is None:
         return
-    yield from _impossible(job, elastic)
+    yield from _impossible(info, elastic)
     template_restarts = (info.template.get("failurePolicy") or {}).get("maxRestarts")
     if elastic.restarts and template_restarts is not None and template_restarts != elastic.restarts:
         message = f"torchrun restarts its workers up to {elastic.restarts} times, and the JobSet restarts everything up to {template_restarts} times"
         hint = (
             "set elasticPolicy.maxRestarts and failurePolicy.maxRestarts to the same number; note that the two multiply"
         )
-        yield Finding(
-            "ElasticMaxRestartsConflict", "warning", message, hint, (*_POLICY, "maxRestarts"), about="runtime"
-        )
+        path = (*_POLICY, "maxRestarts")
+        yield Finding("ElasticMaxRestartsConflict", "warning", message, hint, path, about="runtime")
     if elastic.metrics:
         yield _metrics(elastic, info)
 
 
-def _impossible(job: TrainJob, elastic: ElasticRange) -> Iterator[Finding]:
+def _impossible(info: Info, elastic: ElasticRange) -> Iterator[Finding]:
     message, path = "", _POLICY
     if not 1 <= elastic.fewest <= elastic.most:
         message = f"minNodes {elastic.fewest} and maxNodes {elastic.most} are not a valid range"
@@ -106,10 +104,7 @@ def _impossible(job: TrainJob, elastic: ElasticRange) -> Iterator[Finding]:
     elif not elastic.fewest <= elastic.start <= elastic.most:
         message = f"numNodes {elastic.start} is outside the range from {elastic.fewest} to {elastic.most}"
         hint = "set numNodes inside the range, or remove it to start with minNodes"
-        if job.trainer.num_nodes is not None:
-            yield Finding("ElasticRangeInvalid", "error", message, hint, ("spec", "trainer", "numNodes"))
-        else:
-            yield Finding("ElasticRangeInvalid", "error", message, hint, _NODES, about="runtime")
+        yield Finding("ElasticRangeInvalid", "error", message, hint, info.nodes.path, about=info.nodes.about)
 
 
 def _metrics(elastic: ElasticRange, info: Info) -> Finding:
@@ -119,7 +114,7 @@ def _metrics(elastic: ElasticRange, info: Info) -> Finding:
     unasked = sorted({name for name in measured if name and name not in requests})
     also = f", and the trainer does not request {', '.join(unasked)} to measure it against" if unasked else ""
     message = f"these metrics have no effect: no autoscaler can scale a JobSet, which has no scale subresource{also}"
-    hint = f"remove metrics: the job keeps the {elastic.start} nodes it starts with"
+    hint = remove(f"remove metrics: the job keeps the {elastic.start} nodes it starts with")
     return Finding("ElasticMetricsNotEmitted", "warning", message, hint, (*_POLICY, "metrics"), about="runtime")
 
 

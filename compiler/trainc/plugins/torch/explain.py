@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from trainc.findings import Path
 from trainc.ir.devices import gpus, is_gpu, resources_per_node
-from trainc.plugins.gangs import amount, cores, devices, requested, requesters
 from trainc.plugins.rows import (
     UNASKED,
     FixedRule,
@@ -19,16 +18,20 @@ from trainc.plugins.rows import (
     Situation,
     TrainJobField,
     address_deviation,
+    amount,
+    cores,
     counts_deviation,
+    devices,
     job_name,
     jobset_path,
     master,
     ml_policy,
     nodes,
+    processes,
     trainer_env,
     trainer_nodes,
 )
-from trainc.plugins.torch.processes import AUTO
+from trainc.plugins.torch.passes import AUTO, counts_cpus, requested_processes
 
 _POLICY: Path = ("spec", "mlPolicy")
 _TRAINER: Path = ("spec", "trainer")
@@ -57,8 +60,7 @@ def _nodes(s: Situation) -> Iterator[Ref]:
 
 def _pods(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of the initial number of pods: numNodes, else the minimum of an elastic job."""
-    requested = s.job.trainer.num_nodes is not None
-    if not _is_elastic(s) or requested or "numNodes" in (s.info.ml_policy or {}):
+    if not _is_elastic(s) or s.info.nodes.path:
         yield from nodes(s)
         return
     policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
@@ -69,7 +71,7 @@ def _limits_then_requests(s: Situation, wanted: int | str) -> Iterator[Ref]:
     """Yield the inputs in Trainer 2.0: limits if they decide a CPU count, else requests; without requests it is 1."""
     resources = s.job.trainer.resources_per_node
     if resources is None:
-        yield from requesters(s, "torch", AUTO)
+        yield from processes(s, AUTO)
         return
     for kind in ("limits", "requests"):
         amounts = resources.get(kind)
@@ -77,9 +79,9 @@ def _limits_then_requests(s: Situation, wanted: int | str) -> Iterator[Ref]:
             if kind == "requests":
                 yield FixedRule("one process, because resourcesPerNode has no requests (Trainer 2.0)")
             continue
-        by_cpu = (wanted == AUTO and not any(map(is_gpu, amounts))) or (wanted == "cpu" and "cpu" in amounts)
+        by_cpu = counts_cpus(wanted, amounts)
         if by_cpu or kind == "requests":
-            yield from requesters(s, "torch", AUTO)
+            yield from processes(s, AUTO)
             found = [name for name in amounts if (by_cpu and name == "cpu") or (wanted == AUTO and is_gpu(name))]
             yield from (TrainJobField((*_TRAINER, "resourcesPerNode", kind, name)) for name in found)
             return
@@ -87,11 +89,11 @@ def _limits_then_requests(s: Situation, wanted: int | str) -> Iterator[Ref]:
 
 def _processes(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of PET_NPROC_PER_NODE: a number that is set, else the node's GPUs or CPUs."""
-    wanted = requested(s, "torch", AUTO)
+    wanted = requested_processes(s.info)
     if s.info.release.torch_processes == "limits then requests" and not s.info.gitops:
         yield from _limits_then_requests(s, wanted)
         return
-    yield from requesters(s, "torch", AUTO)
+    yield from processes(s, AUTO)
     has_gpus = bool(amount(s, is_gpu))
     if wanted == "cpu" or (wanted == AUTO and not has_gpus):
         yield from cores(s)
@@ -123,20 +125,15 @@ def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
     if s.info.trainer is None or s.info.trainer.count != 1:
         yield FixedRule("several nodes train the full model")
     else:
-        yield from _one_or_many(s)
+        counts_devices = s.info.release.torchtune_lora != "unknown"
+        if counts_devices and gpus(resources_per_node(s.job, s.info)) == 1:
+            alone = s.job.trainer.num_proc_per_node == 1
+            yield from (FixedRule("one process and one GPU"),) if alone else devices(s)
+        else:
+            yield from _processes(s)
         knows_lora = s.info.release.torchtune_lora != "unknown"
         if knows_lora and torchtune_arguments(s.job.trainer.args or ()):
             yield TrainJobField(("spec", "trainer", "args"))
-
-
-def _one_or_many(s: Situation) -> Iterator[Ref]:
-    """Yield the inputs that decide between one process and several: the number of processes, or of GPUs."""
-    counts_devices = s.info.release.torchtune_lora != "unknown"
-    if counts_devices and gpus(resources_per_node(s.job, s.info)) == 1:
-        requested = s.job.trainer.num_proc_per_node
-        yield from (FixedRule("one process and one GPU"),) if requested == 1 else devices(s)
-    else:
-        yield from _processes(s)
 
 
 def torchtune_arguments(args: tuple[str, ...]) -> bool:

@@ -5,9 +5,16 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torch.go.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from trainc.findings import Finding
+from trainc.ir.devices import ambiguous_gpus, cpus, gpus, is_gpu, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.trainjob import (
     EnvVariable,
+    Trainer,
     TrainJob,
     completion_index,
     literal,
@@ -17,23 +24,127 @@ from trainc.ir.trainjob import (
 )
 from trainc.kube import names
 from trainc.kube.documents import Json
+from trainc.kube.quantity import parse_quantity
 from trainc.plugins.plugin import Passes
-from trainc.plugins.torch import calls_torchtune
-from trainc.plugins.torch.processes import processes_per_node
-from trainc.plugins.torch.validation import reserved, validate
+from trainc.plugins.torch import RESERVED, calls_torchtune
 from trainc.startup.records import replace
+
+# PET_NPROC_PER_NODE: the number of processes that torchrun starts on each node.
+#
+# Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torch.go at each release's tag.
+
+
+AUTO = "auto"
+
+
+def requested_processes(info: Info) -> int | str:
+    """Return numProcPerNode of the TrainJob, else of the runtime's torch policy, else "auto"."""
+    requested: int | str | None = info.processes.value
+    return AUTO if requested is None else requested
+
+
+def processes_per_node(job: TrainJob, info: Info) -> int | str:
+    """Return the value of PET_NPROC_PER_NODE: a number, or a word that torchrun resolves on the node."""
+    requested = requested_processes(info)
+    if info.release.torch_processes == "limits then requests" and not info.gitops:
+        return _limits_then_requests(requested, job)
+    resources = resources_per_node(job, info)
+    if requested == "cpu" or (requested == AUTO and gpus(resources) == 0):
+        return max(1, cpus(resources))
+    return requested
+
+
+def _limits_then_requests(requested: int | str, job: TrainJob) -> int | str:
+    """Return the value in v2.0.1: from limits if they decide a CPU count, else from requests; without requests it is 1."""
+    resources = job.trainer.resources_per_node
+    if resources is None:
+        return requested
+    for kind in ("limits", "requests"):
+        amounts: Mapping[str, Any] | None = resources.get(kind)
+        if amounts is not None and counts_cpus(requested, amounts):
+            return max(1, parse_quantity(str(amounts.get("cpu", 0))).units)
+    return 1 if requested == "cpu" or resources.get("requests") is None else requested
+
+
+def counts_cpus(requested: int | str, amounts: Mapping[str, Any]) -> bool:
+    """Return whether v2.0.1 takes the CPUs of a list of resources as the number of processes."""
+    return (requested == AUTO and not any(map(is_gpu, amounts))) or (requested == "cpu" and "cpu" in amounts)
+
+
+# Validation for Torch, with the field paths of upstream's webhook.
+#
+# Source: kubeflow/trainer pkg/runtime/framework/plugins/torch (Validate) at each release's tag.
+
+
+_WORDS = (AUTO, "cpu", "gpu")
+
+
+def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
+    """Yield errors for injection targets that do not exist, and for jobs that torchtune cannot run."""
+    yield from _missing_targets(info, policy)
+    if info.gitops and (requested_processes(info) == AUTO or calls_torchtune(job)):
+        yield from ambiguous_gpus(job, info)
+    if policy.get("elasticPolicy") is not None:
+        from trainc.plugins.torch import elastic
+
+        yield from elastic.validate(info)
+    if _skips_validation(job.trainer, info):
+        return
+    requested = job.trainer.num_proc_per_node
+    if isinstance(requested, str) and requested not in _WORDS:
+        message = f"numProcPerNode is {requested!r}; it must be a number or one of {', '.join(_WORDS)}"
+        hint = "write a number without quotes, such as 8, or remove it to use one process per GPU"
+        yield Finding("InvalidNumProcPerNode", "error", message, hint, ("spec", "trainer", "numProcPerNode"))
+    if calls_torchtune(job):
+        from trainc.plugins.torch import torchtune
+
+        yield from torchtune.validate(job, info)
+
+
+def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
+    """Return the variables of torchrun's rendezvous, including those of an elastic job if it is one."""
+    if _skips_validation(job.trainer, info):
+        return frozenset()
+    if policy.get("elasticPolicy") is None:
+        return RESERVED
+    from trainc.plugins.torch import elastic
+
+    return RESERVED if elastic.elastic_range(info) is None else RESERVED | elastic.RESERVED
+
+
+def _skips_validation(trainer: Trainer, info: Info) -> bool:
+    """Return whether the webhook skips validation: until 2.1 it checks nothing unless numProcPerNode is set."""
+    return info.release.torch_checks_need_num_proc and trainer.num_proc_per_node is None and not info.gitops
+
+
+def _missing_targets(info: Info, policy: Json) -> Iterator[Finding]:
+    for job, name in envinjection_targets(policy):
+        pod_set = info.pod_set(job)
+        if pod_set is None or pod_set.container(name) is None:
+            message = f"torch.envInjection lists container {name!r} of job {job!r}, which the runtime does not have"
+            hint = "use a replicated job and a container of the runtime's template, or remove the entry"
+            yield Finding("EnvInjectionTargetMissing", "error", message, hint, ("spec", "runtimeRef"))
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Size the trainer, and set torchrun's variables on its container and on every injection target."""
     info = info.with_trainer_count(job.trainer.num_nodes)
-    pet, master = _pet_env(job, info), _master_env(job, info)
+    processes, port = processes_per_node(job, info), names.TRAINER_PORT
+    pet: tuple[EnvVariable, ...] = (
+        literal("PET_NNODES", info.trainer.count if info.trainer else 1),
+        literal("PET_NPROC_PER_NODE", processes),
+        completion_index("PET_NODE_RANK"),
+    )
+    master: tuple[EnvVariable, ...] = (
+        literal("PET_MASTER_ADDR", master_host(job, info)),
+        literal("PET_MASTER_PORT", port),
+    )
     if policy.get("elasticPolicy") is not None:
         from trainc.plugins.torch.elastic import elastic_range, environment, sized
 
         if (elastic := elastic_range(info)) is not None:
             info = sized(info, elastic)
-            pet, master = environment(job, info, elastic, processes_per_node(job, info)), ()
+            pet, master = environment(job, info, elastic, processes), ()
     if job.has_trainer or info.gitops:
         tunes = calls_torchtune(job)
         injected = (*trainer_env(job, info.semantics), *pet, *(() if tunes else master))
@@ -42,27 +153,12 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
 
             info = replace(info, command=torchtune.command(job, info))
         info = with_rendezvous(info, injected)
-    return _inject_targets(info, policy, (*pet, *master))
-
-
-def _pet_env(job: TrainJob, info: Info) -> tuple[EnvVariable, ...]:
-    return (
-        literal("PET_NNODES", info.trainer.count if info.trainer else 1),
-        literal("PET_NPROC_PER_NODE", processes_per_node(job, info)),
-        completion_index("PET_NODE_RANK"),
-    )
-
-
-def _master_env(job: TrainJob, info: Info) -> tuple[EnvVariable, ...]:
-    return literal("PET_MASTER_ADDR", master_host(job, info)), literal("PET_MASTER_PORT", names.TRAINER_PORT)
-
-
-def _inject_targets(info: Info, policy: Json, env: tuple[EnvVariable, ...]) -> Info:
-    """Set the variables on the containers of `envInjection`; validation has refused containers that do not exist."""
+    # Validation has refused containers that do not exist.
     for job_name, container_name in envinjection_targets(policy):
         pod_set = info.pod_set(job_name)
         if pod_set is not None:
-            info = info.with_pod_set(pod_set.with_container(container_name, lambda c: c.with_env(env)))
+            edited = pod_set.with_container(container_name, lambda container: container.with_env((*pet, *master)))
+            info = info.with_pod_set(edited)
     return info
 
 

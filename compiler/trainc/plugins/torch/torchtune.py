@@ -5,16 +5,66 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torchtune.go and, f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from trainc.findings import Finding, Fix, Hint, remove
 from trainc.ir.devices import gpus, resources_per_node
 from trainc.ir.info import Info
+from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import TrainJob, master_host
 from trainc.kube import names
 from trainc.plugins.torch import TORCHTUNE
-from trainc.plugins.torch.processes import processes_per_node
+from trainc.plugins.torch.passes import processes_per_node, requested_processes
 
 _LORA = "model.lora_attn_modules"
 _QUANTIZE = "model.quantize_base"
 _DORA = "model.use_dora"
+_ANY_SIZE = "llama3_3/70B"
+_ONE_DEVICE_QLORA = ("llama3_2/1B", "llama3_2/3B")
+
+
+def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield errors for a job that torchtune cannot run, with the field paths of upstream's webhook."""
+    trainer, model = job.trainer, model_of(job.runtime_name)
+    if model not in info.release.torchtune_models:
+        shown = f" (model: {model})" if model else ""
+        message = f"the name of runtime {job.runtime_name!r} does not contain a model that torchtune supports in Trainer {info.release.minor}{shown}"
+        hint = f"use a runtime called torchtune-<model>-<size>, with one of the models {', '.join(info.release.torchtune_models)}"
+        yield Finding("UnsupportedModel", "error", message, hint, ("spec", "runtimeRef", "name"))
+    if trainer.num_nodes is None and info.release.torch_checks_need_num_proc and not info.gitops:
+        yield controller_panics("trainer.numNodes is not set", ("spec", "trainer"))
+        return
+    nodes = 1 if trainer.num_nodes is None else trainer.num_nodes
+    if nodes > 1 and model != _ANY_SIZE:
+        message = f"torchtune trains {model or 'this model'} on one node, but numNodes is {nodes}"
+        hint = Hint("set numNodes to 1", Fix("set", "1", "numNodes"))
+        yield Finding("TooManyNodes", "error", message, hint, ("spec", "trainer", "numNodes"))
+    yield from _lora(job, info, model, nodes)
+    for index, arg in enumerate(trainer.args or ()):
+        key = arg.partition("=")[0]
+        if info.release.torchtune_kept_are_reserved and key in info.release.torchtune_kept:
+            message = f"the runtime already sets {key} to the path of its volume"
+            path = ("spec", "trainer", "args", index)
+            yield Finding("ReservedArgument", "error", message, remove("remove this argument"), path)
+
+
+def _lora(job: TrainJob, info: Info, model: str, nodes: int) -> Iterator[Finding]:
+    devices = gpus(resources_per_node(job, info))
+    _, config = recipe_and_config(job, info, nodes, requested_processes(info), devices)
+    kind = lora_kind(job.trainer.args or (), info)
+    if "_qlora" in config and model.startswith("qwen"):
+        message = f"torchtune has no QLoRA recipe for {model}"
+        hint = "remove model.quantize_base, or use a Llama runtime"
+        yield Finding("UnsupportedQLoRA", "error", message, hint, ("spec", "runtimeRef", "name"))
+    if config.endswith("_qlora") and model in _ONE_DEVICE_QLORA:
+        hint = "request one GPU per node, or set numProcPerNode to 1"
+        message = f"QLoRA on {model} runs on a single device"
+        for field in ("numProcPerNode", "resourcesPerNode"):
+            yield Finding("UnsupportedQLoRA", "error", message, hint, ("spec", "trainer", field))
+    if nodes > 1 and kind and info.release.torchtune_lora == "parsed":
+        message = f"torchtune supports LoRA on one node only; with {nodes} nodes it would train the full model"
+        hint = "set numNodes to 1, or remove the model.lora_* arguments"
+        yield Finding("MultiNodeLoRA", "error", message, hint, ("spec", "trainer", "numNodes"))
 
 
 def command(job: TrainJob, info: Info) -> tuple[str, ...]:

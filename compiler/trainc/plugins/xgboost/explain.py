@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from trainc.plugins.gangs import devices
 from trainc.plugins.rows import (
     COUNTS,
     UNASKED,
@@ -10,6 +9,7 @@ from trainc.plugins.rows import (
     Rows,
     address_deviation,
     counts_deviation,
+    devices,
     master,
     ml_policy,
     trainer_nodes,

@@ -1,0 +1,141 @@
+"""What JobSet accepts and the cluster does not: Jobs and pods that the API server refuses, and jobs that wait forever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from trainc.admission.creation import coordinator_label_problem, name_to_shorten, shortening_hint
+from trainc.admission.jobset import JobSet, ReplicatedJob, claim_templates, read_jobset, text, too_long_in_pod_template
+from trainc.admission.versions import JobSetVersion
+from trainc.findings import Finding, Severity
+from trainc.kube.documents import Json, items, mapping, objects, pod_spec_of
+from trainc.pods import validate_job
+from trainc.reading.document import label_of
+from trainc.startup.records import replace
+
+if TYPE_CHECKING:
+    from trainc.pods.admission_plugins import ClusterObjects
+
+
+def post_admission_checks(jobset: JobSet, version: JobSetVersion, severity: Severity) -> list[Finding]:
+    """Return what a JobSet that has its defaults fails on after this JobSet minor has accepted it."""
+    findings = list(_jobset(jobset, version, severity))
+    for job in jobset.jobs:
+        findings.extend(_pod_template(jobset, job, severity))
+    return findings
+
+
+def _jobset(jobset: JobSet, version: JobSetVersion, severity: Severity) -> Iterator[Finding]:
+    if not version.checks_coordinator_label:
+        yield from coordinator_label_problem(jobset, severity)
+    if version.has_message_patterns:
+        yield from _message_patterns(jobset, severity)
+    for job in jobset.jobs:
+        for i, name in enumerate(job.depends_on or ()):
+            if name == job.name and job.index > 0:
+                message = f"{name!r} depends on itself and never starts"
+                hint = "remove the dependency, or use the name of another job"
+                yield Finding("DependsOnSelf", severity, message, hint, (*job.path, "dependsOn", i, "name"))
+
+
+def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
+    rules = items(mapping(jobset.spec.get("failurePolicy")).get("rules"))
+    if not rules:
+        return
+    from trainc.kube.re2 import re2_error
+
+    for i, rule in enumerate(rules):
+        for k, pattern in enumerate(items(mapping(rule).get("onJobFailureMessagePatterns"))):
+            if isinstance(pattern, str) and (error := re2_error(pattern)):
+                path = ("spec", "failurePolicy", "rules", i, "onJobFailureMessagePatterns", k)
+                message = f"pattern {pattern!r} is not a valid regular expression, so JobSet ignores it: {error}"
+                yield Finding("InvalidMessagePattern", severity, message, "use Go's RE2 syntax", path)
+
+
+def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
+    too_long = too_long_in_pod_template(jobset, job)
+    for name in too_long:
+        hint = shortening_hint(jobset) if name.repeats else f"shorten it by at least {-name.spare} characters"
+        place = name_to_shorten(jobset, name)
+        yield Finding("DerivedNameTooLong", severity, str(name), hint, name.path, source_path=place)
+    reported = {name.path for name in too_long}
+    for finding in validate_job(_child_job(jobset, job), (*job.path, "template")):
+        if finding.path not in reported:
+            yield finding if severity == "error" else replace(finding, severity=severity)
+
+
+def _child_job(jobset: JobSet, job: ReplicatedJob) -> Json:
+    """Return a Job's template with JobSet's changes to its pods: volumes of claims, and the subdomain.
+
+    Source: kubernetes-sigs/jobset pkg/controllers/jobset_controller.go, constructJob.
+    """
+    written = {text(mapping(volume).get("name")) for volume in items(job.pod_spec.get("volumes"))}
+    claims = {text(mapping(template.get("metadata")).get("name")) for _, template in claim_templates(jobset)} - written
+    named = mapping(jobset.spec.get("network")).get("enableDNSHostnames") is not False
+    if not claims and not (named and "subdomain" in job.pod_spec):
+        return job.template
+    pod_spec = dict(job.pod_spec)
+    if claims:
+        added = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in sorted(claims)]
+        pod_spec["volumes"] = [*items(pod_spec.get("volumes")), *added]
+    if named:
+        pod_spec["subdomain"] = ""
+    pod = {**mapping(job.job_spec.get("template")), "spec": pod_spec}
+    return {**job.template, "spec": {**job.job_spec, "template": pod}}
+
+
+# Pods that the API server refuses although it takes their JobSet and their Jobs.
+#
+# Then nothing ever runs: the Job controller tries to create the pods again and again, and only an event says why.
+
+
+# What a pod must have to be refused whatever the cluster holds.
+_SUSPECT = frozenset(("overhead", "priority", "preemptionPolicy", "nodeName"))
+
+
+def objects_for_pods(documents: Iterable[Json]) -> ClusterObjects:
+    """Return the objects of a cluster among `documents` that decide whether it admits pods."""
+    read = list(documents)
+    if not read:  # As in most inputs.
+        return {}
+    from trainc.pods.admission_plugins import cluster_objects
+
+    return cluster_objects(read)
+
+
+def pod_refusals(manifests: Sequence[Json], cluster: ClusterObjects, severity: Severity) -> Iterator[Finding]:
+    """Yield why the API server would refuse pods of the JobSets in `manifests`."""
+    for manifest in manifests:
+        if manifest.get("kind") == "JobSet":
+            for finding in _refusals(manifest, cluster):
+                kept = finding.severity if severity == "error" else severity
+                yield replace(finding, about=label_of(manifest), severity=kept)
+
+
+def _refusals(jobset: Json, cluster: ClusterObjects) -> Iterator[Finding]:
+    if not cluster and not _is_suspect(jobset):
+        return
+    namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
+    view = read_jobset(jobset)
+    if "ResourceQuota" in cluster:
+        from trainc.pods.admission_plugins import count_refusals
+
+        jobs = sum(job.replicas for job in view.jobs)
+        created = {"count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": jobs}
+        quotas = [quota for (home, _), quota in sorted(cluster["ResourceQuota"].items()) if home == namespace]
+        yield from count_refusals(created, ("spec", "replicatedJobs"), quotas)
+    for job in view.jobs:
+        from trainc.pods.admission_plugins import refusals_of_pods
+
+        yield from refusals_of_pods(job.pod_spec, job.pod_path, namespace, cluster)
+
+
+def _is_suspect(jobset: Json) -> bool:
+    """Return whether pods of a JobSet may be refused whatever the cluster holds."""
+    for job in objects(mapping(jobset.get("spec")).get("replicatedJobs")):
+        spec = mapping(pod_spec_of(job))
+        volumes = objects(spec.get("volumes"))
+        if not _SUSPECT.isdisjoint(spec) or any("image" in volume for volume in volumes):
+            return True
+    return False
