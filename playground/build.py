@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -37,8 +38,19 @@ REPLACED = {"rpds-py"}
 PACKED = ".bin"
 # npm packages that are only needed to build the page, or outside of browsers.
 TOOLS = {"esbuild", "@esbuild", "@types", "ws"}
-# The packages' own tests.
+# The packages' own tests, and what is not for a page: templates, and formats that only commands on a disk read.
 LEFT_OUT = {"tests", "benchmarks", "test"}
+NOT_NEEDED = {"jinja2", "markupsafe", "ruamel-yaml"}
+# Of the other features, the page has the codes and the pages of their rules.
+FEATURES = {"diff", "graph", "lsp", "sweeps"}
+# Modules of the standard library that nothing here imports, a third of it; and of its encodings, those that are needed.
+NOT_IMPORTED = """
+    _pyrepl antigravity bdb cProfile cmd compileall curses dbm doctest ensurepip fileinput ftplib http idlelib imaplib
+    lib2to3 mailbox multiprocessing netrc optparse pdb pickletools plistlib poplib profile pstats pyclbr pydoc pydoc_data
+    sched shelve smtplib sqlite3 symtable tabnanny this timeit tkinter trace tracemalloc turtle turtledemo unittest venv
+    wave webbrowser wsgiref xml xmlrpc zipapp
+"""
+ENCODINGS = re.compile(r"encodings/(__init__|aliases|ascii|charmap|cp437|idna|latin_1|punycode|utf_.*)\.py")
 EXAMPLES = {
     "PyTorch, 16 nodes with 8 GPUs": "tests/cases/torch-llm-pretrain.yaml",
     "Two mistakes": "playground/examples/mistakes.yaml",
@@ -93,14 +105,23 @@ def _placed(file: Path, target: Path, folder: str = "") -> str:
 
 def _archives(wheel: Path, work: Path) -> dict[str, Path]:
     """The standard library, and trainc with its dependencies, as bytecode."""
-    sources = work / "sources.zip"
-    with zipfile.ZipFile(sources, "w") as archive:
-        for name, content in sorted({**dict(_packages(wheel)), **dict(_of_wheel(wheel)), **_own()}.items()):
-            archive.writestr(zipfile.ZipInfo(name), content)
-    made = {"library": work / "python.zip", "packages": work / "trainc.zip"}
-    pairs = (str(PYODIDE / "python_stdlib.zip"), str(made["library"]), str(sources), str(made["packages"]))
-    subprocess.run(["node", HERE / "precompile.mjs", *pairs], check=True)
+    parts = {"library": _library(), "packages": {**dict(_packages(wheel)), **dict(_of_wheel(wheel)), **_own()}}
+    made = {}
+    for part, files in parts.items():
+        sources, made[part] = work / f"{part}-sources.zip", work / f"{part}.zip"
+        with zipfile.ZipFile(sources, "w") as archive:
+            for name, content in sorted(files.items()):
+                archive.writestr(zipfile.ZipInfo(name), content)
+        subprocess.run(["node", HERE / "precompile.mjs", sources, made[part]], check=True)
     return made
+
+
+def _library() -> dict[str, bytes]:
+    left_out = NOT_IMPORTED.split()
+    with zipfile.ZipFile(PYODIDE / "python_stdlib.zip") as archive:
+        names = [name for name in archive.namelist() if name.split("/")[0].removesuffix(".py") not in left_out]
+        kept = [name for name in names if not name.startswith("encodings/") or ENCODINGS.fullmatch(name)]
+        return {name: archive.read(name) for name in kept if not name.endswith("/")}
 
 
 def _own() -> dict[str, bytes]:
@@ -110,7 +131,10 @@ def _own() -> dict[str, bytes]:
 def _of_wheel(wheel: Path) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
-            if ".dist-info/" not in name:
+            folder, _, rest = name.removeprefix("trainc/features/").partition("/")
+            is_needed = not name.startswith("trainc/features/") or not rest or folder in FEATURES
+            is_about_codes = rest.startswith("rules/") or rest in ("__init__.py", "codes.py")
+            if ".dist-info/" not in name and (is_needed or is_about_codes):
                 yield name, archive.read(name)
 
 
@@ -132,7 +156,7 @@ def _required(wheel: Path) -> list[Distribution]:
         requirement = Requirement(wanted.pop())
         name = canonicalize_name(requirement.name)
         applies = requirement.marker is None or requirement.marker.evaluate(BROWSER)
-        if applies and name not in found and name not in REPLACED:
+        if applies and name not in found and name not in REPLACED | NOT_NEEDED:
             found[name] = distribution(name)
             wanted += found[name].requires or []
     return list(found.values())

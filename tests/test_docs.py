@@ -66,6 +66,12 @@ def test_every_page_is_linked_from_the_index() -> None:
     assert "docs/README.md" in links(TEXTS["README.md"])
 
 
+@pytest.mark.parametrize("page", [page for page in TEXTS if page.startswith("docs/")])
+def test_a_page_is_read_in_ten_minutes(page: str) -> None:
+    is_looked_up = page in ("docs/reference.md", "docs/reliability.md", "docs/mutation.md")
+    assert len(TEXTS[page].split()) <= 1_200 or is_looked_up
+
+
 @pytest.mark.parametrize("field", [field for field in OVERLAY.schema["properties"] if field not in _HEAD])
 def test_every_field_of_an_overlay_is_documented(field: str) -> None:
     assert f"`{field}`" in TEXTS["docs/overlays.md"]

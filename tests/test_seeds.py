@@ -16,7 +16,7 @@ from seed_blocks import BLOCKS, REPAIRED, Expected
 from syrupy.assertion import SnapshotAssertion
 
 from trainc import Compilation, Options
-from trainc.features.migrate.files import migrate_text
+from trainc.features.migrate.migrate import migrate_text
 from trainc.options import Limits
 from trainc.pipeline.python import compile_documents
 from trainc.reading.document import Document

@@ -9,7 +9,7 @@ import json
 
 from trainc import CompileError
 from trainc.features.krm.transform import read_resource_list, results_of, transform
-from trainc.features.migrate.files import migrate_text
+from trainc.features.migrate.migrate import migrate_text
 from trainc.findings import has_errors
 from trainc.options import Limits
 from trainc.reading.yaml_reader import decode, read_documents

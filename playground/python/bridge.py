@@ -1,14 +1,17 @@
 """What the page asks of trainc, in the browser: commands as the command line runs them, and where each line comes from.
 
-The input is one file. A command's answer is what it prints, so that the page shows what a terminal would. `origins`
-and `meanings` lay what `trainc explain` and `trainc schema` say over the lines of the text.
+The input is one file, and perhaps a folder of runtimes. A command's answer is what it prints, so that the page shows
+what a terminal would. `origins` and `meanings` lay what `trainc explain` and `trainc schema` say over the lines of the
+text.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -30,33 +33,46 @@ from trainc.reading.yaml_reader import read_documents
 from trainc.schema import json_schema
 
 FILE = "train.yaml"
+RUNTIMES = "runtimes"
 # Explaining a job takes a tenth of a second in a browser; a page of pictures has an end, too.
 MOST_JOBS = 12
 _KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 
 
 def answer(question: str) -> str:
-    """The answer to `{"call": name, "text": the file, ...}`, both as JSON."""
+    """The answer to `{"call": name, "text": the file, "runtimes": texts by name, ...}`, both as JSON."""
     asked = json.loads(question)
-    with open(FILE, "w", encoding="utf-8", newline="") as file:
-        file.write(asked.pop("text"))
+    _write(FILE, asked.pop("text"))
+    shutil.rmtree(RUNTIMES, ignore_errors=True)
+    for name, text in asked.pop("runtimes", {}).items():
+        os.makedirs(RUNTIMES, exist_ok=True)
+        _write(os.path.join(RUNTIMES, os.path.basename(name)), text)
     return json.dumps(_CALLS[asked.pop("call")](**asked))
 
 
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+
+
+def _runtimes() -> list[str]:
+    return [RUNTIMES] if os.path.isdir(RUNTIMES) else []
+
+
 def run(words: Sequence[str]) -> dict[str, Any]:
-    """What `trainc` with these words leaves behind: its status and its two streams."""
+    """What `trainc` with these words, and the runtimes, leaves behind: its status and its two streams."""
     out, err = io.BytesIO(), io.StringIO()
-    status = main(list(words), Streams(io.BytesIO(), out, err))
-    return {"words": list(words), "status": int(status), "out": out.getvalue().decode(), "err": err.getvalue()}
+    more = ["--runtimes", RUNTIMES] if _runtimes() and words[0] != "rule" else []
+    words = [*words, *more]
+    status = main(words, Streams(io.BytesIO(), out, err))
+    return {"words": words, "status": int(status), "out": out.getvalue().decode(), "err": err.getvalue()}
 
 
 def compiled(release: str) -> dict[str, Any]:
     """The manifests, and what there is to say of the input."""
-    checked = run(["check", FILE, "--release", release, "--format", "json", "--allow-empty"])
-    return {
-        "build": run(["build", FILE, "--release", release]),
-        "diagnostics": json.loads(checked["out"])["diagnostics"] if checked["out"] else [],
-    }
+    out = run(["check", FILE, "--release", release, "--format", "json", "--allow-empty"])["out"]
+    found = json.loads(out)["diagnostics"] if out else []
+    return {"build": run(["build", FILE, "--release", release]), "diagnostics": found}
 
 
 def pictures(release: str, width: int) -> list[dict[str, Any]]:
@@ -95,7 +111,7 @@ def meanings(release: str) -> list[dict[str, Any]]:
 def _jobs(release: str) -> list[OneJob]:
     options = Options(release=release)
     try:
-        return compile_every(read_inputs([FILE], (), options), options)[0]
+        return compile_every(read_inputs([FILE], _runtimes(), options), options)[0]
     except CompileError:
         return []  # `compiled` has said why.
 

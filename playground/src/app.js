@@ -1,9 +1,11 @@
 // The page: what is typed goes to trainc in the worker, and what it answers is shown. Nothing is sent anywhere.
 import { BYTES, EXAMPLES, RELEASES, VERSION } from "build";
 import { Client } from "./client.js";
-import { goTo, inputEditor, lineOf, manifestEditor, setNotes, setText, showProblems } from "./editor.js";
+import { edit, goTo, inputEditor, lineOf, manifestEditor, setNotes, setText, showProblems } from "./editor.js";
 import { element } from "./element.js";
 import { explanationOf } from "./explanation.js";
+import { pageOf } from "./page.js";
+import { filesOf, runtimesIn } from "./runtimes.js";
 import { MOST_CHARACTERS, decode, encode } from "./share.js";
 
 const FILE = "train.yaml";
@@ -14,7 +16,7 @@ const wide = matchMedia("(min-width: 900px)");
 const at = (id) => document.getElementById(id);
 
 const newest = RELEASES.at(-1);
-const state = { text: Object.values(EXAMPLES)[0], release: newest, from: RELEASES.at(-2), tab: "manifests" };
+const state = { text: Object.values(EXAMPLES)[0], runtimes: {}, release: newest, from: RELEASES.at(-2), tab: "manifests" };
 const allowed = { release: RELEASES, from: RELEASES, tab: TABS };
 
 // Answers for the text and the release that are on the page; dropped when either changes.
@@ -30,7 +32,7 @@ const output = manifestEditor(at("output"), goToSource);
 
 function ask(call, more = {}) {
   const key = JSON.stringify([call, more]);
-  if (!answers.has(key)) answers.set(key, client.ask({ call, text: state.text, ...more }));
+  if (!answers.has(key)) answers.set(key, client.ask({ call, text: state.text, runtimes: state.runtimes, ...more }));
   return answers.get(key);
 }
 
@@ -106,6 +108,7 @@ async function restore() {
   const found = fragment && (await decode(fragment, allowed));
   if (fragment && !found) toast("This link is damaged: showing the page as it was.");
   Object.assign(state, found || {});
+  showRuntimes();
   at("release").value = state.release;
   at("from").value = state.from;
   setInput(state.text);
@@ -160,8 +163,8 @@ function showCompiled({ build, diagnostics }, took) {
   at("command").textContent = `trainc ${build.words.join(" ")}`;
   at("took").textContent = `${Math.max(Math.round(took), 1)} ms`;
   at("about").textContent = `trainc ${VERSION}, in your browser`;
-  showProblems(input, diagnostics);
-  showList(diagnostics);
+  showProblems(input, diagnostics, FILE);
+  showList(diagnostics, []);
   // Those of the text before this one; new ones are on their way.
   fields = meanings = [];
   mark();
@@ -185,12 +188,17 @@ function showList(diagnostics) {
   at("count").className = counted.length ? counted[0][1] : "none";
   const more = diagnostics.length - MOST_SHOWN;
   const rest = more > 0 ? [element("li", {}, `and ${more} more`)] : [];
-  at("problems").replaceChildren(...diagnostics.slice(0, MOST_SHOWN).map(problem), ...rest);
+  const shown = diagnostics.slice(0, MOST_SHOWN);
+  at("problems").replaceChildren(...shown.map(problem), ...rest);
 }
 
-function problem({ code, severity, message, hint, path, source, url }) {
+function problem({ code, severity, message, hint, path, source, url, fixes = [] }) {
   const place = source && `${source.file}:${source.line}:${source.column}`;
-  const jump = () => goTo(input, source.line, source.column);
+  const text = source && state.runtimes[source.file.replace(/^runtimes\//, "")];
+  const jump = () => (text ? openDialog(place, element("pre", {}, text)) : goTo(input, source.line, source.column));
+  const button = (title, onclick) => element("button", { type: "button", class: "fix", onclick }, title);
+  const buttons = fixes.map(({ title, edits }) => button(title, () => edit(input, edits)));
+  if (code === "RuntimeNotFound") buttons.unshift(button("Add your runtimes", openRuntimes));
   return element(
     "li",
     { class: severity },
@@ -198,6 +206,7 @@ function problem({ code, severity, message, hint, path, source, url }) {
     element("button", { type: "button", class: "code", onclick: () => showRule(code, url) }, `${severity}[${code}]`),
     element("div", {}, path ? element("code", {}, path) : null, path ? ": " : "", message),
     hint ? element("div", { class: "hint" }, `help: ${hint}`) : null,
+    buttons.length ? element("div", { class: "fixes" }, ...buttons) : null,
   );
 }
 
@@ -205,7 +214,8 @@ async function showRule(code, url) {
   const { answer } = await words("rule", code);
   const known = typeof url === "string" && url.startsWith("https://");
   const link = known ? element("p", {}, element("a", { href: url, rel: "noopener", target: "_blank" }, url)) : null;
-  openDialog(code, element("pre", {}, answer.out || answer.err), link);
+  const open = (text) => (at("dialog").close(), setInput(text));
+  openDialog("", pageOf(answer.out || answer.err, open), link);
 }
 
 function showPictures(drawn) {
@@ -255,16 +265,58 @@ function showFailure(error) {
   at("loading").hidden = true;
   at(state.tab).hidden = false;
   showManifests("", `trainc gave no answer: ${error.message}`);
-  showProblems(input, []);
-  showList([]);
+  showProblems(input, [], FILE);
+  showList([], []);
   at("count").textContent = "";
   fields = meanings = [];
   mark();
 }
 
 function openDialog(title, ...content) {
-  at("dialog").lastElementChild.replaceChildren(element("h2", {}, title), ...content.filter(Boolean));
-  at("dialog").showModal();
+  at("dialog").lastElementChild.replaceChildren(...[title && element("h2", {}, title), ...content].filter(Boolean));
+  if (!at("dialog").open) at("dialog").showModal();
+}
+
+// Runtimes that are not in the catalog.
+function showRuntimes() {
+  const names = Object.keys(state.runtimes).sort();
+  at("runtimes").textContent = names.length ? `Runtimes (${names.length})` : "Runtimes";
+  return names;
+}
+
+function setRuntimes(runtimes) {
+  state.runtimes = runtimes;
+  showRuntimes();
+  changed();
+}
+
+async function addRuntimes(files) {
+  try {
+    const { runtimes, others } = await runtimesIn(files);
+    const added = Object.keys(runtimes).length;
+    if (added) setRuntimes({ ...state.runtimes, ...runtimes });
+    else if (others.length === 1) setInput(others[0]);
+    else toast("There is no TrainingRuntime or ClusterTrainingRuntime in these files.");
+    if (added) toast(`${added} file${added > 1 ? "s" : ""} with runtimes added. They stay in your browser, and in links that you share.`);
+  } catch (error) {
+    toast(`The files could not be read: ${error.message}.`);
+  }
+}
+
+function openRuntimes() {
+  const chosen = ({ target }) => addRuntimes([...target.files].map((file) => ({ path: file.webkitRelativePath || file.name, file }))).then(openRuntimes);
+  const choose = (title, more) => element("label", { class: "choose" }, title, element("input", { type: "file", multiple: true, onchange: chosen, ...more }));
+  const remove = (name) => () => {
+    setRuntimes(Object.fromEntries(Object.entries(state.runtimes).filter(([one]) => one !== name)));
+    openRuntimes();
+  };
+  const row = (name) => element("li", {}, element("code", {}, name), element("button", { type: "button", onclick: remove(name) }, "Remove"));
+  openDialog(
+    "Your runtimes",
+    element("p", {}, "Jobs here can use the built-in runtimes and those in your files. Drop files or a folder on the page, or choose them. Nothing is uploaded; a link that you share has them in it."),
+    element("ul", { class: "files" }, ...showRuntimes().map(row)),
+    element("p", {}, choose("Choose files", { accept: ".yaml,.yml,.json" }), choose("Choose a folder", { webkitdirectory: true })),
+  );
 }
 
 function toast(text) {
@@ -293,6 +345,13 @@ at("from").onchange = ({ target }) => {
   refresh();
 };
 at("share").onclick = share;
+at("runtimes").onclick = openRuntimes;
+addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
+addEventListener("drop", async (event) => {
+  if (!event.dataTransfer.types.includes("Files")) return;
+  event.preventDefault();
+  addRuntimes(await filesOf(event.dataTransfer));
+}, true);
 at("copy").onclick = async () => {
   await navigator.clipboard.writeText(output.state.doc.toString());
   toast("Manifests copied.");

@@ -92,16 +92,23 @@ export function goTo(view, line, column = 1, { focus = true } = {}) {
   if (focus) view.focus();
 }
 
+// Edits of trainc's, as one step that can be undone.
+export function edit(view, edits) {
+  const at = (line, column) => (line > view.state.doc.lines ? view.state.doc.length : offset(view.state.doc, line, column));
+  view.dispatch({ changes: edits.map((one) => ({ from: at(one.line, one.column), to: at(one.endLine, one.endColumn), insert: one.text })) });
+  view.focus();
+}
+
 // trainc counts lines and characters from 1, and a character beyond the basic plane once.
 function offset(doc, line, column) {
   const { from, text } = doc.line(Math.min(Math.max(line, 1), doc.lines));
   return from + [...text].slice(0, column - 1).join("").length;
 }
 
-export function showProblems(view, problems) {
+export function showProblems(view, problems, file) {
   const { doc } = view.state;
   const marks = problems
-    .filter((problem) => problem.source && problem.source.line <= doc.lines)
+    .filter(({ source }) => source && source.file === file && source.line <= doc.lines)
     .map((problem) => {
       const from = offset(doc, problem.source.line, problem.source.column);
       const rest = doc.lineAt(from).text.slice(from - doc.lineAt(from).from);

@@ -3,6 +3,8 @@ const VERSION = "1.";
 // A text of ours is a few kilobytes; a fragment may come from anybody.
 export const MOST_CHARACTERS = 500_000;
 
+const isFileName = (name) => /^\w[\w.-]*\.(ya?ml|json)$/.test(name);
+
 export async function encode(state) {
   const json = new Blob([JSON.stringify(state)]).stream();
   const bytes = new Uint8Array(await new Response(json.pipeThrough(new CompressionStream("deflate-raw"))).arrayBuffer());
@@ -20,7 +22,9 @@ export async function decode(fragment, allowed) {
     const state = JSON.parse(await inflated(bytes));
     if (typeof state?.text !== "string") return null;
     const known = Object.entries(allowed).filter(([name, values]) => values.includes(state[name]));
-    return { text: state.text, ...Object.fromEntries(known.map(([name]) => [name, state[name]])) };
+    const runtimes = Object.entries(state.runtimes ?? {}).filter(([name, text]) => isFileName(name) && typeof text === "string");
+    const chosen = Object.fromEntries(known.map(([name]) => [name, state[name]]));
+    return { text: state.text, runtimes: Object.fromEntries(runtimes), ...chosen };
   } catch {
     return null;
   }

@@ -194,19 +194,23 @@ EXPRESSION = (
 
 @pytest.mark.parametrize("event", BASES)
 @pytest.mark.parametrize("file", ["action.yml", "workflow"])
-def test_the_check_of_a_change_compares_with_what_it_started_from(event: str, file: str, repository: Path) -> None:
+@pytest.mark.parametrize("command", ["trainc build --check", "trainc check --format github"])
+def test_the_check_of_a_change_compares_with_what_it_started_from(
+    command: str, event: str, file: str, repository: Path
+) -> None:
+    given: dict[str, str] = {}
     if file == "workflow":
         workflow = read(repository / ".github/workflows/trainc.yaml")
         # YAML 1.1 reads the key `on` as true.
         assert set(BASES) == set(workflow[True])
-        steps = workflow["jobs"]["rendered"]["steps"]
+        given, steps = workflow["jobs"]["rendered"]["env"], workflow["jobs"]["rendered"]["steps"]
     else:
         steps = read(Path(__file__).parents[2] / file)["runs"]["steps"]
-    (step,) = [step for step in steps if step.get("run", "").startswith("trainc build --check")]
-    assert step["env"] == {"BASE": EXPRESSION}
+    (step,) = [step for step in steps if f"{command} $" in step.get("run", "")]
+    assert given | step.get("env", {}) == {"BASE": EXPRESSION}
     base = BASES[event]
-    words = shell_words(step["run"], BASE=base)
-    assert words == ["trainc", "build", "--check", *(["--base", base] if base else [])]
+    (line,) = [line for line in step["run"].splitlines() if line.startswith(command)]
+    assert shell_words(line, BASE=base) == [*command.split(), *(["--base", base] if base else [])]
 
 
 def test_jobs_are_kept_as_built_in_every_environment(repository: Path) -> None:

@@ -1,4 +1,4 @@
-"""docs/merged-job.md: the steps of a job's life that the page does not run itself, nor tests/cli/test_sixty_jobs.py."""
+"""docs/merged-job.md and drift.md: the steps of a job's life that the page does not run itself, nor tests/cli/test_sixty_jobs.py."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_conflict_in_a_rendered_file_is_solved_by_a_build() -> None:
 
 def test_drift_looks_as_the_page_shows_it() -> None:
     """A person changed a label of one job, and the other one has finished."""
-    page = (ROOT / "docs" / "merged-job.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "drift.md").read_text(encoding="utf-8")
     shown = page.partition("rendered ↔ live.yaml\n")[2].partition("```")[0]
     write("jobs/nlp/llm.yaml", read(SOURCE).replace("namespace: nlp}", "namespace: nlp, labels: {team: nlp}}"))
     build()
@@ -120,7 +120,7 @@ def test_drift_looks_as_the_page_shows_it() -> None:
 
 
 def test_the_workflow_for_drift_runs_what_exists() -> None:
-    page = (ROOT / "docs" / "merged-job.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "drift.md").read_text(encoding="utf-8")
     (workflow,) = [text for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "schedule:" in text]
     (job,) = yaml.safe_load(workflow)["jobs"].values()
     command = job["steps"][-1]["run"].split()

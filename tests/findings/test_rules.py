@@ -39,6 +39,7 @@ ABOUT_FILES = {
     "OtherExtension",
     "OutsideRoot",
     "RuntimeReplaced",
+    "SettingsLoosened",
     "SettingsNotUsed",
     "SourceSkipped",
     "UnreadableFile",

@@ -199,3 +199,15 @@ def test_no_base() -> None:
     assert codes("build", "--check") == {"NoBase", "KeptAsBuilt"}
     write("runtimes/team.yaml", right)
     assert codes("build", "--check") == set()
+
+
+def test_settings_loosened() -> None:
+    wrong, right = blocks("SettingsLoosened")
+    git("init", "-q", "-b", "main")
+    write("jobs/llm.yaml", blocks("AdoptedFile")[1])
+    write("trainc.yaml", right)
+    commit()
+    assert codes("check", "--base", "main") == set()
+    write("trainc.yaml", wrong)
+    assert codes("check", "--base", "main") == {"SettingsLoosened"}
+    assert codes("check") == set()

@@ -116,9 +116,104 @@ def test_a_click_on_a_problem_leads_to_its_line_and_its_code_to_its_rule(page: P
     page.wait_for("document.querySelector('#place').textContent === 'line 10'")
     page.click("#problems .code")
     page.wait_for("document.querySelector('dialog').open")
-    assert page.evaluate("document.querySelector('dialog pre').textContent") == run("rule", "UnknownField").stdout
+    shown = page.evaluate("document.querySelector('dialog article').innerText")
+    assert page.evaluate("document.querySelector('dialog h2').textContent") == "UnknownField"
+    told = re.sub(r"```\w*|^#+ |`|\*\*", "", run("rule", "UnknownField").stdout, flags=re.MULTILINE)
+    assert [line for line in told.splitlines() if line.strip() not in shown] == []
     page.click("dialog button")
     page.wait_for("!document.querySelector('dialog').open")
+
+
+def test_the_right_example_of_a_rule_opens_in_the_editor(page: Page) -> None:
+    enter(page, JOB.replace("numNodes", "numNode"))
+    page.wait_for("document.querySelector('#problems li.error')")
+    page.click("#problems .code")
+    page.wait_for("document.querySelectorAll('dialog .example').length === 2")
+    page.click("dialog .example:last-of-type button")
+    page.wait_for(f"{EDITOR}.state.doc.toString().includes('numNodes: 2') && !document.querySelector('dialog').open")
+
+
+def test_a_fix_is_a_button_and_can_be_undone(page: Page) -> None:
+    wrong = JOB.replace("numNodes", "numNode")
+    enter(page, wrong)
+    assert page.wait_for("document.querySelector('#problems .error .fix')?.textContent") == "Change numNode to numNodes"
+    page.click("#problems .error .fix")
+    page.wait_for(f"{EDITOR}.state.doc.toString() === {json.dumps(JOB)}")
+    page.wait_for("!document.querySelector('#problems .error')")
+    page.send("Input.dispatchKeyEvent", type="keyDown", key="z", code="KeyZ", modifiers=2, windowsVirtualKeyCode=90)
+    page.wait_for(f"{EDITOR}.state.doc.toString() === {json.dumps(wrong)}")
+
+
+def test_what_needs_no_mending_has_no_buttons(page: Page) -> None:
+    enter(page, JOB)
+    page.wait_for("document.querySelector('#output .note')")
+    assert page.evaluate("document.querySelectorAll('#problems .fix').length") == 0
+
+
+RUNTIME = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata:
+  name: ours
+  labels: {trainer.kubeflow.org/framework: torch}
+spec:
+  mlPolicy: {numNodes: 3, torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+        - name: node
+          template:
+            metadata:
+              labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}
+            spec:
+              template:
+                spec:
+                  containers: [{name: node, image: "registry.example.com/ours:1"}]
+"""
+
+
+def drop(page: Page, files: dict[str, str]) -> None:
+    """Drop files on the page as a file manager does."""
+    page.evaluate(f"""(() => {{
+      const transfer = new DataTransfer();
+      for (const [name, text] of Object.entries({json.dumps(files)})) transfer.items.add(new File([text], name));
+      window.dispatchEvent(new DragEvent("drop", {{ dataTransfer: transfer, bubbles: true, cancelable: true }}));
+    }})()""")
+
+
+def test_runtimes_of_a_company_are_dropped_used_shared_and_removed(
+    page: Page, browser: str, site: str, tmp_path: Path
+) -> None:
+    choose(page, "manifests")
+    job = JOB.replace("torch-distributed", "ours").replace("  trainer:\n    numNodes: 4\n", "")
+    enter(page, job)
+    page.wait_for("document.querySelector('#problems .error .code')?.textContent.includes('RuntimeNotFound')")
+    drop(page, {"ours.yaml": RUNTIME, "notes.yaml": "a: 1\n", "../../train.json": "{}", "readme.md": RUNTIME})
+    page.wait_for(f"{TEXT}.includes('registry.example.com/ours:1') && {TEXT}.includes('parallelism: 3')")
+    assert page.evaluate("document.querySelector('#runtimes').textContent") == "Runtimes (1)"
+    Path("runtimes").mkdir()
+    Path("runtimes/ours.yaml").write_text(RUNTIME)
+    words = ("build", FILE, "--release", "2.3", "--runtimes", "runtimes")
+    assert page.evaluate(TEXT) == on_the_command_line(job, *words).stdout
+    assert page.evaluate("document.querySelector('#command').textContent") == f"trainc {' '.join(words)}"
+    page.click("#share")
+    link = page.evaluate("location.href")
+    with Page(browser, tmp_path / "profile") as other:
+        other.open(link)
+        other.wait_for(f"{TEXT}.includes('registry.example.com/ours:1')")
+        assert other.evaluate("document.querySelector('#runtimes').textContent") == "Runtimes (1)"
+    page.evaluate("document.querySelector('dialog').close()")
+    page.click("#runtimes")
+    page.wait_for("document.querySelector('.files li code')?.textContent === 'ours.yaml'")
+    page.click(".files li button")
+    page.wait_for("document.querySelector('#problems .error .code')?.textContent.includes('RuntimeNotFound')")
+    page.click("dialog button")
+
+
+def test_files_without_a_runtime_are_refused_in_words(page: Page) -> None:
+    drop(page, {"a.yaml": "a: 1\n", "b.yaml": "kind: ConfigMap\n"})
+    page.wait_for("document.querySelector('.toast')?.textContent.includes('no TrainingRuntime')")
+    assert page.evaluate("document.querySelector('#runtimes').textContent") == "Runtimes"
 
 
 def test_the_mouse_over_a_field_tells_what_it_means_and_becomes(page: Page) -> None:
@@ -235,6 +330,7 @@ spec:
 @pytest.mark.parametrize("tab", ["manifests", "picture", "explain", "changes"])
 def test_a_hostile_link_is_text(page: Page, site: str, text: str, tab: str) -> None:
     state = {"text": text, "release": "<img src=x onerror=hacked()>", "from": ["2.0"], "tab": tab, "extra": 1}
+    state["runtimes"] = {"../../x.yaml": RUNTIME, "y.yaml": 1, "__proto__": {}, "<img src=x onerror=hacked()>.yaml": ""}
     page.evaluate("globalThis.hacked = () => document.body.setAttribute('data-hacked', '')")
     page.evaluate(f"location.hash = {json.dumps(fragment(page, state))}")
     page.wait_for(f"{EDITOR}.state.doc.toString() === {json.dumps(text)}")

@@ -240,7 +240,7 @@ class GitLab(BaseHTTPRequestHandler):
 
 
 def test_the_documented_script_for_gitlab_writes_one_comment_and_edits_its_own_alone(tmp_path: Path) -> None:
-    page = (TOP / "docs" / "gitops.md").read_text(encoding="utf-8")
+    page = (TOP / "docs" / "ci.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "comment.py").write_text(script, encoding="utf-8")
     stranger = {"author": {"id": 8}, "body": "<!-- trainc diff -->\nby hand"}

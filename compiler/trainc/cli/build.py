@@ -219,7 +219,7 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
 def _is_refused(compilation: Run, arguments: Arguments) -> bool:
     """Whether there are errors. An input without TrainJobs is one, because a GitOps tool would prune everything."""
     if not compilation.compiled and not arguments.allow_empty:
-        unselected = len(compilation.inputs.unselected)
+        unselected = len(compilation.inputs.unselected) + len(compilation.inputs.elsewhere)
         compilation.diagnostics += nothing_found(
             compilation.settings, compilation.diagnostics, compilation.documents, unselected
         )
@@ -314,6 +314,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
     if arguments.base is not None and not arguments.check and not arguments.keep:
         raise UsageError("--base needs --check")
+    at_base: list[Diagnostic] = []
+    if arguments.check and arguments.base is not None:
+        from trainc.cli.under_base import under_base
+
+        named = dict(zip(map(environment_name, every), settings, strict=True))
+        strict, at_base = under_base(named, arguments)
+        settings = list(strict.values())
     folders = [_target(arguments, each) for each in settings]
     if len(every) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
         names = ", ".join(map(environment_name, every))
@@ -330,7 +337,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             choices=arguments,
         )
         targets.append(Target(compilation, folder, environment_name(which)))
-    report_unselected([target.compilation for target in targets], arguments)
+    targets[0].compilation.diagnostics += at_base
+    report_unselected([target.compilation for target in targets])
     if arguments.rebuild or arguments.keep:
         from trainc.cli.kept import check_choices
 

@@ -34,21 +34,32 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
+    settings, loosened = _under_base(dict(every), arguments)
     stdin = read_stdin(every[0][1], streams)
-    checked = {name: _check(settings, stdin, streams.progress, arguments) for name, settings in every}
+    checked = {name: _check(each, stdin, streams.progress, arguments) for name, each in settings.items()}
     streams.progress.clear()
-    report_unselected([each.checking for each in checked.values()], arguments)
+    report_unselected([each.checking for each in checked.values()])
     for each in checked.values():
         if each.checking.settings.whole:
             each.checking.diagnostics += _skipped_sources(each.checking, each.compiled)
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
-    status = _report(found, next(iter(checked.values())).checking.files, arguments, streams)
+    status = _report(found, next(iter(checked.values())).checking.files, arguments, streams, loosened)
     for name, each in checked.items():
         lines = [*each.runs, *([] if arguments.quiet or has_errors(found) else [each.counted])]
         if arguments.format == "text":
             streams.err.write("".join(f"{name}: {line}\n" if name else f"{line}\n" for line in lines))
     return status
+
+
+def _under_base(
+    settings: dict[str, Settings], arguments: Arguments
+) -> tuple[dict[str, Settings], Sequence[Diagnostic]]:
+    if arguments.base is None:
+        return settings, ()
+    from trainc.cli.under_base import under_base
+
+    return under_base(settings, arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +106,7 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(
-            settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected)
+            settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected) + len(inputs.elsewhere)
         )
     checking.diagnostics += checking.as_built()
     counts = [
@@ -142,17 +153,26 @@ def _runs(job: CompiledJob) -> Iterator[str]:
         yield f"{'/'.join(filter(None, (job.namespace, job.name)))}: {line}"
 
 
-def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
-    found = sort_diagnostics(diagnostics)
+def _report(
+    diagnostics: Sequence[Diagnostic],
+    files: Files,
+    arguments: Arguments,
+    streams: Streams,
+    first: Sequence[Diagnostic] = (),
+) -> Status:
+    """Report diagnostics in order, after those that come first."""
+    found = [*first, *sort_diagnostics(diagnostics)]
     if arguments.format == "text":
         streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
     else:
-        streams.out.write(_format(found, arguments.format).encode("utf-8", "backslashreplace"))
+        streams.out.write(_format(found, files, arguments.format).encode("utf-8", "backslashreplace"))
     return Status.DIAGNOSED if is_failure(found, arguments) else Status.DONE
 
 
-def _format(diagnostics: Sequence[Diagnostic], form: str) -> str:
+def _format(diagnostics: Sequence[Diagnostic], files: Files, form: str) -> str:
     from trainc.cli import report_formats
 
+    if form in ("json", "sarif"):
+        return (report_formats.json_report if form == "json" else report_formats.sarif_report)(diagnostics, files)
     report: Callable[[Sequence[Diagnostic]], str] = getattr(report_formats, f"{form}_report")
     return report(diagnostics)

@@ -12,6 +12,7 @@ import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, TypeVar, cast
 
@@ -119,6 +120,31 @@ class Streams:
     out: BinaryIO
     err: TextIO
     progress: Progress = Progress()
+
+
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM has ended a command while it had a temporary folder."""
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[str]:
+    """Yield the path of a new folder that is gone at the end, also if that comes with SIGTERM."""
+    import signal
+    from tempfile import TemporaryDirectory
+
+    def terminate(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # A second one would interrupt the removal.
+        raise TerminatedError
+
+    before = None
+    with suppress(ValueError):  # Only the main thread of a process has signals.
+        before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+            yield folder
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
 
 
 class UsageError(Exception):

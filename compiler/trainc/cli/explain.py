@@ -69,7 +69,7 @@ def _format(
         from trainc.explain.text import explanation_json
 
         shown = explanation_json(chosen) | ({} if kept is None else {"kept": changes_json(*kept)})
-        return json.dumps(shown, indent=2, ensure_ascii=False) + "\n"
+        return escape_report(json.dumps(shown, indent=2, ensure_ascii=False) + "\n", json=True)
     paint = Paint(arguments.color, streams.out)
 
     def look(text: str, role: Role) -> str:

@@ -10,6 +10,7 @@ from io import BytesIO
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings, limits_of, settings_of
+from trainc.cli.under_base import NO_BASE, no_base
 from trainc.emit.name_hash import ALPHABET, LENGTH
 from trainc.findings import CompileError, Diagnostic, Source
 from trainc.findings.text import counted, did_you_mean
@@ -23,7 +24,7 @@ from trainc.pipeline.valid_document import ValidDocument
 from trainc.project.configuration import FILE_NAME, Configuration, read_configuration
 from trainc.project.dialects import is_trainer_document
 from trainc.reading.document import Document
-from trainc.reading.git import SHALLOW_HINT, commit_of, merge_base, submodules
+from trainc.reading.git import commit_of, merge_base, submodules
 from trainc.reading.opening import is_below
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, field, replace
@@ -177,9 +178,6 @@ def _changed_lines(session: Session, job: ValidDocument, one: Rendered) -> list[
 # did not write. What the files themselves say proves nothing. output/keeping.py has the rules; this module reads git.
 
 
-NO_BASE = "none"
-
-
 @dataclass(frozen=True, slots=True)
 class Compared:
     """An output folder, and the files in it that are compared with the base, by their paths in it."""
@@ -227,7 +225,8 @@ def prove_outputs(
     try:
         bases = _read_bases(compared, configuration, arguments, whole=whole)
     except CompileError as error:
-        return {each.folder: [_no_base(error.diagnostics[0], count, arguments)] for each in compared}
+        files = f"{counted(count, 'file')} that {_differ(count)}" if count else "rendered files"
+        return {each.folder: [no_base(error.diagnostics[0], files, arguments.base)] for each in compared}
     found: dict[str, list[Diagnostic]] = {}
     for each, base in bases:
         errors, permitted = prove(each.folder, each.kept, each.foreign, base)
@@ -278,16 +277,6 @@ def _trusted(each: Compared) -> Diagnostic:
 
 def _differ(count: int) -> str:
     return f"{'differs' if count == 1 else 'differ'} from what compiling gives"
-
-
-def _no_base(refused: Diagnostic, count: int, arguments: Arguments) -> Diagnostic:
-    files = f"{counted(count, 'file')} that {_differ(count)}" if count else "rendered files"
-    message = f"there is no base to compare {files} with: {refused.message}"
-    hint, (remote, slash, branch) = refused.hint, (arguments.base or "").partition("/")
-    if refused.code == "NoSuchRevision" and hint != SHALLOW_HINT:
-        fetch = f"git fetch {remote} {branch}" if slash else "git fetch"
-        hint = f"run `{fetch}` (in GitHub Actions, set `fetch-depth: 0`)"
-    return Diagnostic("NoBase", "error", message, f"{hint}, or trust the files as they are with --base none")
 
 
 def _read_bases(

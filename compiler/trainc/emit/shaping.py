@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding
+from trainc.findings import Finding, remove
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, carried
 from trainc.kube import names
@@ -103,8 +103,10 @@ _FIGHTS_KUEUE = Finding(
     "SuspendFightsKueue",
     "warning",
     f"suspend is not in the output: with the label {names.QUEUE_LABEL}, Kueue suspends and resumes the job",
-    "remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label",
-    ("spec", "suspend"),
+    hint=remove(
+        "remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label"
+    ),
+    path=("spec", "suspend"),
 )
 
 # The deviations that change the JobSet, by their ids in `ir.deviations`. The last one needs the queue label.

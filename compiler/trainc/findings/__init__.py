@@ -7,9 +7,12 @@ into `Diagnostic`s, which name the object and, if known, the source position.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from trainc.startup.records import dataclass
+
+if TYPE_CHECKING:
+    from typing import Self
 
 # policy.py marks diagnostics as "ignored"; `sort_diagnostics` drops them from reports.
 Severity: TypeAlias = Literal["error", "warning", "info", "ignored"]
@@ -58,6 +61,62 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Fix:
+    """An edit that does what a hint says, at the field or list item that its finding is about.
+
+    `set` makes `text`, as YAML, the value of that field, or of the field `name`: the same one, another one of its
+    mapping, or a new one. `replace` writes `text` for the word `name` in the key or value. `remove` deletes the field or
+    item, or the word `name` in it. `quote` and `unquote` add and delete quotes.
+    """
+
+    action: Literal["set", "replace", "remove", "quote", "unquote"]
+    text: str = ""
+    name: str = ""
+
+
+class Hint(str):
+    """A hint with its fixes, which are alternatives. It is compared, copied and shown as the text that it is."""
+
+    __slots__ = ("fixes",)
+    fixes: tuple[Fix, ...]
+
+    def __new__(cls, text: str, *fixes: Fix) -> Self:
+        """Return `text` with fixes."""
+        hint = super().__new__(cls, text)
+        hint.fixes = fixes
+        return hint
+
+    def __add__(self, more: str, /) -> Hint:
+        """Return the hint with more text, and the same fixes."""
+        return Hint(f"{self}{more}", *self.fixes)
+
+
+# These return a Hint. Its type is that of text, because a message's hint may be either.
+
+
+def write(value: object, more: str = "", *, field: str = "", verb: str = "write") -> str:
+    """Return the hint `write VALUE` or `write FIELD: VALUE`, followed by `more`."""
+    text = f"{verb} {field}: {value}{more}" if field else f"{verb} {value}{more}"
+    return Hint(text, Fix("set", str(value), field))
+
+
+def remove(text: str = "remove it", word: str = "") -> str:
+    """Return a hint to remove the field or item or, with `word`, that word of a command."""
+    return Hint(text, Fix("remove", name=word))
+
+
+def suggest(word: str, names: Iterable[str], text: str = "") -> str:
+    """Return the hint `did you mean NAME or NAME?`, or `text`, to write one of the names for `word`."""
+    names = list(names)
+    return Hint(text or f"did you mean {' or '.join(names)}?", *(Fix("replace", name, word) for name in names))
+
+
+def choose(word: str, names: Sequence[str], start: str = "use one of", none: str = "(there are none)") -> str:
+    """Return the hint `START NAME, NAME` to write one of the names for `word`."""
+    return suggest(word, names, f"{start} {', '.join(names) or none}")
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One problem or note, with everything needed to act on it.
 
@@ -74,6 +133,11 @@ class Diagnostic:
     path: str = ""
     source: Source | None = None
     environments: tuple[str, ...] = ()
+
+    @property
+    def fixes(self) -> tuple[Fix, ...]:
+        """Return the edits that would do what the hint says; only one of them is needed."""
+        return self.hint.fixes if isinstance(self.hint, Hint) else ()
 
     def __str__(self) -> str:
         place = str(self.source) if self.source else self.object

@@ -147,7 +147,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "output": {
         "error": "FileInTheWay ForeignFile InterruptedBuild KeepOrRebuild KeptNotProven NoBase SourceSkipped",
         "warning": "KeptCannotRebuild",
-        "info": "AdoptedFile FilesKept KeptAsBuilt",
+        "info": "AdoptedFile FilesKept KeptAsBuilt SettingsLoosened",
     },
     "fits": {
         "error": "SnapshotIncomplete SnapshotUnreadable",

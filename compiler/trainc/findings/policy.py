@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Level: TypeAlias = Literal["error", "warning", "info", "ignore"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "ignore")
+_STRICTEST = (*LEVELS, "ignored")
 # Applies the user's settings. The second argument is True for findings that block compilation, which stay errors.
 Rules: TypeAlias = Callable[[Iterable[Diagnostic], bool], list[Diagnostic]]
 
@@ -90,11 +91,13 @@ def _no_comment(file: str, code: str, line: int) -> Ignore | None:
 class Policy:
     """A `Rules` callable: the last matching rule wins, and ignore comments take precedence over rules.
 
-    `comment` finds the comment that ignores a code on a line of a file.
+    `comment` finds the comment that ignores a code on a line of a file. What administrators decide is judged by `at_base`
+    too, the rules before a change under review, unless that is None; the stricter of the two counts.
     """
 
     rules: tuple[Rule, ...] = ()
     comment: Callable[[str, str, int], Ignore | None] = field(default=_no_comment, repr=False)
+    at_base: tuple[Rule, ...] | None = None
     # The rules of each code, the last one first.
     _by_code: dict[str, list[Rule]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -121,6 +124,12 @@ class Policy:
             for each in reversed(self.rules):
                 self._by_code.setdefault(each.code, []).append(each)
         rule = next((rule for rule in self._by_code.get(found.code, ()) if rule.concerns(found)), None)
+        if found.code in GUARDED and self.at_base is not None:
+            before = next(
+                (one for one in reversed(self.at_base) if one.code == found.code and one.concerns(found)), None
+            )
+            was, now = (_STRICTEST.index(found.severity if one is None else one.level) for one in (before, rule))
+            rule = before if was < now else rule
         if rule is None:
             return found
         if rule.level == "ignore":
@@ -147,7 +156,9 @@ def _hides_missing_output(code: str) -> bool:
 
 
 def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:
-    return found if found.hint.endswith(hint) else replace(found, hint=f"{found.hint}; {hint}".removeprefix("; "))
+    if found.hint.endswith(hint):
+        return found
+    return replace(found, hint=found.hint + f"; {hint}" if found.hint else hint)
 
 
 # The schema of `rules:` in trainc.yaml and overlays.
@@ -226,6 +237,9 @@ def unknown_code(code: str) -> str:
 
 # Path globs with .gitignore syntax.
 
+# On Linux; a glob that is longer matches nothing.
+_LONGEST_PATH = 4_096
+
 
 def matches(path: str, glob: str) -> bool:
     """Return whether `glob` matches `path` or one of its parent directories.
@@ -234,22 +248,33 @@ def matches(path: str, glob: str) -> bool:
     directories. A glob without a slash matches at any depth (`*.tpl.yaml`, `charts`); one with a slash is anchored at
     the root (`jobs/legacy/**`).
     """
-    return _compile(glob).fullmatch(path) is not None
+    return len(glob) <= _LONGEST_PATH and _compile(glob).match(f"{path}/") is not None
 
 
 @cache
 def _compile(glob: str) -> Pattern[str]:
+    """The start of a path that matches, with a slash at its end.
+
+    What follows a `*` or `**` is taken where it occurs first, and for good, so that no glob backtracks for ever.
+    """
     import re  # Most commands have no globs.
 
     parts = glob.removeprefix("./").strip("/").split("/")
-    text = "" if len(parts) > 1 or glob.startswith(("/", "./")) else "(?:.*/)?"
-    for part in parts[:-1]:
-        text += "(?:.*/)?" if part == "**" else f"{_name(part)}/"
-    return re.compile(f"{text}{'.*' if parts[-1] == '**' else _name(parts[-1])}(?:/.*)?", re.DOTALL)
+    anchored = len(parts) > 1 or glob.startswith(("/", "./"))
+    fragments: list[str] = ["" if anchored else "(?>(?:[^/]*/)*?"]
+    for part in parts:
+        if part == "**":
+            fragments.append("(?>(?:[^/]*/)*?")
+        else:
+            fragments[-1] += f"{_name(part)}/"
+    text = fragments[0] + ("" if anchored else ")") + "".join(f"{fragment})" for fragment in fragments[1:])
+    return re.compile(text + ("[^/]" if parts[-1] == "**" else ""), re.DOTALL)
 
 
 def _name(part: str) -> str:
     """Translate one path segment to a regular expression."""
-    from re import escape
+    from re import escape, split
 
-    return "".join({"*": "[^/]*", "?": "[^/]"}.get(character) or escape(character) for character in part)
+    first, *others = (escape(piece).replace(r"\?", "[^/]") for piece in split(r"\*+", part))
+    inner, last = others[:-1], others[-1:]
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in inner) + "".join(f"[^/]*{piece}" for piece in last)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from trainc.findings import Source
+from trainc.findings import Source, suggest
 from trainc.startup.patterns import pattern
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _LOOK = r"\x1b\[[0-9;]*m"
 _COMMAND = pattern(rf"##(?P<called>\w*)\[|(?m:^)(?P<before>(?:\s|{_LOOK})*)::")
 _OBEYED = pattern(rf"(?P<look>{_LOOK})|(?P<end>\r(?=\n))|[^\t\n -~]")
+_INVISIBLE = pattern(r"[^ -~\n]")
 _NOT_XML = pattern("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -25,8 +26,13 @@ def escape_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def escape_report(text: str, *, coloured: bool = False) -> str:
-    """Escape a report of several lines. Keeps line breaks, and color sequences if `coloured`."""
+def escape_report(text: str, *, coloured: bool = False, json: bool = False) -> str:
+    """Escape a report of several lines. Keeps line breaks, and color sequences if `coloured`; `json` is escaped as JSON."""
+    if json:
+        from json import dumps
+
+        text = text.replace("##", r"#\u0023")
+        return _INVISIBLE.sub(lambda c: c[0] if c[0].isprintable() else dumps(c[0])[1:-1], text)
     if not text.replace("\n", "").isprintable():
         text = _OBEYED.sub(
             lambda found: _escape_characters(found[0], bool(found["end"] or (coloured and found["look"]))), text
@@ -165,7 +171,7 @@ def near_names(word: str, known: Iterable[str], limit: int = 3, cutoff: float = 
 def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return `did you mean a or b?`, or an empty string if no known name is similar."""
     near = near_names(word, known, cutoff=cutoff)
-    return f"did you mean {' or '.join(near)}?" if near else ""
+    return suggest(word, near) if near else ""
 
 
 def edits(left: str, right: str, most: int) -> int:

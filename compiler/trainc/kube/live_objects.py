@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path
 from trainc.kube.documents import Json, mapping, objects, read_json
@@ -65,9 +65,9 @@ def annotations_of(each: Json) -> Json:
 # Who set a field, by `metadata.managedFields`.
 
 
-class _Entry(NamedTuple):
-    manager: str
-    fields: Json
+# An API server merges all but the last ten managers that update into one entry; those that apply are few.
+# Source: kubernetes/kubernetes staging/src/k8s.io/apiserver pkg/endpoints/handlers/fieldmanager (DefaultMaxUpdateManagers).
+_MOST_MANAGERS = 50
 
 
 class Owners:
@@ -78,45 +78,58 @@ class Owners:
         self._object = each
         entries = objects(mapping(each.get("metadata")).get("managedFields"))
         own = sorted((one for one in entries if not one.get("subresource")), key=lambda one: str(one.get("time", "")))
-        self._entries = [_Entry(str(one.get("manager", "")), mapping(one.get("fieldsV1"))) for one in own]
+        newest = [
+            (str(one.get("manager", "")), mapping(one.get("fieldsV1"))) for one in own[: -_MOST_MANAGERS - 1 : -1]
+        ]
+        self._known: dict[Path, list[tuple[str, Json]]] = {(): newest}
         self._items: dict[int, Mapping[frozenset[tuple[str, str]], Any]] = {}
         self._keys: dict[int, tuple[str, ...]] = {}
 
     @property
     def are_known(self) -> bool:
         """Whether the dump has managedFields."""
-        return bool(self._entries)
+        return bool(self._known[()])
 
     def of(self, path: Path) -> str | None:
         """The manager that set the field at `path` last; None for what nobody sent, which admission added."""
-        return next((one.manager for one in reversed(self._entries) if self._owns(one.fields, path)), None)
+        return next((manager for manager, _ in self._owning(path)), None)
 
-    def _owns(self, fields: Json, path: Path) -> bool:
+    def _owning(self, path: Path) -> Iterator[tuple[str, Json]]:
+        """The managers that own the field, the newest first, each with its entry for the field."""
+        if not path:
+            yield from self._known[()]
+            return
+        *above, step = path
+        for manager, node in self._above(tuple(above)):
+            inner = node.get(f"f:{step}") if isinstance(step, str) else self._item(node, self._value(path), step)
+            if isinstance(inner, Mapping):
+                yield manager, inner
+            elif inner is None and not node and above:
+                yield manager, node  # An atomic map or list is owned as a whole, and its entry is empty.
+
+    def _above(self, path: Path) -> list[tuple[str, Json]]:
+        if path not in self._known:
+            self._known[path] = list(self._owning(path))
+        return self._known[path]
+
+    def _value(self, path: Path) -> Any:
         value: Any = self._object
-        node: Any = fields
         for step in path:
             if isinstance(step, int):
                 value = value[step] if isinstance(value, list) and step < len(value) else None
-                inner = self._item(node, value, step)
             else:
                 value = value.get(step) if isinstance(value, Mapping) else None
-                inner = node.get(f"f:{step}")
-            if inner is None:
-                # An atomic map or list is owned as a whole, and its entry is empty.
-                return not node and node is not fields
-            if not isinstance(inner, Mapping):
-                return False
-            node = inner
-        return True
+        return value
 
     def _item(self, node: Json, value: Any, index: int) -> Any:
-        """The entry of a list item, which goes by its keys, by its value or by its index."""
+        """The entry of a list item, which goes by its keys, by its value if that is a scalar, or by its index."""
         if id(node) not in self._items:
             self._index_items(node)
         keys = self._keys[id(node)]
         if keys and isinstance(value, Mapping):
             return self._items[id(node)].get(_identity({key: value.get(key) for key in keys}))
-        return node.get(f"v:{json.dumps(value)}", node.get(f"i:{index}"))
+        named = None if isinstance(value, Mapping | list) else node.get(f"v:{json.dumps(value)}")
+        return node.get(f"i:{index}") if named is None else named
 
     def _index_items(self, node: Json) -> None:
         found: dict[frozenset[tuple[str, str]], Any] = {}

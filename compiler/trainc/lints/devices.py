@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove, suggest, write
 from trainc.ir.commands.launcher import Launch, Option
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
@@ -63,7 +63,7 @@ def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Fi
         yield from _compared(training, option, int(value))
     elif requested not in (None, *_AS_DEVICES, "cpu", value) and value not in training.variables:
         message = f"{option.written} {value} overrides numProcPerNode, which is {requested}"
-        hint = "remove the flag, and set numProcPerNode instead"
+        hint = remove("remove the flag, and set numProcPerNode instead", option.word)
         yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
 
 
@@ -94,7 +94,7 @@ def _compared(training: Training, option: Option, count: int, whole: bool = Fals
         return
     code, rest = _difference(count, devices)
     message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {rest}"
-    hint = f"write {devices}, or remove the flag to use one process per device"
+    hint = option.instead(devices, f"write {devices}, or remove the flag to use one process per device")
     yield training.finding(code, "warning", message, hint, option.index)
 
 
@@ -129,7 +129,7 @@ def _requested(training: Training) -> Iterator[Finding]:
     count, devices = int(requested), training.devices
     if _fit(training, count, devices):
         return
-    hint = f"write {devices}, or remove numProcPerNode to use one process per device"
+    hint = write(devices, ", or remove numProcPerNode to use one process per device")
     code, rest = _difference(count, devices)
     message = f"{count} processes for {devices} of {training.device} per pod, so {rest}"
     yield Finding(code, "warning", message, hint, size.path, size.about)
@@ -184,7 +184,7 @@ def _fewer(shown: str, devices: int) -> bool:
 
 def _hidden_words(training: Training, name: str, shown: str) -> tuple[str, str]:
     message = f"{name} is {shown!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
-    return message, f"remove {name}: a pod only sees the devices that it requests"
+    return message, remove(f"remove {name}: a pod only sees the devices that it requests")
 
 
 def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -249,7 +249,7 @@ def _bytes(name: str, written: str, quantity: Quantity) -> Words | None:
         message = f"{name}: {written} means thousandths of a byte"
         return "UnlikelyAmount", message, f"write {digits}Mi or {digits}Gi"
     message = f"{name}: {written} means {quantity.units} bytes" if quantity.nanos else f"{name}: 0 means none at all"
-    hint = f"write {digits}Gi" if quantity.nanos and digits else "write an amount such as 16Gi"
+    hint = write(f"{digits}Gi") if quantity.nanos and digits else "write an amount such as 16Gi"
     return "UnlikelyAmount", message, hint
 
 
@@ -259,7 +259,7 @@ def _device(name: str, quantity: Quantity) -> Words | None:
     meant = misspelt_device(name)
     if meant:
         message = f"there is no known device called {name}, so the pods may stay pending forever"
-        return "UnlikelyResource", message, f"did you mean {meant}?"
+        return "UnlikelyResource", message, suggest(name, [meant])
     return None
 
 

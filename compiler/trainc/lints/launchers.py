@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from trainc.findings import Finding, Severity
+from trainc.findings import Finding, Severity, remove, suggest
 from trainc.ir.commands.launcher import Launch, Launcher, Option
 from trainc.ir.commands.started import CommandLine, Start
 from trainc.lints.training import Training
@@ -217,14 +217,18 @@ def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
     message = f"{launcher.name} has no option {option.written}, and exits"
     if near or name in launcher.options:
         meant = (near or name).replace("-", "_") if "_" in option.written or not launcher.dashes else near or name
-        yield option.index, message, f"did you mean --{meant}?"
+        yield option.index, message, suggest(option.written, [f"--{meant}"])
         return
     for other in programs("").all.launchers:
         for role in _ROLES:
             if other is not launcher and name in getattr(other, role):
                 own = getattr(launcher, role) or launcher.per_node or launcher.total
                 meant = max(own).replace("-", "_")
-                yield option.index, f"{message}: it is one of {other.name}", f"write --{meant}, or remove it"
+                yield (
+                    option.index,
+                    f"{message}: it is one of {other.name}",
+                    suggest(option.written, [f"--{meant}"], f"write --{meant}, or remove it"),
+                )
                 return
     yield option.index, message, "put options of your program after its name, or remove it"
 
@@ -368,7 +372,7 @@ def _deepspeed(training: Training, start: Start, launch: Launch) -> Iterator[Pro
     chosen = launch.given(frozenset(("include", "i", "exclude", "e")))
     if counted is not None and chosen is not None:
         message = f"deepspeed accepts {counted.written} or {chosen.written}, not both, and exits"
-        yield chosen.index, message, f"remove {chosen.written}"
+        yield chosen.index, message, remove(f"remove {chosen.written}", chosen.word)
     value = training.value(nodes.value or "", launch) if nodes is not None else None
     has_default = any("/job/hostfile".startswith(str(m.get("mountPath"))) for m in training.entry.container.mounts)
     if nodes is None or hosts is not None or has_default or value is None or not value.isdecimal() or int(value) < 2:
@@ -420,7 +424,7 @@ def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]
         hint = "remove the options of torchrun" + (f", or run {other}" if other in _DISTRIBUTED else "")
         yield option.index, message, hint
     elif recipe.isidentifier() and (near := misspelt(recipe, _DISTRIBUTED | _SINGLE_DEVICE)):
-        yield at, f"tune has no recipe {recipe}", f"did you mean {near}?"
+        yield at, f"tune has no recipe {recipe}", suggest(recipe, [near])
     if "--config" not in arguments and not any("$" in word for word in arguments):
         joined = next((i for i, word in enumerate(arguments) if word.startswith("--config=")), None)
         message = "tune run needs --config after the recipe, and exits"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -31,14 +31,14 @@ def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
                 f"the Job of {replicated['name']!r} is deleted {seconds} s after it finishes; while other Jobs of the "
                 "JobSet still run, JobSet creates it again"
             )
-            hint = f"remove {_TTL} from the job: its Jobs are deleted with the JobSet"
+            hint = remove(f"remove {_TTL} from the job: its Jobs are deleted with the JobSet")
             yield Finding(
                 "TTLRerun", "warning", message, hint, (*JOBS, index, "template", "spec", _TTL), about="runtime"
             )
     seconds = info.template.get(_TTL)
     if seconds is not None and options.delivery != "kubectl" and _HOOK not in {**info.annotations, **job.annotations}:
         message = f"the JobSet is deleted {seconds} s after it finishes; the GitOps tool then creates it again, and the job runs again"
-        hint = f"remove {_TTL} from the runtime, and remove finished jobs from git instead"
+        hint = remove(f"remove {_TTL} from the runtime, and remove finished jobs from git instead")
         yield Finding("TTLRerun", "warning", message, hint, (*_SPEC, _TTL), "runtime")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Path, Severity, remove
 from trainc.ir import info as gang
 from trainc.ir.devices import is_gpu
 from trainc.ir.entrypoints import JOBS, Entrypoint
@@ -115,7 +115,7 @@ def processes_ignored(job: TrainJob, info: Info) -> Iterator[Finding]:
     if not any(plugin.policy_of(job, info) is not None for plugin in several):
         *others, last = (plugin.policy for plugin in several)
         message = f"numProcPerNode has no effect: the runtime's mlPolicy is not {', '.join(others)} or {last}"
-        hint = "remove it, or use a runtime whose framework starts several processes per node"
+        hint = remove("remove it, or use a runtime whose framework starts several processes per node")
         yield Finding("FieldIgnored", "warning", message, hint, ("spec", "trainer", "numProcPerNode"))
 
 
@@ -124,7 +124,7 @@ def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
     written, suspended = info.template.get("suspend"), bool(job.suspend)
     if written is not None and written != suspended:
         message = f"suspend is {str(written).lower()} in the template and {str(suspended).lower()} in the JobSet"
-        hint = "remove it here, and set spec.suspend of the TrainJob, which wins"
+        hint = remove("remove it here, and set spec.suspend of the TrainJob, which wins")
         yield _overridden(message, hint, ("spec", "template", "spec", "suspend"))
     yield from _clamped(job, info)
     for index, (template, pod_set) in enumerate(zip(info.template["replicatedJobs"], info.pod_sets, strict=True)):
@@ -142,7 +142,7 @@ def _below_zero(job_spec: Json, path: Path) -> Iterator[Finding]:
     """Yield findings for negative counts, which are a mistake even though another number replaces them."""
     for name in ("parallelism", "completions"):
         if isinstance(count := job_spec.get(name), int) and count < 0:
-            hint = "remove it: numNodes of the TrainJob or of the mlPolicy sets it"
+            hint = remove("remove it: numNodes of the TrainJob or of the mlPolicy sets it")
             yield Finding("OutOfRange", "error", f"{name} cannot be {count}", hint, (*path, name), "runtime")
 
 
@@ -162,11 +162,13 @@ def _sizes(job_spec: Json, pod_set: PodSet, path: Path) -> Iterator[Finding]:
     completions, parallelism = job_spec.get("completions"), job_spec.get("parallelism")
     if parallelism is not None and parallelism != pod_set.count:
         message = f"parallelism is {parallelism} in the template and {pod_set.count} in the output"
-        hint = "remove it here: numNodes of the TrainJob or of the mlPolicy sets it"
+        hint = remove("remove it here: numNodes of the TrainJob or of the mlPolicy sets it")
         yield _overridden(message, hint, (*path, "parallelism"))
     if completions is not None and completions != pod_set.count:
         message = f"completions is {completions} in the template and {pod_set.count} in the output"
-        hint = "remove it here: Trainer runs each pod once, all at the same time, so completions is always the number of pods"
+        hint = remove(
+            "remove it here: Trainer runs each pod once, all at the same time, so completions is always the number of pods"
+        )
         # A Job with more completions than pods works through them in turn, which is lost here.
         severity: Severity = "info" if completions == parallelism else "warning"
         yield _overridden(message, hint, (*path, "completions"), severity)
@@ -189,7 +191,11 @@ def foreign_schedulers(job: TrainJob, info: Info) -> Iterator[Finding]:
         policies = ", ".join(plugin.policy for plugin in chosen)
         message = f"the pods of {pod_set.name!r} go to {scheduler}, which does not look at the gang of {policies}"
         by_default = any(plugin.gang is not None and plugin.gang.by_default for plugin in chosen)
-        hint = "remove schedulerName from the pod template" if by_default else "name the scheduler of the gang instead"
+        hint = (
+            remove("remove schedulerName from the pod template")
+            if by_default
+            else "name the scheduler of the gang instead"
+        )
         path = (*JOBS, index, "template", "spec", "template", "spec", "schedulerName")
         yield Finding("SchedulerIgnoresGang", "warning", message, hint, path, "runtime")
 

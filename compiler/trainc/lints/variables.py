@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Path, Severity, suggest
 from trainc.ir.commands.launcher import Launch
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
@@ -141,7 +141,7 @@ def misspelt_variables(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a warning for each variable whose name is a misspelling of one that NCCL or PyTorch reads."""
     for name, meant in _misspelt(_names(entry.container.env)):
         place = entry.variable_place(name)
-        yield Finding("MisspeltVariable", "warning", f"nothing reads {name}", f"did you mean {meant}?", *place)
+        yield Finding("MisspeltVariable", "warning", f"nothing reads {name}", suggest(name, [meant]), *place)
 
 
 @lru_cache(maxsize=1024)
@@ -195,7 +195,7 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
 
         near = misspelt(value, WORDS[name])
         shown = ", ".join(WORDS[name])
-        return f"which is not one of {shown}", f"did you mean {near}?" if near else "write one of them"
+        return f"which is not one of {shown}", suggest(value, [near]) if near else "write one of them"
     if name == "OMP_NUM_THREADS" and not all(part.strip().isdecimal() for part in value.split(",")):
         return "which is not a number of threads", 'write a number, such as "8"'
     if name in ALLOCATORS:

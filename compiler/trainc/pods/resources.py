@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, suggest, write
 from trainc.kube.documents import Json, mapping, objects
 from trainc.kube.names import is_label_key
 from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
@@ -75,8 +75,8 @@ def _container_resource(name: str, path: Path) -> Iterator[Finding]:
         message, hint = (f"{name!r} is not a valid resource name", "write <domain>/<name>, such as nvidia.com/gpu")
         yield Finding("UnknownResource", "error", message, hint, path)
     elif is_extended(name) and (name.startswith("requests.") or not is_label_key(f"requests.{name}")):
-        message = f"{name!r} is not a valid device name"
-        hint = f"write {name.removeprefix('requests.')}" if name.startswith("requests.") else "use a shorter domain"
+        message, plain = f"{name!r} is not a valid device name", name.removeprefix("requests.")
+        hint = suggest(name, [plain], f"write {plain}") if name.startswith("requests.") else "use a shorter domain"
         yield Finding("UnknownResource", "error", message, hint, path)
 
 
@@ -165,7 +165,10 @@ def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -
         if restart not in _RESIZED:
             yield errors.unsupported((*path, i, "restartPolicy"), restart, _RESIZED)
         elif pod_restart_policy == "Never" and restart != "NotRequired":
-            message, hint = "a pod that is never restarted cannot restart a container", "use restartPolicy: NotRequired"
+            message, hint = (
+                "a pod that is never restarted cannot restart a container",
+                write("NotRequired", field="restartPolicy", verb="use"),
+            )
             yield errors.conflict((*path, i, "restartPolicy"), message, hint)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove, write
 from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import length
 from trainc.pods import errors
@@ -60,7 +60,7 @@ def _profile(value: Any, path: Path) -> Iterator[Finding]:
     if kind == "Localhost" and not name:
         yield errors.missing(place, "type Localhost needs it")
     elif kind in _PROFILES and kind != "Localhost" and name is not None:
-        yield errors.conflict(place, f"localhostProfile needs type Localhost, not {kind}", "remove it")
+        yield errors.conflict(place, f"localhostProfile needs type Localhost, not {kind}", remove())
 
 
 def _app_armor(value: Any, path: Path) -> Iterator[Finding]:
@@ -101,7 +101,7 @@ def _is_windows_user(value: str) -> bool:
 def _selinux_change(value: Any, path: Path) -> Iterator[Finding]:
     """Without the feature gate SELinuxMount, which is off until 1.37, there is only one policy."""
     if value == "MountOption":
-        hint = "write Recursive, or remove it: MountOption is accepted from Kubernetes 1.37 on"
+        hint = write("Recursive", ", or remove it: MountOption is accepted from Kubernetes 1.37 on")
         yield Finding("UnsupportedValue", "error", "MountOption is not accepted by Kubernetes 1.36", hint, path)
     else:
         yield from one_of("Recursive")(value, path)
@@ -207,7 +207,9 @@ def _operating_system(spec: Json, path: Path) -> Iterator[Finding]:
 
 
 def _not_on(path: Path, system: str) -> Finding:
-    return errors.misplaced(path, f"a {system.capitalize()} pod cannot have {path[-1]}", "remove it, or change os")
+    return errors.misplaced(
+        path, f"a {system.capitalize()} pod cannot have {path[-1]}", remove("remove it, or change os")
+    )
 
 
 def _host_processes(spec: Json, path: Path) -> Iterator[Finding]:
@@ -228,7 +230,7 @@ def _host_processes(spec: Json, path: Path) -> Iterator[Finding]:
             yield errors.conflict(path, message, "set hostProcess in the pod's windowsOptions")
         if spec.get("hostNetwork") is not True:
             message = "host processes need the host's network"
-            yield errors.conflict((*path, "hostNetwork"), message, "set hostNetwork: true")
+            yield errors.conflict((*path, "hostNetwork"), message, write("true", field="hostNetwork", verb="set"))
 
 
 def _host_process(holder: Json) -> bool | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.kube.documents import Json, items, mapping, objects, read_json
 from trainc.kube.names import is_subdomain, length
 from trainc.pods import errors
@@ -86,7 +86,7 @@ def _claims(value: Any, path: Path) -> Iterator[Finding]:
 
 def _ephemeral_containers(value: Any, path: Path) -> Iterator[Finding]:
     if value:
-        hint = "remove them: `kubectl debug` adds them to a running pod"
+        hint = remove("remove them: `kubectl debug` adds them to a running pod")
         yield errors.misplaced(path, "a template has no ephemeral containers", hint)
 
 
@@ -158,7 +158,7 @@ def _host_ports(spec: Json, path: Path) -> Iterator[Finding]:
             if port.get("hostPort") and port["hostPort"] != port.get("containerPort"):
                 message = f"with hostNetwork, hostPort {port['hostPort']} and containerPort {port.get('containerPort')} must be equal"
                 place = (*path, "containers", i, "ports", k, "hostPort")
-                yield errors.conflict(place, message, "remove hostPort, or make them equal")
+                yield errors.conflict(place, message, remove("remove hostPort, or make them equal"))
 
 
 # Empty strings count as absent, except in fields that are pointers in Go.
@@ -219,12 +219,12 @@ def _annotations(metadata: Json, spec: Json, path: Path) -> Iterator[Finding]:
 
 def _interpreted(key: str, value: str, spec: Json, path: Path) -> Iterator[Finding]:
     if key == _MIRROR and not spec.get("nodeName"):
-        message, hint = "a mirror pod is bound to a node", "remove the annotation: only the kubelet sets it"
+        message, hint = "a mirror pod is bound to a node", remove("remove the annotation: only the kubelet sets it")
         yield errors.bad_annotation(path, message, hint)
     elif key == _DELETION_COST and not _is_cost(value):
         yield errors.bad_annotation(path, f"{value!r} is not a 32-bit number", "write a number such as 100")
     elif key == _TOLERATIONS and value and not _is_tolerations(value, path):
-        hint = "remove the annotation, and set spec.tolerations of the pod"
+        hint = remove("remove the annotation, and set spec.tolerations of the pod")
         yield errors.bad_annotation(path, "its value is not a list of tolerations", hint)
     elif (key == _SECCOMP_POD or key.startswith(_SECCOMP)) and not _is_seccomp(value):
         message, hint = f"{value!r} is not a seccomp profile", "use securityContext.seccompProfile instead"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, write
 from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import is_subdomain
 from trainc.kube.quantity import parse_quantity
@@ -378,13 +378,17 @@ def _mount_options(mount: Json, path: Path, container: Json) -> Iterator[Finding
         yield from _PROPAGATION(propagation, (*path, "mountPropagation"))
         if propagation == "Bidirectional" and mapping(container.get("securityContext")).get("privileged") is not True:
             message = "mountPropagation Bidirectional needs a privileged container"
-            yield errors.misplaced((*path, "mountPropagation"), message, "use mountPropagation: HostToContainer")
+            yield errors.misplaced(
+                (*path, "mountPropagation"), message, write("HostToContainer", field="mountPropagation", verb="use")
+            )
     place = (*path, "recursiveReadOnly")
     if recursive is not None:
         yield from _READ_ONLY(recursive, place)
     if recursive in ("IfPossible", "Enabled"):
         if mount.get("readOnly") is not True:
-            yield errors.conflict(place, "recursiveReadOnly needs readOnly: true", "add readOnly: true")
+            yield errors.conflict(
+                place, "recursiveReadOnly needs readOnly: true", write("true", field="readOnly", verb="add")
+            )
         if propagation not in (None, "None"):
             message = f"recursiveReadOnly and mountPropagation {propagation} cannot be used together"
             yield errors.conflict(place, message)

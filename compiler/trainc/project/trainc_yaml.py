@@ -90,7 +90,7 @@ def settings_in_file(document: Mapping[str, Any], file: str, root: str | None) -
     for name, settings in data.get(ENVIRONMENTS, {}).items():
         found, problems = _read_settings(settings, folder, own)
         findings += [replace(problem, path=(ENVIRONMENTS, name, *problem.path)) for problem in problems]
-        environments[name] = replace(found, environment=name)
+        environments[name] = replace(found, environment=name, known_environments=tuple(data[ENVIRONMENTS]))
     findings += _same_output(data)
     if not findings:
         findings += [wrong for found in (environments.values() or [own]) for wrong in _output_among_sources(found)]

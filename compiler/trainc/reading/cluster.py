@@ -79,12 +79,12 @@ class Dump:
         self._complete: set[tuple[str, str]] = set()
         self._exported: set[str] = set()
         printed: dict[str, set[tuple[str, str]]] = {}
-        by_hand = []
+        by_hand: list[_HandWritten] = []
         for each, listing in documents:
             if not isinstance(each, Mapping):
                 continue
             if each.get("kind") == KIND and each.get("apiVersion") == API:
-                by_hand.append(_HandWritten(each))
+                by_hand.append(_HandWritten(each, _MOST_NODES - sum(written.nodes for written in by_hand)))
             elif (kind := self._add(each)) and listing:
                 printed.setdefault(listing, set()).add((kind, _key(each)[0]))
         for listed in printed.values():
@@ -112,13 +112,15 @@ class Dump:
         return cls((document.data, document.listing) for document in documents)
 
     @classmethod
-    def of_objects(cls, documents: Iterable[Any]) -> Dump:
-        """The dump in single objects and Lists."""
-        return cls(
+    def of_objects(cls, documents: Iterable[Any], complete: Iterable[tuple[str, str]] = ()) -> Dump:
+        """The dump in single objects and Lists; it is `complete` for these kinds and namespaces ("*" is every one)."""
+        dump = cls(
             (item, f"list {number}" if is_printed(document) else "")
             for number, document in enumerate(documents)
             for _, item in items(document)
         )
+        dump._complete.update(complete)
+        return dump
 
     def of(self, kind: str) -> Mapping[Key, Json]:
         """The objects of a kind."""
@@ -218,9 +220,14 @@ UNCOUNTED = "trainc/uncounted"
 
 
 class _HandWritten:
-    """The objects that a document `kind: Cluster` lists, and the kinds and namespaces for which it is complete."""
+    """The objects that a document `kind: Cluster` lists, and the kinds and namespaces for which it is complete.
 
-    def __init__(self, document: Json) -> None:
+    `nodes` counts those that its types stand for, at most `room` of them.
+    """
+
+    def __init__(self, document: Json, room: int) -> None:
+        self.nodes = 0
+        self._room = room
         self.objects: list[Json] = []
         self.complete: set[tuple[str, str]] = set()
         self.problems: list[Diagnostic] = []
@@ -266,7 +273,10 @@ class _HandWritten:
             self._problem(path, "a type of nodes needs a name")
         elif count is not None and (type(count) is not int or not 0 <= count <= _MOST_NODES):
             self._problem((*path, "count"), f"the count is a number from 0 to {_MOST_NODES:,}")
+        elif self.nodes + (count or 1) > self._room:
+            self._problem((*path, "count"), f"with these, there are more than {_MOST_NODES:,} nodes")
         else:
+            self.nodes += 1 if count is None else count
             room = {"pods": _PODS_PER_NODE, **self._mapping(node_type.get("allocatable"), (*path, "allocatable"))}
             labels = self._mapping(node_type.get("labels"), (*path, "labels"))
             for number in range(1 if count is None else count):

@@ -1,4 +1,4 @@
-"""docs/diff.md: every outcome, way and JSON field is in it."""
+"""The pages about diff: every outcome, way and JSON field is in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from comparing import bent, diff_of, manifests, trainer
 from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, MEANINGS
 from trainc.features.diff.text import diff_json
 
-PAGE = (Path(__file__).parents[3] / "docs" / "diff.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("diff.md", "outcomes.md", "diff-json.md"))
 # What is named by the user or by Kubernetes, not by trainc.
 VALUES = ("before", "after", "requests", "deliveries", "outcomes")
 

@@ -114,7 +114,7 @@ def test_a_comment_is_never_longer_than_github_takes() -> None:
     assert text.count("| team-a/job-") == 60
     shown = text.count("<details>")
     assert 0 < shown < 60
-    assert f"The details of {60 - shown} changes more" in text
+    assert f"The details of {60 - shown} more changes" in text
     assert "details of" not in diff_markdown(diff, most=10**6)
     errors = tuple(Diagnostic("Code", "error", "x" * 3000) for _ in range(500))
     review = Review((("a", errors), ("b", errors)), *[tuple(f"{n} {'y' * 900}" for n in range(300))] * 4)

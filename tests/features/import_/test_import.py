@@ -17,9 +17,8 @@ from steps import SIZES, assert_linear, steps
 from trainc.admission.admit import refusals
 from trainc.features.diff.changes import strip_server_fields
 from trainc.features.diff.delivery import submitted
-from trainc.features.import_.adopting import as_applied
-from trainc.features.import_.cleaning import clean, literal_secrets, with_references
-from trainc.features.import_.reading import Reader
+from trainc.features.import_.command import as_applied
+from trainc.features.import_.reading import Reader, clean, literal_secrets, with_references
 from trainc.kube.releases import RELEASES
 from trainc.options import Limits
 from trainc.reading.cluster import Dump
@@ -169,7 +168,7 @@ def test_what_kueue_and_tools_set_is_left_out() -> None:
 def test_overrides_of_kueue_before_patches_are_left_out() -> None:
     live = trainjob(podTemplateOverrides=[{"targetJobs": [{"name": "node"}]}, {"targetJobs": [{"name": "x"}]}])
     live["metadata"]["annotations"] = {"kueue.x-k8s.io/override-idx": "1"}
-    cleaned = clean(live, "2.1").data
+    cleaned = clean(live, "2.1")
     assert cleaned["spec"]["podTemplateOverrides"] == [{"targetJobs": [{"name": "node"}]}]
     assert "annotations" not in cleaned["metadata"]
 
@@ -458,8 +457,8 @@ def test_a_dump_of_a_strange_shape_is_no_traceback(text: str) -> None:
 @pytest.mark.parametrize("release", RELEASES)
 def test_cleaning_what_is_clean_changes_nothing(release: str) -> None:
     for each in (trainjob(), RUNTIME):
-        once = clean(each, release).data
-        assert clean(once, release).data == once
+        once = clean(each, release)
+        assert clean(once, release) == once
 
 
 @pytest.mark.parametrize("kind", ["jobs", "variables", "runtimes"])

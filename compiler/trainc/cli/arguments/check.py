@@ -9,6 +9,7 @@ Examples:
   trainc check jobs/ runtimes/
   trainc check --format github .
   trainc check --format sarif jobs/ > trainc.sarif
+  trainc check --base origin/main
 
 Exit code: 0 no errors (warnings are allowed), 1 errors, 2 wrong usage.
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, add_strict
+from trainc.cli.command import REVISION, add_input, add_limits, add_reporting, add_shaping, add_strict, set_completion
 
 FORMATS = ("text", "json", "github", "gitlab", "sarif")
 
@@ -29,6 +30,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_limits(parser)
     add_reporting(parser)
     add_strict(parser)
+    base = parser.add_argument(
+        "--base",
+        metavar="REV",
+        help="say what trainc.yaml loosens since REV, whose rules count for policies and quotas",
+    )
+    set_completion(base, REVISION)
     parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is nothing to check")
     parser.add_argument(
         "--format", choices=FORMATS, default="text", help="text (default) goes to stderr, the others to stdout"

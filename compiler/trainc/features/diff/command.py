@@ -115,12 +115,12 @@ def _texts(found: Mapping[str, Diff], live: LiveDiff | None, arguments: Argument
         from trainc.features.diff.text import diff_json, environments_json
 
         if "" not in found:
-            return environments_json(found)
+            return escape_report(environments_json(found), json=True)
         if live is None:
-            return diff_json(found[""])
+            return escape_report(diff_json(found[""]), json=True)
         from trainc.features.diff.live_report import live_json
 
-        return diff_json(found[""], live_json(live, show_values=arguments.show_values))
+        return escape_report(diff_json(found[""], live_json(live, show_values=arguments.show_values)), json=True)
     from trainc.features.diff.text import diff_text
 
     paint = Paint(arguments.color, streams.out)

@@ -7,6 +7,7 @@ from html import escape
 
 from trainc.api.findings import Diagnostic, counted, escape_line
 from trainc.api.kube import format_field
+from trainc.api.records import pattern
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
 from trainc.features.diff.groups import across, notes_of, reason_of, status_word, sum_of
@@ -63,8 +64,8 @@ def comment(
         details = "\n".join(("", *_details(group, diffs), ""))
         # Leaves room for the last line.
         if len(text) + len(details) > most - 200:
-            left = counted(len(groups) - number, "change")
-            return f"{text}\nThe details of {left} more do not fit into a comment; `trainc diff` shows them.\n"
+            left = counted(len(groups) - number, "more change")
+            return f"{text}\nThe details of {left} do not fit into a comment; `trainc diff` shows them.\n"
         text += details
     return text
 
@@ -88,6 +89,9 @@ def _headlines(diffs: Mapping[str, Diff], groups: Sequence[Group]) -> Iterator[s
     line = headline(*diffs.values())
     if line:
         yield from (f"**{line}**", "")
+    if broken := list(dict.fromkeys(label for diff in diffs.values() for label, _ in diff.review.errors)):
+        text = f"**Not everything compiles in {cell(' and '.join(broken))}; what does is compared.**"
+        yield from (*([] if line else [""]), text, *([""] if groups else []))
     if len(diffs) > 1 and groups:
         shown = list(diffs.items())[:_MOST_ENVIRONMENTS]
         yield from (f"- {cell(name)}: {headline(diff) or 'no changes'}" for name, diff in shown)
@@ -168,6 +172,8 @@ def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: in
         lines = []
         for sentence, names in named.items():
             where = "" if len(names) == environments else f"{first_of(names, _MOST_ENVIRONMENTS)}: "
+            if title == "Sweeps" and len(names) > 1:  # Each of them pays.
+                where = f"in each of {first_of(names, _MOST_ENVIRONMENTS)}: "
             short = sentence if len(sentence) <= _LONGEST_SENTENCE else sentence[:_LONGEST_SENTENCE] + "..."
             lines.append(f"- {cell(where + short)}")
         yield from _bounded(lines, most, "line", "- ")
@@ -179,7 +185,7 @@ def _bounded(lines: Iterable[str], most: int, noun: str, sign: str = "") -> list
     for number, line in enumerate(every):
         most -= len(line) + 1
         if most < 0:
-            return [*every[:number], f"{sign}and {counted(len(every) - number, noun)} more"]
+            return [*every[:number], f"{sign}and {counted(len(every) - number, f'more {noun}')}"]
     return every
 
 
@@ -277,12 +283,19 @@ def _longest_run(text: str) -> int:
 def _code(text: str) -> str:
     fence = "`" * (1 + _longest_run(text))
     pad = " " if "`" in text else ""
-    return f"{fence}{pad}{cell(text)}{pad}{fence}"
+    return f"{fence}{pad}{_plain(text)}{pad}{fence}"
 
 
 def cell(text: str) -> str:
-    """Text for a table or a line of Markdown."""
+    """Text for a table or a line of Markdown, which is neither markup, nor a link, nor a mention that notifies somebody."""
+    return _MENTION.sub("@<!-- -->", _plain(text).replace("](", "]\\("))
+
+
+def _plain(text: str) -> str:
     return escape_line(text).replace("|", "\\|").replace("<", "&lt;")
+
+
+_MENTION = pattern(r"(?<!\w)@(?=\w)")
 
 
 # The steps of a job before and after, as one Mermaid diagram.

@@ -164,7 +164,7 @@ def _tone(outcome: Outcome) -> Part:
     return _TONE.get(outcome, "harmful")
 
 
-# Render a `Diff` as a JSON document. docs/diff.md describes the format, to which fields are only ever added.
+# Render a `Diff` as a JSON document. docs/diff-json.md describes the format, to which fields are only ever added.
 
 
 _API = "trainc/v1alpha1"

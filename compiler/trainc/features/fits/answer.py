@@ -146,7 +146,7 @@ def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -
         except ValueError:
             wrong = ()
         else:
-            absent = findings.about_job(name, missing_objects(plain, cluster.dump, created))
+            absent = findings.missing(name, missing_objects(plain, cluster.dump, created))
             refused = findings.about_job(name, pod_refusals([plain], cluster.for_pods, "error"))
             return replace(job, diagnostics=(*job.diagnostics, *absent), refused=tuple(refused))
     found = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")

@@ -324,17 +324,16 @@ class GroupSearch:
 def merge_attempts(attempts: Attempts, others: Mapping[str, Attempt], group: Group) -> None:
     """Merge the attempts for one more resource into those of the group; the worse one counts."""
     for name, other in others.items():
-        known = attempts.get(name)
-        attempts[name] = _worse(known, other) if known else other
+        if known := attempts.get(name):
+            cause = more_severe(known.cause, other.cause)
+            short = {**known.short, **other.short}
+            attempts[name] = Attempt(min(known.mode, other.mode), cause, known.reason or other.reason, short)
+        else:
+            attempts[name] = other
     if others:
         for name in group.flavors:
             if name in attempts and name not in others:
                 attempts[name] = Attempt(Mode.NO, NO_MATCH, attempts[name].reason, attempts[name].short)
-
-
-def _worse(left: Attempt, right: Attempt) -> Attempt:
-    cause = more_severe(left.cause, right.cause)
-    return Attempt(min(left.mode, right.mode), cause, left.reason or right.reason, {**left.short, **right.short})
 
 
 _FNV_OFFSET, _FNV_PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1
@@ -351,18 +350,16 @@ class Assigner:
     def assign(self, workload: Workload, progress: Progress = (), held: Chosen | None = None) -> Assignment:
         """The best assignment, resuming the search at `progress` and restricted to the flavors in `held` if given."""
         found = Assignment()
-        whole = all(self._assign_group(workload, one, progress, held, found) for one in _grouped(workload))
+        whole = all(
+            self._assign_group(workload, one, progress, held, found) for one in _by_group(enumerate(workload.pod_sets))
+        )
         if found.settle() != Mode.NO and whole:
             self._place(workload, found)
-        self._reserve(workload, found)
-        return found
-
-    def _reserve(self, workload: Workload, found: Assignment) -> None:
-        """Record where a waiting job would be placed on empty nodes, so that these are reserved for it."""
-        if found.mode == Mode.WAITS:
+        if found.mode == Mode.WAITS:  # Where it would be placed on empty nodes is reserved for it.
             result = self._search(workload, self._requests(found), empty=True)
             if isinstance(result, dict):
                 found.put(result)
+        return found
 
     # Flavors, by group of pod sets.
 
@@ -371,7 +368,8 @@ class Assigner:
     ) -> bool:
         """Assign flavors to pod sets that belong together; return False if the search ends here."""
         pod_sets = [workload.pod_sets[i] for i in members]
-        requested = [self._requested(one) for one in pod_sets]
+        counts_pods = self.queue.group(PODS) is not None
+        requested = [{**one.total, PODS: one.count} if counts_pods else one.total for one in pod_sets]
         total = _sum(requested)
         flavors: dict[str, Choice] = {}
         attempts: Attempts = {}
@@ -384,8 +382,9 @@ class Assigner:
                 failed, uncovered = True, name
                 break
             of_group = {name: amount for name, amount in total.items() if name in group.covered}
-            search = GroupSearch(self.view, group, pod_sets, of_group, found.used, _allowed(held, pod_sets, name))
-            best = search.run(_start(progress, members[0], name))
+            allowed = {held.get(one.name, {}).get(name) for one in pod_sets} if held else None
+            search = GroupSearch(self.view, group, pod_sets, of_group, found.used, allowed)
+            best = search.run(progress[members[0]].get(name, -1) + 1 if members[0] < len(progress) else 0)
             merge_attempts(attempts, search.attempts, group)
             if not best:
                 failed, error = True, NO_MATCH if search.malformed else ""
@@ -398,10 +397,6 @@ class Assigner:
             found.add(Assigned(one, each, own, attempts, waiting, failed, error, uncovered))
             going_on &= bool(own) or not each
         return going_on
-
-    def _requested(self, one: PodSet) -> Amounts:
-        covered = self.queue.group(PODS) is not None
-        return {**one.total, PODS: one.count} if covered else one.total
 
     def _own(self, one: PodSet, requested: Amounts, flavors: Mapping[str, Choice]) -> dict[str, Choice]:
         """The flavors of the group that a pod set takes; one without requests takes those that have a topology."""
@@ -504,19 +499,6 @@ def _kueue_order(resource: str) -> int:
     for byte in resource.encode("utf-8", "surrogatepass"):
         value = (value ^ byte) * _FNV_PRIME & _MASK
     return value
-
-
-def _start(progress: Progress, pod_set: int, resource: str) -> int:
-    return progress[pod_set].get(resource, -1) + 1 if pod_set < len(progress) else 0
-
-
-def _allowed(held: Chosen | None, pod_sets: Sequence[PodSet], resource: str) -> set[str | None] | None:
-    return None if not held else {held.get(one.name, {}).get(resource) for one in pod_sets}
-
-
-def _grouped(workload: Workload) -> list[list[int]]:
-    """The indexes of the pod sets, with those of a pod set group together, ordered by the first of each group."""
-    return list(_by_group(enumerate(workload.pod_sets)))
 
 
 def _by_group(pod_sets: Iterator[tuple[int, PodSet]]) -> Iterator[list[int]]:

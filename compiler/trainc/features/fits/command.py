@@ -71,7 +71,7 @@ def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) 
 
         forms = {name: fits_json(found) for name, found in answers.items()}
         document = forms.get("") or {"environments": forms}
-        streams.out.write((json.dumps(document, indent=2) + "\n").encode())
+        streams.out.write(escape_report(json.dumps(document, indent=2) + "\n", json=True).encode())
 
 
 def _refused(

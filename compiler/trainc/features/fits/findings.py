@@ -13,6 +13,7 @@ from trainc.api.records import pattern, replace
 from trainc.features.fits.assigner import TOPOLOGY
 from trainc.features.fits.cluster import Cluster, ClusterQueue
 from trainc.features.fits.nodes import NO_NODE, TOO_FEW_NODES, Shortfall
+from trainc.features.fits.references import Missing
 from trainc.features.fits.shortfall import PARTIAL_SLICE
 from trainc.features.fits.snapshot import READ_KINDS, export_command
 from trainc.features.fits.webhooks import Refusal
@@ -49,9 +50,8 @@ def inactive_queue(
     elif cause == "local-queue-missing":
         known = [name for space, name in cluster.local_queues if space == namespace]
         message = f"there is no LocalQueue {workload.queue} in namespace {namespace}"
-        hint = did_you_mean(workload.queue, known) or _list_of(
-            "the namespace has the LocalQueues", known, "the namespace has no LocalQueues"
-        )
+        there = f"the LocalQueues {', '.join(sorted(known))}" if known else "no LocalQueues"
+        hint = did_you_mean(workload.queue, known) or f"the namespace has {there}"
     elif cause == "local-queue-stopped":
         message = f"LocalQueue {namespace}/{workload.queue} is stopped (stopPolicy)"
         hint = "set stopPolicy: None on it, or use another queue"
@@ -66,10 +66,6 @@ def inactive_queue(
             found = _about(job, "QueueInactive", f"{message}, or it was not exported", _export_hint(["Topology"]))
             return replace(found, severity="info")
     return _about(job, "QueueInactive", message, hint, _QUEUE_PATH)
-
-
-def _list_of(words: str, known: list[str], none: str) -> str:
-    return f"{words} {', '.join(sorted(known))}" if known else none
 
 
 def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
@@ -92,6 +88,11 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
 def about_job(job: str, found: Iterable[Finding]) -> list[Diagnostic]:
     """Findings with paths in the JobSet of a job."""
     return [replace(_about(job, one.code, one.message, one.hint, one.path), severity=one.severity) for one in found]
+
+
+def missing(job: str, found: Iterable[Missing]) -> list[Diagnostic]:
+    """What the cluster does not have: warnings, because it may be created after the export."""
+    return about_job(job, (Finding("NotInCluster", "warning", str(one), one.hint, one.path) for one in found))
 
 
 def undecided_job(job: str, kind: str) -> Diagnostic:

@@ -51,7 +51,12 @@ def _pod_sets(fit: Fit) -> Iterator[str]:
     for name, flavors in fit.flavors.items():
         chosen = ", ".join(f"{flavor} ({', '.join(of)})" for flavor, of in _by_flavor(flavors).items())
         places = fit.places.get(name)
-        where = f", on {_domains(places)}" if places else ""
+        where = (
+            f", on {', '.join(f'{domain}: {count}' for domain, count in list(places.items())[:_MOST_DOMAINS])}"
+            if places
+            else ""
+        )
+        where += f" and {len(places) - _MOST_DOMAINS} more" if places and len(places) > _MOST_DOMAINS else ""
         yield f"{name}: {counted_pods(fit.pods[name])}, {chosen or 'no requests'}{where}"
 
 
@@ -60,12 +65,6 @@ def _by_flavor(flavors: Any) -> dict[str, list[str]]:
     for resource, flavor in sorted(flavors.items()):
         found.setdefault(flavor, []).append(resource)
     return found
-
-
-def _domains(places: Any) -> str:
-    shown = [f"{domain}: {count}" for domain, count in list(places.items())[:_MOST_DOMAINS]]
-    more = len(places) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _counts(found: Fits) -> Iterator[str]:

@@ -251,16 +251,12 @@ def _is_kept(pool: Json) -> bool:
 
 
 def _autoscaler_moves(one: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
-    if any(_is_local(volume) for volume in objects(one.pod.get("volumes"))):
-        return False
+    for volume in objects(one.pod.get("volumes")):  # By default, the autoscaler keeps nodes with local volumes.
+        directory = volume.get("emptyDir")
+        if "hostPath" in volume or (isinstance(directory, dict) and directory.get("medium") != "Memory"):
+            return False
     shares = [_share(one, node) for node in nodes if not _is_kept_node(node, cluster)]
     return bool(shares) and max(shares) < _THRESHOLD
-
-
-def _is_local(volume: Json) -> bool:
-    """Whether a volume stays on its node, which the autoscaler then keeps by default."""
-    directory = volume.get("emptyDir")
-    return "hostPath" in volume or (isinstance(directory, dict) and directory.get("medium") != "Memory")
 
 
 def _is_kept_node(node: Node, cluster: Cluster) -> bool:

@@ -107,9 +107,6 @@ class Search(Counts):
     def _slice_counts(self, leaders: int) -> list[int]:
         return self.slices_led if leaders else self.slices
 
-    def _pod_counts(self, leaders: int) -> list[int]:
-        return self.pods_led if leaders else self.pods
-
     def _led_rank(self, domain: Domain) -> tuple[object, ...]:
         i = domain.index
         slices = self.slices_led[i] if self.wanted.free else -self.slices_led[i]
@@ -178,7 +175,7 @@ class Search(Counts):
         self, domains: list[Domain], count: int, leaders: int, size: int, tail: int, *, sliced: bool
     ) -> list[Domain]:
         """The first domains that hold `count` pods and the leader, with the pods that go to each."""
-        counts = self._slice_counts if sliced else self._pod_counts
+        counts = self._slice_counts if sliced else lambda led: self.pods_led if led else self.pods
         size = size if sliced else 1
         rest = count // size
         if leaders:

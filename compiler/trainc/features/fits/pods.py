@@ -97,13 +97,9 @@ def _kept(left: Written, right: Written, *, largest: bool) -> Written:
     """Merge two resource lists; for a resource in both, keep the larger or the smaller amount."""
     kept = dict(left)
     for name, value in right.items():
-        if name not in kept or (_exact(value) > _exact(kept[name])) == largest:
+        if name not in kept or (parse_quantity(str(value)).nanos > parse_quantity(str(kept[name])).nanos) == largest:
             kept[name] = value
     return kept
-
-
-def _exact(value: str | float) -> int:
-    return parse_quantity(str(value)).nanos
 
 
 def charged_pod(

@@ -6,6 +6,7 @@ pkg/cache/queue/cluster_queue.go, pkg/workload/resources.go (ValidateAdmissibili
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 
@@ -71,7 +72,7 @@ class Scheduler:
         self.state = replace(state, used=dict(state.used), occupied=state.occupied.copy())
         self.lines: dict[str, _Line] = {}
         self.looks = 0
-        self.admissions = _Admissions()
+        self.admissions: Counter[QuotaNode] = Counter()  # by tree of cohorts
         self._settled = False
 
     def submit(self, entry: Entry, queue: ClusterQueue) -> None:
@@ -87,25 +88,19 @@ class Scheduler:
 
     def _run(self) -> bool:
         """Run cycles; return whether a further one would repeat the last."""
-        idle, before = 0, None
+        idle, before, queues = 0, None, self.state.cluster.cluster_queues
         while idle < _MOST_IDLE_CYCLES:
-            heads = self._heads()
+            heads = [(queues[name], heappop(line.active)[1]) for name, line in self.lines.items() if line.active]
             if self._cycle(heads):
                 idle, before = 0, None
                 continue
             idle += 1
-            after = [(head.order, head.progress, head.cause) for _, head in heads], self._sizes()
+            waiting = [len(line.active) for line in self.lines.values()]
+            after = [(head.order, head.progress, head.cause) for _, head in heads], waiting
             if after == before or not any(line.active for line in self.lines.values()):
                 return True
             before = after
         return False
-
-    def _sizes(self) -> list[int]:
-        return [len(line.active) for line in self.lines.values()]
-
-    def _heads(self) -> list[tuple[ClusterQueue, Entry]]:
-        queues = self.state.cluster.cluster_queues
-        return [(queues[name], heappop(line.active)[1]) for name, line in self.lines.items() if line.active]
 
     def _cycle(self, heads: Iterable[tuple[ClusterQueue, Entry]]) -> bool:
         """Run one scheduling cycle; return whether a job was admitted."""
@@ -135,19 +130,6 @@ class Scheduler:
             line.active = [pair for pair in line.active if pair[1].workload.shape != entry.workload.shape]
 
 
-class _Admissions:
-    """Counts admissions, in total and by tree of cohorts."""
-
-    def __init__(self) -> None:
-        self.by_root: dict[QuotaNode, int] = {}
-        self.all = 0
-
-    def count(self, root: QuotaNode) -> None:
-        """Count one more admission."""
-        self.by_root[root] = self.by_root.get(root, 0) + 1
-        self.all += 1
-
-
 class _Cycle:
     """One cycle: the state at its start, and what its jobs take or reserve."""
 
@@ -159,13 +141,13 @@ class _Cycle:
     def look(self, queue: ClusterQueue, entry: Entry) -> Assignment:
         """Find flavors for a job, resuming its latest attempt; reuse its result if nothing has changed since."""
         admissions = self.scheduler.admissions
-        in_tree = admissions.by_root.get(self.state.nodes[queue.name].root, 0)
+        in_tree, in_all = admissions[self.state.nodes[queue.name].root], admissions.total()
         found = entry.assignment
-        if found is None or entry.seen != (entry.progress, in_tree, admissions.all if found.saw_nodes else 0):
+        if found is None or entry.seen != (entry.progress, in_tree, in_all if found.saw_nodes else 0):
             self.scheduler.looks += 1
             start = entry.progress
             found = Assigner(self.state, queue).assign(entry.workload, start)
-            entry.seen = start, in_tree, admissions.all if found.saw_nodes else 0
+            entry.seen = start, in_tree, in_all if found.saw_nodes else 0
         entry.assignment, entry.progress = found, found.progress
         return found
 
@@ -174,7 +156,9 @@ class _Cycle:
         fits_quota = self._fits_quota(queue, found)
         fits = fits_quota and self._fits_places(found)
         if fits_quota and not fits:
-            found = self._look_again(queue, entry, found)
+            # The places found at the start of the cycle are taken: find others in the same flavors.
+            found = Assigner(self.state, queue).assign(entry.workload, (), found.chosen)
+            entry.assignment, entry.progress, entry.seen = found, found.progress, None
             fits = self._fits_quota(queue, found) and self._fits_places(found)
         if found.mode == Mode.NO:
             return found.cause(queue)
@@ -186,15 +170,8 @@ class _Cycle:
             return NO_LONGER
         _take(self.state, queue, found, found.used, shared=False)
         _take(self.lasting, queue, found, found.used, shared=True)
-        self.scheduler.admissions.count(self.state.nodes[queue.name].root)
+        self.scheduler.admissions[self.state.nodes[queue.name].root] += 1
         return ADMITTED
-
-    def _look_again(self, queue: ClusterQueue, entry: Entry, found: Assignment) -> Assignment:
-        """The places found at the start of the cycle are taken: find others in the same flavors."""
-        assigner = Assigner(self.state, queue)
-        again = assigner.assign(entry.workload, (), found.chosen)
-        entry.assignment, entry.progress, entry.seen = again, again.progress, None
-        return again
 
     def _fits_quota(self, queue: ClusterQueue, found: Assignment) -> bool:
         node, used = self.state.nodes[queue.name], self.state.used

@@ -67,7 +67,7 @@ def _format(graph: Graph, manifests: Sequence[Manifest], arguments: Arguments, s
                 from trainc.features.graph.ranks import ranks_json, read_ranks
 
                 document["ranks"] = ranks_json(read_ranks(manifests))
-            return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+            return escape_report(json.dumps(document, indent=2, ensure_ascii=False) + "\n", json=True)
         case _:
             from trainc.features.graph.formats import graph_text
 

@@ -10,7 +10,7 @@ A variable whose name ends in TOKEN, KEY, SECRET or PASSWORD becomes a reference
 a Secret, which you have to make.
 
 --adopt also writes the rendered file of each job as the cluster has it, so that
-applying it restarts nothing (docs: "When a job has been merged").
+applying it restarts nothing (docs: "Taking over jobs that run").
 
 Examples:
   trainc import live.yaml

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import Any
 
+from trainc import __version__
+from trainc.admission.admit import refusals
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
 from trainc.api.command import Files, Paint, text_report
-from trainc.api.findings import CompileError, counted, escape_line
-from trainc.api.kube import NEWEST_RELEASE
-from trainc.api.settings import Settings, environments_of, settings_of
-from trainc.features.import_.reading import STATES, Import, ImportedJob, Reader
+from trainc.api.documents import read_file
+from trainc.api.findings import CompileError, counted, escape_line, escape_report
+from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, Json, identity_of, mapping
+from trainc.api.output import dump_yaml
+from trainc.api.records import dataclass, field
+from trainc.api.settings import Options, Settings, environments_of, settings_of
+from trainc.features.import_.reading import (
+    SNAPSHOT,
+    STATES,
+    Import,
+    ImportedJob,
+    Reader,
+    applied_metadata,
+    literal_secrets,
+)
 from trainc.findings.policy import matches
 from trainc.findings.text import first_of
-
-if TYPE_CHECKING:
-    from trainc.features.import_.adopting import Adoption
+from trainc.kube.live_objects import controller_of, labels_of
+from trainc.kube.names import JOBSET_API
+from trainc.output.keeping import BuildLine
+from trainc.output.ownership import file_name, first_line
 
 _HEADINGS = ("job", "state", "runtime", "file")
 
@@ -47,10 +61,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DIAGNOSED
     text = _report(found, folder, arguments)
     if adoption is not None:
-        text += "".join(f"{escape_line(line)}\n" for line in _next_steps(adoption, settings))
+        text += _lines(_next_steps(adoption, settings))
     streams.out.write(text.encode("utf-8", "backslashreplace"))
     problems_of_adoption = adoption.problems if adoption is not None else []
-    streams.err.write("".join(f"trainc import: {escape_line(problem)}\n" for problem in problems_of_adoption))
+    streams.err.write(_lines(f"trainc import: {problem}" for problem in problems_of_adoption))
     return Status.DIAGNOSED if found.problems or problems_of_adoption else Status.DONE
 
 
@@ -71,9 +85,10 @@ def _settings(arguments: Arguments) -> Settings:
     arguments.env = chosen[0].env
     settings = settings_of(arguments)
     if settings.output is None or settings.configuration.rebuild != "changed-jobs":
-        raise UsageError(
+        message = (
             "--adopt needs `output` and `rebuild: changed-jobs` in trainc.yaml: else the next build compiles the jobs"
         )
+        raise UsageError(message)
     return settings
 
 
@@ -81,24 +96,28 @@ def _write(folder: str, files: Mapping[str, str], problems: list[str]) -> None:
     """Write files that are not there yet; one that is there with another content is a problem."""
     for path, text in files.items():
         target = os.path.normpath(os.path.join(folder, path))
+        if link := _link_in(folder, path):
+            problems.append(f"{target} was not written: {link} is a symbolic link")
+            continue
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
         try:
             with open(target, "x", encoding="utf-8", newline="") as stream:
                 stream.write(text)
         except FileExistsError:
-            if not os.path.isfile(target) or _text(target) != text:
+            if not os.path.isfile(target) or read_file(target, 10_000_000).decode(errors="replace") != text:
                 problems.append(f"{target} is there already, and was not overwritten")
 
 
-def _text(path: str) -> str:
-    from trainc.api.documents import read_file
-
-    return read_file(path, 10_000_000).decode(errors="replace")
+def _link_in(folder: str, path: str) -> str:
+    """The first part of a path inside `folder` that is a link, and may lead elsewhere; empty if there is none."""
+    parts = os.path.normpath(path).split(os.sep)
+    # A path upward is the folder of runtimes in trainc.yaml, whose links are checked when that is read.
+    inside = (os.path.join(folder, *parts[:count]) for count in range(1, len(parts) + 1) if parts[0] != os.pardir)
+    return next(filter(os.path.islink, inside), "")
 
 
 def _adopt(found: Import, dump: Dump, release: str, arguments: Arguments) -> Adoption:
     from trainc.cli.kept import digests_of
-    from trainc.features.import_.adopting import Adopter, sources_in
 
     settings = settings_of(arguments)
     digests = digests_of(settings.read(BytesIO()).documents, settings.options)
@@ -112,25 +131,26 @@ def _adopt(found: Import, dump: Dump, release: str, arguments: Arguments) -> Ado
 
 def _report(found: Import, folder: str, arguments: Arguments) -> str:
     """The table of jobs, a summary, and what is to be known."""
-    rows = [
-        (job.job, STATES.get(job.state, "unknown"), job.runtime, os.path.join(folder, job.path)) for job in found.jobs
-    ]
+    paths = (os.path.join(folder, job.path) for job in found.jobs)
+    rows = [(j.job, STATES.get(j.state, "unknown"), j.runtime, path) for j, path in zip(found.jobs, paths, strict=True)]
     lines = list(_table([_HEADINGS, *rows])) if rows and not arguments.quiet else []
     states = Counter(state.partition(" ")[0] for _, state, _, _ in rows)
-    listed = ", ".join(
-        f"{states[state]} {state}" for state in ("running", "suspended", "finished", "unknown") if states[state]
-    )
+    in_order = (state for state in ("running", "suspended", "finished", "unknown") if states[state])
+    listed = ", ".join(f"{states[state]} {state}" for state in in_order)
     lines.append(f"{counted(len(rows), 'job')}{listed and ': '}{listed}")
     if found.removed:
         lines.append(f"{counted(found.removed, 'value')} removed that the cluster had set")
     if finished := [job.job for job in found.jobs if STATES.get(job.state, "").startswith("finished")]:
         again = "it" if len(finished) == 1 else "each of them"
-        lines.append(
-            f"note: a sync would run {again} again: {first_of(finished)}; remove what you do not need, or use --adopt"
-        )
+        what = f"a sync would run {again} again: {first_of(finished)}"
+        lines.append(f"note: {what}; remove what you do not need, or use --adopt")
     lines += [f"note: {note}" for note in found.notes]
     lines += [f"not imported: {problem}" for problem in found.problems]
-    return "".join(f"{escape_line(line)}\n" for line in lines)
+    return _lines(lines)
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return escape_report("".join(f"{escape_line(line)}\n" for line in lines))
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
@@ -156,3 +176,91 @@ def _next_steps(adoption: Adoption, settings: Settings) -> Iterator[str]:
         yield f"    kubectl delete trainjobs.trainer.kubeflow.org -n {namespace} --cascade=orphan {names}"
     if adoption.queued:
         yield f"- in a queue: {first_of(adoption.queued)}. Kueue counts the TrainJob, not its JobSet, which then runs outside the quota"
+
+
+# Write the rendered files of jobs as the cluster has them, so that applying them restarts nothing. What trainc compiles is never what Trainer's controller made: another label is enough for JobSet to refuse the
+# update. So the file of a job that runs starts from what is live. It is kept as built until the TrainJob changes.
+
+
+# The order in which a build writes them; Secrets are not read.
+_KINDS = ("ConfigMap", "PodGroup", "JobSet")
+
+
+@dataclass(slots=True)
+class Adoption:
+    """The texts of rendered files by their paths in the output folder, the jobs in them, and why others stay out."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    jobs: list[ImportedJob] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    queued: list[str] = field(default_factory=list)
+
+
+class Adopter:
+    """Adopts jobs of a dump for a Trainer release."""
+
+    def __init__(self, dump: Dump, release: str) -> None:
+        self._dump, self._release = dump, release
+        self._made: dict[tuple[str, str], list[Json]] = {}
+        for each in dump:
+            owner = controller_of(each)
+            if owner is not None and owner.get("kind") == "TrainJob" and each.get("kind") in _KINDS:
+                self._made.setdefault((identity_of(each)[0], str(owner.get("name"))), []).append(each)
+
+    def adopt(self, jobs: Sequence[ImportedJob], sources: Mapping[str, tuple[str, str]]) -> Adoption:
+        """Adopt TrainJobs; `sources` has the source and digest of each, by NAMESPACE/NAME."""
+        found = Adoption()
+        for job in jobs:
+            live = sorted(self._made.get((job.namespace, job.name), ()), key=lambda each: _KINDS.index(each["kind"]))
+            if not live or live[-1]["kind"] != "JobSet":
+                found.problems.append(f"{job.job}: there is no JobSet of it in the dump to adopt")
+            elif job.job not in sources:
+                found.problems.append(f"{job.job}: trainc.yaml does not read its file; choose -o below `sources`")
+            elif problem := self._problem(live):
+                found.problems.append(f"{job.job}: {problem}")
+            else:
+                source, digest = sources[job.job]
+                line = BuildLine(digest, __version__, self._release)
+                objects = [as_applied(each) for each in live if not str(each["metadata"]["name"]).endswith(SNAPSHOT)]
+                path = file_name(job.namespace, job.name)
+                found.files[path] = f"{first_line(source)}{line}{dump_yaml(objects)}"
+                found.jobs.append(job)
+                trainjob = self._dump.get("TrainJob", job.namespace, job.name)
+                if trainjob is not None and QUEUE_LABEL in labels_of(trainjob):
+                    found.queued.append(job.job)
+        return found
+
+    def _problem(self, live: Sequence[Json]) -> str:
+        """Why a job cannot be adopted; empty if it can."""
+        if names := literal_secrets(list(live)):
+            return f"its JobSet has the value of {first_of(names)}, which must not reach git and cannot change while it exists"
+        jobset = live[-1]
+        if jobset.get("apiVersion") != JOBSET_API:
+            return f"trainc adopts JobSets of {JOBSET_API}"
+        refused = refusals(dict(jobset), as_applied(jobset), Options(release=self._release))
+        return f"applying it would be refused: {refused[0].path}: {refused[0].message}" if refused else ""
+
+
+def as_applied(live: Json) -> dict[str, Any]:
+    """What to apply over a live object so that it stays as it is.
+
+    Client-side apply replaces lists, so the spec is that of the cluster, with what Kueue has set in it. Only `suspend`
+    stays out, which is then left to the cluster.
+    """
+    kept = {key: value for key, value in live.items() if key != "status"} | {"metadata": applied_metadata(live)}
+    if live.get("kind") == "JobSet":
+        kept["spec"] = {key: value for key, value in mapping(live.get("spec")).items() if key != "suspend"}
+    return kept
+
+
+def sources_in(
+    folder: str, jobs: Sequence[ImportedJob], digests: Mapping[tuple[str, str], str], home: str
+) -> dict[str, tuple[str, str]]:
+    """The source and the digest of each imported job, as a build names them, by NAMESPACE/NAME."""
+    found = {}
+    for job in jobs:
+        digest = digests.get((job.namespace, job.name))
+        if digest is not None:
+            path = os.path.relpath(os.path.realpath(os.path.join(folder, job.path)), os.path.realpath(home))
+            found[job.job] = path.replace(os.sep, "/"), digest
+    return found

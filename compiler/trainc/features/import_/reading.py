@@ -1,28 +1,148 @@
-"""The jobs in a dump, as files for git: each TrainJob, the runtimes that it needs, and what becomes of v1 jobs."""
+"""The jobs in a dump as their authors applied them, as files for git."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from trainc.api.cluster import Dump
 from trainc.api.documents import Document, check, read_documents
 from trainc.api.findings import CompileError, counted
-from trainc.api.kube import Json, mapping
+from trainc.api.kube import QUEUE_LABEL, RUNTIME_KINDS, Json, identity_of, mapping
 from trainc.api.output import dump_yaml
-from trainc.api.records import dataclass, field
+from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
 from trainc.features import ask
-from trainc.features.import_.cleaning import applied_metadata, clean, literal_secrets, with_references
 from trainc.findings.text import first_of
-from trainc.kube.live_objects import State, controller_of, state_of, true_conditions
+from trainc.kube.documents import items, leaves
+from trainc.kube.live_objects import (
+    KUEUE,
+    Owners,
+    State,
+    annotations_of,
+    controller_of,
+    is_mark,
+    labels_of,
+    state_of,
+    true_conditions,
+)
 from trainc.kube.names import TRAINER_GROUP, is_dns1123_label, is_dns1123_subdomain
 from trainc.project.dialects import is_legacy
 from trainc.reading.catalog import find
+from trainc.schema.defaults import DEFAULTS
+
+# What an object of a cluster looked like when its author applied it. Removed is what the API server, its defaults, webhooks, Kueue, controllers and GitOps tools have added. What is left
+# has the same meaning: the schema's defaults bring it back.
+
+
+# Kueue's entry in the patches of a TrainJob; before Trainer 2.2 an annotation says where Kueue's overrides begin.
+# Source: kubernetes-sigs/kueue pkg/controller/jobs/trainjob/trainjob_controller.go, v0.20 and v0.14.
+_KUEUE_PATCH = "kueue.x-k8s.io/manager"
+_KUEUE_OVERRIDES = "kueue.x-k8s.io/override-idx"
+_PLACEHOLDERS = ("metadata", "resources", "status", "strategy", "labels", "annotations")
+_SECRET_ENDINGS = ("TOKEN", "KEY", "SECRET", "PASSWORD")
+
+
+def clean(each: Json, release: str) -> dict[str, Any]:
+    """A TrainJob or a runtime as its author wrote it."""
+    kind, spec = str(each["kind"]), dict(mapping(each.get("spec")))
+    data: dict[str, Any] = {"apiVersion": each.get("apiVersion"), "kind": kind, "metadata": applied_metadata(each)}
+    data["spec"] = spec if kind in RUNTIME_KINDS else _without_kueue(spec, each)
+    return _without_defaults(data, release)
+
+
+def applied_metadata(each: Json) -> dict[str, Any]:
+    """The name, and the labels and annotations that are neither a tool's mark nor Kueue's."""
+    owners, metadata = Owners(each), mapping(each.get("metadata"))
+    kept: dict[str, Any] = {key: metadata[key] for key in ("name", "namespace") if metadata.get(key)}
+    for name, values in (("labels", labels_of(each)), ("annotations", annotations_of(each))):
+        own = {
+            key: value
+            for key, value in values.items()
+            if key != _KUEUE_OVERRIDES
+            and not is_mark(("metadata", name, key), by := owners.of(("metadata", name, key)))
+            and not (by or "").startswith(KUEUE)
+        }
+        if own:
+            kept[name] = own
+    return kept
+
+
+def _without_kueue(spec: dict[str, Any], each: Json) -> dict[str, Any]:
+    """The spec of a TrainJob without Kueue's patches, and without `suspend` where Kueue decides about it."""
+    kept = {key: value for key, value in spec.items() if key != "suspend" or QUEUE_LABEL not in labels_of(each)}
+    if isinstance(patches := spec.get("runtimePatches"), list):
+        own = [patch for patch in patches if mapping(patch).get("manager") != _KUEUE_PATCH]
+        # The time is that of the last write, which a webhook notes.
+        kept["runtimePatches"] = [{k: v for k, v in mapping(patch).items() if k != "time"} for patch in own]
+    first = annotations_of(each).get(_KUEUE_OVERRIDES)
+    for name in ("podTemplateOverrides", "podSpecOverrides"):
+        if isinstance(overrides := spec.get(name), list) and str(first).isdecimal():
+            kept[name] = overrides[: int(str(first))]
+    return {key: value for key, value in kept.items() if value != []}
+
+
+def _without_defaults(data: dict[str, Any], release: str) -> dict[str, Any]:
+    """The document without values that the schema's defaults bring back, as far as that changes nothing."""
+    kind = str(data["kind"])
+    whole, problems = check(data, kind, release, prune=True)
+    if any(problem.severity == "error" for problem in problems):
+        return data
+    known = {(name.rpartition(".")[2], type(value), value) for name, value in DEFAULTS.at(release).items()}
+    without: dict[str, Any] = {key: _pruned(value, known) for key, value in data.items()}
+    return without if check(without, kind, release, prune=True)[0] == whole else data
+
+
+def _pruned(value: Any, known: Collection[tuple[str, type, Any]]) -> Any:
+    if isinstance(value, Mapping):
+        inner = {key: _pruned(each, known) for key, each in value.items() if each is not None}
+        return {key: each for key, each in inner.items() if not _adds_nothing(key, each, known)}
+    return [_pruned(each, known) for each in value] if isinstance(value, list) else value
+
+
+def _adds_nothing(field: str, value: Any, known: Collection[tuple[str, type, Any]]) -> bool:
+    if isinstance(value, dict | list):
+        return value == {} and field in _PLACEHOLDERS
+    return (field, type(value), value) in known
+
+
+# Literals that look like a token, which must not reach git.
+
+
+def literal_secrets(document: Any) -> list[str]:
+    """The names of variables with a literal value that looks like a token, each once."""
+    found: dict[str, None] = {}
+    waiting = [("", document)]
+    while waiting:
+        field, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [(str(key), inner) for key, inner in value.items()]
+        elif isinstance(value, list):
+            waiting += [(field, inner) for inner in value]
+            found.update((str(each["name"]), None) for each in items(value) if field == "env" and _is_secret(each))
+    return sorted(found)
+
+
+def with_references(document: Any, secret: str, field: str = "") -> Any:
+    """The document with references to keys of a Secret in place of such literals."""
+    if isinstance(document, Mapping):
+        if field == "env" and _is_secret(document):
+            reference = {"secretKeyRef": {"name": secret, "key": str(document["name"])}}
+            return {"name": document["name"], "valueFrom": reference}
+        return {key: with_references(inner, secret, str(key)) for key, inner in document.items()}
+    return [with_references(each, secret, field) for each in document] if isinstance(document, list) else document
+
+
+def _is_secret(variable: Any) -> bool:
+    each = mapping(variable)
+    return bool(each.get("value")) and str(each.get("name")).upper().endswith(_SECRET_ENDINGS)
+
 
 # The end of the name of Trainer's own note of a runtime, a ConfigMap that nothing mounts.
 SNAPSHOT = "-runtime-snapshot"
 _CLUSTER = "ClusterTrainingRuntime"
+# The names of keys that a Secret may have: they are written in a comment, and in a command to copy.
+_KEY = pattern(r"[-._a-zA-Z0-9]{1,253}")
 _V1_STATES: Mapping[str, State] = {"Succeeded": "succeeded", "Failed": "failed", "Suspended": "suspended"}
 
 
@@ -94,14 +214,16 @@ class Reader:
         return False
 
     def _trainjob(self, namespace: str, name: str, each: Json) -> None:
-        cleaned = clean(each, self._release)
-        self._found.removed += cleaned.removed
         reference = mapping(mapping(each.get("spec")).get("runtimeRef"))
         path = f"{namespace}/{name}.yaml"
         runtime = self._runtime(str(reference.get("kind") or _CLUSTER), str(reference.get("name")), namespace, name)
-        self._write(path, [cleaned.data], f"{name}-env")
-        job = ImportedJob(namespace, name, "TrainJob", state_of(each)[0], runtime, path)
-        self._found.jobs.append(job)
+        self._write(path, [self._cleaned(each)], f"{name}-env")
+        self._found.jobs.append(ImportedJob(namespace, name, "TrainJob", state_of(each)[0], runtime, path))
+
+    def _cleaned(self, each: Json) -> dict[str, Any]:
+        data = clean(each, self._release)
+        self._found.removed += len(leaves(each)) - len(leaves(data))
+        return data
 
     def _write(self, path: str, documents: Sequence[Mapping[str, Any]], secret: str) -> None:
         """Add a file, with references to a Secret in place of literals that look like tokens."""
@@ -110,6 +232,11 @@ class Reader:
             return
         comment = ""
         if names := literal_secrets(documents):
+            if wrong := [name for name in names if _KEY.fullmatch(name) is None]:
+                self._found.problems.append(
+                    f"{path}: the value of {wrong[0]!r} looks like a token, and a Secret cannot have a key of that name"
+                )
+                return
             namespace = next((mapping(d.get("metadata")).get("namespace") for d in documents), None)
             space = f" -n {namespace}" if namespace else " -n NAMESPACE"
             literals = " ".join(f"--from-literal={name}=VALUE" for name in names)
@@ -139,27 +266,21 @@ class Reader:
 
     def _written(self, kind: str, space: str, name: str, live: Json | None) -> str:
         known = find(name, self._release) if kind == _CLUSTER else None
-        in_catalog = isinstance(known, Document)
-        if live is None:
-            if not in_catalog:
-                self._found.problems.append(f"{kind} {name} is not in the dump, and a job needs it; export it as well")
-            return f"{name} (catalog)" if in_catalog else f"{name} (missing)"
-        if isinstance(known, Document) and not self._differ(live, known.data):
+        if isinstance(known, Document) and (live is None or not self._differ(live, known.data)):
             return f"{name} (catalog)"
-        if not self._is_named(space or "cluster", name, kind):
+        if live is None:
+            self._found.problems.append(f"{kind} {name} is not in the dump, and a job needs it; export it as well")
+        if live is None or not self._is_named(space or "cluster", name, kind):
             return f"{name} (missing)"
-        cleaned = clean({**live, "kind": kind}, self._release)
-        self._found.removed += cleaned.removed
         path = f"{space}/runtimes/{name}.yaml" if space else f"{self._runtimes}/{name}.yaml"
-        self._write(path, [cleaned.data], f"{name}-env")
+        self._write(path, [self._cleaned({**live, "kind": kind})], f"{name}-env")
         return name
 
     def _differ(self, one: Json, other: Json) -> bool:
-        specs = []
-        for each in (one, other):
-            document = {"apiVersion": each.get("apiVersion"), "kind": _CLUSTER, "metadata": {"name": "x"}}
-            specs.append(check({**document, "spec": each.get("spec")}, _CLUSTER, self._release, prune=True)[0])
-        return specs[0] != specs[1]
+        named = {"kind": _CLUSTER, "metadata": {"name": "x"}}
+        documents = ({**named, "apiVersion": each.get("apiVersion"), "spec": each.get("spec")} for each in (one, other))
+        first, second = (check(each, _CLUSTER, self._release, prune=True)[0] for each in documents)
+        return first != second
 
     def _snapshot(self, namespace: str, job: str, kind: str, name: str) -> Json | None:
         """The runtime as it was when the job started, which Trainer keeps in a ConfigMap since 2.3."""
@@ -179,42 +300,30 @@ class Reader:
 
     def _v1_jobs(self, jobs: Sequence[Json]) -> None:
         make = ask("migrate", "plan")
-        if not jobs:
-            return
         if make is None:
-            self._found.problems.append("v1 jobs stay out: this installation of trainc has no `migrate`")
+            problem = "v1 jobs stay out: this installation of trainc has no `migrate`"
+            self._found.problems += [problem] if jobs else []
             return
-        cleaned = {id(job): _v1_cleaned(job) for job in jobs}
-        plan = make(cleaned.values(), self._release)
-        for job in jobs:
-            metadata = mapping(job.get("metadata"))
-            namespace, name, kind = str(metadata.get("namespace") or ""), str(metadata.get("name")), str(job["kind"])
+        cleaned = [{**job, "metadata": applied_metadata(job)} for job in jobs]
+        cleaned = [{key: job.get(key) for key in ("apiVersion", "kind", "metadata", "spec")} for job in cleaned]
+        plan = make(cleaned, self._release)
+        for job, own in zip(jobs, cleaned, strict=True):
+            (namespace, name), kind = identity_of(job), str(job["kind"])
             if controller_of(job) is not None or not self._is_named(namespace, name, kind):
                 continue
-            outcome = plan.of(cleaned[id(job)])
+            outcome = plan.of(own)
             errors = [finding.message for finding in outcome.findings if finding.severity == "error"]
             if errors or is_legacy(outcome.documents[0]):
                 reason = errors[0] if errors else "it cannot be migrated"
-                self._found.problems.append(
-                    f"{kind} {namespace}/{name}: {reason} (`trainc migrate --report` has the rest)"
-                )
+                problem = f"{kind} {namespace}/{name}: {reason} (`trainc migrate --report` has the rest)"
+                self._found.problems.append(problem)
                 continue
             path = f"{namespace}/{name}.yaml"
             self._write(path, outcome.documents, f"{name}-env")
             runtime = mapping(mapping(outcome.documents[0].get("spec")).get("runtimeRef")).get("name")
-            self._found.jobs.append(ImportedJob(namespace, name, kind, _v1_state(job), str(runtime), path))
-
-
-def _v1_cleaned(job: Json) -> dict[str, Any]:
-    return {key: job[key] for key in ("apiVersion", "kind") if key in job} | {
-        "metadata": applied_metadata(job),
-        "spec": job.get("spec"),
-    }
-
-
-def _v1_state(job: Json) -> State:
-    held = {str(one.get("type")) for one in true_conditions(job)}
-    return next((state for kind, state in _V1_STATES.items() if kind in held), "running")
+            held = {str(one.get("type")) for one in true_conditions(job)}
+            state: State = next((state for kind, state in _V1_STATES.items() if kind in held), "running")
+            self._found.jobs.append(ImportedJob(namespace, name, kind, state, str(runtime), path))
 
 
 # What the table of an import calls a state.

@@ -11,10 +11,11 @@ from trainc.api.kube import NEWEST_RELEASE, RUNTIME_KINDS, Json, mapping, object
 from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.lsp.names import OVERLAY, SETTINGS, at, fields_of, kind_of, runtime_of, values_of
-from trainc.features.lsp.snapshot import Position, Range, Schema, Snapshot, Typing, typing_at
+from trainc.features.lsp.snapshot import Schema, Snapshot, Typing, typing_at
 from trainc.kube.devices import KNOWN
 from trainc.kube.names import TRAINER_API
 from trainc.reading.catalog import names as names_in_catalog
+from trainc.reading.edits import Position, Range
 
 Role: TypeAlias = Literal["field", "value", "name"]
 

@@ -12,9 +12,10 @@ from trainc.api.records import dataclass
 from trainc.explain.model import Input, prefix
 from trainc.explain.text import shorten_value
 from trainc.features.lsp.names import at, kind_of, root_of
-from trainc.features.lsp.snapshot import Built, Field, Position, Range, Snapshot, Tree, trees
+from trainc.features.lsp.snapshot import Built, Snapshot
 from trainc.findings.text import underlined
 from trainc.kube.names import JOB_KINDS
+from trainc.reading.edits import Field, Position, Range, Tree, trees
 
 _MOST_SHOWN = 8
 
@@ -57,7 +58,7 @@ def field_at(snapshot: Snapshot, position: Position) -> Found | None:
     """The field at a place of the file; None where no document that could be read has one."""
     for tree in trees(snapshot.text):
         if tree.whole.holds(position) and (field := tree.at(position)) is not None:
-            line = tree.fields[0].key.start.line
+            line = next(iter(tree.fields.values())).key.start.line
             for document in snapshot.documents:
                 source = document.locate(())
                 if source is not None and source.line - 1 == line:

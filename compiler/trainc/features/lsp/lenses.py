@@ -11,7 +11,8 @@ from trainc.api.jobs import CompiledJob
 from trainc.api.records import dataclass
 from trainc.features import ask
 from trainc.features.lsp.names import RUNTIME, mentions, references
-from trainc.features.lsp.snapshot import Built, Position, Range, Snapshot
+from trainc.features.lsp.snapshot import Built, Snapshot
+from trainc.reading.edits import Position, Range
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from trainc.api.documents import Document
 from trainc.api.findings import Path
 from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, RUNTIME_KINDS, Json, mapping, value_at_index
 from trainc.api.records import dataclass
-from trainc.features.lsp.snapshot import Field, Range, Schema, Snapshot, Tree, trees
+from trainc.features.lsp.snapshot import Schema, Snapshot
 from trainc.reading.catalog import find
+from trainc.reading.edits import Field, Range, Tree, trees
 from trainc.reading.files import OVERLAY_FILE
 
 # The outline of a file: its documents, and in each what has a name or holds one that has.
@@ -49,9 +50,9 @@ def symbols(text: str) -> list[OutlineSymbol]:
 
 def _of_document(tree: Tree) -> OutlineSymbol:
     kind, name = (_text(tree, path) for path in (("kind",), ("metadata", "name")))
-    first = tree.fields[0]
+    first = next(iter(tree.fields.values()))
     inside: _Inside = {}
-    for field in tree.fields:
+    for field in tree.fields.values():
         inside.setdefault(field.path[:-1], []).append(field)
     below = _below(inside, ())
     return OutlineSymbol(name or kind or "document", kind if name else "", "document", tree.whole, first.key, below)
@@ -74,7 +75,7 @@ def _symbols(inside: _Inside, field: Field) -> Iterator[OutlineSymbol]:
 
 
 def _text(tree: Tree, path: Path) -> str:
-    field = tree.field(path)
+    field = tree.fields.get(path)
     return field.text if field is not None and field.kind == "scalar" else ""
 
 

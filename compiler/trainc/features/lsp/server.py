@@ -26,10 +26,10 @@ from trainc.api.documents import decode, read_file
 from trainc.api.findings import Diagnostic, Source
 from trainc.cli.version import describe_defect
 from trainc.features.lsp import completing, fixes, hovering, lenses, names
-from trainc.features.lsp import hovering as marking
 from trainc.features.lsp import names as symbols
-from trainc.features.lsp.snapshot import Position, Range, Snapshot, Workspace
+from trainc.features.lsp.snapshot import Snapshot, Workspace
 from trainc.reading.catalog import SHOWN_FOLDER, catalog_folder
+from trainc.reading.edits import Position, Range
 from trainc.reading.opening import CONFIGURATION_FILE, folders_upward
 
 # How long nobody has typed, in seconds, when what takes longer is done: the cluster is asked, and other files are looked at.
@@ -133,11 +133,6 @@ class Server(LanguageServer):
         snapshot = self.around(path).look_at(path, texts, thorough=thorough)
         self._snapshots[path] = state, thorough and snapshot.complete, snapshot
         return snapshot
-
-    def looked_at(self, snapshot: Snapshot, text: str) -> Sequence[Diagnostic]:
-        """The diagnostics of a file with another text."""
-        path = os.path.join(snapshot.root, snapshot.file)
-        return self.around(path).look_at(path, {**self.texts(), path: text}, thorough=False).diagnostics
 
     def units(self, lines: Sequence[str]) -> Units:
         """Positions in a text as the client counts them."""
@@ -336,17 +331,15 @@ def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeA
     if snapshot is None or (only and not any(types.CodeActionKind.QuickFix.value.startswith(kind) for kind in only)):
         return []
     units, uri = server.units(snapshot.lines), params.text_document.uri
-    requested = units.range_of(params.range)
-    known = dict(marking.marked(snapshot))
     return [
         types.CodeAction(
-            fix.title,
+            one.edit.title,
             types.CodeActionKind.QuickFix,
-            [server.diagnostic(snapshot, units, fix.diagnostic, known[fix.diagnostic])],
-            fix.preferred,
-            edit=types.WorkspaceEdit({uri: [types.TextEdit(units.range(e.range), e.text) for e in fix.edits]}),
+            [server.diagnostic(snapshot, units, one.diagnostic, one.marked)],
+            one.preferred,
+            edit=types.WorkspaceEdit({uri: [types.TextEdit(units.range(one.edit.range), one.edit.text)]}),
         )
-        for fix in fixes.fixes(snapshot, requested, functools.partial(server.looked_at, snapshot))
+        for one in fixes.offers(snapshot, units.range_of(params.range))
     ]
 
 

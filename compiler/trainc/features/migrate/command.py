@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, Paint, text_report
-from trainc.api.documents import STDIN, TEMPLATE_SUFFIXES, Document, decode, encode, read_documents, shown_path
-from trainc.api.findings import Diagnostic, Severity, counted, escape_line, escape_report, has_errors, sort_diagnostics
+from trainc.api.documents import (
+    STDIN,
+    TEMPLATE_SUFFIXES,
+    Document,
+    decode,
+    encode,
+    label_of,
+    read_documents,
+    shown_path,
+)
+from trainc.api.findings import (
+    Diagnostic,
+    Path,
+    Severity,
+    counted,
+    escape_line,
+    escape_report,
+    has_errors,
+    sort_diagnostics,
+)
 from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.records import dataclass
 from trainc.api.settings import Limits, limits_of
 from trainc.cli.reporting import obeys_escapes
-from trainc.features.migrate.files import MigratedFile, migrate_documents
-from trainc.features.migrate.migrate import Plan
+from trainc.features.migrate.migrate import MigratedFile, Plan, migrate_documents
 from trainc.reading.files import Walk
 
 _NOT_MIGRATED = ("CannotMigrate",)
@@ -66,13 +84,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _write_report(every: list[Document], plan: Plan, diagnostics: list[Diagnostic], streams: Streams) -> bool:
     """Print the report to stdout; return whether it has a job that cannot be migrated."""
-    from trainc.features.migrate.report import format_report, rows_of
-
     rows = rows_of(streams.progress.over("migrating", every), plan)
     streams.progress.clear()
     text = format_report(rows, plan.notes(), all_read=not has_errors(diagnostics))
     streams.out.write(escape_report(text).encode("utf-8", "backslashreplace"))
-    return any(row.is_stuck for row in rows)
+    return any(row.is_job and not row.becomes for row in rows)
 
 
 def _texts(
@@ -128,3 +144,89 @@ def _replace(file: str, text: str) -> None:
         stream.write(text)
     os.chmod(temporary, os.stat(file).st_mode)
     os.replace(temporary, file)
+
+
+# The migration report: every v1 job of a repository, its replacement, and the open decisions.
+
+
+_COLUMNS = ("JOB", "FILE", "BECOMES", "PODS", "CHANGES", "DECISIONS")
+_SECTIONS = {"Cannot be migrated": "error", "Needs a decision": "warning", "Changes that need no action": "info"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A v1 job with the kinds of what it becomes, none if it cannot be migrated, or a document that selects v1 pods."""
+
+    label: str
+    place: str
+    becomes: tuple[str, ...]
+    pods: str
+    diagnostics: tuple[Diagnostic, ...]
+    is_job: bool
+
+    def count(self, *severities: str) -> int:
+        """The number of its diagnostics with one of these severities."""
+        return sum(diagnostic.severity in severities for diagnostic in self.diagnostics)
+
+
+def rows_of(documents: Iterable[Document], plan: Plan) -> list[Row]:
+    """A row for each v1 job, and for each other document with findings, in the order of the files."""
+    rows: list[Row] = []
+    for document in documents:
+        outcome = plan.of(document.data)
+        label = label_of(document.data)
+        diagnostics = tuple(sort_diagnostics(map(document.place, outcome.findings)))
+        for job in outcome.jobs:
+            own = diagnostics if job is outcome.jobs[0] else ()
+            name = f"{job.kind} in {label}" if job.path else label
+            place = _place(document, (*job.path, "kind"))
+            rows.append(Row(name, place, job.becomes, job.converted.pods, own, is_job=True))
+        if diagnostics and not outcome.jobs:
+            rows.append(Row(label, _place(document, ("kind",)), (), "", diagnostics, is_job=False))
+    return rows
+
+
+def _place(document: Document, path: Path) -> str:
+    source = document.locate(path) or document.locate(())
+    return f"{source.file}:{source.line}" if source else document.file
+
+
+def format_report(rows: Sequence[Row], notes: Sequence[str], *, all_read: bool) -> str:
+    """The report as text: a table of the jobs, then what is stuck, what needs a decision, and what changes.
+
+    `notes` are about all jobs. `all_read` is false if there are files that could not be read.
+    """
+    if not rows:
+        return f"No Training Operator v1 jobs found{'' if all_read else ' in the files that could be read'}.\n"
+    lines: list[str] = []
+    if jobs := [row for row in rows if row.is_job]:
+        moved = [row for row in jobs if row.becomes]
+        unsure, stuck = sum(row.count("warning") > 0 for row in moved), len(jobs) - len(moved)
+        counts = f"{len(moved) - unsure} ready, {unsure} with open questions, {stuck} that cannot be migrated"
+        lines = [*_table(jobs), "", f"{counted(len(jobs), 'job')}: {counts}"]
+    for title, severity in _SECTIONS.items():
+        lines += _section(title, rows, severity)
+    lines += ["", *(f"note: {note}" for note in notes)] if notes else []
+    return "\n".join(lines) + "\n"
+
+
+def _table(jobs: Sequence[Row]) -> Iterator[str]:
+    counts = ((str(row.count("info")), str(row.count("warning", "error"))) for row in jobs)
+    texts = ((row.label, row.place, ", ".join(row.becomes) or "-", row.pods) for row in jobs)
+    cells = [_COLUMNS, *(text + count for text, count in zip(texts, counts, strict=True))]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _section(title: str, rows: Iterable[Row], severity: str) -> Iterator[str]:
+    found = [(row, d) for row in rows for d in row.diagnostics if d.severity == severity]
+    label = None
+    yield from ("", title) if found else ()
+    for row, diagnostic in found:
+        if row.label != label:
+            yield f"  {row.label}"
+        label = row.label
+        yield f"    {diagnostic.source or row.place}: {diagnostic.message} [{diagnostic.code}]"
+        if diagnostic.severity != "info":
+            yield f"      help: {diagnostic.hint}"

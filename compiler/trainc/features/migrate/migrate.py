@@ -1,19 +1,19 @@
-"""`migrate`: what becomes of every document, which depends on all that are migrated together."""
+"""`migrate`: what becomes of every document, and of the text of each file; it depends on all that are migrated together."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from trainc.api.documents import Document
+from trainc.api.documents import Document, encode, read_documents, read_value
 from trainc.api.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
-from trainc.api.kube import NEWEST_RELEASE, Json
-from trainc.api.records import dataclass, replace
-from trainc.api.settings import Options
-from trainc.features.migrate import kueue
-from trainc.features.migrate.newest import around_of, migrate_document
-from trainc.features.migrate.v1 import enclosing
+from trainc.api.kube import NEWEST_RELEASE, Json, identity_of
+from trainc.api.records import dataclass, pattern, replace
+from trainc.api.settings import Limits, Options
+from trainc.features.migrate.newest import around_of, is_old_queue, migrate_document, migrate_queue
+from trainc.features.migrate.v1 import conversion
 from trainc.features.migrate.v1.conversion import Choices, Converted, Into, convert
 from trainc.features.migrate.v1.job import changes, kind_of, stuck
 from trainc.features.migrate.v1.labels import findings_about
@@ -21,6 +21,7 @@ from trainc.features.migrate.v1.variables import Variables
 from trainc.kube.names import SUBDOMAIN_LIMIT
 from trainc.project.dialects import is_legacy
 from trainc.project.dialects.enclosed import Enclosed, enclosed
+from trainc.reading.document import items
 
 _CHOICES = {"into": ("runtime", "catalog"), "variables": ("keep", "torchrun", "auto")}
 
@@ -66,15 +67,18 @@ class Plan:
         known = list(documents)
         self._choices, self._rename = Choices(release, into, variables), rename
         self._around = around_of(known)
-        self._has_queues = any(map(kueue.is_old, known))
-        self._names = {_key(d) for d in known if d.get("kind") == "TrainingRuntime"}
-        self._job_names = {_key(document) for document in known}
+        self._has_queues = any(map(is_old_queue, known))
+        self._names = {identity_of(d) for d in known if d.get("kind") == "TrainingRuntime"}
+        self._job_names = {identity_of(document) for document in known}
         self._runtimes: dict[str, str] = {}
         self._numbers: dict[tuple[str, str], int] = {}
         self._outcomes: dict[str, Outcome] = {}
         for document in known:
             if is_legacy(document):
-                self._outcomes[_identity(document)] = self._of_v1(document)
+                converted = self._shared(self._converted(document, self._choices))
+                job = MovedJob(str(document["kind"]), (), converted)
+                outcome = Outcome(converted.documents or (document,), converted.findings, (job,))
+                self._outcomes[_identity(document)] = outcome
             elif inside := [job for job in enclosed(document) if job.is_legacy]:
                 self._outcomes[_identity(document)] = self._of_enclosing(document, inside)
 
@@ -82,8 +86,8 @@ class Plan:
         """Return what becomes of one of the documents."""
         if (known := self._outcomes.get(_identity(document))) is not None:
             return known
-        if kueue.is_old(document):
-            queue, findings = kueue.migrate_queue(document)
+        if is_old_queue(document):
+            queue, findings = migrate_queue(document)
             return Outcome((queue,), tuple(findings))
         newest = migrate_document(document, self._around)
         return Outcome((newest.data,), (*newest.findings, *findings_about(document)))
@@ -102,29 +106,24 @@ class Plan:
             notes.append("to resize a job, change its variables, such as WORLD_SIZE, together with numNodes")
         return notes
 
-    def _of_v1(self, document: Json) -> Outcome:
-        converted = self._shared(self._converted(document, self._choices))
-        job = MovedJob(str(document["kind"]), (), converted)
-        return Outcome(converted.documents or (document,), converted.findings, (job,))
-
     def _of_enclosing(self, document: Json, inside: Sequence[Enclosed]) -> Outcome:
         """What becomes of a document with v1 jobs inside: all of them are migrated, or none."""
         findings: list[Finding] = []
         converted: list[Converted] = []
         for job in inside:
-            alone = enclosing.job_in(document, job)
+            alone = conversion.job_in(document, job)
             if alone is None:
-                findings.append(enclosing.cannot(document, job))
+                findings.append(conversion.cannot(document, job))
                 continue
             choices = self._choices._replace(into="runtime")
-            result = self._converted(alone, choices, is_named=enclosing.is_wrapper(document))
-            if enclosing.is_experiment(document):
-                result = self._shared(enclosing.named_runtime(document, result))
+            result = self._converted(alone, choices, is_named=conversion.is_wrapper(document))
+            if conversion.is_experiment(document):
+                result = self._shared(conversion.named_runtime(document, result))
             converted.append(result)
             findings += (replace(found, path=(*job.path, *found.path)) for found in result.findings)
         if has_errors(findings):
             return Outcome((document,), tuple(findings), tuple(MovedJob(job.kind, job.path) for job in inside))
-        documents, found = enclosing.replaced(document, inside, converted)
+        documents, found = conversion.replaced(document, inside, converted)
         findings += (*found, *(finding for made in documents for finding in findings_about(made)))
         jobs = (MovedJob(job.kind, job.path, result) for job, result in zip(inside, converted, strict=True))
         return Outcome(documents, tuple(findings), tuple(jobs))
@@ -136,7 +135,7 @@ class Plan:
         result = convert(kind, document, choices, is_named=is_named)
         if not (result.shorter and self._rename and is_named):
             return result
-        (namespace, old), metadata = _key(document), document["metadata"]
+        (namespace, old), metadata = identity_of(document), document["metadata"]
         name = self._unused((namespace, result.shorter), self._job_names, len(result.shorter))
         renamed = {**document, "metadata": {**metadata, "name": name}}
         result = convert(kind, renamed, choices)
@@ -162,7 +161,7 @@ class Plan:
         content = _identity([runtime["metadata"].get("namespace") or "", runtime["spec"]])
         is_new = content not in self._runtimes
         if is_new:
-            self._runtimes[content] = self._unused(_key(runtime), self._names)
+            self._runtimes[content] = self._unused(identity_of(runtime), self._names)
         name = self._runtimes[content]
         runtime = {**runtime, "metadata": {**runtime["metadata"], "name": name}}
         job = {**job, "spec": {**job["spec"], "runtimeRef": {**job["spec"]["runtimeRef"], "name": name}}}
@@ -171,12 +170,6 @@ class Plan:
 
 def _identity(document: Any) -> str:
     return json.dumps(document, sort_keys=True, default=str)
-
-
-def _key(document: Json) -> tuple[str, str]:
-    metadata = document.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
-    return str(metadata.get("namespace") or ""), str(metadata.get("name"))
 
 
 _NOT_SUPPORTED = {
@@ -247,3 +240,82 @@ def migrate(
     if has_errors(diagnostics) and not changed:
         raise CompileError(diagnostics)
     return Migration(made, sort_diagnostics(diagnostics))
+
+
+# Migrate the documents of a file and leave the rest of its text unchanged.
+
+
+# Three dashes in the first column start a new document everywhere, even inside a block scalar.
+_SEPARATOR = pattern(r"^(---(?:[ \t][^\n]*)?\n)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class MigratedFile:
+    """The migrated text of a file; identical to the original if nothing had to change."""
+
+    text: str
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def migrate_text(text: str, file: str, limits: Limits, plan: Plan | None = None) -> MigratedFile:
+    """Migrate every document of `text`, and report what could not be expressed.
+
+    `plan` is that of all files of a migration, because a file may refer to runtimes and models of others; by default
+    it is made from this file alone.
+    """
+    documents, problems = read_documents(encode(text), file, limits)
+    if problems:
+        return MigratedFile(text, tuple(problems))
+    return migrate_documents(text, documents, limits, plan or Plan(document.data for document in documents))
+
+
+def migrate_documents(text: str, documents: Sequence[Document], limits: Limits, plan: Plan) -> MigratedFile:
+    """Migrate a text whose documents have been read without problems."""
+    outcomes = [(document, plan.of(document.data)) for document in documents]
+    found = tuple(document.place(finding) for document, outcome in outcomes for finding in outcome.findings)
+    if all(outcome.documents == (document.data,) for document, outcome in outcomes):
+        return MigratedFile(text, found)
+    lines = text.replace("\r\n", "\n")
+    # Separators stand between the parts, at odd positions.
+    parts = _SEPARATOR.split(lines)
+    new = "".join(part if number % 2 else "".join(_rewritten(part, limits, plan)) for number, part in enumerate(parts))
+    return MigratedFile(text if new == lines else new.replace("\n", "\r\n") if "\r\n" in text else new, found)
+
+
+def _rewritten(part: str, limits: Limits, plan: Plan) -> Iterator[str]:
+    """Yield the migrated text of a part: any JSON objects, and then one YAML document."""
+    from trainc.features.migrate.rewriting import leading_objects, rewrite, rewrite_json
+
+    *objects, (_, _, rest) = leading_objects(part)
+    for space, data, text in objects:
+        new = _replacing(data, plan)
+        yield space + (text if new == [data] else rewrite_json(text, data, new))
+    try:
+        data = read_value(rest, limits)
+    except CompileError:
+        yield rest
+        return
+    new = _replacing(data, plan)
+    yield rest if new == [data] else rewrite(rest, data, new)
+
+
+def _replacing(data: Any, plan: Plan) -> list[Json]:
+    """Return the documents in place of one. A List with an item that becomes several is a List of them all."""
+    found = [(path, value, plan.of(value).documents) for path, value in items(data) if isinstance(value, dict)]
+    if all(len(documents) == 1 for _, _, documents in found):
+        for path, value, (document,) in found:
+            data = data if document == value else _with(data, path, document)
+        return [data]
+    made = [document for _, _, documents in found for document in documents]
+    return made if found[0][0] == () else [{**data, "apiVersion": "v1", "kind": "List", "items": made}]
+
+
+def _with(data: Any, path: Path, value: Any) -> Any:
+    """Return `data` with `value` at `path`."""
+    if not path:
+        return value
+    step, *rest = path
+    inner = _with(data[step], tuple(rest), value)
+    if isinstance(data, list):
+        return [inner if index == step else item for index, item in enumerate(data)]
+    return {**data, step: inner}

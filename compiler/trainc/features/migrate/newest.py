@@ -1,17 +1,18 @@
-"""Convert a document to the newest release's API, and report what that API cannot express."""
+"""Convert a document of Trainer or of Kueue to the newest API, and report what that API cannot express."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path
-from trainc.api.kube import RELEASES, Json, names, value_at, with_value, without_path
+from trainc.api.kube import RELEASES, Json, canonical, names, value_at, with_value, without_path
 from trainc.api.records import dataclass
+from trainc.features.migrate.v1.job import changes
 from trainc.kube.names import KINDS
-from trainc.pipeline.patches import Role, infer_roles
+from trainc.pipeline.patches import Role, Roles, infer_roles
 from trainc.project.dialects import Conversion, DialectContext, dialect_context, dialect_of
 from trainc.project.dialects.dialect import NamingConvention, original_path
 from trainc.project.dialects.shape import JOBS
@@ -28,24 +29,16 @@ MANAGER_DOMAIN = f"migrated.{names.TRAINER_GROUP}"
 
 
 @dataclass(frozen=True, slots=True)
-class NewNames:
-    """The new name of a runtime's replicated job, and the container that becomes `node`."""
-
-    job: str
-    main: str
-
-
-@dataclass(frozen=True, slots=True)
 class Around:
     """What the migration of one document needs to know about the others: model storage and migrated runtimes.
 
-    `counting` has the (kind, name) of runtimes whose torch policy sets a number of processes; `renamed` maps runtimes
-    whose jobs are renamed by their migration to the new names.
+    `counting` has the (kind, name) of runtimes whose torch policy sets a number of processes; `renamed` has those whose
+    jobs are renamed: by its old name, the role that is a job's new name, and the container that becomes `node`.
     """
 
     context: DialectContext = DialectContext()
     counting: frozenset[_Runtime] = frozenset()
-    renamed: Mapping[_Runtime, Mapping[str, NewNames]] = MappingProxyType({})
+    renamed: Mapping[_Runtime, Roles] = MappingProxyType({})
 
 
 def around_of(documents: Iterable[Json]) -> Around:
@@ -73,7 +66,7 @@ class Migrated:
 
     data: Json
     findings: tuple[Finding, ...] = ()
-    renamed: Mapping[str, NewNames] = MappingProxyType({})
+    renamed: Roles = MappingProxyType({})
 
 
 def migrate_document(document: Json, around: Around = Around()) -> Migrated:
@@ -104,7 +97,7 @@ def _migrate(document: Json, around: Around) -> Migrated:
     dialect = dialect_of(document)
     data: Json = document
     findings: list[Finding] = []
-    renamed: Mapping[str, NewNames] = {}
+    renamed: Roles = {}
     if dialect is not None:
         kind = dialect.kinds[document["kind"]]
         conversion = dialect.convert(document, kind, around.context)
@@ -149,22 +142,19 @@ def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
     return {**document, "spec": spec}, findings
 
 
-def _patches_of(spec: Json, renamed: Mapping[str, NewNames]) -> Iterator[Json]:
+def _patches_of(spec: Json, renamed: Roles) -> Iterator[Json]:
     metadata = {field: spec[field] for field in ("labels", "annotations") if spec.get(field)}
     if metadata:
         yield {"metadata": metadata}
-    for override in spec.get("podSpecOverrides") or ():
-        pod_spec = {field: value for field, value in override.items() if field != "targetJobs"}
-        yield _patch(override, {"spec": pod_spec} if pod_spec else {}, renamed)
-    for override in spec.get("podTemplateOverrides") or ():
-        pod_template = {field: override[field] for field in ("metadata", "spec") if override.get(field)}
-        yield _patch(override, pod_template, renamed)
-
-
-def _patch(override: Json, pod_template: Json, renamed: Mapping[str, NewNames]) -> Json:
-    template = {"template": {"spec": {"template": pod_template}}} if pod_template else {}
-    targets = [{"name": job["name"], **template} for job in override["targetJobs"]]
-    return {"spec": {"replicatedJobs": [_with_renamed_target(target, renamed) for target in targets]}}
+    overrides = [
+        (each["targetJobs"], {"spec": without_path(each, ("targetJobs",))})
+        for each in spec.get("podSpecOverrides") or ()
+    ]
+    overrides += [(each["targetJobs"], each) for each in spec.get("podTemplateOverrides") or ()]
+    for jobs, override in overrides:
+        pod = {field: override[field] for field in ("metadata", "spec") if override.get(field)}
+        template = {"template": {"spec": {"template": pod}}} if pod else {}
+        yield {"spec": {"replicatedJobs": [_retargeted({"name": job["name"], **template}, renamed) for job in jobs]}}
 
 
 def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
@@ -240,32 +230,30 @@ def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
 
 
 # The names that Trainer's controller expects: the jobs `node` and `launcher`, with a container `node`.
-
-
 _CONTAINERS: Path = ("template", "spec", "template", "spec", "containers")
 
 
-def _with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json, list[Finding], Mapping[str, NewNames]]:
+def _with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json, list[Finding], Roles]:
     """A converted runtime with explicit ancestor labels and standard names for its main jobs and containers.
 
-    The last result maps the old name of each main job to its new names.
+    The last result has the roles of the main jobs, which are their new names, by the old ones.
     """
     spec = runtime.get("spec") or {}
     template = spec.get("template") or {}
     if not isinstance(template.get("spec"), Mapping):
         return runtime, [], {}
     inferred, doubts = infer_roles(template["spec"], spec.get("mlPolicy"), naming)
-    if any(doubt.severity == "error" for doubt in doubts):
-        return runtime, [doubt for doubt in doubts if doubt.severity == "error"], {}
-    renamed = {job: NewNames(role.role or names.NODE, role.main) for job, role in inferred.roles.items()}
-    new_names = {old: new.job for old, new in renamed.items()}
-    jobs = [_renamed(job, inferred.roles.get(job["name"]), new_names) for job in inferred.spec["replicatedJobs"]]
+    if errors := [doubt for doubt in doubts if doubt.severity == "error"]:
+        return runtime, errors, {}
+    renamed = {job: Role(role.role or names.NODE, role.main) for job, role in inferred.roles.items()}
+    new_names = {old: new.role for old, new in renamed.items()}
+    jobs = [_renamed(job, renamed.get(job["name"]), new_names) for job in inferred.spec["replicatedJobs"]]
     job_set = _with_references({**inferred.spec, "replicatedJobs": jobs}, new_names)
     changed = {**runtime, "spec": {**spec, "template": {**template, "spec": job_set}}}
     return changed, list(_name_findings(renamed)), renamed
 
 
-def _with_renamed_target(target: Json, renamed: Mapping[str, NewNames]) -> Json:
+def _retargeted(target: Json, renamed: Roles) -> Json:
     """A patch of one replicated job, retargeted to the new names of the job and its main container."""
     new = renamed.get(target["name"])
     if new is None:
@@ -274,7 +262,7 @@ def _with_renamed_target(target: Json, renamed: Mapping[str, NewNames]) -> Json:
     if isinstance(containers, list):
         called = [{**c, "name": names.NODE} if c.get("name") == new.main else c for c in containers]
         target = with_value(target, _CONTAINERS, called)
-    return {**target, "name": new.job}
+    return {**target, "name": new.role}
 
 
 def _renamed(job: Json, role: Role | None, new_names: Mapping[str, str]) -> Json:
@@ -283,7 +271,7 @@ def _renamed(job: Json, role: Role | None, new_names: Mapping[str, str]) -> Json
     if role is None:
         return job
     containers = [{**c, "name": names.NODE} if c["name"] == role.main else c for c in value_at(job, _CONTAINERS)]
-    return with_value({**job, "name": new_names[job["name"]]}, _CONTAINERS, containers)
+    return with_value({**job, "name": role.role}, _CONTAINERS, containers)
 
 
 def _with_references(job_set: Json, new_names: Mapping[str, str]) -> Json:
@@ -302,14 +290,94 @@ def _with_references(job_set: Json, new_names: Mapping[str, str]) -> Json:
     return changed
 
 
-def _name_findings(renamed: Mapping[str, NewNames]) -> Iterator[Finding]:
+def _name_findings(renamed: Roles) -> Iterator[Finding]:
     path, why = ("spec", "template", "spec", "replicatedJobs"), "the name that Trainer's controller expects"
     for old, new in renamed.items():
-        if old != new.job:
-            message = f"job {old!r} becomes {new.job!r}, {why}; pod names and addresses change with it"
+        if old != new.role:
+            message = f"job {old!r} becomes {new.role!r}, {why}; pod names and addresses change with it"
             hint = "update what refers to the pods by name, such as dashboards and log queries"
             yield Finding("JobRenamed", "info", message, hint, path)
         if new.main != names.NODE:
             hint = "update what names the container, such as `kubectl logs -c` and dashboards"
             message = f"the container {new.main!r} of job {old!r} becomes 'node', {why}"
             yield Finding("JobRenamed", "info", message, hint, path)
+
+
+# Kueue's own objects: from v1beta1, which Kueue 0.20 no longer serves, to v1beta2, in the spelling that is stored.
+#
+# Kueue's webhooks write quantities back in canonical form, so that any other spelling shows up as drift in git.
+# Source: kubernetes-sigs/kueue apis/kueue/v1beta1 (*_conversion.go) and apis/kueue/v1alpha1 (v0.19.0).
+
+
+_KUEUE_NEW = "kueue.x-k8s.io/v1beta2"
+_KUEUE_OLD = ("kueue.x-k8s.io/v1beta1", "kueue.x-k8s.io/v1alpha1")
+_AMOUNTS = ("nominalQuota", "borrowingLimit", "lendingLimit", "weight")
+_POLICIES = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
+
+
+def is_old_queue(document: Json) -> bool:
+    """Whether a document is an object of Kueue in an older version. Workloads are Kueue's own, which it converts."""
+    kind, version = document.get("kind"), document.get("apiVersion")
+    return (
+        version in _KUEUE_OLD and kind in _KUEUE_KINDS and (version == _KUEUE_OLD[0] or kind in ("Cohort", "Topology"))
+    )
+
+
+def migrate_queue(document: Json) -> tuple[Json, list[Finding]]:
+    """An object of Kueue in v1beta2; paths of findings refer to the older one."""
+    changed: dict[str, Any] = {**document, "apiVersion": _KUEUE_NEW}
+    spec = document.get("spec")
+    findings: list[Finding] = []
+    if isinstance(spec, Mapping):
+        stored = {field: _kueue_stored(value, field) for field, value in spec.items()}
+        changed["spec"] = _KUEUE_KINDS[document["kind"]](stored)
+        if document["kind"] == "AdmissionCheck" and "retryDelayMinutes" in spec:
+            message = "retryDelayMinutes is gone from v1beta2; it has had no effect since Kueue 0.8"
+            findings.append(changes(("spec", "retryDelayMinutes"), message, "no action needed"))
+    return changed, findings
+
+
+def _kueue_stored(value: Any, field: str) -> Any:
+    """A value with all quotas and weights in it as Kueue stores them; `field` is where it stands."""
+    if isinstance(value, Mapping):
+        return {name: _kueue_stored(inner, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_kueue_stored(item, "") for item in value]
+    if field not in _AMOUNTS or not isinstance(value, (str, int, float)) or isinstance(value, bool):
+        return value
+    try:
+        return canonical(str(value))
+    except ValueError:
+        return value
+
+
+def _cluster_queue(spec: dict[str, Any]) -> dict[str, Any]:
+    spec = _with_fields_named(spec, cohort="cohortName", admissionChecks="admissionChecksStrategy")
+    checks, fungibility = spec.get("admissionChecksStrategy"), spec.get("flavorFungibility")
+    if isinstance(checks, list):
+        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": check} for check in checks]}
+    if isinstance(fungibility, Mapping):
+        spec["flavorFungibility"] = {field: _POLICIES.get(str(word), word) for field, word in fungibility.items()}
+    return spec
+
+
+def _with_fields_named(spec: dict[str, Any], **names: str) -> dict[str, Any]:
+    """A mapping with new names of fields, in their places; a field that has the new name already stays."""
+    return {names.get(field, field) if names.get(field) not in spec else field: value for field, value in spec.items()}
+
+
+def _multikueue_cluster(spec: dict[str, Any]) -> dict[str, Any]:
+    sources = {field: spec[field] for field in ("kubeConfig", "clusterProfileRef") if field in spec}
+    kept = {field: value for field, value in spec.items() if field not in sources}
+    return {**kept, "clusterSource": sources} if sources else spec
+
+
+# What becomes of the spec of each kind.
+_KUEUE_KINDS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    **dict.fromkeys(("LocalQueue", "MultiKueueConfig", "ProvisioningRequestConfig", "ResourceFlavor"), dict),
+    **dict.fromkeys(("Topology", "WorkloadPriorityClass"), dict),
+    "AdmissionCheck": lambda spec: without_path(spec, ("retryDelayMinutes",)),
+    "ClusterQueue": _cluster_queue,
+    "Cohort": lambda spec: _with_fields_named(spec, parent="parentName"),
+    "MultiKueueCluster": _multikueue_cluster,
+}

@@ -309,7 +309,12 @@ def _with_pod_defaults(spec: dict[str, Any]) -> dict[str, Any]:
                 _with_container_defaults(one, host_network=bool(spec.get("hostNetwork"))) for one in found[kind]
             ]
     if found.get("volumes"):
-        found["volumes"] = [_with_volume_defaults(one) for one in found["volumes"]]
+        found["volumes"] = [
+            {**one, **{kind: {**_VOLUMES[kind], **one[kind]} for kind in _VOLUMES if isinstance(one.get(kind), dict)}}
+            if one.keys() - {"name"}
+            else {**one, "emptyDir": {}}
+            for one in found["volumes"]
+        ]
     return found
 
 
@@ -350,8 +355,3 @@ def _with_field_version(variable: Mapping[str, Any]) -> Mapping[str, Any]:
     if "fieldRef" not in source:
         return variable
     return {**variable, "valueFrom": {**source, "fieldRef": {"apiVersion": "v1", **source["fieldRef"]}}}
-
-
-def _with_volume_defaults(volume: Mapping[str, Any]) -> Mapping[str, Any]:
-    defaults = {kind: {**_VOLUMES[kind], **volume[kind]} for kind in _VOLUMES if isinstance(volume.get(kind), dict)}
-    return {**volume, **defaults}

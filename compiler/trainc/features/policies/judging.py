@@ -77,7 +77,8 @@ class Judge:
         for manifest in manifests:
             label = label_of(manifest)
             seen: set[tuple[Path | None, Finding]] = set()
-            for subject in self._subjects(manifest, label):
+            inside = children(manifest, label) if manifest["kind"] == "JobSet" and self.looks_inside else ()
+            for subject in (Subject(stored(manifest), label, label, {}), *inside):
                 for finding in self._about(subject):
                     # The first and the last Pod of a replicated job mostly fail for the same reason.
                     key = (subject.sources.get("spec"), finding)
@@ -85,11 +86,6 @@ class Judge:
                         seen.add(key)
                         found.append((subject.label, finding))
         return found
-
-    def _subjects(self, manifest: Mapping[str, Any], label: str) -> Iterator[Subject]:
-        yield Subject(stored(manifest), label, label, {})
-        if manifest["kind"] == "JobSet" and self.looks_inside:
-            yield from children(manifest, label)
 
     def _about(self, subject: Subject) -> Iterator[Finding]:
         for binding in self.loaded.bindings:

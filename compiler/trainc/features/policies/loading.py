@@ -11,6 +11,7 @@ from typing import Any
 
 from trainc.api.documents import Document
 from trainc.api.findings import Diagnostic, Finding, Path
+from trainc.api.kube import mapping
 from trainc.api.records import dataclass, field, pattern
 from trainc.features.policies.cel import (
     Environment,
@@ -231,16 +232,15 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> Loaded:
         policies[str(_name(document))] = policy
         diagnostics += [document.place(finding) for finding in findings]
     bindings: list[Binding] = []
-    named: set[Any] = set()
     for document in documents:
         if _kind(document) == "ValidatingAdmissionPolicyBinding":
-            named.add(_policy_name(document))
             bound, findings = _binding(document, policies)
             bindings += [bound] if bound is not None else []
             diagnostics += [document.place(finding) for finding in findings]
+    bound_names = [mapping(one.data.get("spec")).get("policyName") for one in documents if _kind(one)]
     for name, policy in policies.items():
         if policy is not None:
-            findings = [*_about_trainjobs(policy), *([] if name in named else [_not_bound()])]
+            findings = [*_about_trainjobs(policy), *([] if name in bound_names else [_NOT_BOUND])]
             diagnostics += [policy.document.place(finding) for finding in findings]
     others = tuple(document for document in documents if _kind(document) is None)
     diagnostics += _other_engines(others)
@@ -256,12 +256,6 @@ def _kind(document: Document) -> str | None:
 def _name(document: Document) -> Any:
     metadata = document.data.get("metadata")
     return metadata.get("name") if isinstance(metadata, dict) else None
-
-
-def _policy_name(document: Document) -> Any:
-    spec = document.data.get("spec")
-    name = spec.get("policyName") if isinstance(spec, dict) else None
-    return name if isinstance(name, str) else None
 
 
 def _misshapen(document: Document, schema: Any) -> Iterator[Finding]:
@@ -396,10 +390,13 @@ def _about_trainjobs(policy: Policy) -> Iterator[Finding]:
             yield Finding("PolicyNotEvaluated", "info", message, "have it match jobsets, too", path)
 
 
-def _not_bound() -> Finding:
-    message = "no binding names this policy, so it has no effect"
-    hint = "add its ValidatingAdmissionPolicyBinding to a folder listed under `policies:` in trainc.yaml"
-    return Finding("PolicyNotEvaluated", "info", message, hint, ("metadata", "name"))
+_NOT_BOUND = Finding(
+    "PolicyNotEvaluated",
+    "info",
+    "no binding names this policy, so it has no effect",
+    "add its ValidatingAdmissionPolicyBinding to a folder listed under `policies:` in trainc.yaml",
+    ("metadata", "name"),
+)
 
 
 def _other_engines(documents: Sequence[Document]) -> Iterator[Diagnostic]:

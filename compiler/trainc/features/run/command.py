@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,6 +17,7 @@ from trainc.api.findings import Diagnostic, Finding, escape_line, format_path, h
 from trainc.api.git import find_program
 from trainc.api.jobs import OneJob, Plugin, enabled
 from trainc.api.kube import Json
+from trainc.cli.command import temporary_folder
 from trainc.features.run.model import Machine, Plan, Size, requested_programs, scale_job
 from trainc.features.run.plan import inherited_variables, plan_of
 from trainc.features.run.processes import MARK, Printed, Reports, run_plan
@@ -49,8 +49,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     with ExitStack() as stack:
         workdir = os.path.abspath(arguments.workdir or _EXAMPLE)
         if not (arguments.workdir or arguments.dry_run):
-            temporary = tempfile.TemporaryDirectory(prefix="trainc-run-", ignore_cleanup_errors=True)
-            workdir = stack.enter_context(temporary)
+            workdir = stack.enter_context(temporary_folder("trainc-run-"))
         machine = _machine(arguments, workdir, one)
         plugins = enabled(settings.options.plugins)
         plan = plan_of(one.compiled.manifests, machine, plugins)

@@ -21,8 +21,9 @@ from trainc.api.findings import (
     did_you_mean,
     format_path,
     has_errors,
+    write,
 )
-from trainc.api.kube import RUNTIME_KINDS, FieldPath, Json, Manifest, identity_of, mapping, stable_path
+from trainc.api.kube import RUNTIME_KINDS, Json, Manifest, identity_of, mapping, stable_path
 from trainc.api.records import dataclass, field, pattern, replace
 from trainc.api.settings import Limits
 from trainc.features.sweeps.grid import (
@@ -295,7 +296,7 @@ def read_grid(document: Document) -> tuple[Document, list[Assignment], list[Find
     trials = spec.get("numTrials", 1)
     if found and trials != len(found):
         message = f"numTrials is {trials}, and the grid has {len(found)} combinations"
-        hint = f"write numTrials: {len(found)}, so that all of them are tried"
+        hint = write(len(found), ", so that all of them are tried", field="numTrials")
         findings.append(Finding(CODE, "error", message, hint, ("spec", "numTrials")))
     at_home = [
         replace(each, places={name: _home(path, places) for name, path in each.places.items()}) for each in found
@@ -468,9 +469,10 @@ def unused_parameters(matrix: Matrix, base: Document, others: Sequence[Document]
     A program may read its variables by itself: if the base refers to none of the parameters, this is most likely meant.
     """
     referred = referred_parameters(base.data)
+    runtimes = [other for other in others if other.data.get("kind") in RUNTIME_KINDS]
     for name in matrix.assignments[0].values if len(matrix.assignments) > 1 else ():
         variable = variable_name(name)
-        if name in referred or any(mentions(d.data, variable) for d in (base, *filter(_is_runtime, others))):
+        if name in referred or any(mentions(d.data, variable) for d in (base, *runtimes)):
             continue
         place = matrix.assignments[0].places[name]
         path = place[:-1] if isinstance(place[-1], int) else place
@@ -482,10 +484,6 @@ def unused_parameters(matrix: Matrix, base: Document, others: Sequence[Document]
         hint = f'pass it to the program, as in "--{name}=${{trialParameters.{name}}}"'
         severity: Severity = "warning" if referred else "info"
         yield matrix.document.place(Finding("UnusedParameter", severity, message, hint, path))
-
-
-def _is_runtime(document: Document) -> bool:
-    return document.data.get("kind") in RUNTIME_KINDS
 
 
 def is_trainjob(document: Document) -> bool:
@@ -513,10 +511,7 @@ def _not_one(matrix: Matrix, found: Sequence[Document]) -> Finding:
 
 def _document(base: Document, matrix: Matrix, trial: Trial, assignment: Assignment) -> Document:
     """Return the document of a trial; positions of parameter values are in the sweep, all others in the base."""
-    made = Edited.of(base).with_data(trial.job, _written(matrix.document, trial, assignment)).finished()
+    places = ((stable_path(path, trial.job), assignment.places[name]) for path, name in trial.written)
+    origins = ((path, Origin(matrix.document, place)) for path, place in places)
+    made = Edited.of(base).with_data(trial.job, origins).finished()
     return replace(made, file=matrix.document.file)
-
-
-def _written(document: Document, trial: Trial, assignment: Assignment) -> Iterator[tuple[FieldPath, Origin]]:
-    for path, parameter in trial.written:
-        yield stable_path(path, trial.job), Origin(document, assignment.places[parameter])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from trainc.findings import suggest
 from trainc.startup.records import dataclass, field
 
 NONE: frozenset[str] = frozenset()
@@ -93,6 +94,16 @@ class Option:
     name: str
     value: str | None
     index: int
+
+    @property
+    def word(self) -> str:
+        """The option and its value as one word of the command line."""
+        return f"{self.written}={self.value}"
+
+    def instead(self, value: object, text: str = "") -> str:
+        """Return the hint to write the option with another value."""
+        word = f"{self.written}={value}"
+        return suggest(self.word, [word], text or f"write {word}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.ir import info as gang
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info, PodSet
@@ -164,7 +164,7 @@ def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
         yield _impossible(message, hint, (*_VOLCANO, "priorityClassName"))
     if "minMember" in policy and gang.held_back(info):
         message = "minMember counts all pods, but jobs that start one after another are separate groups"
-        hint = "remove minMember: each group then waits for all of its pods"
+        hint = remove("remove minMember: each group then waits for all of its pods")
         yield _impossible(message, hint, (*_VOLCANO, "minMember"))
 
 
@@ -184,7 +184,7 @@ def _of_group(group: Group, policy: Json, info: Info, *, queued: bool) -> Iterat
     own = {name: value for name, value in pod_fields(group, "schedulingGroup", info).items() if value}
     for name in own:
         message = f"the pods of {name!r} already set a schedulingGroup"
-        hint = "remove schedulingGroup from the pod template, or podGroupPolicy from the runtime"
+        hint = remove("remove schedulingGroup from the pod template, or podGroupPolicy from the runtime")
         yield _impossible(message, hint, _pod(name, info, "schedulingGroup"))
     schedulers = {
         name: scheduler or _DEFAULT_SCHEDULER for name, scheduler in pod_fields(group, "schedulerName", info).items()

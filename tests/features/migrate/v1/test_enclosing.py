@@ -8,8 +8,7 @@ import pytest
 from v1_jobs import ONE, v1
 
 from trainc import CompileError, Options, compile_trainjob, migrate
-from trainc.features.migrate.files import migrate_text
-from trainc.features.migrate.migrate import Migration
+from trainc.features.migrate.migrate import Migration, migrate_text
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_value
 

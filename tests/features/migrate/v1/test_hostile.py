@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from trainc import CompileError, migrate
+from trainc.api.kube import identity_of
 from trainc.features.migrate import migrate as migration
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
 
-KEY = migration._key
+KEY = identity_of
 SHAPES = sorted((Path(__file__).parent / "shapes").glob("*.yaml"))
 JUNK: tuple[Any, ...] = (None, 0, -1, 3, True, "", "x", "$(RANK)", [], [1], {}, {"a": 1}, ["x"], [None], 1.5, "1e3")
 
@@ -72,7 +73,7 @@ def test_a_job_is_compared_with_no_other_of_its_name(monkeypatch: pytest.MonkeyP
         requested.append(document)
         return KEY(document)
 
-    monkeypatch.setattr(migration, "_key", counted)
+    monkeypatch.setattr(migration, "identity_of", counted)
     migrate([job("llm", image=str(number)) for number in range(200)])
     few = len(requested)
     migrate([job("llm", image=str(number)) for number in range(400)])

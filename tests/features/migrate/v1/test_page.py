@@ -1,4 +1,4 @@
-"""The page about Training Operator v1: what it shows is what happens, from the first command to the last."""
+"""The pages about Training Operator v1: what they show is what happens, from the first command to the last."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from commands import run
 
-PAGE = (Path(__file__).parents[4] / "docs" / "training-operator-v1.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[4] / "docs"
+PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("training-operator-v1.md", "v1-details.md"))
 _FILE = re.compile(r"<!-- file: (\S+) -->\n```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _RUN = re.compile(r"<!-- run -->\n```console\n\$ trainc ([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

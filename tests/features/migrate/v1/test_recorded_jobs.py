@@ -14,7 +14,7 @@ import pytest
 from yaml_styles import written
 
 from trainc import CompileError, Options, compile_trainjob, migrate
-from trainc.features.migrate.files import migrate_text
+from trainc.features.migrate.migrate import migrate_text
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
 

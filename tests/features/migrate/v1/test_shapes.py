@@ -9,7 +9,7 @@ from golden_files import ROOT, GoldenFile
 from syrupy.assertion import SnapshotAssertion
 
 from trainc import Options
-from trainc.features.migrate.files import migrate_text
+from trainc.features.migrate.migrate import migrate_text
 from trainc.findings import has_errors
 from trainc.options import Limits
 from trainc.pipeline.python import compile_documents

@@ -117,10 +117,8 @@ def _shape(kind: Kind, document: Json, fields: Json) -> Iterator[Finding]:
             yield _refuse(path, "the role is empty", "add its replicas and template, or remove the role")
             continue
         yield from _types(role, _ROLE, path)
-        containers, where = (
-            value_at(role, ("template", "spec", "containers")),
-            (*path, "template", "spec", "containers"),
-        )
+        where: Path = (*path, "template", "spec", "containers")
+        containers = value_at(role, where[len(path) :])
         if containers is not None and not isinstance(containers, list):
             yield _refuse(where, "containers must be a list", "start each item with `- `")
         elif not containers:
@@ -128,28 +126,28 @@ def _shape(kind: Kind, document: Json, fields: Json) -> Iterator[Finding]:
 
 
 def _types(value: Json, fields: Json, path: Path) -> Iterator[Finding]:
-    for name, wanted in fields.items():
-        given = value.get(name)
-        if given is None:
+    for name, expected in fields.items():
+        written = value.get(name)
+        if written is None:
             continue
-        if isinstance(wanted, dict) and isinstance(given, dict):
-            yield from _types(given, wanted, (*path, name))
-        elif isinstance(wanted, dict):
-            yield _refuse((*path, name), f"{name} must be {_WORDS[dict]}", f"write {_WORDS[dict]}")
-        elif not isinstance(given, wanted) or (wanted is int and isinstance(given, bool)):
-            yield _refuse((*path, name), f"{name} must be {_WORDS[wanted]}, not {given!r}", f"write {_WORDS[wanted]}")
-        elif name in _CHOICES and given not in ("", *_CHOICES[name]):
-            yield _not_one_of((*path, name), given, _CHOICES[name])
+        if isinstance(expected, dict) and isinstance(written, dict):
+            yield from _types(written, expected, (*path, name))
+        elif isinstance(expected, dict):
+            yield _refuse((*path, name), f"{name} must be a mapping", "write a mapping")
+        elif not isinstance(written, expected) or (expected is int and isinstance(written, bool)):
+            form = _WORDS[expected]
+            yield _refuse((*path, name), f"{name} must be {form}, not {written!r}", f"write {form}")
+        elif name in _CHOICES and written not in ("", *_CHOICES[name]):
+            yield _not_one_of((*path, name), written, _CHOICES[name])
 
 
 def _known(value: Json, fields: Json, path: Path, findings: list[Finding]) -> dict[str, Any]:
     """A mapping without the fields that the API server drops, and a finding about each of these."""
     kept: dict[str, Any] = {}
     for name, inner in value.items():
-        wanted = fields.get(name)
-        if wanted is not None:
+        if (known := fields.get(name)) is not None:
             if inner is not None:
-                kept[name] = _known(inner, wanted, (*path, name), findings) if isinstance(wanted, dict) else inner
+                kept[name] = _known(inner, known, (*path, name), findings) if isinstance(known, dict) else inner
             continue
         message = f"v1 has no field {name} here and ignored it"
         hint = "remove it, or move it to where v1 expects it"

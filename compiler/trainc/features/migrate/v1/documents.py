@@ -1,25 +1,194 @@
-"""The documents of a job: the TrainJob and the TrainingRuntime, with the pod templates of its replicated jobs."""
+"""The documents of a job: its TrainJob and TrainingRuntime, pod templates, and how failures and success end it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.api.findings import Finding
+from trainc.api.findings import Finding, Path
 from trainc.api.kube import Json, names
 from trainc.features.migrate.v1 import mpi
-from trainc.features.migrate.v1.job import Role, changes, differs
-from trainc.features.migrate.v1.labels import rewrite_selectors, variable
-from trainc.features.migrate.v1.layout import NAME_VARIABLE, UNKNOWN_NAME, Group, Layout, Renaming
-from trainc.features.migrate.v1.lifecycle import (
-    group_annotations,
-    group_policy,
-    job_fields,
-    jobset_fields,
-    restart_policy,
-    trainjob_fields,
+from trainc.features.migrate.v1.job import (
+    NAME_VARIABLE,
+    UNKNOWN_NAME,
+    Group,
+    Job,
+    Layout,
+    Renaming,
+    Role,
+    changes,
+    differs,
 )
-from trainc.features.migrate.v1.variables import Launch, rewrite_addresses, variables, with_torchrun, words
+from trainc.features.migrate.v1.labels import rewrite_selectors, variable
+from trainc.features.migrate.v1.variables import PROBES, Launch, rewrite_addresses, variables, with_torchrun, words
+
+# The life of a job: its gang, restarts, retries, success, deadlines and clean-up, as Jobs and JobSets have them.
+# Source: kubeflow/training-operator pkg/controller.v1/common and the controllers' status (release-1.9); JobSet v0.10.
+
+
+# v1 retries indefinitely by default, while a Job stops after 6 failures. This is the largest limit that a Job accepts.
+_FOR_EVER = 2_147_483_647
+_RETRYABLE_FROM = 128
+_POLICY: Path = ("spec", "runPolicy")
+# A Job allows only Never and OnFailure.
+_RESTARTS = {"Always": "OnFailure", "ExitCode": "Never"}
+
+
+def _trainjob_fields(policy: Json) -> dict[str, Any]:
+    """The fields of a TrainJob's spec that a run policy becomes."""
+    fields: dict[str, Any] = {"suspend": True} if policy.get("suspend") else {}
+    if policy.get("managedBy") == names.MULTIKUEUE_MANAGED_BY:
+        fields["managedBy"] = names.MULTIKUEUE_MANAGED_BY
+    if policy.get("activeDeadlineSeconds") is not None:
+        fields["activeDeadlineSeconds"] = policy["activeDeadlineSeconds"]
+    return fields
+
+
+def _job_fields(layout: Layout, group: Group) -> dict[str, Any]:
+    """What a Job of a group says of failures and success."""
+    limit, main = _backoff_limit(layout.job, group.role), main_name(layout, group)
+    fields: dict[str, Any] = {} if limit is None else {"backoffLimit": limit}
+    if group.role.restart == "ExitCode":
+        codes = list(range(1, _RETRYABLE_FROM))
+        rule = {"action": "FailJob", "onExitCodes": {"containerName": main, "operator": "In", "values": codes}}
+        fields["podFailurePolicy"] = {"rules": [rule]}
+    success = _success_rule(layout, group)
+    if success is not None:
+        fields["successPolicy"] = {"rules": [success]}
+    return fields
+
+
+def _backoff_limit(job: Job, role: Role) -> int | None:
+    given = job.policy.get("backoffLimit")
+    if job.kind.is_mpi and role.name == "Launcher":
+        # The launcher is a Job in v1 too, with a Job's defaults.
+        return None if given is None else int(given)
+    if role.restart == "Never":
+        return 0
+    return _FOR_EVER if given is None or job.kind.is_mpi else int(given)
+
+
+def _success_rule(layout: Layout, group: Group) -> dict[str, Any] | None:
+    """Which pods of a group end the job, if not all: the first one, or, of elastic workers, any."""
+    job = layout.job
+    if len(group.pods) == 1:
+        return None
+    roles = {role.name for role in job.roles}
+    if job.kind.name == "PyTorchJob" and job.spec.get("elasticPolicy") is not None and "Master" not in roles:
+        return {"succeededCount": 1}
+    first_is_master = group.pods[0][0] == "master" and job.kind.name != "PaddleJob"
+    workers_decide = (
+        job.kind.name == "TFJob" and not roles & {"Chief", "Master"} and job.spec.get("successPolicy") != "AllWorkers"
+    )
+    if first_is_master or (workers_decide and group.role.name == "Worker"):
+        return {"succeededIndexes": "0"}
+    return None
+
+
+def _decisive(layout: Layout) -> list[str]:
+    """The replicated jobs whose end is that of the JobSet; empty if all of them decide."""
+    masters = {"Master", "Launcher", "Chief"} & {role.name for role in layout.job.roles if role.replicas}
+    if masters:
+        decisive = [group.name for group in layout.groups if group.role.name in masters]
+    elif layout.job.kind.name == "TFJob":
+        decisive = [group.name for group in layout.groups if group.is_trainer]
+    else:
+        decisive = []
+    return decisive if len(decisive) < len(layout.groups) else []
+
+
+def lifecycle_differences(layout: Layout) -> Iterator[Finding]:
+    """How a JobSet differs from v1 in failures, timing, termination and gangs."""
+    job = layout.job
+    for role in layout.roles:
+        path = (*role.path, "restartPolicy")
+        if role.restart == "Always":
+            message = "restartPolicy Always also restarted containers that had succeeded; it becomes OnFailure"
+            yield differs(path, message, "no action needed unless the program relies on being restarted")
+        elif role.restart == "ExitCode":
+            message = "restartPolicy ExitCode becomes Never with a pod failure policy: exit codes 1 to 127 fail the job"
+            yield changes(path, message, "no action needed: other exit codes and evictions are retried, as before")
+    limit, path = job.policy.get("backoffLimit"), (*_POLICY, "backoffLimit")
+    if limit is not None and not job.kind.is_mpi:
+        if all(group.role.restart == "Never" for group in layout.groups):
+            message = f"backoffLimit {limit} had no effect in v1 with restartPolicy Never; it is removed"
+            yield changes(path, message, "no action needed")
+        elif job.size > 1:
+            message = f"v1 counted container restarts of all pods together; now each Job has its own limit of {limit}"
+            yield changes(path, message, "lower backoffLimit in the runtime if there must not be more retries in total")
+    yield from _remaining_pods(layout)
+    if job.policy.get("schedulingPolicy"):
+        yield from _gang(job)
+
+
+def _remaining_pods(layout: Layout) -> Iterator[Finding]:
+    """Pods that v1 kept, or left running, after the job ended. Workers of an MPIJob only wait for the launcher by then."""
+    job, path = layout.job, (*_POLICY, "cleanPodPolicy")
+    policy = job.policy.get("cleanPodPolicy")
+    if policy == "All":
+        message = "cleanPodPolicy All has no counterpart: finished pods stay until the JobSet is deleted"
+        yield changes(path, message, "set ttlSecondsAfterFinished in the runtime to delete the JobSet with its pods")
+    elif policy == "Running":
+        message = "cleanPodPolicy Running is what a JobSet does: it deletes the pods that are still running"
+        yield changes(path, message, "no action needed")
+    elif not job.kind.is_mpi and (_decisive(layout) or any(_success_rule(layout, group) for group in layout.groups)):
+        message = "pods that are still running when the job ends are stopped; v1 let them finish (cleanPodPolicy None)"
+        hint = "if they may still be writing data, remove successPolicy from the runtime: then the job ends with the last pod"
+        yield changes(path, message, hint)
+
+
+# Gang scheduling: a v1 job's scheduling policy, which applied if the operator ran with a gang scheduler.
+
+
+_SCHEDULING: Path = (*_POLICY, "schedulingPolicy")
+_QUEUE = "scheduling.volcano.sh/queue-name"
+_COSCHEDULING = ("scheduler-plugins", "scheduler-plugins-scheduler")
+
+
+def _scheduler(job: Job) -> str | None:
+    """The gang scheduler that the pods of a job with a scheduling policy name."""
+    named = {role.template["spec"].get("schedulerName") for role in job.roles}
+    if not job.policy.get("schedulingPolicy"):
+        return None
+    return "volcano" if "volcano" in named else "coscheduling" if named & set(_COSCHEDULING) else None
+
+
+def _group_policy(job: Job) -> dict[str, Any]:
+    """The runtime's pod group policy, if the job has a scheduling policy and names its scheduler."""
+    scheduler = _scheduler(job)
+    if scheduler is None:
+        return {}
+    timeout = job.policy["schedulingPolicy"].get("scheduleTimeoutSeconds")
+    fields = {"scheduleTimeoutSeconds": timeout} if timeout and scheduler == "coscheduling" else {}
+    return {"podGroupPolicy": {scheduler: fields}}
+
+
+def _gang(job: Job) -> Iterator[Finding]:
+    """Parts of the scheduling policy that are lost, or that depend on the operator's flags."""
+    policy: Json = job.policy["schedulingPolicy"]
+    scheduler, least, queue = _scheduler(job), policy.get("minAvailable"), policy.get("queue")
+    if scheduler is None:
+        message = "schedulingPolicy was for v1 with a gang scheduler, and the job does not say which one that was"
+        hint = "if there was one, add podGroupPolicy: {volcano: {}} or podGroupPolicy: {coscheduling: {}} to the runtime's spec"
+        yield differs(_SCHEDULING, message, hint)
+        if queue:
+            hint = f"with Volcano, add the annotation {_QUEUE}: {queue} to the runtime's template"
+            yield differs((*_SCHEDULING, "queue"), f"the queue {queue!r} is not kept", hint)
+    if least is not None and least != job.size:
+        message = f"v1 started the job once {least} of its {job.size} pods could be scheduled; Trainer's pod group waits for all"
+        hint = "reduce replicas to the pods that must run together, or accept the longer wait"
+        yield differs((*_SCHEDULING, "minAvailable"), message, hint)
+    if policy.get("minResources"):
+        hint = "no action needed if it was the sum of their requests"
+        yield changes((*_SCHEDULING, "minResources"), "minResources is computed from the pods", hint)
+    if policy.get("priorityClass"):
+        message = f"the pod group's priority class {policy['priorityClass']!r} has no counterpart"
+        hint = "set priorityClassName in the runtime's pod templates (this sets the priority of the pods, too)"
+        yield differs((*_SCHEDULING, "priorityClass"), message, hint)
+    if policy.get("scheduleTimeoutSeconds") and scheduler == "volcano":
+        hint = "no action needed: v1 used it with scheduler-plugins only"
+        yield changes((*_SCHEDULING, "scheduleTimeoutSeconds"), "Volcano has no timeout for a pod group", hint)
+
 
 # JobSet gives the first two; v1 overwrote the third with the policy of the role.
 _OVERWRITTEN = ("hostname", "subdomain", "restartPolicy")
@@ -48,14 +217,19 @@ def documents_of(layout: Layout, rename: Renaming, launch: Launch) -> tuple[dict
         own = mpi.settings(layout.job)
         trainer |= {"numNodes": len(layout.groups[1].pods) + own.launcher_works, "numProcPerNode": own.slots}
         policy = {"numNodes": trainer["numNodes"], "mpi": mpi.policy(layout.job)}
-    job_set = {**jobset_fields(layout), "replicatedJobs": groups}
-    annotations = group_annotations(layout.job)
-    template = {**({"metadata": {"annotations": annotations}} if annotations else {}), "spec": job_set}
+    job_set: dict[str, Any] = {}
+    if (seconds := layout.job.policy.get("ttlSecondsAfterFinished")) is not None:
+        job_set["ttlSecondsAfterFinished"] = seconds
+    if decisive := _decisive(layout):
+        job_set["successPolicy"] = {"operator": "All", "targetReplicatedJobs": decisive}
+    queue = _scheduler(layout.job) == "volcano" and layout.job.policy["schedulingPolicy"].get("queue")
+    metadata = {"metadata": {"annotations": {_QUEUE: queue}}} if queue else {}
+    template = {**metadata, "spec": {**job_set, "replicatedJobs": groups}}
     runtime = _document("TrainingRuntime", layout, {})
-    runtime["spec"] = {"mlPolicy": policy, **group_policy(layout.job), "template": template}
+    runtime["spec"] = {"mlPolicy": policy, **_group_policy(layout.job), "template": template}
     job = _document("TrainJob", layout, layout.job.metadata)
     reference = {"kind": "TrainingRuntime", "name": layout.job.name}
-    job["spec"] = {**trainjob_fields(layout.job), "runtimeRef": reference, "trainer": trainer}
+    job["spec"] = {**_trainjob_fields(layout.job.policy), "runtimeRef": reference, "trainer": trainer}
     return job, runtime
 
 
@@ -77,8 +251,7 @@ def _replicated_job(layout: Layout, group: Group, rename: Renaming, launch: Laun
         count = dict.fromkeys(("parallelism", "completions"), 1 if group.by_job else len(group.pods))
     if group.by_job:
         replicas = {"replicas": len(group.pods)}
-    fields = job_fields(layout, group, main_name(layout, group))
-    spec = {**count, **fields, "template": _pod_template(layout, group, rename, given)}
+    spec = {**count, **_job_fields(layout, group), "template": _pod_template(layout, group, rename, given)}
     labels = {"metadata": {"labels": {names.ANCESTOR_LABEL: names.TRAINER}}} if group.is_trainer else {}
     return {"name": group.name, **replicas, **waits, "template": {**labels, "spec": spec}}
 
@@ -104,7 +277,7 @@ def _pod_template(layout: Layout, group: Group, rename: Renaming, given: frozens
     ]
     if spec.get("initContainers"):
         spec["initContainers"] = [_container(layout, group, each, rename, ()) for each in spec["initContainers"]]
-    spec["restartPolicy"] = restart_policy(role)
+    spec["restartPolicy"] = _RESTARTS.get(role.restart, role.restart)
     metadata = role.template.get("metadata") or {}
     kept = {field: metadata[field] for field in ("labels", "annotations") if metadata.get(field)}
     return {**({"metadata": kept} if kept else {}), "spec": spec}
@@ -142,7 +315,7 @@ def main_name(layout: Layout, group: Group) -> str:
 
 
 def _port_users(container: Json) -> list[Any]:
-    return [container.get(field) for field in ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")]
+    return [container.get(field) for field in PROBES]
 
 
 def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:

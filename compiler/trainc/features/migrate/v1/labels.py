@@ -12,8 +12,7 @@ from typing import Any
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import Json
 from trainc.api.records import pattern
-from trainc.features.migrate.v1.job import KINDS, LABELS, Job, Pod, stuck
-from trainc.features.migrate.v1.layout import COMPLETION_INDEX, Group, Layout, counted
+from trainc.features.migrate.v1.job import COMPLETION_INDEX, KINDS, LABELS, Group, Job, Layout, Pod, counted, stuck
 
 _JOBSET = "jobset.sigs.k8s.io/jobset-name"
 _REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -104,8 +103,7 @@ def rewrite_selectors(value: Any, layout: Layout) -> Any:
 
 def _key(name: str, layout: Layout) -> str:
     """The label of JobSet that tells apart what a label of v1 did."""
-    index = layout.groups[-1].index_label
-    keys = {"job-name": _JOBSET, "replica-type": _REPLICATED_JOB, "job-role": _REPLICATED_JOB, "replica-index": index}
+    keys = {**_NEW, "job-name": _JOBSET, "replica-index": layout.groups[-1].index_label}
     return keys.get(name.removeprefix(LABELS), name) if name.startswith(LABELS) else name
 
 
@@ -165,26 +163,16 @@ def _new_requirements(legacy: Sequence[Json], layout: Layout) -> Iterator[Json]:
 
 
 def _holds(requirement: Json, labels: Mapping[str, str]) -> bool:
-    value, values = labels.get(requirement["key"]), [str(wanted) for wanted in requirement.get("values") or ()]
-    holds = {
-        "In": value in values,
-        "NotIn": value not in values,
-        "Exists": value is not None,
-        "DoesNotExist": value is None,
-    }
-    return holds.get(requirement["operator"], False)
+    value, values = labels.get(requirement["key"]), [str(each) for each in requirement.get("values") or ()]
+    holds = {"In": value in values, "NotIn": value not in values, "Exists": value is not None}
+    return {**holds, "DoesNotExist": value is None}.get(requirement["operator"], False)
 
 
 # Other documents that select jobs or pods by the names of v1, which match nothing after the migration.
 
 
-_NEW = {
-    "job-name": _JOBSET,
-    "operator-name": _JOBSET,
-    "replica-type": _REPLICATED_JOB,
-    "job-role": _REPLICATED_JOB,
-    "replica-index": COMPLETION_INDEX,
-}
+# The label of JobSet that tells apart what a label of v1 did; for any other it is the name of the JobSet.
+_NEW = {"replica-type": _REPLICATED_JOB, "job-role": _REPLICATED_JOB, "replica-index": COMPLETION_INDEX}
 _INTEGRATION = "jobset.x-k8s.io/jobset"
 _LABEL = pattern(rf"{LABELS.replace('.', '[.]')}(?P<name>[a-z-]+)")
 # In Prometheus, labels look like __meta_kubernetes_pod_label_training_kubeflow_org_job_name.

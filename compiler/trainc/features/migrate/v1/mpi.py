@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 
 from trainc.api.findings import Finding
 from trainc.api.kube import Json
-from trainc.features.migrate.v1.job import Job, changes, differs
-from trainc.features.migrate.v1.layout import UNKNOWN_NAME, Group, Layout
+from trainc.features.migrate.v1.job import UNKNOWN_NAME, Group, Job, Layout, changes, differs
 
 _CONFIG = "mpi-job-config"
 _CONFIG_PATH = "/etc/mpi"
 _HOSTFILE = f"{_CONFIG_PATH}/hostfile"
 _DISCOVERY = "discover_hosts.sh"
+_CONFIG_NAME = "{}-config"
 _KEYS = "ssh-auth"
+# The name of the Secret with the keys, which is the same as under Trainer's policy.
+_NAME_OF_KEYS = "{}-mpi-ssh-auth"
 _ROOT = "/root/.ssh"
 _ATTEMPTS = "-o ConnectionAttempts=10"
 _SSHD = ["/usr/sbin/sshd", "-De"]
@@ -122,25 +124,16 @@ def _volumes(layout: Layout, group: Group) -> Iterator[tuple[Json, Json]]:
     items = [{"key": key, "path": name} for key, name in files]
     mode = {"defaultMode": 0o600} if path == _ROOT else {}
     yield (
-        {"name": _KEYS, "secret": {"secretName": _secret_name(job), "items": items, **mode}},
+        {"name": _KEYS, "secret": {"secretName": _NAME_OF_KEYS.format(job.name), "items": items, **mode}},
         {"name": _KEYS, "mountPath": path},
     )
     if group.role.name == "Launcher":
         keys = (("hostfile", 0o444), (_DISCOVERY, 0o555))
         shown = [{"key": key, "path": key, "mode": mode} for key, mode in keys]
         yield (
-            {"name": _CONFIG, "configMap": {"name": _config_name(job), "items": shown}},
+            {"name": _CONFIG, "configMap": {"name": _CONFIG_NAME.format(job.name), "items": shown}},
             {"name": _CONFIG, "mountPath": _CONFIG_PATH},
         )
-
-
-def _secret_name(job: Job) -> str:
-    """The name of the Secret with the keys, which is the same as under Trainer's policy."""
-    return f"{job.name}-mpi-ssh-auth"
-
-
-def _config_name(job: Job) -> str:
-    return f"{job.name}-config"
 
 
 def config_map(layout: Layout) -> dict[str, Any]:
@@ -157,7 +150,7 @@ def config_map(layout: Layout) -> dict[str, Any]:
         _DISCOVERY: "".join(("#!/bin/sh\n", *(f"echo {host}\n" for host in hosts))),
     }
     namespace = {"namespace": job.namespace} if job.namespace else {}
-    metadata = {"name": _config_name(job), **namespace}
+    metadata = {"name": _CONFIG_NAME.format(job.name), **namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
@@ -174,15 +167,15 @@ def differences(layout: Layout) -> Iterator[Finding]:
     launcher = job.role("Launcher")
     if launcher is None or has_policy(layout):
         return
-    message = f"Trainer has no policy for this launcher; the hostfile is in ConfigMap {_config_name(job)} instead"
+    message = (
+        f"Trainer has no policy for this launcher; the hostfile is in ConfigMap {_CONFIG_NAME.format(job.name)} instead"
+    )
     hint = "apply the ConfigMap together with the job, and update it when the number of workers changes"
     yield changes(launcher.path, message, hint)
-    message = (
-        f"the MPI Operator created the SSH keys; now you create Secret {_secret_name(job)} once, and the pods mount it"
-    )
+    message = f"the MPI Operator created the SSH keys; now you create Secret {_NAME_OF_KEYS.format(job.name)} once, and the pods mount it"
     make = "ssh-keygen -q -t ecdsa -b 521 -m PEM -N '' -f id_ecdsa && kubectl create secret generic "
     files = "--type=kubernetes.io/ssh-auth --from-file=ssh-privatekey=id_ecdsa --from-file=ssh-publickey=id_ecdsa.pub"
-    yield differs(("spec", "sshAuthMountPath"), message, f"{make}{_secret_name(job)} {files}")
+    yield differs(("spec", "sshAuthMountPath"), message, f"{make}{_NAME_OF_KEYS.format(job.name)} {files}")
     if _DISCOVERY in str(launcher.template):
         message = f"{_DISCOVERY} listed the running hosts; now it always lists all of them"
         hint = "keep the number of workers fixed: a lost host is not removed from the list"

@@ -14,12 +14,11 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 
 from trainc.api.kube import Json
 from trainc.api.records import dataclass, pattern
-from trainc.features.migrate.v1.job import Job
-from trainc.features.migrate.v1.layout import Group, Layout, Renaming, counted
+from trainc.features.migrate.v1.job import Group, Job, Layout, Renaming, counted
 
-# The fields in which the kubelet expands `$(NAME)`, and all that spell out a pod's address.
+# The fields in which the kubelet expands `$(NAME)`, and others that spell out a pod's address.
 _EXPANDED = ("command", "args")
-_SPELLED = (*_EXPANDED, "lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+PROBES = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 _TOKEN = pattern(r"\$(?:\$|\((?P<name>[^)]*)\))")
 
 
@@ -68,7 +67,7 @@ def rewrite_addresses(container: Json, rename: Renaming, operator: Sequence[Json
     environment = joined(list(_variables(user, rename)), operator)
     old, new = literals(joined(user, operator)), literals(environment)
     changed = dict(container)
-    for field in _SPELLED:
+    for field in (*_EXPANDED, *PROBES):
         if field in container:
             known = (old, new) if field in _EXPANDED else ({}, {})
             changed[field] = _renamed(container[field], rename, *known)
@@ -107,11 +106,6 @@ def _renamed(value: Any, rename: Renaming, old: Mapping[str, str], new: Mapping[
 
 _TASK_INDEX = "TF_TASK_INDEX"
 _UNBUFFERED = {"name": "PYTHONUNBUFFERED", "value": "1"}
-
-
-def variables(layout: Layout, group: Group) -> list[dict[str, Any]]:
-    """What v1 gives each container of a group; TF_CONFIG is for the main container alone."""
-    return [dict(variable) for variable in _OF_KIND[layout.job.kind.name](layout, group)]
 
 
 def _set(name: str, value: object) -> Json:
@@ -157,13 +151,13 @@ def _elastic(layout: Layout, elastic: Json) -> Iterator[Json]:
     worker = layout.job.role("Worker")
     assert worker is not None
     # One bound that is missing is as the other; without both, the replicas are meant.
-    given = [elastic[field] for field in ("minReplicas", "maxReplicas") if elastic.get(field) is not None]
-    least, most = (given or [worker.replicas])[0], (given or [worker.replicas])[-1]
+    bounds = [elastic[field] for field in ("minReplicas", "maxReplicas") if elastic.get(field) is not None]
+    bounds = bounds or [worker.replicas]
     host = elastic.get("rdzvHost") or layout.host("worker")
     port = elastic.get("rdzvPort")
     yield _set("PET_RDZV_ENDPOINT", f"{host}:{layout.job.port(worker) if port is None else port}")
     yield _set("PET_RDZV_BACKEND", elastic.get("rdzvBackend") or "c10d")
-    yield _set("PET_NNODES", f"{least}:{most}")
+    yield _set("PET_NNODES", f"{bounds[0]}:{bounds[-1]}")
     fields = (("PET_MAX_RESTARTS", "maxRestarts"), ("PET_NPROC_PER_NODE", "nProcPerNode"), ("PET_RDZV_ID", "rdzvId"))
     yield from (_set(name, elastic[field]) for name, field in fields if elastic.get(field) is not None)
     pairs = [f"{pair.get('key', '')}={pair.get('value', '')}" for pair in elastic.get("rdzvConf") or ()]
@@ -244,6 +238,11 @@ def _paddle(layout: Layout, group: Group) -> Iterator[Json]:
 
 
 _OF_KIND = {"PyTorchJob": _pytorch, "TFJob": _tensorflow, "XGBoostJob": _xgboost, "JAXJob": _jax, "PaddleJob": _paddle}
+
+
+def variables(layout: Layout, group: Group) -> list[dict[str, Any]]:
+    """What v1 gives each container of a group; TF_CONFIG is for the main container alone."""
+    return [dict(variable) for variable in _OF_KIND[layout.job.kind.name](layout, group)]
 
 
 Variables: TypeAlias = Literal["keep", "torchrun", "auto"]

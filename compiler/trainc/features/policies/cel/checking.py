@@ -60,7 +60,7 @@ class Environment:
         Returns its node and type, which must be one of `allowed` unless that is empty. Raises InvalidExpressionError if
         the API server would refuse it, and UnsupportedError if trainc cannot evaluate it.
         """
-        node = parse(text)
+        node = parse(text, self.minor)
         checker = _Checker(text, self)
         kind = checker.unifier.substituted(checker.check(node, self.variables), free=DYN)
         checker.validate()

@@ -13,11 +13,12 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from trainc.api.kube import NANOS_PER_UNIT, Quantity, names, parse_quantity
-from trainc.api.records import dataclass, pattern
+from trainc.api.kube import names
+from trainc.api.records import dataclass, field, pattern
 from trainc.features.policies.cel.functions import define
 from trainc.features.policies.cel.values import (
     LARGEST,
+    NANOS,
     NONE,
     Budget,
     EvaluationError,
@@ -28,6 +29,10 @@ from trainc.features.policies.cel.values import (
 )
 
 _QUANTITY_TEXT = pattern(r"(?a)[+-]?[0-9.]*\d[0-9.]*[eEinumkKMGTP]*[-+]?\d*")
+_QUANTITY = pattern(r"(?a)[+-]?0*(\d*)(?:\.(\d*))?([KMGTPE]i|[eE][+-]?\d+|[numkMGTPE])?")
+_BINARY = " KMGTPE"
+_EXPONENTS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_LONGEST_QUANTITY = 64
 _ESCAPES = pattern(r"%(?![0-9a-fA-F]{2})")
 _SCHEME = pattern(r"[a-zA-Z][a-zA-Z0-9+.-]*(?=:)")
 _HOST = pattern(r"(?:[\w.~!$&'()*+,;=:\[\]<>\"-]|[^\x00-\x7f]|%25)*", 256)
@@ -46,39 +51,98 @@ _CLOCK = pattern(r"(?a)t([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:.\d+)?(?:z|[+-]\d\d:\d
 # Quantities
 
 
+@named("kubernetes.Quantity")
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An amount in billionths.
+
+    `scale` is the power of ten that Go keeps with it: 2000m is 2000 times 10^-3, which asInteger() does not take for 2.
+    Without one, Go calculates with decimals, and takes no result for an integer.
+    """
+
+    nanos: int
+    scale: int | None = field(default=0, compare=False)
+
+    @property
+    def is_integer(self) -> bool:
+        """Return whether asInteger() converts it."""
+        return self.scale is not None and self.scale >= 0 and _fits(self.nanos, 0)
+
+    def plus(self, other: Quantity, sign: int) -> Quantity:
+        """The sum or difference, with the finer of the two scales."""
+        nanos, scale = self.nanos + sign * other.nanos, None
+        if self.scale is not None and other.scale is not None:
+            scales = [one.scale for one in (self, other) if one.nanos and one.scale is not None]
+            scale = min(scales, default=self.scale)
+            scale = scale if all(_fits(each, scale) for each in (self.nanos, other.nanos, nanos)) else None
+        return Quantity(nanos, scale)
+
+
+def _fits(nanos: int, scale: int) -> bool:
+    """Return whether an amount, in units of a power of ten, is a 64-bit integer."""
+    unit: int = 10 ** (9 + scale)
+    return -LARGEST * unit <= nanos < LARGEST * unit
+
+
 @define("quantity(string) -> kubernetes.Quantity")
 def _quantity(_: Budget, text: str) -> Quantity:
-    try:
-        return parse_quantity(text)
-    except ValueError:
-        if len(text) > 18 and _QUANTITY_TEXT.fullmatch(text):
-            raise UnknownError(f"trainc does not calculate with quantities as large as {text[:40]}") from None
-        pattern_text = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
-        raise EvaluationError(f"quantities must match the regular expression '{pattern_text}'") from None
+    match = _QUANTITY.fullmatch(text)
+    if match is None or not any(map(str.isdigit, text)):
+        written = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+        suffixed = _QUANTITY_TEXT.fullmatch(text)
+        reason = (
+            "unable to parse quantity's suffix"
+            if suffixed
+            else f"quantities must match the regular expression '{written}'"
+        )
+        raise EvaluationError(reason)
+    number, fraction, suffix = match[1] or "0", match[2] or "", match[3] or ""
+    if len(text) > _LONGEST_QUANTITY or len(suffix) > 4:
+        raise UnknownError(f"trainc does not calculate with quantities as large as {text[:40]}")
+    binary = _BINARY.find(suffix[0]) if suffix.endswith("i") else -1
+    exponent = _EXPONENTS.get(suffix, 0) if binary >= 0 or not suffix[1:] else int(suffix[1:])
+    scale: int | None = exponent - len(fraction)
+    if binary >= 0:
+        # Go estimates the digits of a power of two.
+        is_short = not fraction and 15 - len(number) - 3 * binary - 1 >= 0
+        scale = 0 if is_short else None
+    elif len(number) + len(fraction) > 18 or exponent - len(fraction) < -9:
+        scale = None
+    power = exponent + 9 - len(fraction)
+    mantissa = int(number + fraction) * (1024**binary if binary >= 0 else 1)
+    nanos = mantissa * 10**power if power >= 0 else -(-mantissa // 10**-power)
+    if binary >= 0:
+        nanos = min(nanos, (LARGEST - 1) * NANOS)
+    return Quantity(-nanos if text[0] == "-" else nanos, scale if mantissa else 0)
 
 
-def _nanos(value: Quantity | int) -> int:
-    return value.nanos if isinstance(value, Quantity) else value * NANOS_PER_UNIT
+def _float(value: Quantity) -> float:
+    scale = -9 if value.scale is None else value.scale
+    unit: int = 10 ** (9 + scale)
+    return value.nanos / unit * 10.0**scale
 
 
 _TARGET = "<kubernetes.Quantity>"
 define("sign(kubernetes.Quantity) -> int")(lambda _, value: (value.nanos > 0) - (value.nanos < 0))
-define(f"{_TARGET}.isInteger() -> bool")(lambda _, value: value.nanos % NANOS_PER_UNIT == 0)
-define(f"{_TARGET}.asApproximateFloat() -> double")(lambda _, value: value.nanos / NANOS_PER_UNIT)
+define(f"{_TARGET}.isInteger() -> bool")(lambda _, value: value.is_integer)
+define(f"{_TARGET}.asApproximateFloat() -> double")(lambda _, value: _float(value))
 define(f"{_TARGET}.isLessThan(kubernetes.Quantity) -> bool")(lambda _, a, b: a.nanos < b.nanos)
 define(f"{_TARGET}.isGreaterThan(kubernetes.Quantity) -> bool")(lambda _, a, b: a.nanos > b.nanos)
 define(f"{_TARGET}.compareTo(kubernetes.Quantity) -> int")(lambda _, a, b: (a.nanos > b.nanos) - (a.nanos < b.nanos))
 for _word, _sign in {"add": 1, "sub": -1}.items():
-    define(*(f"{_TARGET}.{_word}({kind}) -> kubernetes.Quantity" for kind in ("kubernetes.Quantity", "int")))(
-        lambda _, a, b, sign=_sign: Quantity(a.nanos + sign * _nanos(b), a.family)
+    define(f"{_TARGET}.{_word}(kubernetes.Quantity) -> kubernetes.Quantity")(
+        lambda _, a, b, sign=_sign: a.plus(b, sign)
+    )
+    define(f"{_TARGET}.{_word}(int) -> kubernetes.Quantity")(
+        lambda _, a, b, sign=_sign: a.plus(Quantity(b * NANOS), sign)
     )
 
 
 @define(f"{_TARGET}.asInteger() -> int")
 def _as_integer(_: Budget, value: Quantity) -> int:
-    if value.nanos % NANOS_PER_UNIT:
+    if not value.is_integer:
         raise EvaluationError("cannot convert value to integer")
-    return value.nanos // NANOS_PER_UNIT
+    return value.nanos // NANOS
 
 
 def _succeeds(name: str, convert: Callable[..., Any]) -> None:
@@ -91,7 +155,7 @@ def _succeeds(name: str, convert: Callable[..., Any]) -> None:
         except EvaluationError:
             return False
         except UnknownError:
-            pass  # A quantity that is too large for trainc is still one.
+            pass  # A quantity that is too long for trainc is still one.
         return True
 
 

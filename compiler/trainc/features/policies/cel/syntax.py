@@ -18,6 +18,9 @@ LONGEST = 100_000  # Characters, as for the API server.
 DEEPEST = 100
 _MOST_BRACKETS = 50
 _MOST_DIGITS = 100
+# Minors of Kubernetes: with the library of these macros, which the next one allows in new policies, and with cel-go 0.29,
+# which reads object.metadata.labels.`app.kubernetes.io/name`.
+_TWO_VARIABLES_SINCE, _ESCAPED_FIELDS_SINCE = 32, 37
 
 _TOKEN = pattern(
     r"""(?x)(?s)
@@ -28,6 +31,7 @@ _TOKEN = pattern(
     |(?P<float>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)
     |(?P<int>0x[0-9a-fA-F]+|[0-9]+)(?P<unsigned>[uU])?
     |(?P<word>[A-Za-z_][A-Za-z0-9_]*)
+    |`(?P<escaped>[A-Za-z0-9_.\-/\ ]+)`
     |(?P<mark>==|!=|<=|>=|&&|\|\||[<>\[\]{}().,?:+*/%!-])"""
 )
 _ESCAPE = pattern(
@@ -179,11 +183,11 @@ def select(at: int, base: Node, field: str, *, optional: bool = False, test: boo
     return Select(at, base, field, optional, test, _deep(base))
 
 
-def parse(text: str) -> Node:
-    """Parse an expression. Raises InvalidExpressionError or UnsupportedError."""
+def parse(text: str, minor: int = 99) -> Node:
+    """Parse an expression for a minor of Kubernetes. Raises InvalidExpressionError or UnsupportedError."""
     if len(text) > LONGEST:
         raise InvalidExpressionError(f"longer than {LONGEST:,} characters")
-    parser = _Parser(text)
+    parser = _Parser(text, minor)
     node = parser.expression()
     if parser.kind != "end":
         raise parser.error()
@@ -223,8 +227,8 @@ def _tokens(text: str) -> Iterator[_Token]:
             yield ("value", _unsigned(number), at) if found["unsigned"] else ("number", number, at)
         elif found["word"] in _CONSTANTS:
             yield "value", _CONSTANTS[found["word"]], at
-        elif found["word"] is not None:
-            yield "in" if found["word"] == "in" else "word", found["word"], at
+        elif name := found["word"] or found["escaped"]:
+            yield "escaped" if found["escaped"] else "in" if name == "in" else "word", name, at
         elif found["mark"] is not None:
             yield found["mark"], None, at
         at = match.end()
@@ -266,8 +270,8 @@ def _escape(found: dict[str, str | None], *, is_bytes: bool) -> str | int:
 class _Parser:
     """A recursive descent over the tokens, whose depth is counted."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, minor: int) -> None:
+        self.text, self._minor = text, minor
         self._tokens = _tokens(text)
         self._depth = 0
         self._ahead: list[_Token] = []
@@ -339,6 +343,9 @@ class _Parser:
                 continue
             self._advance()
             optional = self._takes("?")
+            if self.kind == "escaped" and self._minor >= _ESCAPED_FIELDS_SINCE:
+                node = select(at, node, self._advance()[0], optional=optional)
+                continue
             field = self._expect("word")[0]
             if self.kind == "(" and not optional:
                 node = self._call(self.at, field, node)
@@ -430,8 +437,15 @@ class _Parser:
             return _has(at, arguments) if word == "has" and len(arguments) == 1 else call(at, word, *arguments)
         if f"{_dotted(target)}.{word}" in FUNCTIONS:
             return call(at, f"{_dotted(target)}.{word}", *arguments)
-        macro = MACROS.get((word, len(arguments)))
-        return call(at, word, *arguments, target=target) if macro is None else macro(at, target, arguments)
+        if (word, len(arguments)) not in MACROS:
+            return call(at, word, *arguments, target=target)
+        build, variables = MACROS[word, len(arguments)]
+        if variables == 2 and self._minor <= _TWO_VARIABLES_SINCE:
+            raise UnsupportedError(
+                f"{word}() with two variables can be used from Kubernetes 1.{_TWO_VARIABLES_SINCE + 1} on, and policies "
+                f"are evaluated for 1.{self._minor}"
+            )
+        return build(at, target, _names(arguments[:variables]), Name(at, RESULT), *arguments[variables:])
 
 
 def _dotted(node: Node) -> str:
@@ -450,7 +464,8 @@ def _has(at: int, arguments: Sequence[Node]) -> Node:
     return select(at, field.base, field.field, test=True)
 
 
-Macro: TypeAlias = Callable[[int, Node, Sequence[Node]], Node]
+# What gets (at, items, names, result, *other arguments), and how many of a macro's arguments are variables.
+Macro: TypeAlias = tuple[Callable[..., Node], int]
 
 
 def _names(arguments: Sequence[Node]) -> tuple[str, ...]:
@@ -467,13 +482,6 @@ def loop(at: int, items: Node, variables: tuple[str, ...], start: Node, step: No
     condition, end = condition or Literal(at, True), end or Name(at, RESULT)
     return Comprehension(
         at, items, variables, RESULT, start, condition, step, end, _deep(items, start, condition, step, end)
-    )
-
-
-def _macro(variables: int, build: Callable[..., Node]) -> Macro:
-    """A macro whose first arguments are variables. `build` gets (at, items, names, result, *other arguments)."""
-    return lambda at, target, arguments: build(
-        at, target, _names(arguments[:variables]), Name(at, RESULT), *arguments[variables:]
     )
 
 
@@ -553,7 +561,7 @@ _BUILDERS: Mapping[str, tuple[Callable[..., Node], Mapping[int, int]]] = {
     "sortBy": (_sort_by, {2: 1}),
 }
 MACROS: dict[tuple[str, int], Macro] = {
-    (name, count): _macro(variables, build)
+    (name, count): (build, variables)
     for name, (build, counts) in _BUILDERS.items()
     for count, variables in counts.items()
 }

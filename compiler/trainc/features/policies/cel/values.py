@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from trainc.api.kube import Quantity
 from trainc.api.records import dataclass, field
 
 
@@ -282,7 +281,6 @@ _TYPES: dict[type, Type] = {
     Duration: Type("google.protobuf.Duration"),
     Timestamp: Type("google.protobuf.Timestamp"),
     Maybe: Type("optional_type"),
-    Quantity: Type("kubernetes.Quantity"),
 }
 _MAP = Type("map")
 
@@ -340,13 +338,17 @@ def equal(left: Any, right: Any, budget: Budget) -> bool:
     return True
 
 
+def _same_kind(left: Any, right: Any) -> tuple[Any, Any]:
+    """Two numbers as Go compares them: if one is a double, both, although that rounds large integers."""
+    return (float(left), float(right)) if float in (type(left), type(right)) else (left, right)
+
+
 def _is_same(left: Any, right: Any) -> bool:
     if is_number(left) and is_number(right):
+        left, right = _same_kind(left, right)
         return bool(left == right)
     if isinstance(left, Type) and isinstance(right, Type):
         return left.name == right.name
-    if isinstance(left, Quantity) and isinstance(right, Quantity):
-        return left.nanos == right.nanos
     if is_object(type_of(left)) and type(left) is not type(right) and right is not None:
         raise NoOverloadError
     return type(left) is type(right) and bool(left == right)
@@ -367,6 +369,7 @@ def compare(left: Any, right: Any) -> int:
     if is_number(left) and is_number(right):
         if left != left or right != right:  # noqa: PLR0124 - NaN is not itself
             raise EvaluationError("NaN values cannot be ordered")
+        left, right = _same_kind(left, right)
     elif type(left) is not type(right) or type(left) not in _ORDERED:
         raise NoOverloadError
     return int(left > right) - int(left < right)

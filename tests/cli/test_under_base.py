@@ -1,0 +1,161 @@
+"""`--base`: what a change of trainc.yaml loosens is said first, and what administrators decide is judged by the base too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import run
+from repositories import commit, edit, git, job, runtime, write
+
+SETTINGS = """\
+release: "2.3"
+sources: [jobs]
+runtimes: [runtimes]
+output: rendered
+images: {pinned: true}
+"""
+EXCEPTION = "rules: {ImageNotPinned: {level: ignore, reason: the registry is ours}}\n"
+STRICTER = 'rules: {"runtimes/**": {ImageNotPinned: error}, ImageNotPinned: {level: ignore, reason: ours}}\n'
+
+
+@pytest.fixture(autouse=True)
+def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q", "-b", "main")
+    write("trainc.yaml", SETTINGS)
+    runtime()
+    job("a", "llm")
+
+
+def on_branch() -> None:
+    commit("main")
+    git("checkout", "-q", "-b", "work")
+
+
+CASES = {
+    # trainc.yaml at the base, in the change, and whether the error is silenced.
+    "an exception that the base has": (EXCEPTION, EXCEPTION, True),
+    "an exception that the change grants itself": ("", EXCEPTION, False),
+    "an exception that the change withdraws": (EXCEPTION, "", False),
+    "a stricter rule for some files, which the change drops": (STRICTER, EXCEPTION, False),
+    "a stricter rule for some files, which the change adds": (EXCEPTION, STRICTER, False),
+    "an exception for other files": (
+        EXCEPTION.replace("{Image", '{"jobs/b/**": {Image').replace("}}\n", "}}}\n"),
+        EXCEPTION,
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("command", ["check", "build"])
+def test_what_administrators_decide_is_judged_by_base_and_change(name: str, command: str) -> None:
+    before, after, is_silenced = CASES[name]
+    write("trainc.yaml", SETTINGS + before)
+    on_branch()
+    write("trainc.yaml", SETTINGS + after)
+    words = ["check"] if command == "check" else ["build", "--check"]
+    result = run(*words, "--base", "main")
+    assert ("error[ImageNotPinned]" in result.stderr) is not is_silenced, result.stderr
+    # Without a base, the file is believed.
+    assert ("error[ImageNotPinned]" in run(*words).stderr) is (not after or after == STRICTER)
+
+
+def test_rules_of_other_codes_are_those_of_the_change() -> None:
+    write("trainc.yaml", SETTINGS.replace("images: {pinned: true}\n", "rules: {MovingImageTag: error}\n"))
+    on_branch()
+    edit("trainc.yaml", "MovingImageTag: error", "MovingImageTag: ignore")
+    assert run("check", "--base", "main").status == 0
+
+
+def test_check_begins_with_what_is_loosened() -> None:
+    on_branch()
+    write("trainc.yaml", SETTINGS.replace("true", "false") + 'exclude: ["jobs/b/**"]\n')
+    edit("jobs/a/llm.yaml", "numNodes", "numNods")
+    result = run("check", "--base", "main")
+    assert result.status == 1
+    lines = [
+        line
+        for line in result.stderr.splitlines()
+        if "[" in line.partition(": ")[0] or "info[" in line or "error[" in line
+    ]
+    assert lines[0].endswith(
+        "info[SettingsLoosened] since main: `exclude`: Files that match jobs/b/** are no longer read"
+    )
+    assert lines[1].endswith("info[SettingsLoosened] since main: `images` need no longer be pinned")
+    assert "error[UnknownField]" in lines[2]
+    found = json.loads(run("check", "--base", "main", "--format", "json").stdout)["diagnostics"]
+    assert [one["code"] for one in found] == ["SettingsLoosened", "SettingsLoosened", "UnknownField"]
+    assert run("check", "--base", "main", "--format", "github").stdout.startswith("::notice file=trainc.yaml,line=1")
+
+
+HARMLESS = {
+    "nothing": lambda: None,
+    "a stricter setting": lambda: edit(
+        "trainc.yaml", "pinned: true", "pinned: true, registries: [registry.example.com]"
+    ),
+    "a comment": lambda: edit("trainc.yaml", "release", "# ours\nrelease"),
+    "a job": lambda: edit("jobs/a/llm.yaml", "numNodes: 2", "numNodes: 4"),
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_nothing_is_loosened_by(name: str) -> None:
+    write("trainc.yaml", SETTINGS + EXCEPTION)
+    on_branch()
+    HARMLESS[name]()
+    assert "SettingsLoosened" not in run("check", "--base", "main").stderr
+
+
+def test_an_environment_that_is_gone_is_named() -> None:
+    environments = "environments:\n  dev: {output: rendered/dev}\n  prod: {output: rendered/prod}\n"
+    write("trainc.yaml", SETTINGS.replace("output: rendered\n", environments))
+    on_branch()
+    edit("trainc.yaml", "  prod: {output: rendered/prod}\n", "")
+    expected = "`environments`: prod is gone, and no longer compiled"
+    assert expected in run("check", "--base", "main").stderr
+    assert expected in run("diff", "git:main").stdout.replace("\n    ", " ")
+
+
+def test_a_base_that_cannot_be_read_is_an_error_with_the_command_that_fetches_it() -> None:
+    on_branch()
+    result = run("check", "--base", "origin/main")
+    assert result.status == 1
+    assert "error[NoBase]" in result.stderr
+    assert "run `git fetch origin main`" in result.stderr
+    assert "NoBase" not in run("check", "--base", "none").stderr
+
+
+def test_a_base_without_trainc_yaml_excuses_nothing() -> None:
+    Path("trainc.yaml").unlink()
+    on_branch()
+    write("trainc.yaml", SETTINGS + EXCEPTION)
+    result = run("check", "--base", "main")
+    assert "error[ImageNotPinned]" in result.stderr
+    assert "SettingsLoosened" not in result.stderr
+
+
+def test_settings_that_are_gone_are_said() -> None:
+    on_branch()
+    Path("trainc.yaml").unlink()
+    assert (
+        "since main: trainc.yaml is gone"
+        in run("check", "--base", "main", "jobs", "runtimes", "--release", "2.3").stderr
+    )
+
+
+def test_in_a_folder_of_a_monorepo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "ml").mkdir()
+    for name in ("trainc.yaml", "jobs", "runtimes"):
+        (tmp_path / name).rename(tmp_path / "ml" / name)
+    on_branch()
+    write("ml/trainc.yaml", SETTINGS + EXCEPTION)
+    monkeypatch.chdir(tmp_path / "ml")
+    for words in ([], ["--config", "trainc.yaml"]):
+        assert "error[ImageNotPinned]" in run("check", "--base", "main", *words).stderr
+    monkeypatch.chdir(tmp_path)
+    result = run("check", "--base", "main", "--config", "ml/trainc.yaml")
+    assert "error[ImageNotPinned]" in result.stderr
+    assert "SettingsLoosened" in result.stderr
