@@ -22,7 +22,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting commands editing shell cel
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-room test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
+.PHONY: help setup demo test test-room test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground test-report lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,7 +53,8 @@ test-run: $(READY) ## run jobs under the real torchrun, mpirun and JAX; missing 
 	@$(BIN)/python -m pytest -q -m run
 
 e2e: $(READY) ## dry-run every golden against the cluster of KUBECONFIG; missing CRDs are listed and skipped
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest -q -m e2e
+	@if [ -z "$$KUBECONFIG" ]; then echo "no cluster, nothing to test: set KUBECONFIG (CONTRIBUTING.md, \"A live cluster\")"; \
+	else PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest -q -m e2e tests/e2e; fi
 
 test-editors: $(READY) ## drive the language server from Emacs, and pack the VS Code extension; missing programs are listed and skipped
 	@$(BIN)/python -m pytest -q -m editors
@@ -112,6 +113,11 @@ playground: $(READY) ## build the page that compiles in the browser into build/p
 
 test-playground: playground ## drive the playground in headless Chromium, without a network
 	@$(BIN)/python -m pytest -q -m browser tests/playground
+
+test-report: $(READY) ## drive the report in headless Chromium, by keys, and have axe look at it
+	@command -v npm >/dev/null || { echo 'axe comes with npm; install Node.js and npm' >&2; exit 2; }
+	@npm --prefix playground ci --silent
+	@$(BIN)/python -m pytest -q -m browser tests/features/report
 
 release-check: $(READY) ## try what a tag would do, as far as that needs no account; publishes nothing
 	@$(BIN)/python scripts/release_check.py

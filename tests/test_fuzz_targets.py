@@ -12,6 +12,7 @@ import pytest
 from fuzz import scalars
 from fuzz.mutation import mutated
 from fuzz.seeds import seeds
+from fuzz.targets.commands import JOB, run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,16 @@ def test_a_target_accepts_its_seeds(target: str) -> None:
     assert found
     for seed in found:
         check_of(target)(seed)
+
+
+@pytest.mark.parametrize(
+    "seed", [b"\0" + JOB.replace("llm", "other").encode(), *(s for s in seeds("commands") if s[:1] in b"\1\10")][:3]
+)
+def test_good_documents_get_past_the_words_of_the_commands(
+    seed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert {command: text for command, (status, text) in run(seed).items() if status not in (0, 1)} == {}
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -66,26 +66,42 @@ ROLES: tuple[tuple[str, tuple[str, ...]], ...] = (
             "doctor --from cluster/all.yaml",
         ),
     ),
-    ("sweep.yaml", ("check --matrix sweep.yaml", "build --matrix sweep.yaml -o -")),
+    ("jobs/other.yaml", ("check", "build -o -", "report -o -", "explain jobs/other.yaml#s#0", "diff jobs jobs")),
     ("cluster/all.yaml", ("check", "fits --format json", "doctor --from cluster/all.yaml")),
     ("policies/all.yaml", ("check", "build -o -")),
     ("overlay/overlay.yaml", ("check --overlay overlay", "build --overlay overlay -o -", "explain jobs/llm.yaml --overlay overlay")),
     ("runtimes/all.yaml", ("check", "build -o -", "explain jobs/llm.yaml")),
     ("trainc.yaml", ("check", "fits", "diff jobs jobs")),
     ("items.yaml", ("krm",)),
+    (
+        "live.yaml",
+        (
+            "import live.yaml",
+            "diff --live live.yaml",
+            "diff jobs --live live.yaml --format json",
+            "diff jobs --live live.yaml --format markdown --show-values",
+            "report --live live.yaml -o -",
+            "fits --cluster live.yaml",
+        ),
+    ),
 )  # fmt: skip
 
 
 def check(data: bytes) -> None:
     """Raise AssertionError if a command ends with a defect."""
+    for command, (status, reported) in run(data).items():
+        assert status in (0, 1, 2), f"{command}: {reported}"
+
+
+def run(data: bytes) -> dict[str, tuple[int, str]]:
+    """The status of each command on these documents, and what it reports."""
     file, commands = ROLES[(data[0] if data else 0) % len(ROLES)]
     root = _folder()
     os.chdir(root)
     whole = Path(file).read_bytes() if os.path.exists(file) else None
     Path(file).write_bytes(data[1:])
     try:
-        for command in commands:
-            _run(command, data[1:] if command == "krm" else b"")
+        return {command: _run(command, data[1:] if command == "krm" else b"") for command in commands}
     finally:
         if whole is None:
             os.remove(file)
@@ -94,13 +110,12 @@ def check(data: bytes) -> None:
         shutil.rmtree("out", ignore_errors=True)
 
 
-def _run(command: str, stdin: bytes) -> None:
+def _run(command: str, stdin: bytes) -> tuple[int, str]:
     reported = io.StringIO()
     try:
-        status = main(command.split(), Streams(io.BytesIO(stdin), io.BytesIO(), reported))
+        return main(command.split(), Streams(io.BytesIO(stdin), io.BytesIO(), reported)), reported.getvalue()
     except SystemExit as ended:
-        status = int(str(ended.code))
-    assert status in (0, 1, 2), f"{command}: {reported.getvalue()}"
+        return int(str(ended.code)), reported.getvalue()
 
 
 @cache

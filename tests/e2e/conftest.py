@@ -25,6 +25,6 @@ def live() -> Iterator[Live]:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": cluster.namespace}}
         cluster.call("create", "--filename=-", given=[namespace])
     except RefusedError as refused:
-        pytest.fail(f"the cluster of {kubeconfig} cannot be used: {refused}")
+        pytest.exit(f"the cluster of {kubeconfig} cannot be used: {refused}", returncode=1)
     yield cluster
     cluster.call("delete", "namespace", cluster.namespace, "--wait=false")

@@ -17,7 +17,13 @@ from urllib.parse import parse_qs, urlsplit
 Json = dict[str, Any]
 _CLAIMS = ("persistentvolumeclaims", "PersistentVolumeClaim", True)
 KINDS = {
-    "v1": (("namespaces", "Namespace", False), ("configmaps", "ConfigMap", True), _CLAIMS),
+    "v1": (
+        ("namespaces", "Namespace", False),
+        ("configmaps", "ConfigMap", True),
+        ("secrets", "Secret", True),
+        ("serviceaccounts", "ServiceAccount", True),
+        _CLAIMS,
+    ),
     "apps/v1": (("deployments", "Deployment", True),),
     "apiextensions.k8s.io/v1": (("customresourcedefinitions", "CustomResourceDefinition", False),),
     "jobset.x-k8s.io/v1alpha2": (("jobsets", "JobSet", True),),

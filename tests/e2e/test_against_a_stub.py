@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,11 @@ from e2e.live import Live, RefusedError, created, dry_run, problems, settled
 from e2e.stub import Stub, serving
 from e2e.test_controller import NAMES, job_name
 from e2e.test_goldens import FILES, documents_of, jobset_of
+
+from trainc.api.cluster import Dump
+from trainc.api.settings import Limits
+from trainc.features.doctor.command import _NAMES_ONLY, Kubectl
+from trainc.features.fits.snapshot import EXPORT
 
 pytestmark = pytest.mark.tools
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -167,11 +173,61 @@ def test_doctor_asks_the_same_cluster(stub: tuple[Stub, Live], monkeypatch: pyte
     containers = [{"name": "manager", "image": "registry.k8s.io/jobset/jobset:v0.12.0"}]
     spec = {"template": {"spec": {"containers": containers}}}
     server.put("apps/v1", "Deployment", {"metadata": {"name": "jobset", "namespace": "jobset-system"}, "spec": spec})
+    server.put("v1", "Namespace", {"metadata": {"name": "team-a"}})
     job = str(GOLDEN.parent / "tests" / "cases" / "torch-distributed.yaml")
     result = run("doctor", job, "--release", "2.3", "--kubeconfig", live.kubeconfig)
     assert (result.status, result.stderr) == (0, "")
     assert "v1.36.2" in result.stdout
     assert {method for method, _ in server.requests} == {"GET"}
+
+
+def with_names(server: Stub) -> None:
+    """Objects of two namespaces that jobs may name."""
+    server.put(
+        "v1", "Secret", {"metadata": {"name": "hf", "namespace": "team-a"}, "data": {"token": VALUE, "user": VALUE}}
+    )
+    server.put("v1", "Secret", {"metadata": {"name": "empty", "namespace": "team-a"}})
+    server.put(
+        "v1",
+        "ConfigMap",
+        {"metadata": {"name": "m", "namespace": "team-b"}, "data": {"a.b": VALUE}, "binaryData": {"c": VALUE}},
+    )
+
+
+VALUE = "dGhlIHZhbHVl"
+KEYS = {"hf": ["token", "user"], "empty": [], "m": ["a.b", "c"]}
+
+
+@pytest.mark.parametrize("scope", ["--namespace=team-a", "--all-namespaces"])
+def test_kubectl_passes_on_the_keys_of_secrets_and_not_their_values(stub: tuple[Stub, Live], scope: str) -> None:
+    server, live = stub
+    with_names(server)
+    questions: dict[str, tuple[str, ...]] = {"first": ("version", "--output=json")}
+    for plural in ("secrets", "configmaps"):
+        questions[plural] = ("get", plural, scope, _NAMES_ONLY)
+    answers = Kubectl(live.program, kubeconfig=live.kubeconfig).ask(questions)
+    assert answers.unanswered == {}
+    found = {one["metadata"]["name"]: sorted(one["data"]) for one in answers.documents[1:]}
+    assert found == {name: keys for name, keys in KEYS.items() if name != "m" or scope == "--all-namespaces"}
+    assert VALUE not in repr(answers)
+
+
+def test_the_exported_names_are_those_and_nothing_more(stub: tuple[Stub, Live], tmp_path: Path) -> None:
+    server, live = stub
+    with_names(server)
+    environment = {"KUBECONFIG": live.kubeconfig, "PATH": f"{Path(live.program).parent}:/usr/bin:/bin"}
+    done = subprocess.run(
+        ["sh", "-c", EXPORT["names.yaml"]], env=environment, capture_output=True, text=True, check=True
+    )
+    path = tmp_path / "names.yaml"
+    path.write_text(done.stdout)
+    dump, problems_ = Dump.read(str(path), Limits())
+    assert dump is not None
+    assert problems_ == []
+    found = {one["metadata"]["name"]: sorted(one["data"] or ()) for one in dump}
+    assert found == KEYS
+    assert dump.is_complete("Secret", "team-a")
+    assert VALUE not in done.stdout
 
 
 def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:

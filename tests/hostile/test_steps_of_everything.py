@@ -117,8 +117,6 @@ def test_every_request_is_counted() -> None:
 @pytest.mark.parametrize("request_", REQUESTS)
 @pytest.mark.parametrize("shape", GROWING)
 def test_a_request_takes_steps_in_proportion(shape: str, request_: str, tmp_path: Path) -> None:
-    if (shape, request_) == ("arguments", types.TEXT_DOCUMENT_CODE_ACTION):
-        pytest.skip("not yet in proportion: each fix of a long list looks at the whole line")
     parser = ArgumentParser()
     lsp_arguments.add_arguments(parser)
     arguments = parse_arguments(parser, ["--release", "2.3"])

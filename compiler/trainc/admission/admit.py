@@ -16,7 +16,7 @@ from trainc.admission.versions import jobset_version
 from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, sort_diagnostics
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Json, items, mapping, value_at
+from trainc.kube.documents import Json, items, mapping, pod_spec_of
 from trainc.kube.names import JOBSET_API
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options, Semantics
@@ -57,7 +57,7 @@ def _keep_empty_values(stored: Json, written: Json) -> None:
     pkg/webhook/admission/defaulter_custom.go (dropSchemeRemovals), v0.24.
     """
     for job, own_job in _pairs(stored.get("spec"), written.get("spec"), "replicatedJobs"):
-        pod, own_pod = (value_at(each, ("template", "spec", "template", "spec")) for each in (job, own_job))
+        pod, own_pod = pod_spec_of(job), pod_spec_of(own_job)
         for kind in ("initContainers", "containers"):
             for container, own_container in _pairs(pod, own_pod, kind):
                 for variable, own in _pairs(container, own_container, "env"):

@@ -12,7 +12,6 @@ from trainc.admission.jobset import (
     ReplicatedJob,
     claim_name,
     claim_templates,
-    containers,
     coordinator_label,
     job_name,
     longest_name,
@@ -22,7 +21,7 @@ from trainc.admission.jobset import (
     text,
 )
 from trainc.admission.versions import JobSetVersion
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Fix, Hint, Path, Severity, choose, remove, suggest
 from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import (
     DNS_1035_FORM,
@@ -34,6 +33,7 @@ from trainc.kube.names import (
     is_domain_prefixed_path,
     length,
 )
+from trainc.pods.checks import containers_of
 from trainc.startup.patterns import pattern
 
 # Creation rules for policies, feature gates, pod counts, dependencies, the subdomain and `managedBy`.
@@ -57,7 +57,14 @@ _RESTART_JOB = ("RestartJob", "RestartJobAndIgnoreMaxRestarts")
 
 def check_policies(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
     """Yield errors for the JobSet's policies."""
-    yield from _too_many_pods(jobset)
+    for job in jobset.jobs:
+        if (pods := job.parallelism * job.replicas) > MOST_PODS:
+            message = (
+                f"{job.name!r} has {job.replicas} replicas of {job.parallelism} pods, {pods - MOST_PODS} more "
+                f"than JobSet's limit of {MOST_PODS}"
+            )
+            hint = "reduce replicas or parallelism"
+            yield Finding("TooManyPods", "error", message, hint, (*job.path, "replicas"))
     targets = mapping(jobset.spec.get("successPolicy")).get("targetReplicatedJobs")
     yield from _unknown_targets(jobset, ("spec", "successPolicy", "targetReplicatedJobs"), targets)
     if not isinstance(policy := jobset.spec.get("failurePolicy"), dict):
@@ -72,23 +79,12 @@ def check_policies(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
     yield from _repeated_names(rules)
 
 
-def _too_many_pods(jobset: JobSet) -> Iterator[Finding]:
-    for job in jobset.jobs:
-        if (pods := job.parallelism * job.replicas) > MOST_PODS:
-            message = (
-                f"{job.name!r} has {job.replicas} replicas of {job.parallelism} pods, {pods - MOST_PODS} more "
-                f"than JobSet's limit of {MOST_PODS}"
-            )
-            hint = "reduce replicas or parallelism"
-            yield Finding("TooManyPods", "error", message, hint, (*job.path, "replicas"))
-
-
 def _unknown_targets(jobset: JobSet, path: Path, targets: Any) -> Iterator[Finding]:
     for i, name in enumerate(items(targets)):
         if name not in jobset.job_names:
-            hint = f"use one of the replicated jobs: {', '.join(jobset.job_names) or '(there are none)'}"
+            hint = choose(name, jobset.job_names, "use one of the replicated jobs:")
             message = f"the policy refers to {name!r}, which is not a replicated job"
-            yield Finding("UnknownTargetJob", "error", message, hint=hint, path=(*path, i))
+            yield Finding("UnknownTargetJob", "error", message, hint, (*path, i))
 
 
 def _feature_gates(policy: Json, version: JobSetVersion) -> Iterator[Finding]:
@@ -102,26 +98,24 @@ def _feature_gates(policy: Json, version: JobSetVersion) -> Iterator[Finding]:
 
 def _gate(gate: str, what: str, version: JobSetVersion, path: Path) -> Finding:
     message = f"{what} needs JobSet's feature gate {gate}, which is off by default in {version.minor}"
-    return Finding("FeatureGateOff", "error", message, hint="use a value that does not need a feature gate", path=path)
+    return Finding("FeatureGateOff", "error", message, "use a value that does not need a feature gate", path)
 
 
 def _rule_name(name: str, path: Path) -> Iterator[Finding]:
     excess = length(name) - RULE_NAME_LIMIT
     if excess > 0:
         message = f"the rule's name has {length(name)} characters; at most {RULE_NAME_LIMIT} are allowed"
-        yield Finding(
-            "InvalidFailureRuleName", "error", message, hint=f"shorten it by at least {excess} characters", path=path
-        )
+        yield Finding("InvalidFailureRuleName", "error", message, f"shorten it by at least {excess} characters", path)
     if not _RULE_NAME.fullmatch(name):
         hint = "use letters, digits, '_', ',' and ':', with a letter first and no ',' or ':' last"
-        yield Finding("InvalidFailureRuleName", "error", f"the rule's name {name!r} is malformed", hint=hint, path=path)
+        yield Finding("InvalidFailureRuleName", "error", f"the rule's name {name!r} is malformed", hint, path)
 
 
 def _reasons(rule: Json, path: Path) -> Iterator[Finding]:
     for i, reason in enumerate(items(rule.get("onJobFailureReasons"))):
         if reason not in FAILURE_REASONS:
-            message, hint = f"{reason!r} is not a failure reason of a Job", f"use one of {', '.join(FAILURE_REASONS)}"
-            yield Finding("UnknownFailureReason", "error", message, hint=hint, path=(*path, i))
+            message, hint = f"{reason!r} is not a failure reason of a Job", choose(str(reason), FAILURE_REASONS)
+            yield Finding("UnknownFailureReason", "error", message, hint, (*path, i))
 
 
 def _repeated_names(rules: list[Json]) -> Iterator[Finding]:
@@ -153,7 +147,7 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
             yield Finding("DependsOnFirstJob", "error", message, hint, path)
         elif not job.depends_on and version.crashes_on_empty_depends_on:
             message = f"JobSet {version.minor} crashes on an empty dependsOn"
-            yield Finding("DependsOnEmpty", "error", message, hint="remove dependsOn", path=path)
+            yield Finding("DependsOnEmpty", "error", message, remove("remove dependsOn"), path)
         before = jobset.job_names[: job.index + 1]
         for i, name in enumerate(job.depends_on):
             if name not in before:
@@ -163,8 +157,11 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
 def _unknown(jobset: JobSet, job: str, name: str, path: tuple[str | int, ...]) -> Finding:
     known = name in jobset.job_names
     where = "comes later in replicatedJobs" if known else "is not in replicatedJobs"
-    hint = f"put {name!r} before {job!r}" if known else f"the jobs are {', '.join(jobset.job_names)}"
-    return Finding("DependsOnUnknown", "error", f"{job!r} depends on {name!r}, which {where}", hint=hint, path=path)
+    others = [other for other in jobset.job_names if other != job]
+    hint = suggest(name, others, f"the jobs are {', '.join(jobset.job_names)}")
+    if known:
+        hint = f"put {name!r} before {job!r}"
+    return Finding("DependsOnUnknown", "error", f"{job!r} depends on {name!r}, which {where}", hint, path)
 
 
 # Refused on creation: a subdomain that is not a valid Service name, and a malformed `managedBy` (J5, J6).
@@ -184,7 +181,7 @@ def check_network(jobset: JobSet) -> Iterator[Finding]:
         return
     message = str(service) if service.spare < 0 else f"{jobset.subdomain!r} is not a valid name for a Service"
     hint = f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}"
-    yield Finding("InvalidSubdomain", "error", message, hint=hint, path=service.path)
+    yield Finding("InvalidSubdomain", "error", message, hint, service.path)
 
 
 def check_managed_by(jobset: JobSet) -> Iterator[Finding]:
@@ -199,9 +196,7 @@ def check_managed_by(jobset: JobSet) -> Iterator[Finding]:
         yield Finding("InvalidManagedBy", "error", message, hint, path)
     if (excess := length(manager) - MANAGED_BY_LIMIT) > 0:
         message = f"managedBy has {length(manager)} characters; at most {MANAGED_BY_LIMIT} are allowed"
-        yield Finding(
-            "InvalidManagedBy", "error", message, hint=f"shorten it by at least {excess} characters", path=path
-        )
+        yield Finding("InvalidManagedBy", "error", message, f"shorten it by at least {excess} characters", path)
 
 
 def check_creation(jobset: JobSet, version: JobSetVersion) -> list[Finding]:
@@ -242,7 +237,7 @@ def _no_name(jobset: JobSet) -> Iterator[Finding]:
     if jobset.generates_name:
         message = "the API server generates the name on creation, so the names of Jobs and pods are not known yet"
         hint = "set metadata.name: an object with only generateName cannot be applied from git either"
-        yield Finding("MissingJobSetName", "error", message, hint=hint, path=("metadata", "generateName"))
+        yield Finding("MissingJobSetName", "error", message, hint, ("metadata", "generateName"))
 
 
 def _group(job: ReplicatedJob) -> Iterator[Finding]:
@@ -266,7 +261,7 @@ def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
     if longest.spare < 0:
         place = name_to_shorten(jobset, longest)
         hint = shortening_hint(jobset)
-        yield Finding("JobNameTooLong", "error", str(longest), hint=hint, path=longest.path, source_path=place)
+        yield Finding("JobNameTooLong", "error", str(longest), hint, longest.path, source_path=place)
 
 
 def shortening_hint(jobset: JobSet) -> str:
@@ -297,13 +292,11 @@ def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
         name_path = (*path, "metadata", "name")
         if name in taken:
             message = f"another claim template is called {name!r}"
-            yield Finding(
-                "DuplicateVolumeClaim", "error", message, hint="give each template a different name", path=name_path
-            )
+            yield Finding("DuplicateVolumeClaim", "error", message, "give each template a different name", name_path)
         taken.add(name)
         if not is_dns1123_subdomain(name) or length(name) > SUBDOMAIN_LIMIT:
             message = f"{name!r} is not a valid name for a claim template"
-            yield Finding("InvalidVolumeClaimName", "error", message, hint=f"use {DNS_1123_FORM}", path=name_path)
+            yield Finding("InvalidVolumeClaimName", "error", message, f"use {DNS_1123_FORM}", name_path)
         if (claim := claim_name(jobset, path, template)).spare < 0:
             place = name_to_shorten(jobset, claim)
             message = str(claim)
@@ -326,7 +319,8 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
 
 
 def _is_mounted(job: ReplicatedJob, name: str) -> bool:
-    return any(mapping(m).get("name") == name for _, c in containers(job) for m in items(c.get("volumeMounts")))
+    mounts = (mount for _, each in containers_of(job.pod_spec, ()) for mount in objects(each.get("volumeMounts")))
+    return any(mount.get("name") == name for mount in mounts)
 
 
 # Refused on creation: a coordinator pod that does not exist, or whose address is not a valid label value (J15, J16).
@@ -350,9 +344,9 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
     name = text(coordinator.get("replicatedJob"))
     job = next((job for job in jobset.jobs if job.name == name), None)
     if job is None:
-        hint = f"use one of the replicated jobs: {', '.join(jobset.job_names) or '(there are none)'}"
+        hint = choose(name, jobset.job_names, "use one of the replicated jobs:")
         message = f"the coordinator is in {name!r}, which is not a replicated job"
-        yield Finding("UnknownTargetJob", "error", message, hint=hint, path=(*_PATH, "replicatedJob"))
+        yield Finding("UnknownTargetJob", "error", message, hint, (*_PATH, "replicatedJob"))
         return
     replica, pod = number(coordinator.get("jobIndex"), 0), number(coordinator.get("podIndex"), 0)
     if not 0 <= replica < job.replicas:
@@ -360,14 +354,20 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
     if not job.indexed or job.completions is None:
         message = f"the coordinator's job {name!r} must be Indexed and set completions"
         hint = "set completionMode: Indexed and completions in its template"
-        yield Finding("CoordinatorNotIndexed", "error", message, hint=hint, path=(*_PATH, "replicatedJob"))
+        yield Finding("CoordinatorNotIndexed", "error", message, hint, (*_PATH, "replicatedJob"))
     elif not 0 <= pod < job.completions:
         yield _index("podIndex", pod, f"a Job of {name!r} has {job.completions} completions")
 
 
 def _index(field: str, value: int, have: str) -> Finding:
     message = f"{field} {value} is out of range: {have}, and indexes start at 0"
-    return Finding("InvalidCoordinatorIndex", "error", message, hint=f"set {field} to 0", path=(*_PATH, field))
+    return Finding(
+        "InvalidCoordinatorIndex",
+        "error",
+        message,
+        hint=Hint(f"set {field} to 0", Fix("set", "0", field)),
+        path=(*_PATH, field),
+    )
 
 
 def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from trainc.admission.creation import coordinator_label_problem, name_to_shorten
 from trainc.admission.jobset import JobSet, ReplicatedJob, claim_templates, read_jobset, text, too_long_in_pod_template
 from trainc.admission.versions import JobSetVersion
 from trainc.findings import Finding, Severity
-from trainc.kube.documents import Json, items, mapping, objects
+from trainc.kube.documents import Json, items, mapping, objects, pod_spec_of
 from trainc.pods import validate_job
 from trainc.reading.document import label_of
 from trainc.startup.records import replace
@@ -36,7 +36,7 @@ def _jobset(jobset: JobSet, version: JobSetVersion, severity: Severity) -> Itera
             if name == job.name and job.index > 0:
                 message = f"{name!r} depends on itself and never starts"
                 hint = "remove the dependency, or use the name of another job"
-                yield Finding("DependsOnSelf", severity, message, hint=hint, path=(*job.path, "dependsOn", i, "name"))
+                yield Finding("DependsOnSelf", severity, message, hint, (*job.path, "dependsOn", i, "name"))
 
 
 def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
@@ -50,7 +50,7 @@ def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
             if isinstance(pattern, str) and (error := re2_error(pattern)):
                 path = ("spec", "failurePolicy", "rules", i, "onJobFailureMessagePatterns", k)
                 message = f"pattern {pattern!r} is not a valid regular expression, so JobSet ignores it: {error}"
-                yield Finding("InvalidMessagePattern", severity, message, hint="use Go's RE2 syntax", path=path)
+                yield Finding("InvalidMessagePattern", severity, message, "use Go's RE2 syntax", path)
 
 
 def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
@@ -58,7 +58,7 @@ def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Ite
     for name in too_long:
         hint = shortening_hint(jobset) if name.repeats else f"shorten it by at least {-name.spare} characters"
         place = name_to_shorten(jobset, name)
-        yield Finding("DerivedNameTooLong", severity, str(name), hint=hint, path=name.path, source_path=place)
+        yield Finding("DerivedNameTooLong", severity, str(name), hint, name.path, source_path=place)
     reported = {name.path for name in too_long}
     for finding in validate_job(_child_job(jobset, job), (*job.path, "template")):
         if finding.path not in reported:
@@ -134,7 +134,7 @@ def _refusals(jobset: Json, cluster: ClusterObjects) -> Iterator[Finding]:
 def _is_suspect(jobset: Json) -> bool:
     """Return whether pods of a JobSet may be refused whatever the cluster holds."""
     for job in objects(mapping(jobset.get("spec")).get("replicatedJobs")):
-        spec = mapping(mapping(mapping(mapping(job.get("template")).get("spec")).get("template")).get("spec"))
+        spec = mapping(pod_spec_of(job))
         volumes = objects(spec.get("volumes"))
         if not _SUSPECT.isdisjoint(spec) or any("image" in volume for volume in volumes):
             return True

@@ -16,7 +16,7 @@ from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import text
 from trainc.admission.versions import jobset_version
 from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping
+from trainc.kube.documents import Json, items, mapping, value_at_index
 from trainc.kube.quantity import parse_quantity
 from trainc.startup.records import dataclass
 
@@ -94,7 +94,7 @@ def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
     was, becomes = [_name(job) for job in before], [_name(job) for job in after]
     if was != becomes:
         message = f"the replicated jobs changed from {', '.join(was) or '(none)'} to {', '.join(becomes) or '(none)'}"
-        yield Finding("FieldImmutable", "error", message, hint=_NEW_NAME, path=_JOBS)
+        yield Finding("FieldImmutable", "error", message, _NEW_NAME, _JOBS)
         return
     suspended = _spec(old).get("suspend") is True or _spec(new).get("suspend") is True
     filled = items(_spec(baked).get("replicatedJobs"))
@@ -104,7 +104,9 @@ def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
         for path in changed:
             if not (suspended and _is_free(path)):
                 where = (*_JOBS, i, *path)
-                yield _immutable(where, _at(left, path), _at(right, path), path in left_out, _is_free(path))
+                yield _immutable(
+                    where, value_at_index(left, path), value_at_index(right, path), path in left_out, _is_free(path)
+                )
 
 
 def _name(job: object) -> str:
@@ -116,23 +118,12 @@ def _is_free(path: Path) -> bool:
     return path[:3] == ("template", "spec", "template") and path[3:5] in _FREE_WHILE_SUSPENDED
 
 
-def _at(value: Any, path: Path) -> Any:
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
-
-
 def _immutable(path: Path, old: Any, new: Any, left_out: bool = False, free: bool = False) -> Finding:
     if left_out:
         message = f"JobSet's webhook set {_short(old)} on creation, and the update would remove it"
-        return Finding(
-            "WebhookDefaultMissing", "error", message, hint="write the defaults into the manifest", path=path
-        )
+        return Finding("WebhookDefaultMissing", "error", message, "write the defaults into the manifest", path)
     hint = "suspend the JobSet first: this field can change while it is suspended" if free else _NEW_NAME
-    return Finding("FieldImmutable", "error", f"changed from {_short(old)} to {_short(new)}", hint=hint, path=path)
+    return Finding("FieldImmutable", "error", f"changed from {_short(old)} to {_short(new)}", hint, path)
 
 
 def _short(value: Any) -> str:

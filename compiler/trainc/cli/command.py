@@ -12,6 +12,7 @@ import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, TypeVar, cast
 
@@ -119,6 +120,31 @@ class Streams:
     out: BinaryIO
     err: TextIO
     progress: Progress = Progress()
+
+
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM has ended a command while it had a temporary folder."""
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[str]:
+    """Yield the path of a new folder that is gone at the end, also if that comes with SIGTERM."""
+    import signal
+    from tempfile import TemporaryDirectory
+
+    def terminate(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # A second one would interrupt the removal.
+        raise TerminatedError
+
+    before = None
+    with suppress(ValueError):  # Only the main thread of a process has signals.
+        before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+            yield folder
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
 
 
 class UsageError(Exception):
@@ -306,8 +332,8 @@ _OUTSIDE = "allow_outside"
 
 # The completions of an argument that is neither a choice nor a file; used by `completion`.
 FOLDER, FILE, RUNTIME, CODE, TOPIC = "folder", "file", "runtime", "code", "topic"
-# A TrainJob as PATH[#[NAMESPACE/]NAME], a side of a diff, an environment of trainc.yaml.
-JOB, SIDE, ENVIRONMENT, REVISION = "job", "side", "environment", "revision"
+# A TrainJob as PATH[#[NAMESPACE/]NAME], a field of what the TrainJob before it compiles to, a side of a diff, an environment.
+JOB, FIELD, SIDE, ENVIRONMENT, REVISION = "job", "field", "side", "environment", "revision"
 
 
 def set_completion(argument: Any, what: str) -> None:

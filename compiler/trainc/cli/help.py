@@ -150,6 +150,7 @@ Output to a terminal is colored, unless NO_COLOR is set; FORCE_COLOR=1 colors an
 3    a bug in trainc; please report it
 130  interrupted with Ctrl-C
 141  the reader of the output went away
+143  ended by SIGTERM, as CI does after its time limit
 """,
 }
 _OPTIONS = {"input": add_input, "delivery": add_shaping, "limits": add_limits}

@@ -1,7 +1,7 @@
 """Dispatch: from the words of a command line to an exit code.
 
-Only the command that was asked for is imported. The codes are those of command.Status, 130 after Ctrl-C and 141 where
-the reader of the output has gone, as a shell reports both.
+Only the command that was asked for is imported. The codes are those of command.Status, and as a shell reports them 130
+after Ctrl-C, 141 where the reader of the output has gone, and 143 after SIGTERM with a temporary folder to remove.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from contextvars import copy_context
 from io import BytesIO, RawIOBase, StringIO
 from typing import Any, BinaryIO, NoReturn
 
-from trainc.cli.command import COMMANDS, Command, Progress, Status, Streams, UsageError, build_parser, parse_arguments
+from trainc.cli.command import (
+    COMMANDS,
+    Command,
+    Progress,
+    Status,
+    Streams,
+    TerminatedError,
+    UsageError,
+    build_parser,
+    parse_arguments,
+)
 from trainc.startup.records import replace
 
 # kustomize invokes an exec plugin by an executable named after the `kind` of its configuration.
@@ -24,6 +34,7 @@ _ALLOCATIONS_BETWEEN_SEARCHES = 200_000
 _SPELLINGS = {"-h": "help", "--help": "help", "-V": "version", "--version": "version"}
 _INTERRUPTED = 130
 _NO_READER = 141
+_TERMINATED = 143
 
 
 def run() -> NoReturn:
@@ -45,8 +56,8 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
         streams.out.flush()
         if sys.stdout is not None:
             sys.stdout.flush()  # argparse prints its help to sys.stdout.
-    except KeyboardInterrupt:
-        return _INTERRUPTED
+    except KeyboardInterrupt as stopped:
+        return _TERMINATED if isinstance(stopped, TerminatedError) else _INTERRUPTED
     except BrokenPipeError:
         _discard_output(streams)
         return _NO_READER

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
 
-from trainc.cli.command import Arguments
+from trainc.cli.command import Arguments, temporary_folder
 from trainc.cli.settings import limits_of
 from trainc.reading.git import Repository, repository_of, write_revision
 from trainc.startup.records import dataclass
@@ -36,7 +35,7 @@ def copy_of_revision(revision: str, arguments: Arguments, only: Sequence[str] = 
     if the revision cannot be read.
     """
     repository = here()
-    with tempfile.TemporaryDirectory(prefix="trainc-") as folder:
+    with temporary_folder("trainc-") as folder:
         tree = os.path.join(os.path.realpath(folder), "tree")
         inside = os.path.join(tree, repository.prefix)
         os.makedirs(inside)

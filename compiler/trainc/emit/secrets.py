@@ -10,19 +10,17 @@ from typing import Any, TypeAlias
 from trainc.findings import Finding
 from trainc.ir.info import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
-from trainc.kube.documents import Json, Manifest
+from trainc.kube.documents import Json, Manifest, mapping
 from trainc.options import Options, SecretsMode
 from trainc.startup.records import dataclass
 
-# Modes that create a new key pair for each name. In the others, the Secret exists already and keeps its name.
-_MAKE_NEW_KEYS: frozenset[SecretsMode] = frozenset({"external-secrets"})
-
-__all__ = ["makes_new_keys", "provide"]
-
 
 def makes_new_keys(mode: SecretsMode) -> bool:
-    """Return whether the names of Secrets with key pairs include a job's name hash."""
-    return mode in _MAKE_NEW_KEYS
+    """Return whether the names of Secrets with key pairs include a job's name hash.
+
+    In the other modes, the Secret exists already and keeps its name.
+    """
+    return mode == "external-secrets"
 
 
 def provide(job: TrainJob, secrets: Sequence[ProvidedSecret], others: Sequence[Json], options: Options) -> Provision:
@@ -60,7 +58,7 @@ def refer(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options
     message = f"the pods mount the Secret {secret.name!r} of type {secret.type} with {' and '.join(secret.keys)}: "
     hint = f"create it if it does not exist: {secret.make} && {secret.create(job.namespace)}"
     return Provision(
-        findings=(Finding("SecretNeeded", "info", f"{message}{secret.purpose}; it is not in the output", hint=hint),)
+        findings=(Finding("SecretNeeded", "info", f"{message}{secret.purpose}; it is not in the output", hint),)
     )
 
 
@@ -80,13 +78,9 @@ def generate(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], opti
         "metadata": job.named(secret.name),
         "spec": {"keyType": "ecdsa", "keySize": 521},
     }
-    return Provision((generator, _external_secret(job, secret)))
-
-
-def _external_secret(job: TrainJob, secret: ProvidedSecret) -> Manifest:
     private_key, public_key = secret.keys
     source = {"generatorRef": {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "name": secret.name}}
-    return {
+    external: Manifest = {
         "apiVersion": "external-secrets.io/v1",
         "kind": "ExternalSecret",
         "metadata": job.named(secret.name),
@@ -105,6 +99,7 @@ def _external_secret(job: TrainJob, secret: ProvidedSecret) -> Manifest:
             "dataFrom": [{"sourceRef": source}],
         },
     }
+    return Provision((generator, external))
 
 
 # Mode `presync-job`: an Argo CD hook generates the key pair in the cluster before the first sync, and never again.
@@ -202,26 +197,23 @@ _TEMPLATE_FIELDS = ("type", "immutable", "metadata")
 
 def pass_sealed(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
     """Return the SealedSecret with the Secret's name and namespace, or an error that says how to create it."""
-    found = [document for document in others if _is_for(document, secret.name, job.namespace)]
-    if not found:
-        return Provision(findings=(_missing(job, secret),))
-    problems = tuple(_sealing_problems(found[0], secret, job))
-    if problems:
-        return Provision(findings=problems)
-    return Provision((_clean_secret(found[0], job, secret),), tuple(_left_out(found[0], secret)))
+    found = next((document for document in others if _is_for(document, secret.name, job.namespace)), None)
+    if found is None:
+        place = f" in namespace {job.namespace!r}" if job.namespace else " without a namespace"
+        message = f"the input has no SealedSecret {secret.name!r}{place} with {secret.purpose}"
+        hint = f"create it and add it to the input: {_seal(job, secret)}"
+        return Provision(findings=(Finding("SealedSecretMissing", "error", message, hint),))
+    if flaws := [*_flaws(found, secret)]:
+        hint = f"seal it again: {_seal(job, secret)}"
+        message = f"the SealedSecret {secret.name!r} cannot be used: "
+        return Provision(findings=tuple(Finding("SealedSecretUnusable", "error", message + why, hint) for why in flaws))
+    return Provision((_clean_secret(found, job, secret),), tuple(_left_out(found, secret)))
 
 
 def _is_for(document: Json, name: str, namespace: str) -> bool:
-    metadata = _mapping(document.get("metadata"))
+    metadata = mapping(document.get("metadata"))
     named = (metadata.get("name"), metadata.get("namespace") or "") == (name, namespace)
     return named and document.get("kind") == "SealedSecret" and document.get("apiVersion") == _API
-
-
-def _missing(job: TrainJob, secret: ProvidedSecret) -> Finding:
-    place = f" in namespace {job.namespace!r}" if job.namespace else " without a namespace"
-    message = f"the input has no SealedSecret {secret.name!r}{place} with {secret.purpose}"
-    hint = f"create it and add it to the input: {_seal(job, secret)}"
-    return Finding("SealedSecretMissing", "error", message, hint)
 
 
 def _seal(job: TrainJob, secret: ProvidedSecret) -> str:
@@ -233,24 +225,22 @@ def _seal(job: TrainJob, secret: ProvidedSecret) -> str:
     )
 
 
-def _sealing_problems(document: Json, secret: ProvidedSecret, job: TrainJob) -> Iterator[Finding]:
-    spec = _mapping(document.get("spec"))
-    template = _mapping(spec.get("template"))
-    encrypted = _mapping(spec.get("encryptedData"))
+def _flaws(document: Json, secret: ProvidedSecret) -> Iterator[str]:
+    """Yield why a SealedSecret cannot be used."""
+    spec = mapping(document.get("spec"))
+    template, encrypted = mapping(spec.get("template")), mapping(spec.get("encryptedData"))
     if not isinstance(spec.get("template", {}), Mapping):
-        yield _unusable(secret, job, "spec.template is not a mapping")
-    for key in secret.keys:
-        if key not in encrypted:
-            yield _unusable(secret, job, f"spec.encryptedData has no {key!r}")
+        yield "spec.template is not a mapping"
+    yield from (f"spec.encryptedData has no {key!r}" for key in secret.keys if key not in encrypted)
     for key, value in encrypted.items():
         if not _is_ciphertext(value):
-            yield _unusable(secret, job, f"spec.encryptedData[{key!r}] is not a value written by kubeseal")
-    for field in sorted({*spec} - {*_SPEC_FIELDS}):
-        yield _unusable(secret, job, f"spec.{field} could contain plain text")
-    for field in sorted({*template} - {*_TEMPLATE_FIELDS}):
-        yield _unusable(secret, job, f"spec.template.{field} could contain plain text")
+            yield f"spec.encryptedData[{key!r}] is not a value written by kubeseal"
+    yield from (f"spec.{field} could contain plain text" for field in sorted({*spec} - {*_SPEC_FIELDS}))
+    yield from (
+        f"spec.template.{field} could contain plain text" for field in sorted({*template} - {*_TEMPLATE_FIELDS})
+    )
     if template.get("type", secret.type) != secret.type:
-        yield _unusable(secret, job, f"spec.template.type is {template['type']!r}, but the pods expect {secret.type}")
+        yield f"spec.template.type is {template['type']!r}, but the pods expect {secret.type}"
 
 
 def _is_ciphertext(value: Any) -> bool:
@@ -267,10 +257,10 @@ def _is_ciphertext(value: Any) -> bool:
 
 
 def _left_out(document: Json, secret: ProvidedSecret) -> Iterator[Finding]:
-    template = _mapping(_mapping(document["spec"]).get("template"))
-    for place, metadata in (("", document["metadata"]), ("spec.template.", _mapping(template.get("metadata")))):
+    template = mapping(mapping(document["spec"]).get("template"))
+    for place, metadata in (("", document["metadata"]), ("spec.template.", mapping(template.get("metadata")))):
         lost = [
-            key for field in ("labels", "annotations") for key in _mapping(metadata.get(field)) if key not in _SCOPES
+            key for field in ("labels", "annotations") for key in mapping(metadata.get(field)) if key not in _SCOPES
         ]
         if lost:
             message = (
@@ -280,17 +270,11 @@ def _left_out(document: Json, secret: ProvidedSecret) -> Iterator[Finding]:
             yield Finding("SealedSecretTrimmed", "info", message, hint)
 
 
-def _unusable(secret: ProvidedSecret, job: TrainJob, why: str) -> Finding:
-    message = f"the SealedSecret {secret.name!r} cannot be used: {why}"
-    hint = f"seal it again: {_seal(job, secret)}"
-    return Finding("SealedSecretUnusable", "error", message, hint)
-
-
 def _clean_secret(document: Json, job: TrainJob, secret: ProvidedSecret) -> Manifest:
     """Return the SealedSecret without labels, annotations and all other fields that have not been checked."""
-    template = _mapping(document["spec"].get("template"))
+    template = mapping(document["spec"].get("template"))
     # The ciphertext is bound to its scope, so the scope must be kept in both places.
-    scope = {k: v for k, v in _mapping(document["metadata"].get("annotations")).items() if k in _SCOPES and v == "true"}
+    scope = {k: v for k, v in mapping(document["metadata"].get("annotations")).items() if k in _SCOPES and v == "true"}
     annotations = {"annotations": scope} if scope else {}
     return {
         "apiVersion": _API,
@@ -308,10 +292,6 @@ def _clean_secret(document: Json, job: TrainJob, secret: ProvidedSecret) -> Mani
 
 
 _SCOPES = ("sealedsecrets.bitnami.com/namespace-wide", "sealedsecrets.bitnami.com/cluster-wide")
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 _MODES: Mapping[SecretsMode, Mode] = {

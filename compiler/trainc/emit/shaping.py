@@ -6,10 +6,9 @@ The TrainJob is not in the cluster itself, so what only the TrainJob has is move
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding
+from trainc.findings import Finding, remove
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, carried
 from trainc.kube import names
@@ -18,180 +17,108 @@ from trainc.kube.sync_options import SyncOption, sync_options_of
 from trainc.options import Options
 from trainc.reading.document import label_of
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, replace
+from trainc.startup.records import replace
 
-Shaped: TypeAlias = tuple[list[Manifest], list[Finding]]
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A deviation that changes objects, by its id in `ir.deviations`. `apply` returns new objects."""
-
-    id: str
-    apply: Callable[[TrainJob, Info, list[Manifest]], Shaped]
+Shaped: TypeAlias = tuple[Manifest, list[Finding]]
+# Returns a changed JobSet, or the same one, and findings.
+Shape: TypeAlias = Callable[[TrainJob, Info, Manifest], Shaped]
 
 
-def on_jobset(manifests: list[Manifest], change: Callable[[Manifest], Manifest]) -> list[Manifest]:
-    """Return the objects with `change` applied to the JobSet."""
-    return [change(manifest) if manifest["kind"] == "JobSet" else manifest for manifest in manifests]
+def move_metadata(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
+    """Move the TrainJob's metadata, which overrides the runtime's template but not the TrainJob's own patches.
 
-
-def with_spec(jobset: Manifest, **fields: Any) -> Manifest:
-    """Return the JobSet with fields of its spec set."""
-    return {**jobset, "spec": {**jobset["spec"], **fields}}
-
-
-# The TrainJob's labels and annotations, such as Kueue's queue, are moved to the JobSet.
-#
-# In a cluster Kueue reads them from the TrainJob, and the controller does not copy them to the JobSet: kubeflow/trainer
-# pkg/runtime/core/trainingruntime.go builds the JobSet's metadata only from the template and patches.
-
-
-def move_metadata(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
-    """Move the TrainJob's metadata, which overrides the runtime's template but not the TrainJob's own patches."""
+    In a cluster Kueue reads its queue from the TrainJob, whose labels the controller does not copy to the JobSet:
+    kubeflow/trainer pkg/runtime/core/trainingruntime.go builds its metadata only from the template and patches.
+    """
     findings: list[Finding] = []
-    for field, own in (("labels", job.labels), ("annotations", job.annotations)):
+    for field, own, of_spec, before in (
+        ("labels", job.labels, job.spec_labels, info.labels),
+        ("annotations", job.annotations, job.spec_annotations, info.annotations),
+    ):
         if not own:
             continue
-        kept = _patched_keys(job, field)
-        moved = {key: value for key, value in carried(own).items() if key not in kept}
-        before: Mapping[str, str] = info.labels if field == "labels" else info.annotations
-        findings.extend(_overridden(field, moved, before))
-        findings.extend(_left_behind(field, carried(own), before, kept))
+        copied = carried(own)
+        kept = {*of_spec, *(key for patch in job.patches for key in getattr(patch, field))}
+        moved = {key: value for key, value in copied.items() if key not in kept}
+        for key, value in moved.items():
+            if before.get(key, value) != value:
+                message = f"the TrainJob's {value!r} replaces {before[key]!r} from the runtime's template"
+                hint = "remove one of the two, unless the TrainJob should override the runtime"
+                findings.append(Finding("LabelOverridden", "info", message, hint, ("metadata", field, key)))
+        for key in sorted(kept & copied.keys()):
+            if before.get(key, copied[key]) != copied[key]:
+                message = (
+                    f"the JobSet gets {before[key]!r}, which the TrainJob's spec sets, instead of this {copied[key]!r}"
+                )
+                path = ("metadata", field, key)
+                findings.append(Finding("LabelOverridden", "info", message, "remove one of the two", path))
         if moved:
-            manifests = on_jobset(manifests, partial(_with_metadata, field, moved))
-    return manifests, findings
+            metadata = jobset["metadata"]
+            jobset = {**jobset, "metadata": {**metadata, field: {**metadata.get(field, {}), **moved}}}
+    return jobset, findings
 
 
-def _patched_keys(job: TrainJob, field: str) -> set[str]:
-    """Return the keys that the TrainJob itself sets on the JobSet, in its spec or in a patch."""
-    if field == "labels":
-        return {*job.spec_labels, *(key for patch in job.patches for key in patch.labels)}
-    return {*job.spec_annotations, *(key for patch in job.patches for key in patch.annotations)}
-
-
-def _with_metadata(field: str, values: Mapping[str, str], jobset: Manifest) -> Manifest:
-    metadata = jobset["metadata"]
-    return {**jobset, "metadata": {**metadata, field: {**metadata.get(field, {}), **values}}}
-
-
-def _overridden(field: str, moved: Mapping[str, str], before: Mapping[str, str]) -> Iterator[Finding]:
-    for key, value in moved.items():
-        if before.get(key, value) != value:
-            message = f"the TrainJob's {value!r} replaces {before[key]!r} from the runtime's template"
-            hint = "remove one of the two, unless the TrainJob should override the runtime"
-            yield Finding("LabelOverridden", "info", message, hint, ("metadata", field, key))
-
-
-def _left_behind(field: str, own: Mapping[str, str], before: Mapping[str, str], kept: set[str]) -> Iterator[Finding]:
-    for key in sorted(kept & own.keys()):
-        if before.get(key, own[key]) != own[key]:
-            message = f"the JobSet gets {before[key]!r}, which the TrainJob's spec sets, instead of this {own[key]!r}"
-            yield Finding("LabelOverridden", "info", message, "remove one of the two", ("metadata", field, key))
-
-
-METADATA = Shape("metadata-moves-to-jobset", move_metadata)
-
-
-# `managedBy` for MultiKueue is moved to the JobSet, which is the object that MultiKueue dispatches to another cluster.
-
-
-def move_managed_by(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
-    """Move `managedBy` if it is MultiKueue's. Trainer's own controller is not a valid value for a JobSet."""
+def move_managed_by(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
+    """Move `managedBy` if it is MultiKueue's, which dispatches JobSets. Trainer's own controller is no value there."""
     if job.managed_by != names.MULTIKUEUE_MANAGED_BY:
-        return manifests, []
-    return on_jobset(manifests, lambda jobset: with_spec(jobset, managedBy=job.managed_by)), []
+        return jobset, []
+    return {**jobset, "spec": {**jobset["spec"], "managedBy": job.managed_by}}, []
 
 
-MANAGED_BY = Shape("managed-by-moves-to-jobset", move_managed_by)
+def move_deadline(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
+    """Set the deadline on the trainer's Job, in place of the template's.
 
-
-# `activeDeadlineSeconds` is moved to the trainer's Job, because Trainer's controller, which enforces it, does not run.
-#
-# Source: kubeflow/trainer pkg/controller/trainjob_controller.go v2.3.0 (the TrainJob's deadline).
-
-
-_PATH = ("spec", "activeDeadlineSeconds")
-
-
-def move_deadline(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
-    """Set the deadline on the trainer's Job, in place of the template's."""
-    seconds = job.active_deadline_seconds
+    Trainer's controller, which enforces it, does not run. Source: kubeflow/trainer
+    pkg/controller/trainjob_controller.go v2.3.0 (the TrainJob's deadline).
+    """
+    seconds, path = job.active_deadline_seconds, ("spec", "activeDeadlineSeconds")
     if not seconds:
-        return manifests, []
+        return jobset, []
     if info.trainer is None:
-        return manifests, [_DROPPED]
-    name = info.trainer.name
-    return on_jobset(manifests, lambda jobset: _with_deadline(jobset, name, seconds)), [_moved(name)]
-
-
-def _with_deadline(jobset: Manifest, trainer: str, seconds: int) -> Manifest:
-    jobs = [_limited(j, seconds) if j["name"] == trainer else j for j in jobset["spec"]["replicatedJobs"]]
-    return with_spec(jobset, replicatedJobs=jobs)
-
-
-def _limited(replicated_job: Manifest, seconds: int) -> Manifest:
-    template = replicated_job["template"]
-    spec = {**template["spec"], "activeDeadlineSeconds": seconds}
-    return {**replicated_job, "template": {**template, "spec": spec}}
-
-
-def _moved(trainer: str) -> Finding:
-    message = f"the deadline now applies to the Job {trainer!r}: initializers do not count, and a restart resets it"
+        message = "no job is the trainer, so the deadline is lost"
+        hint = (
+            "add the ancestor label to the job that trains, or set activeDeadlineSeconds in the runtime's Job template"
+        )
+        return jobset, [Finding("DeadlineDropped", "warning", message, hint, path)]
+    name, jobs = info.trainer.name, []
+    for each in jobset["spec"]["replicatedJobs"]:
+        template = each["template"]
+        limited = {**template, "spec": {**template["spec"], "activeDeadlineSeconds": seconds}}
+        jobs.append({**each, "template": limited} if each["name"] == name else each)
+    message = f"the deadline now applies to the Job {name!r}: initializers do not count, and a restart resets it"
     hint = "allow for the difference, or set activeDeadlineSeconds in the runtime's Job templates instead"
-    return Finding("DeadlineMoved", "info", message, hint, _PATH)
+    limited_jobset = {**jobset, "spec": {**jobset["spec"], "replicatedJobs": jobs}}
+    return limited_jobset, [Finding("DeadlineMoved", "info", message, hint, path)]
 
 
-_DROPPED = Finding(
-    "DeadlineDropped",
-    "warning",
-    "no job is the trainer, so the deadline is lost",
-    hint="add the ancestor label to the job that trains, or set activeDeadlineSeconds in the runtime's Job template",
-    path=_PATH,
-)
-
-DEADLINE = Shape("deadline-moves-to-trainer", move_deadline)
-
-
-# `suspend` is removed if there is a Kueue queue label: Kueue sets the field itself, and git would reset it.
-
-
-def leave_suspend_to_kueue(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
-    """Remove `suspend` from a queued JobSet, and report it if the TrainJob sets the field."""
-    queued = any(names.QUEUE_LABEL in _labels(m) for m in manifests if m["kind"] == "JobSet")
-    if not queued:
-        return manifests, []
-    return on_jobset(manifests, _without_suspend), [_FIGHTS_KUEUE] if job.suspend else []
-
-
-def _labels(manifest: Manifest) -> dict[str, str]:
-    labels: dict[str, str] = manifest["metadata"].get("labels", {})
-    return labels
-
-
-def _without_suspend(jobset: Manifest) -> Manifest:
-    return {**jobset, "spec": {key: value for key, value in jobset["spec"].items() if key != "suspend"}}
+def leave_suspend_to_kueue(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
+    """Remove `suspend` from a queued JobSet, which Kueue sets itself, and report it if the TrainJob sets the field."""
+    if names.QUEUE_LABEL not in jobset["metadata"].get("labels", {}):
+        return jobset, []
+    rest = {key: value for key, value in jobset["spec"].items() if key != "suspend"}
+    return {**jobset, "spec": rest}, [_FIGHTS_KUEUE] if job.suspend else []
 
 
 _FIGHTS_KUEUE = Finding(
     "SuspendFightsKueue",
     "warning",
     f"suspend is not in the output: with the label {names.QUEUE_LABEL}, Kueue suspends and resumes the job",
-    hint="remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label",
+    hint=remove(
+        "remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label"
+    ),
     path=("spec", "suspend"),
 )
 
-SUSPEND = Shape("no-suspend-beside-queue", leave_suspend_to_kueue)
-
-
-# METADATA must come before SUSPEND, which depends on the queue label.
-SHAPES: tuple[Shape, ...] = (METADATA, MANAGED_BY, DEADLINE, SUSPEND)
+# The deviations that change the JobSet, by their ids in `ir.deviations`. The last one needs the queue label.
+SHAPES: Mapping[str, Shape] = {
+    "metadata-moves-to-jobset": move_metadata,
+    "managed-by-moves-to-jobset": move_managed_by,
+    "deadline-moves-to-trainer": move_deadline,
+    "no-suspend-beside-queue": leave_suspend_to_kueue,
+}
 
 
 # Delivery: the annotations with which a GitOps tool applies a job's objects safely and in order.
-
-
-__all__ = ["deliver"]
 
 
 def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manifest], list[Finding]]:
@@ -202,12 +129,9 @@ def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manif
     if options.delivery == "argocd":
         return for_argocd(manifests, options.sync_options), []
     if options.delivery == "flux":
-        delivered = for_flux(manifests, options.sync_options)
+        delivered = [_for_flux(manifest, options.sync_options) for manifest in manifests]
         return delivered, list(substitution_findings(delivered))
     return list(manifests), []
-
-
-# Annotations of a whole object, added without changing those of the user.
 
 
 def annotations_of(manifest: Manifest) -> Mapping[str, str]:
@@ -247,16 +171,15 @@ _HOOK_WAVE = -5
 
 def for_argocd(manifests: Sequence[Manifest], chosen: Sequence[str]) -> list[Manifest]:
     """Return the objects with waves and sync options."""
-    base = next((_wave(m) for m in manifests if m["kind"] == "JobSet"), 0)
+    base = 0
+    for manifest in manifests:
+        if manifest["kind"] == "JobSet":
+            try:
+                base = int(annotations_of(manifest).get(_WAVE, "0"))
+            except ValueError:
+                break
     options = [option for option in sync_options_of("argocd") if option.name in chosen] if chosen else []
     return [_in_waves(manifest, base, options) for manifest in manifests]
-
-
-def _wave(jobset: Manifest) -> int:
-    try:
-        return int(annotations_of(jobset).get(_WAVE, "0"))
-    except ValueError:
-        return 0
 
 
 def _in_waves(manifest: Manifest, base: int, options: Sequence[SyncOption]) -> Manifest:
@@ -289,20 +212,14 @@ def _with_option(manifest: Manifest, key: str, value: str) -> Manifest:
 # `dependsOn` (fluxcd/kustomize-controller docs/spec/v1/kustomizations.md).
 
 
-def for_flux(manifests: Sequence[Manifest], chosen: Sequence[str]) -> list[Manifest]:
-    """Return the objects with the chosen options; those that contain `${VAR}` are exempted from substitution."""
-    return [_exempt(manifest, chosen) for manifest in manifests]
-
-
-def _exempt(manifest: Manifest, chosen: Sequence[str]) -> Manifest:
+def _for_flux(manifest: Manifest, chosen: Sequence[str]) -> Manifest:
+    """Return an object with the chosen options; one that contains `${VAR}` is exempted from substitution."""
     added = {
         option.annotation: option.value
         for option in sync_options_of("flux")
         if option.name in chosen and (option.scope == "all" or manifest["kind"] == "JobSet")
     }
-    if variables_of(manifest):
-        added[SUBSTITUTE] = "disabled"
-    return with_annotations(manifest, added)
+    return with_annotations(manifest, {**added, SUBSTITUTE: "disabled"} if variables_of(manifest) else added)
 
 
 # Flux's variable substitution: if a Kustomization substitutes anything, each unknown `${VAR}` becomes "". Training
@@ -336,10 +253,10 @@ def _finding(names: Sequence[str], setting: str | None) -> Finding:
     if setting == "disabled":
         message = f"Flux would replace {shown}, so the object is marked to be exempt from substitution"
         hint = "no action needed; if you want substitution, render the value with an overlay"
-        return Finding("FluxSubstitution", "info", message, hint=hint, path=path)
+        return Finding("FluxSubstitution", "info", message, hint, path)
     message = f"Flux replaces {shown} if its Kustomization has any postBuild substitution, with an empty string if the variable is not set"
     hint = f"remove the annotation {SUBSTITUTE}: {setting}, or write $${{...}} for variables of the pod's shell"
-    return Finding("FluxSubstitution", "warning", message, hint=hint, path=path)
+    return Finding("FluxSubstitution", "warning", message, hint, path)
 
 
 def _texts(value: Any) -> Iterator[str]:

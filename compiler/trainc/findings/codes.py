@@ -106,14 +106,15 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             InitializerVolumeNotShared InvalidVariableValue LauncherMultiplied LoRAIgnored MPIImagesDiffer
             MPINodesAwaited ManagedByNotPropagated MasterAddressWrong MetadataNotPropagated
             MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
-            ModelNotOfRecipe MoreProcessesThanDevices MovingImageTag NoLauncher OutputDeletedWithJob
+            ModelNotOfRecipe MoreDevicesThanNode MoreProcessesThanDevices MovingImageTag NoLauncher OutputDeletedWithJob
             PatchCreatesTarget PlainToken QueuedWithoutRequests RankEnvironmentMissing ResourceClaimsLost
             ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue
             TTLRerun TensorParallelAcrossNodes TorchrunArgOverridesPolicy TypographicCharacter
             UnlikelyAmount UnlikelyResource UnnamedPortsLost ValueOverridden VolumeNotMounted
         """,
         "info": """
-            DataNotMounted MoreThreadsThanCPUs OutputNotKept QueuedBehindInitializer RestartsMultiply
+            DataNotMounted MoreThreadsThanCPUs NoPullSecret OutputNotKept QueuedBehindInitializer RestartsByDefault
+            RestartsMultiply
             RetainedClaim TopologyNeedsGate TopologyWithoutQueue UnsuitableSharedMemory
         """,
     },
@@ -145,7 +146,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "info": "DeadlineMoved LabelOverridden SealedSecretTrimmed SecretNeeded",
     },
     "output": {
-        "error": "FileInTheWay ForeignFile InterruptedBuild KeepOrRebuild KeptNotProven NoBase SourceSkipped",
+        "error": "FileInTheWay ForeignFile InterruptedBuild KeepOrRebuild KeptNotProven NoBase OutputStale SourceSkipped",
         "warning": "KeptCannotRebuild",
         "info": "AdoptedFile FilesKept KeptAsBuilt SettingsLoosened",
     },

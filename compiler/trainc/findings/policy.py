@@ -156,7 +156,10 @@ def _hides_missing_output(code: str) -> bool:
 
 
 def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:
-    return found if found.hint.endswith(hint) else replace(found, hint=f"{found.hint}; {hint}".removeprefix("; "))
+    if hint in found.hint:
+        return found
+    more = f" ({hint})" if found.hint.endswith("?") else f"; {hint}"
+    return replace(found, hint=found.hint + more if found.hint else hint)
 
 
 # The schema of `rules:` in trainc.yaml and overlays.
@@ -238,6 +241,9 @@ def unknown_code(code: str) -> str:
 
 # Path globs with .gitignore syntax.
 
+# On Linux; a glob that is longer matches nothing.
+_LONGEST_PATH = 4_096
+
 
 def matches(path: str, glob: str) -> bool:
     """Return whether `glob` matches `path` or one of its parent directories.
@@ -246,22 +252,33 @@ def matches(path: str, glob: str) -> bool:
     directories. A glob without a slash matches at any depth (`*.tpl.yaml`, `charts`); one with a slash is anchored at
     the root (`jobs/legacy/**`).
     """
-    return _compile(glob).fullmatch(path) is not None
+    return len(glob) <= _LONGEST_PATH and _compile(glob).match(f"{path}/") is not None
 
 
 @cache
 def _compile(glob: str) -> Pattern[str]:
+    """The start of a path that matches, with a slash at its end.
+
+    What follows a `*` or `**` is taken where it occurs first, and for good, so that no glob backtracks for ever.
+    """
     import re  # Most commands have no globs.
 
     parts = glob.removeprefix("./").strip("/").split("/")
-    text = "" if len(parts) > 1 or glob.startswith(("/", "./")) else "(?:.*/)?"
-    for part in parts[:-1]:
-        text += "(?:.*/)?" if part == "**" else f"{_name(part)}/"
-    return re.compile(f"{text}{'.*' if parts[-1] == '**' else _name(parts[-1])}(?:/.*)?", re.DOTALL)
+    anchored = len(parts) > 1 or glob.startswith(("/", "./"))
+    fragments: list[str] = ["" if anchored else "(?>(?:[^/]*/)*?"]
+    for part in parts:
+        if part == "**":
+            fragments.append("(?>(?:[^/]*/)*?")
+        else:
+            fragments[-1] += f"{_name(part)}/"
+    text = fragments[0] + ("" if anchored else ")") + "".join(f"{fragment})" for fragment in fragments[1:])
+    return re.compile(text + ("[^/]" if parts[-1] == "**" else ""), re.DOTALL)
 
 
 def _name(part: str) -> str:
     """Translate one path segment to a regular expression."""
-    from re import escape
+    from re import escape, split
 
-    return "".join({"*": "[^/]*", "?": "[^/]"}.get(character) or escape(character) for character in part)
+    first, *others = (escape(piece).replace(r"\?", "[^/]") for piece in split(r"\*+", part))
+    inner, last = others[:-1], others[-1:]
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in inner) + "".join(f"[^/]*{piece}" for piece in last)

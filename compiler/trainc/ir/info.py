@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.findings import Path
 from trainc.ir.release import Release
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, pod_spec_of
 from trainc.kube.quantity import ResourceList, add_resources
 from trainc.kube.releases import DEFAULT_KUBERNETES
 from trainc.options import Semantics
@@ -282,8 +282,7 @@ class Info:
         """Return the template's pod spec of the replicated job `name`, before any pass."""
         for job in self.template.get("replicatedJobs", ()):
             if job["name"] == name:
-                spec: Json = job.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
-                return spec
+                return pod_spec_of(job)
         return {}
 
     def pod_set_in_role(self, role: str) -> PodSet | None:

@@ -7,12 +7,12 @@ diagnostics with positions in the input.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import starmap
 from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.admit import admit_compiled
 from trainc.emit.shaping import SHAPES, Shape, deliver, in_apply_order
-from trainc.findings import Diagnostic, Finding
-from trainc.findings.report import Report
+from trainc.findings import Diagnostic, Finding, Report
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
@@ -201,8 +201,15 @@ class Stage:
     gitops: bool = True
 
 
-def _shaping(shape: Shape) -> Stage:
-    return Stage(shape.id, lambda lowered, manifests: shape.apply(lowered.job, lowered.info, manifests))
+def _shaping(name: str, shape: Shape) -> Stage:
+    def run(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
+        for at, manifest in enumerate(manifests):
+            if manifest["kind"] == "JobSet":
+                jobset, found = shape(lowered.job, lowered.info, manifest)
+                return manifests if jobset is manifest else [*manifests[:at], jobset, *manifests[at + 1 :]], found
+        return manifests, ()
+
+    return Stage(name, run)
 
 
 def _lint(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
@@ -254,7 +261,7 @@ def _deliver(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
 
 
 STAGES: tuple[Stage, ...] = (
-    *map(_shaping, SHAPES),
+    *starmap(_shaping, SHAPES.items()),
     Stage("lint", _lint),
     Stage("admission", _admit, gitops=False),
     Stage("kubernetes", _check_kubernetes, gitops=False),
@@ -266,13 +273,13 @@ _NO_GANG = Finding(
     "NoGangPolicy",
     "info",
     "the runtime has no podGroupPolicy, so its pods are not scheduled as a gang",
-    hint="to have them all start together, add to the runtime's spec  podGroupPolicy: {workload: {}}",
-    path=("spec", "runtimeRef"),
+    "to have them all start together, add to the runtime's spec  podGroupPolicy: {workload: {}}",
+    ("spec", "runtimeRef"),
 )
 _MANAGED_ELSEWHERE = Finding(
     "ManagedElsewhere",
     "info",
     f"managedBy is {names.MULTIKUEUE_MANAGED_BY}: the controller of this release creates nothing for the job",
-    hint="compile with --semantics gitops to hand the JobSet to MultiKueue",
-    path=("spec", "managedBy"),
+    "compile with --semantics gitops to hand the JobSet to MultiKueue",
+    ("spec", "managedBy"),
 )

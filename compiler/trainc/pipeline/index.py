@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Diagnostic, Finding, Path
+from trainc.findings import Diagnostic, Finding, Path, write
 from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json
@@ -95,7 +95,7 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
     reference = job["spec"]["runtimeRef"]
     if reference["apiGroup"] != names.TRAINER_GROUP:
         message = f"API group {reference['apiGroup']!r} has no runtimes"
-        hint = f"set apiGroup: {names.TRAINER_GROUP}, or remove it"
+        hint = write(names.TRAINER_GROUP, ", or remove it", field="apiGroup", verb="set")
         yield Finding("UnsupportedRuntimeRef", "error", message, hint, ("spec", "runtimeRef", "apiGroup"))
     if reference["kind"] not in RUNTIME_KINDS:
         yield _no_kind(reference["kind"])
@@ -111,7 +111,7 @@ def _no_kind(stated: str) -> Finding:
         message = f"{stated!r} is not a kind of runtime; it looks like the name of one"
         hint = f"write kind: ClusterTrainingRuntime (or TrainingRuntime) and name: {stated}"
     elif near:
-        hint = f"write kind: {near[0]}"
+        hint = write(near[0], field="kind")
     return Finding("UnsupportedRuntimeRef", "error", message, hint, ("spec", "runtimeRef", "kind"))
 
 
@@ -155,7 +155,7 @@ def _help(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: 
     place = f" --namespace {shlex.quote(namespace)}" if namespace else ""
     export = f"kubectl get {kind.lower()} {shlex.quote(name)}{place} -o yaml > runtime.yaml"
     add = f"pass its file with --runtimes; `{export}` exports it from a cluster"
-    return f"{near}{' Otherwise, ' if near.endswith('?') else ', or '}{add}" if near else add
+    return near + (" Otherwise, " if near.endswith("?") else ", or ") + add if near else add
 
 
 def deprecated(runtime: Json) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from trainc.ir.info import Container, Info, PodSet, Size
 from trainc.ir.release import Release
 from trainc.ir.trainjob import NO_TRAINER, InitializerStep, Trainer, TrainJob
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, pod_spec_of
 from trainc.kube.kueue import step_of
 from trainc.kube.quantity import POD_LEVEL, pod_requests
 from trainc.kube.releases import DEFAULT_KUBERNETES
@@ -46,7 +46,6 @@ def lower_job(document: Json) -> TrainJob:
         name=metadata["name"],
         namespace=metadata.get("namespace", ""),
         runtime_name=reference["name"],
-        runtime_kind=reference["kind"],
         trainer=NO_TRAINER if spec.get("trainer") is None else _trainer(spec["trainer"]),
         dataset=_step(initializer.get("dataset")),
         model=_step(initializer.get("model")),
@@ -109,7 +108,8 @@ def prepare_once(spec: Json, job: TrainJob, runtime: ValidDocument, session: Ses
     if key not in prepared:
         if len(prepared) >= _MOST_PREPARED:
             prepared.clear()
-        prepared[key] = runtime, *prepare(job, runtime, session.release, session.options)
+        alike = replace(job, trainer=Trainer(resources_per_node=job.trainer.resources_per_node))
+        prepared[key] = runtime, *prepare(alike, runtime, session.release, session.options)
     _, info, findings = prepared[key]
     return with_trainer(info, job.trainer), findings
 
@@ -123,7 +123,10 @@ def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Op
     except PatchFailedError as failed:
         # Continue without the patches, so that the job's other problems are reported too.
         without, found = prepare(replace(job, patches=()), runtime, release, options)
-        return without, [*found, _cannot_merge(failed)]
+        # In a cluster, too, such a job never gets a JobSet.
+        hint = "give every item of the list a value for that key, or remove the item"
+        message = f"the patch cannot be merged: {failed}"
+        return without, [*found, Finding("PatchFailed", "error", message, hint, failed.path)]
     replaced = list(replaced_lists(own, job.patches)) if job.patches else []
     if options.semantics == "controller":
         return lower(job, runtime.data, read_roles(patched), release, options), replaced
@@ -131,17 +134,12 @@ def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Op
     return lower(job, runtime.data, template, release, options), [*findings, *replaced]
 
 
-def _cannot_merge(failed: PatchFailedError) -> Finding:
-    """Return the error for a patch that cannot be merged. In a cluster, too, such a job never gets a JobSet."""
-    hint = "give every item of the list a value for that key, or remove the item"
-    return Finding("PatchFailed", "error", f"the patch cannot be merged: {failed}", hint, failed.path)
-
-
 def lower(job: TrainJob, runtime: Json, template: Template, release: Release, options: Options) -> Info:
     """Return the Info of a job. `runtime` is the defaulted document, `template` its patched template with roles."""
     spec = runtime["spec"]
     ml_policy = spec.get("mlPolicy")
     labels, annotations = _job_set_metadata(job, spec.get("template", {}).get("metadata") or {})
+    nodes, processes = _sizes(ml_policy or {})
     setting = _Setting(job, ml_policy, release, options.semantics)
     pod_sets = tuple(
         _pod_set(replicated_job, template.roles.get(replicated_job["name"], NO_ROLE), setting)
@@ -161,13 +159,15 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         pod_group_policy=_gang_policy(spec.get("podGroupPolicy"), options),
         labels=labels,
         annotations=annotations,
+        nodes=nodes,
+        processes=processes,
     )
     return with_trainer(info, job.trainer)
 
 
 def with_trainer(info: Info, trainer: Trainer) -> Info:
-    """Return the Info with the trainer's entrypoint, and the sizes of the job."""
-    nodes, processes = _sizes(info.ml_policy or {})
+    """Return the Info with the trainer's entrypoint and sizes."""
+    nodes, processes = info.nodes, info.processes
     if trainer.num_nodes is not None:
         nodes = Size(trainer.num_nodes, ("spec", "trainer", "numNodes"), "trainjob")
     if trainer.num_proc_per_node is not None:
@@ -230,8 +230,10 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
     count = template.get("spec", {}).get("parallelism", 1)
     if ancestor == names.TRAINER and setting.ml_policy is not None:
         count = setting.ml_policy.get("numNodes", 1)
-    pod_spec = _pod_spec(replicated_job)
-    requesting = _with_node_resources(pod_spec, ancestor, role, setting)
+    pod_spec = pod_spec_of(replicated_job)
+    requesting, requested = pod_spec, setting.job.trainer.resources_per_node
+    if requested is not None and _takes_node_resources(role.role, ancestor, setting):
+        requesting = _with_node_resources(pod_spec, requested, role.main, setting)
     gitops = setting.semantics == "gitops"
     pod_level = POD_LEVEL if gitops else setting.release.pod_level_resources
     running = requesting if setting.release.resources == "merge" or gitops else pod_spec
@@ -251,29 +253,15 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
     )
 
 
-def _with_node_resources(pod_spec: Json, ancestor: str | None, role: Role, setting: _Setting) -> Json:
-    requested = setting.job.trainer.resources_per_node
-    release, semantics = setting.release, setting.semantics
-    if requested is None or not node_resources_apply(role.role, ancestor, setting.ml_policy, release, semantics):
-        return pod_spec
-    return with_node_resources(pod_spec, requested, role.main, release, semantics)
-
-
 def _containers_by_job(template: Json) -> dict[str, tuple[str, ...]]:
     return {
         replicated_job["name"]: tuple(
             container["name"]
             for kind in ("initContainers", "containers")
-            for container in _pod_spec(replicated_job).get(kind, ())
+            for container in pod_spec_of(replicated_job).get(kind, ())
         )
         for replicated_job in template.get("replicatedJobs", ())
     }
-
-
-def _pod_spec(replicated_job: Json) -> Json:
-    job_spec = replicated_job["template"].get("spec", {})
-    spec: Json = job_spec.get("template", {}).get("spec", {})
-    return spec
 
 
 def without_unserved_initializers(job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
@@ -290,39 +278,38 @@ def without_unserved_initializers(job: TrainJob, info: Info) -> tuple[TrainJob, 
     return job, findings
 
 
-def node_resources_apply(
-    role: str, ancestor: str | None, ml_policy: Json | None, release: Release, semantics: Semantics
-) -> bool:
+def _takes_node_resources(role: str, ancestor: str | None, setting: _Setting) -> bool:
     """Return whether a replicated job takes the TrainJob's resources during lowering.
 
     Since 2.2 the controller applies them here only if there is an mlPolicy, and so ignores them for plain runtimes;
     `gitops` applies them. Until 2.1 the controller applies them only when it builds the JobSet.
     """
+    release, policy = setting.release, setting.ml_policy or {}
     trains = ancestor == names.TRAINER
-    launcher_is_node = bool(((ml_policy or {}).get("mpi") or {}).get("runLauncherAsNode"))
-    mpi_node = launcher_is_node and role == names.NODE
-    if semantics == "gitops":
+    mpi_node = bool((policy.get("mpi") or {}).get("runLauncherAsNode")) and role == names.NODE
+    if setting.semantics == "gitops":
         return trains or (mpi_node and release.resources_reach_mpi_node)
-    if not release.gang_sees_resources or ml_policy is None:
+    if not release.gang_sees_resources or setting.ml_policy is None:
         return False
     return trains or (mpi_node and release.resources == "merge")
 
 
-def with_node_resources(pod_spec: Json, requested: Json, main: str, release: Release, semantics: Semantics) -> Json:
+def _with_node_resources(pod_spec: Json, requested: Json, main: str, setting: _Setting) -> Json:
     """Return the pod spec with the TrainJob's resources on its first container called `main`."""
     containers = list(pod_spec.get("containers", ()))
     at = next((i for i, container in enumerate(containers) if container.get("name") == main), None)
     if at is None:
         return pod_spec
-    containers[at] = {**containers[at], "resources": _combine(containers[at], requested, release, semantics)}
+    resources = _combine(containers[at].get("resources", {}), requested, setting)
+    containers[at] = {**containers[at], "resources": resources}
     return {**pod_spec, "containers": containers}
 
 
-def _combine(container: Json, requested: Json, release: Release, semantics: Semantics) -> Json:
-    written: Json = container.get("resources", {})
-    if release.resources == "replace" and semantics == "controller":
+def _combine(written: Json, requested: Json, setting: _Setting) -> Json:
+    replaces, gitops = setting.release.resources == "replace", setting.semantics == "gitops"
+    if replaces and not gitops:
         return requested
-    if release.resources == "replace":
+    if replaces:
         combined = _amounts(requested if "limits" in requested or "requests" in requested else written)
     else:
         combined = {**_amounts(written), **_amounts(requested)}
@@ -330,7 +317,7 @@ def _combine(container: Json, requested: Json, release: Release, semantics: Sema
         combined = {kind: amounts for kind, amounts in combined.items() if amounts}
     # The controller drops claims if the TrainJob sets any resources.
     claims = {c["name"]: c for c in (*written.get("claims", ()), *requested.get("claims", ()))}
-    return {**combined, "claims": list(claims.values())} if claims and semantics == "gitops" else combined
+    return {**combined, "claims": list(claims.values())} if claims and gitops else combined
 
 
 def _amounts(resources: Json) -> dict[str, Any]:

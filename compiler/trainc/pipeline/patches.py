@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Path
+from trainc.ir.entrypoints import JOBS
 from trainc.ir.release import Release
 from trainc.ir.trainjob import Patch, PatchedJob
 from trainc.kube import names
-from trainc.kube.documents import MERGE_KEYS, MERGED_SETS, Json
+from trainc.kube.documents import MERGE_KEYS, MERGED_SETS, Json, pod_spec_of, value_at, without_path
 from trainc.kube.strategic_merge import PatchFailedError, strategic_merge
 from trainc.project.dialects.dialect import LABELLED, NamingConvention
 from trainc.startup.records import dataclass, replace
@@ -81,14 +82,8 @@ def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) 
 
 def _without_blank_account(job: Json) -> Json:
     """Remove `serviceAccountName: ""`, with which a patch clears the template's. Go's PodSpec omits it."""
-    template = job["template"]
-    job_spec = template.get("spec") or {}
-    pod_template = job_spec.get("template") or {}
-    pod_spec = pod_template.get("spec") or {}
-    if pod_spec.get("serviceAccountName") != "":
-        return job
-    kept = {field: value for field, value in pod_spec.items() if field != "serviceAccountName"}
-    return {**job, "template": {**template, "spec": {**job_spec, "template": {**pod_template, "spec": kept}}}}
+    path = ("template", "spec", "template", "spec", "serviceAccountName")
+    return without_path(job, path) if value_at(job, path) == "" else job
 
 
 def _has_empty_list(value: Any) -> bool:
@@ -141,9 +136,7 @@ def replaced_lists(template: Mapping[str, Any], patches: Sequence[Patch]) -> Ite
             job = jobs.get(patched.name)
             if job is None or not patched.pod_spec:
                 continue
-            job_spec = (job.get("template") or {}).get("spec") or {}
-            spec = (job_spec.get("template") or {}).get("spec") or {}
-            yield from _replaced(spec, patched.pod_spec, patched.pod_path)
+            yield from _replaced(pod_spec_of(job), patched.pod_spec, patched.pod_path)
 
 
 def _replaced(base: Mapping[str, Any], patch: Mapping[str, Any], path: Path) -> Iterator[Finding]:
@@ -170,7 +163,7 @@ def _lost_items(before: list[Any], value: list[Any], path: Path, key: str) -> It
     lost = [item for item in before if item not in value]
     if lost:
         message = f"a patch replaces {key} whole: {len(lost)} of the runtime's {len(before)} are gone: {_shown(lost)}"
-        yield Finding("ListReplaced", "warning", message, hint="repeat in the patch the items to keep", path=path)
+        yield Finding("ListReplaced", "warning", message, "repeat in the patch the items to keep", path)
 
 
 def _shown(items: list[Any]) -> str:
@@ -181,8 +174,6 @@ def _shown(items: list[Any]) -> str:
 
 
 # Findings about the patched runtime: those about what a patch wrote belong to the patch.
-
-JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 
 
 def at_patch(finding: Finding, template: Json, runtime: Json, patches: Sequence[Patch]) -> Finding:
@@ -402,8 +393,7 @@ def ancestor_of(job: Json) -> str | None:
 
 def container_names(job: Json) -> tuple[str, ...]:
     """Return the names of a replicated job's regular containers, in order."""
-    pod = job.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
-    return tuple(container.get("name", "") for container in pod.get("containers", ()))
+    return tuple(container.get("name", "") for container in pod_spec_of(job).get("containers", ()))
 
 
 def _candidates(step: str, jobs: Sequence[Json], ml_policy: Json | None, naming: NamingConvention) -> list[int]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.post_admission import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
-from trainc.findings import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Finding, Report, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
-from trainc.findings.report import Report
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping
 from trainc.kube.releases import NEWEST_RELEASE
@@ -21,6 +20,7 @@ from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
 from trainc.pipeline.index import InputIndex, Shipped, find_runtime, index_documents, with_catalog
 from trainc.pipeline.lowering import Prepared
 from trainc.pipeline.valid_document import ValidDocument
+from trainc.plugins.registry import choose
 from trainc.reading.catalog import Catalog
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field, replace
@@ -277,35 +277,15 @@ def _without_hash(placed: list[Diagnostic], result: Result) -> list[Diagnostic]:
 
 def option_notes(options: Options) -> list[Diagnostic]:
     """Return diagnostics about the options themselves."""
-    return [*_release_note(options), *_without_effect(options), *_plugin_problems(options)]
-
-
-def _plugin_problems(options: Options) -> Sequence[Diagnostic]:
-    """Return an error for each enabled plugin that is missing or cannot be used."""
-    if not options.plugins:
-        return ()
-    from trainc.plugins.registry import choose
-
-    return choose(options.plugins)[1]
-
-
-def _release_note(options: Options) -> list[Diagnostic]:
-    if options.release is not None:
-        return []
-    message = f"no release is set; compiling for Trainer {NEWEST_RELEASE}, the newest one"
-    hint = f'set --release {NEWEST_RELEASE}, or release: "{NEWEST_RELEASE}" in trainc.yaml, so that an upgrade of trainc does not change your manifests'
-    return [Diagnostic("ReleaseNotPinned", "info", message, hint)]
-
-
-def _without_effect(options: Options) -> list[Diagnostic]:
-    """Return an info about options that are set but affect only `gitops` output, if there are any."""
-    if options.semantics == "gitops":
-        return []
+    notes: list[Diagnostic] = []
+    if options.release is None:
+        message = f"no release is set; compiling for Trainer {NEWEST_RELEASE}, the newest one"
+        hint = f'set --release {NEWEST_RELEASE}, or release: "{NEWEST_RELEASE}" in trainc.yaml, so that an upgrade of trainc does not change your manifests'
+        notes.append(Diagnostic("ReleaseNotPinned", "info", message, hint))
     shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options", "gang"), Options()
     chosen = [name for name in shaping if getattr(options, name) != getattr(defaults, name)]
-    if not chosen:
-        return []
-    message = (
-        f"{', '.join(chosen)}: no effect with --semantics controller, which adds nothing to the controller's objects"
-    )
-    return [Diagnostic("OptionWithoutEffect", "info", message, "compile with --semantics gitops, or remove the option")]
+    if chosen and options.semantics == "controller":
+        message = f"{', '.join(chosen)}: no effect with --semantics controller, which adds nothing to the controller's objects"
+        hint = "compile with --semantics gitops, or remove the option"
+        notes.append(Diagnostic("OptionWithoutEffect", "info", message, hint))
+    return [*notes, *choose(options.plugins)[1]] if options.plugins else notes

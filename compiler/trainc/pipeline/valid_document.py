@@ -7,11 +7,11 @@ from functools import lru_cache
 from marshal import dumps, loads
 from typing import Any
 
-from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors
+from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors, remove, write
 from trainc.findings.text import listed
 from trainc.ir.release import Release
 from trainc.kube import names
-from trainc.kube.documents import Json, mapping, with_value
+from trainc.kube.documents import Json, mapping, path_exists, value_at_index, with_value
 from trainc.kube.names import KINDS
 from trainc.options import Options, Semantics
 from trainc.project.dialects import Dialect, DialectContext, claimed_by, dialect_of
@@ -62,7 +62,7 @@ def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
         path: Path = ("spec", "runtimePatches", index)
         if "time" in patch:
             message = "time has no effect: controllers use it to record when they saw the patch"
-            yield Finding(_CODE, "info", message, "remove it", (*path, "time"))
+            yield Finding(_CODE, "info", message, remove(), (*path, "time"))
         template = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
         place = (*path, "trainingRuntimeSpec", "template", "metadata")
         yield from _embedded(template.get("metadata"), place, "patch")
@@ -91,11 +91,11 @@ def _own_metadata(document: Json) -> Iterator[Finding]:
         yield Finding(_CODE, "info", message, hint, ("metadata",))
     if document.get("status"):
         message = "status is ignored: the controller in the cluster sets it"
-        yield Finding(_CODE, "info", message, "remove it", ("status",))
+        yield Finding(_CODE, "info", message, remove(), ("status",))
     for field in _OF_THE_TRAINJOB:
         if metadata.get(field):
             message = f"{field} of a TrainJob has no effect: it is not copied to the objects made from the TrainJob"
-            yield Finding(_CODE, "warning", message, f"remove {field}", ("metadata", field))
+            yield Finding(_CODE, "warning", message, remove(f"remove {field}"), ("metadata", field))
 
 
 def _embedded(metadata: Json | None, path: Path, owner: str) -> Iterator[Finding]:
@@ -104,7 +104,7 @@ def _embedded(metadata: Json | None, path: Path, owner: str) -> Iterator[Finding
             message = (
                 f"{field} in the metadata of a {owner} has no effect: all releases use only labels and annotations"
             )
-            yield Finding(_CODE, "warning", message, f"remove {field}", (*path, field))
+            yield Finding(_CODE, "warning", message, remove(f"remove {field}"), (*path, field))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ def valid_part(document: Document, release: str, options: Options) -> tuple[Vali
 
 def _as_meant(data: Json, path: Path) -> str | int | None:
     """Return a value of the type that was meant by one of the wrong type, or None if that is not clear."""
-    value = _at(data, path)
+    value = value_at_index(data, path)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):
@@ -243,12 +243,6 @@ def _as_meant(data: Json, path: Path) -> str | int | None:
     if isinstance(value, str) and value.isdecimal() and len(value) < len(str(_LARGEST)):
         return int(value)
     return _SEVERAL_NODES if path[-1] == "numNodes" and isinstance(value, str) else None
-
-
-def _at(data: Any, path: Path) -> Any:
-    for step in path if _has(data, path) else ():
-        data = data[step]
-    return data if path else None
 
 
 class _Edited:
@@ -267,7 +261,7 @@ class _Edited:
 
         A list with an item that cannot be kept is removed as a whole, so that the places of other items stay right.
         """
-        while path and not (isinstance(path[-1], str) and _has(self.data, path)):
+        while path and not (isinstance(path[-1], str) and path_exists(self.data, path)):
             path = path[:-1]
         if not path or path in _NEEDED:
             return False
@@ -282,15 +276,6 @@ class _Edited:
                 self._copied.add(id(inner[step]))
             inner = inner[step]
         return inner
-
-
-def _has(data: Any, path: Path) -> bool:
-    for step in path:
-        is_there = step in data if isinstance(data, dict) else isinstance(data, list) and isinstance(step, int)
-        if not is_there or (isinstance(data, list) and not 0 <= int(step) < len(data)):
-            return False
-        data = data[step]
-    return True
 
 
 def _schema(data: Json, dialect: Dialect | None, release: str, options: Options) -> tuple[Json, list[Finding]]:
@@ -343,7 +328,7 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
         return
     if version != names.TRAINER_API:
         message = _unknown_version(version, kind)
-        hint = f"write apiVersion: {_right_version(data)}"
+        hint = write(_right_version(data), field="apiVersion")
         yield Finding("UnknownAPIVersion", "error", message, hint, ("apiVersion",))
         if claimed_by(data) is not None:
             return
@@ -352,7 +337,7 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
 
         near = near_names(str(kind), KINDS, 1, 0.4)
         message = f"kind {kind!r} does not exist in {names.TRAINER_GROUP}" if kind else "kind is missing"
-        hint = f"write kind: {near[0] if near else 'TrainJob'}"
+        hint = write(near[0] if near else "TrainJob", field="kind")
         if kind == "OptimizationJob":
             message = "no release of Trainer has OptimizationJob yet"
             hint = "compile the trials of its grid: trainc build FILE"

@@ -15,7 +15,7 @@ from trainc.ir.devices import is_gpu
 from trainc.ir.info import Container, Info, PodSet, Size
 from trainc.ir.trainjob import TrainJob, subdomain
 from trainc.kube import names
-from trainc.kube.documents import FieldPath, Item
+from trainc.kube.documents import FieldPath, Item, value_at
 from trainc.kube.quantity import container_requests, parse_quantity
 from trainc.startup.records import dataclass
 
@@ -117,14 +117,30 @@ _TRAINER: Path = ("spec", "trainer")
 _POLICY: Path = ("spec", "mlPolicy")
 
 
-def ml_policy(*steps: str) -> Reading:
+def ml_policy(*steps: str | int) -> Reading:
     """Read a field of the runtime's mlPolicy, or the policy itself if its presence alone makes a plugin act."""
     return lambda _: (RuntimeField((*_POLICY, *steps)),)
 
 
-def gang_policy(*steps: str) -> Reading:
+def gang_policy(*steps: str | int) -> Reading:
     """Read a field of the runtime's podGroupPolicy."""
     return lambda _: (RuntimeField(("spec", "podGroupPolicy", *steps)),)
+
+
+def trainjob(*path: str | int) -> Reading:
+    """Read a field of the TrainJob."""
+    return lambda _: (TrainJobField(path),)
+
+
+def jobset(*path: str | int) -> Reading:
+    """Read a field of the JobSet."""
+    return lambda _: (JobSetField(path),)
+
+
+def set_in_gang_policy(*steps: str, otherwise: Reading) -> Reading:
+    """Read a field of the runtime's podGroupPolicy if it is set, and `otherwise` if it is not."""
+    own = gang_policy(*steps)
+    return lambda s: (otherwise if value_at(s.info.pod_group_policy, steps) is None else own)(s)
 
 
 def fixed_rule(rule: str) -> Reading:
@@ -139,9 +155,7 @@ def job_name(s: Situation) -> Iterator[Ref]:
         yield FixedRule(f"--name-hash adds {s.job.name_hash}")
 
 
-def namespace(_: Situation) -> Iterator[Ref]:
-    """Yield the TrainJob's namespace."""
-    yield TrainJobField(("metadata", "namespace"))
+namespace = trainjob("metadata", "namespace")
 
 
 def host_domain(s: Situation) -> Iterator[Ref]:
@@ -211,6 +225,18 @@ def environment(s: Situation, variables: tuple[object, ...], path: Path) -> Iter
             return
 
 
+def pod_field(*path: str) -> Reading:
+    """Read a field of the pod templates of all replicated jobs, where it is set."""
+
+    def read(s: Situation) -> Iterator[Ref]:
+        for pod_set in s.info.pod_sets:
+            place = replicated_job(pod_set, "template", "spec", "template", *path)
+            if s.is_set(place):
+                yield JobSetField(place)
+
+    return read
+
+
 COUNTS = (Row("...template.spec.parallelism", (nodes,)), Row("...template.spec.completions", (nodes,)))
 
 
@@ -220,12 +246,8 @@ def _has_other_address(s: Situation) -> bool:
     return trainer is not None and (trainer.name != names.NODE or subdomain(s.job, s.info) != s.job.name)
 
 
-def _no_trainer(s: Situation) -> bool:
-    return not s.job.has_trainer
-
-
 ADDRESS = when(_has_other_address, "real-master-address")
-UNASKED = when(_no_trainer, "rank-environment-without-trainer")
+UNASKED = when(lambda s: not s.job.has_trainer, "rank-environment-without-trainer")
 
 
 def address_deviation(s: Situation) -> str:

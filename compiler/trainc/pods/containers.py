@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping
+from trainc.findings import Finding, Path, remove, write
+from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import is_label_key
 from trainc.kube.quantity import canonical
 from trainc.pods import errors
@@ -118,7 +118,12 @@ def _rarely_set(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
     if container.get("resizePolicy"):
         yield from check_resize_policy(container["resizePolicy"], (*path, "resizePolicy"), pod.restart_policy)
     if container.get("restartPolicyRules"):
-        yield from _restart_rules(container, path)
+        rules, place = items(container["restartPolicyRules"]), (*path, "restartPolicyRules")
+        if container.get("restartPolicy") is None:
+            yield errors.missing((*path, "restartPolicy"), "restartPolicyRules needs it")
+        if len(rules) > _MOST_RULES:
+            yield errors.too_many(place, len(rules), _MOST_RULES)
+        yield from list_of(_RULE)(rules, place)
 
 
 # Ports.
@@ -145,7 +150,7 @@ _PORTS = list_of(
 
 def _host_ports(container: Json, path: Path, seen: set[tuple[str, ...]]) -> Iterator[Finding]:
     """Report host ports that several containers use at the same time."""
-    for i, each in enumerate(map(mapping, items(container.get("ports")))):
+    for i, each in enumerate(objects(container.get("ports"))):
         if each.get("hostPort"):
             key = (str(each.get("protocol") or "TCP"), str(each.get("hostIP") or ""), str(each["hostPort"]))
             if key in seen:
@@ -154,15 +159,6 @@ def _host_ports(container: Json, path: Path, seen: set[tuple[str, ...]]) -> Iter
 
 
 # Restart rules.
-
-
-def _restart_rules(container: Json, path: Path) -> Iterator[Finding]:
-    rules, place = items(container["restartPolicyRules"]), (*path, "restartPolicyRules")
-    if container.get("restartPolicy") is None:
-        yield errors.missing((*path, "restartPolicy"), "restartPolicyRules needs it")
-    if len(rules) > _MOST_RULES:
-        yield errors.too_many(place, len(rules), _MOST_RULES)
-    yield from list_of(_RULE)(rules, place)
 
 
 def _exit_codes(value: Any, path: Path) -> Iterator[Finding]:
@@ -223,7 +219,7 @@ def _subscripted(place: Path, path: Path, name: str, key: str) -> Iterable[Findi
         return ()
     message = f"{key!r} is not a valid key for a label or annotation"
     hint = "write the key exactly as in the pod's metadata"
-    return (Finding("InvalidLabel", "error", message, hint=hint, path=path, source_path=place),)
+    return (Finding("InvalidLabel", "error", message, hint, path, source_path=place),)
 
 
 def resource_ref(value: Any, path: Path) -> Iterator[Finding]:
@@ -287,7 +283,7 @@ def _value_from(variable: Json, path: Path) -> Iterator[Finding]:
         yield errors.missing_choice(place, tuple(_SOURCES), "valueFrom")
     elif variable.get("value"):
         message = f"variable {variable.get('name')!r} has both value and valueFrom"
-        yield Finding("ValueAndValueFrom", "error", message, hint="keep one of them", path=place)
+        yield Finding("ValueAndValueFrom", "error", message, "keep one of them", place)
     elif len(sources) > 1:
         message = f"variable {variable.get('name')!r} has more than one source: {' and '.join(sources)}"
         yield errors.conflict(place, message)
@@ -351,7 +347,7 @@ def _no_hooks(container: Json, path: Path, _: Pod) -> Iterator[Finding]:
     for name in _HOOKS:
         if container.get(name) is not None:
             message = f"an init container that runs to completion cannot have {name}"
-            hint = "remove it, or set restartPolicy: Always to make the container a sidecar"
+            hint = remove("remove it, or set restartPolicy: Always to make the container a sidecar")
             yield errors.misplaced((*path, name), message, hint)
 
 
@@ -367,7 +363,7 @@ def _hooks(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
         if isinstance(seconds, int) and most is not None and not 0 <= seconds <= most:
             message = f"the hook sleeps {seconds} seconds, but the pod has only {most} seconds to stop"
             hint = "increase terminationGracePeriodSeconds, or sleep less"
-            yield Finding("OutOfRange", "error", message, hint=hint, path=place)
+            yield Finding("OutOfRange", "error", message, hint, place)
 
     for name in ("postStart", "preStop"):
         if isinstance(hook := mapping(container.get("lifecycle")).get(name), dict):
@@ -378,11 +374,11 @@ def _probe_of_kind(name: str, probe: Json, path: Path) -> Iterator[Finding]:
     if name == "readinessProbe":
         if probe.get("terminationGracePeriodSeconds") is not None:
             message = "a readiness probe does not stop the container, so it has no grace period"
-            yield errors.misplaced((*path, "terminationGracePeriodSeconds"), message, "remove it")
+            yield errors.misplaced((*path, "terminationGracePeriodSeconds"), message, remove())
     elif isinstance(count := probe.get("successThreshold"), int) and count > 1:
         message = f"successThreshold of a {name} must be 1"
         place = (*path, "successThreshold")
-        yield Finding("OutOfRange", "error", message, hint="write 1, or remove it", path=place)
+        yield Finding("OutOfRange", "error", message, write(1, ", or remove it"), place)
 
 
 def _handler(holder: Json, path: Path, handlers: Mapping[str, Check]) -> Iterator[Finding]:

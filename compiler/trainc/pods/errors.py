@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Fix, Hint, Path, choose
 from trainc.schema.shapes import quote
 
 _LONGEST_NAME = 63
@@ -13,101 +13,90 @@ _LONGEST_NAME = 63
 
 def missing(path: Path, why: str = "") -> Finding:
     """A required field is absent or empty; `why` explains when it is required, unless it always is."""
-    return Finding(
-        "MissingRequired", "error", f"{path[-1]} is missing{why and f': {why}'}", hint=f"add {path[-1]}", path=path
-    )
+    return Finding("MissingRequired", "error", f"{path[-1]} is missing{why and f': {why}'}", f"add {path[-1]}", path)
 
 
 def missing_choice(path: Path, names: Sequence[str], where: str) -> Finding:
     """One of several fields is required, but none is present."""
-    return Finding(
-        "MissingRequired", "error", f"{where} needs {join_alternatives(names)}", hint="add one of them", path=path
-    )
+    return Finding("MissingRequired", "error", f"{where} needs {join_alternatives(names)}", "add one of them", path)
 
 
 def conflict(path: Path, message: str, hint: str = "keep one of them") -> Finding:
     """Two fields that cannot be used together."""
-    return Finding("ConflictingFields", "error", message, hint=hint, path=path)
+    return Finding("ConflictingFields", "error", message, hint, path)
 
 
 def misplaced(path: Path, message: str, hint: str) -> Finding:
     """A field that exists, but is not allowed in this kind of object."""
-    return Finding("NotAllowedHere", "error", message, hint=hint, path=path)
+    return Finding("NotAllowedHere", "error", message, hint, path)
 
 
 def unsupported(path: Path, value: Any, allowed: Iterable[str]) -> Finding:
     """A value that is not in the enum of its field; empty values in `allowed` are not suggested."""
     words = sorted(word for word in allowed if word)
     same = [word for word in words if word.lower() == str(value).lower()]
-    hint = f"write {same[0]}: upper and lower case matter" if same else f"use {join_alternatives(words)}"
-    return Finding("UnsupportedValue", "error", f"{quote(str(value))} is not a valid {path[-1]}", hint=hint, path=path)
+    text = f"write {same[0]}: upper and lower case matter" if same else f"use {join_alternatives(words)}"
+    hint = Hint(text, *(Fix("set", word) for word in same[:1] or words))
+    return Finding("UnsupportedValue", "error", f"{quote(str(value))} is not a valid {path[-1]}", hint, path)
 
 
 def out_of_range(path: Path, value: Any, smallest: int, largest: int | None = None) -> Finding:
     """A number out of bounds."""
     bounds = f"{smallest} or more" if largest is None else f"a number from {smallest} to {largest}"
-    return Finding("OutOfRange", "error", f"{path[-1]} cannot be {value}", hint=f"use {bounds}", path=path)
+    return Finding("OutOfRange", "error", f"{path[-1]} cannot be {value}", f"use {bounds}", path)
 
 
 def malformed(path: Path, value: str, form: str, suggestion: str = "") -> Finding:
     """A name with invalid syntax; `suggestion` is a similar valid one."""
     hint = f"use {form}" + (f", such as {suggestion}" if suggestion and suggestion != value else "")
-    return Finding("InvalidName", "error", f"{_field(path)} cannot be {quote(value)}", hint=hint, path=path)
+    return Finding("InvalidName", "error", f"{_field(path)} cannot be {quote(value)}", hint, path)
 
 
 def bad_label(path: Path, value: str, form: str, what: str) -> Finding:
     """An invalid label key or value, in labels or in a selector."""
-    return Finding(
-        "InvalidLabel", "error", f"{quote(value)} is not a valid label {what}", hint=f"use {form}", path=path
-    )
+    return Finding("InvalidLabel", "error", f"{quote(value)} is not a valid label {what}", f"use {form}", path)
 
 
 def bad_selector(path: Path, message: str, hint: str) -> Finding:
     """An operator that does not match its values, in selectors of nodes, pods or taints."""
-    return Finding("InvalidSelector", "error", message, hint=hint, path=path)
+    return Finding("InvalidSelector", "error", message, hint, path)
 
 
 def bad_path(path: Path, value: str, hint: str, source: Path | None = None) -> Finding:
     """A file path that is not allowed."""
-    return Finding(
-        "InvalidPath", "error", f"{path[-1]} cannot be {quote(value)}", hint=hint, path=path, source_path=source
-    )
+    return Finding("InvalidPath", "error", f"{path[-1]} cannot be {quote(value)}", hint, path, source_path=source)
 
 
 def bad_address(path: Path, value: str) -> Finding:
     """An invalid IP address."""
-    return Finding(
-        "InvalidAddress", "error", f"{quote(value)} is not an IP address", hint="write it as 10.0.0.10", path=path
-    )
+    return Finding("InvalidAddress", "error", f"{quote(value)} is not an IP address", "write it as 10.0.0.10", path)
 
 
 def bad_policy(path: Path, message: str, hint: str, source: Path | None = None) -> Finding:
     """An invalid rule for the success or failure of a Job."""
-    return Finding("InvalidJobPolicy", "error", message, hint=hint, path=path, source_path=source)
+    return Finding("InvalidJobPolicy", "error", message, hint, path, source_path=source)
 
 
 def bad_annotation(path: Path, message: str, hint: str) -> Finding:
     """An invalid value of an annotation that Kubernetes interprets."""
-    return Finding("InvalidAnnotation", "error", message, hint=hint, path=path)
+    return Finding("InvalidAnnotation", "error", message, hint, path)
 
 
 def duplicate(path: Path, value: Any) -> Finding:
     """A duplicate value in a list."""
-    return Finding(
-        "DuplicateItem", "error", f"{quote(str(value))} is in this list twice", hint="remove one of them", path=path
-    )
+    return Finding("DuplicateItem", "error", f"{quote(str(value))} is in this list twice", "remove one of them", path)
 
 
 def too_many(path: Path, count: int, most: int) -> Finding:
     """A list with too many items."""
     message = f"{path[-1]} has {count} items; at most {most} are allowed"
-    return Finding("TooMany", "error", message, hint=f"remove {count - most} of them", path=path)
+    return Finding("TooMany", "error", message, f"remove {count - most} of them", path)
 
 
 def too_long(path: Path, length: int, most: int) -> Finding:
     """A string that is too long."""
     message = f"{path[-1]} has {length} characters; at most {most} are allowed"
-    return Finding("TooLong", "error", message, hint=f"shorten it by {length - most} characters", path=path)
+    return Finding("TooLong", "error", message, f"shorten it by {length - most} characters", path)
 
 
 def not_in_pod(path: Path, kind: str, name: str, known: Iterable[str]) -> Finding:
@@ -115,10 +104,11 @@ def not_in_pod(path: Path, kind: str, name: str, known: Iterable[str]) -> Findin
     from trainc.findings.text import did_you_mean
 
     known = sorted(word for word in known if word)
-    hint = did_you_mean(name, known) or (
-        f"use one of the pod's: {', '.join(known)}" if known else f"add the {kind} to the pod"
-    )
-    return Finding("NotInPod", "error", f"the pod does not have a {kind} called {quote(name)}", hint=hint, path=path)
+    add = f"add the {kind} to the pod"
+    if kind == "volume":
+        add = f"add to the pod: volumes: [{{name: {name}, emptyDir: {{}}}}]"
+    hint = did_you_mean(name, known) or (choose(name, known, "use one of the pod's:") + f"; or {add}" if known else add)
+    return Finding("NotInPod", "error", f"the pod does not have a {kind} called {quote(name)}", hint, path)
 
 
 def join_alternatives(words: Sequence[str]) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping
+from trainc.findings import Finding, Path, suggest, write
+from trainc.kube.documents import Json, mapping, objects
 from trainc.kube.names import is_label_key
 from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.pods import errors
@@ -48,7 +48,7 @@ def _check(resources: Json, path: Path, check_name: _NameCheck) -> Iterator[Find
     names = {*map(str, limits), *map(str, requests)}
     if any(name.startswith(_HUGE_PAGES) for name in names) and not names.intersection(_COMPUTE):
         message, hint = "huge pages need a cpu or memory request as well", "add a memory limit"
-        yield Finding("InvalidResources", "error", message, hint=hint, path=path)
+        yield Finding("InvalidResources", "error", message, hint, path)
 
 
 def read_amounts(amounts: object) -> dict[str, Quantity]:
@@ -70,30 +70,30 @@ def _container_resource(name: str, path: Path) -> Iterator[Finding]:
     if "/" not in name:
         message = f"containers cannot request a resource called {name!r}"
         hint = "use cpu, memory, ephemeral-storage, or the full name of a device, such as nvidia.com/gpu"
-        yield Finding("UnknownResource", "error", message, hint=hint, path=path)
+        yield Finding("UnknownResource", "error", message, hint, path)
     elif not is_label_key(name):
         message, hint = (f"{name!r} is not a valid resource name", "write <domain>/<name>, such as nvidia.com/gpu")
-        yield Finding("UnknownResource", "error", message, hint=hint, path=path)
+        yield Finding("UnknownResource", "error", message, hint, path)
     elif is_extended(name) and (name.startswith("requests.") or not is_label_key(f"requests.{name}")):
-        message = f"{name!r} is not a valid device name"
-        hint = f"write {name.removeprefix('requests.')}" if name.startswith("requests.") else "use a shorter domain"
-        yield Finding("UnknownResource", "error", message, hint=hint, path=path)
+        message, plain = f"{name!r} is not a valid device name", name.removeprefix("requests.")
+        hint = suggest(name, [plain], f"write {plain}") if name.startswith("requests.") else "use a shorter domain"
+        yield Finding("UnknownResource", "error", message, hint, path)
 
 
 def _pod_resource(name: str, path: Path) -> Iterator[Finding]:
     if name not in _COMPUTE and not name.startswith(_HUGE_PAGES):
         message = f"{name!r} cannot be requested for the whole pod"
         hint = "move it to the resources of a container: a pod can only have cpu, memory and hugepages-*"
-        yield Finding("UnknownResource", "error", message, hint=hint, path=path)
+        yield Finding("UnknownResource", "error", message, hint, path)
 
 
 def _amount(name: str, amount: Quantity, path: Path) -> Iterator[Finding]:
     if amount.nanos < 0:
         message = f"{name} cannot be {amount}"
-        yield Finding("OutOfRange", "error", message, hint="use 0 or more", path=path)
+        yield Finding("OutOfRange", "error", message, "use 0 or more", path)
     if is_extended(name) and amount.nanos % (NANOS_PER_UNIT // 1000 * 1000):
         message = f"{name} counts whole devices, and {amount} is not a whole number"
-        yield Finding("ExtendedResourceNotInteger", "error", message, hint="write a whole number, such as 1", path=path)
+        yield Finding("ExtendedResourceNotInteger", "error", message, "write a whole number, such as 1", path)
     elif name.startswith(_HUGE_PAGES) and not _is_divisible(name, amount):
         message = f"{amount} is not a multiple of the page size in {name}"
         hint = "write a multiple of the page size, such as hugepages-2Mi: 1Gi"
@@ -115,18 +115,14 @@ def _against_limit(
         if not limited:
             message = f"{name}: {request} is requested without a limit, which Kubernetes refuses for devices"
             hint = f"move it to limits: {{{name}: {request}}}; the request is the same by default"
-            finding = Finding(
-                "ExtendedResourceUnequal", "error", message, hint=hint, path=(*path, "limits"), source_path=place
-            )
+            finding = Finding("ExtendedResourceUnequal", "error", message, hint, (*path, "limits"), source_path=place)
             yield finding
         elif limit is not None and limit.nanos != request.nanos:
             message = f"the request of {name} is {request} and its limit {limit}; they must be equal"
-            yield Finding(
-                "ExtendedResourceUnequal", "error", message, hint="remove the request, or make them equal", path=place
-            )
+            yield Finding("ExtendedResourceUnequal", "error", message, "remove the request, or make them equal", place)
     elif limit is not None and request.nanos > limit.nanos:
         message = f"the request of {name} is {request}, more than its limit of {limit}"
-        yield Finding("RequestExceedsLimit", "error", message, hint="raise the limit, or lower the request", path=place)
+        yield Finding("RequestExceedsLimit", "error", message, "raise the limit, or lower the request", place)
 
 
 def _cannot_be_overcommitted(name: str) -> bool:
@@ -140,7 +136,7 @@ def is_extended(name: str) -> bool:
 
 def _claims(claims: Any, path: Path, known: Collection[str]) -> Iterator[Finding]:
     seen: set[str] = set()
-    for i, claim in enumerate(map(mapping, items(claims))):
+    for i, claim in enumerate(objects(claims)):
         name, request = str(claim.get("name") or ""), str(claim.get("request") or "")
         if not name:
             yield errors.missing((*path, i, "name"))
@@ -159,7 +155,7 @@ def _claims(claims: Any, path: Path, known: Collection[str]) -> Iterator[Finding
 def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -> Iterator[Finding]:
     """Check `resizePolicy`: what happens to a container when its resources change."""
     seen: set[str] = set()
-    for i, policy in enumerate(map(mapping, items(policies))):
+    for i, policy in enumerate(objects(policies)):
         name, restart = policy.get("resourceName"), policy.get("restartPolicy")
         if str(name) in seen:
             yield errors.duplicate((*path, i), name)
@@ -169,7 +165,10 @@ def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -
         if restart not in _RESIZED:
             yield errors.unsupported((*path, i, "restartPolicy"), restart, _RESIZED)
         elif pod_restart_policy == "Never" and restart != "NotRequired":
-            message, hint = "a pod that is never restarted cannot restart a container", "use restartPolicy: NotRequired"
+            message, hint = (
+                "a pod that is never restarted cannot restart a container",
+                write("NotRequired", field="restartPolicy", verb="use"),
+            )
             yield errors.conflict((*path, i, "restartPolicy"), message, hint)
 
 
@@ -192,23 +191,21 @@ def check_pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
             exact = kind == "requests" or name.startswith(_HUGE_PAGES)
             if exact and own is not None and wanted > own.nanos:
                 message = f"the {kind} of {name} are {Quantity(wanted, own.family)} for the containers, but {own} for the whole pod"
-                yield Finding(
-                    "RequestExceedsLimit", "error", message, hint="increase that of the pod", path=(*place, kind, name)
-                )
-    for i, container in enumerate(map(mapping, items(spec.get("containers")))):
+                yield Finding("RequestExceedsLimit", "error", message, "increase that of the pod", (*place, kind, name))
+    for i, container in enumerate(objects(spec.get("containers"))):
         for name, amount in mapping(mapping(container.get("resources")).get("limits")).items():
             limit, most = _quantity(amount), _quantity(limits.get(name))
             if limit is not None and most is not None and limit.nanos > most.nanos:
                 message = f"the limit of {name} is {limit} for the container, but {most} for the whole pod"
                 where = (*path, "containers", i, "resources", "limits", name)
-                yield Finding("RequestExceedsLimit", "error", message, hint="raise the limit of the pod", path=where)
+                yield Finding("RequestExceedsLimit", "error", message, "raise the limit of the pod", where)
 
 
 def _together(spec: Json, kind: str, name: str) -> int:
     """Return the total requests or limits of a pod's containers in billionths, or those of a larger init container."""
     at_once, alone = 0, 0
     for field in ("initContainers", "containers"):
-        for container in map(mapping, items(spec.get(field))):
+        for container in objects(spec.get(field)):
             amount = _quantity(mapping(mapping(container.get("resources")).get(kind)).get(name, "0"))
             nanos = amount.nanos if amount is not None else 0
             if field == "containers" or container.get("restartPolicy") == "Always":
@@ -221,4 +218,4 @@ def _together(spec: Json, kind: str, name: str) -> int:
 def check_overhead(overhead: Any, path: Path) -> Iterator[Finding]:
     """Check `overhead`, the amounts that a runtime class adds to a pod."""
     for finding in _check({"limits": overhead}, (), _container_resource):
-        yield Finding(finding.code, "error", finding.message, hint=finding.hint, path=(*path, *finding.path[1:]))
+        yield Finding(finding.code, "error", finding.message, finding.hint, (*path, *finding.path[1:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path
+from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path, suggest, write
 from trainc.findings.text import near_names
 from trainc.kube.names import LABEL_LIMIT, is_dns1035_label, is_dns1123_label
 from trainc.schema.field_homes import placement_hint, planned_hint, release_hint
@@ -175,7 +175,7 @@ def suggest_amount(resource: str, text: str) -> str:
     if "/" in resource:
         word = text.strip().lower()
         count = _NUMBERS.index(word) + 1 if word in _NUMBERS else None
-        return f"write {count}" if count else "write a whole number, such as 8"
+        return write(count) if count else "write a whole number, such as 8"
     if resource == "cpu":
         found = _AMOUNT.match(text)
         cores = f"write {found['number']}" if found and "," not in found["number"] else "write a number of cores"
@@ -191,7 +191,9 @@ def suggest_amount(resource: str, text: str) -> str:
 def suggest_seconds(text: str) -> str:
     """Convert a duration such as `24h` to seconds; empty if it is not a duration."""
     found = _DURATION.fullmatch(text)
-    return f"write {int(found['number']) * _SECONDS[found['unit'][0]]}: it is a number of seconds" if found else ""
+    if found is None:
+        return ""
+    return write(int(found["number"]) * _SECONDS[found["unit"][0]], ": it is a number of seconds")
 
 
 def suggest_name(text: str, *, letter_first: bool) -> str:
@@ -225,7 +227,7 @@ def suggest_mapping(path: Path, value: Any) -> str:
         return "remove the dashes: one mapping belongs here"
     found = _VARIABLE.fullmatch(value) if isinstance(value, str) else None
     if found is not None and path[-2:-1] == ("env",):
-        return f"write {_variable(found['name'], found['value'])}"
+        return write(_variable(found["name"], found["value"]))
     return (
         f"write `key: value` lines, indented under {path[-1]}"
         if isinstance(path[-1], str)
@@ -395,7 +397,7 @@ def spelling_hint(name: str, known: Iterable[str]) -> str:
     known = list(known)
     same = [field for field in known if field.lower() == name.replace("_", "").replace("-", "").lower()]
     near = same or near_names(name, known, limit=1)
-    return f"did you mean {near[0]}?" if near else ""
+    return suggest(name, near[:1]) if near else ""
 
 
 def _other_word(owner: str, name: str, siblings: dict[str, Any]) -> str:

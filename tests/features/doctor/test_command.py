@@ -20,6 +20,9 @@ JOB = str(ROOT / "tests" / "cases" / "torch-distributed.yaml")
 READING = ("get", "version")
 GOOD = {
     "version": '{"serverVersion": {"gitVersion": "v1.35.1"}}',
+    "--raw=/apis/scheduling.k8s.io": '{"kind": "APIGroup", "name": "scheduling.k8s.io", "versions": []}',
+    "localqueues.kueue.x-k8s.io --all-namespaces": '{"kind": "LocalQueueList", "items": []}',
+    "namespaces": '{"kind": "Namespace", "metadata": {"name": "team-a"}}',
     "deployments.apps": json.dumps(
         {
             "kind": "DeploymentList",
@@ -76,7 +79,8 @@ def test_every_call_only_reads_and_is_bounded(kubectl: Fake, tmp_path: Path) -> 
         "doctor", write_job(tmp_path), "--release", "2.3", "--context", "c", "--kubeconfig", "k", "--timeout", "7"
     )
     lines = calls.read_text(encoding="utf-8").splitlines()
-    assert len(lines) == len(QUESTIONS) + len(QUEUES)
+    assert len(lines) == len(QUESTIONS) + len(QUEUES) + 1
+    assert lines[-1].endswith(" get namespaces team-a --ignore-not-found --output=json")
     for line in lines:
         words = line.split()
         assert words[:3] == ["--request-timeout=7s", "--context=c", "--kubeconfig=k"]
@@ -128,7 +132,7 @@ def test_an_answer_that_is_none_is_told(kubectl: Fake, answer: str) -> None:
     kubectl({**GOOD, "crd": answer})
     result = run("doctor", JOB, "--release", "2.3")
     assert result.status == 0
-    assert ("its answer is not JSON" in result.stdout) == (answer != "7")
+    assert f"its answer is {'no object' if answer == '7' else 'not JSON'}" in result.stdout
 
 
 def test_without_kubectl_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,17 +159,155 @@ def test_who_may_see_nothing_is_not_told_that_all_is_well(kubectl: Fake) -> None
     kubectl({"version": GOOD["version"]}, fails="get")
     result = run("doctor", JOB, "--release", "2.3")
     assert result.status == 1
-    assert result.stdout.count("no answer: ") == len(QUESTIONS) - 1
+    assert result.stdout.count("no answer: ") == len(QUESTIONS) - 1 + 1  # and the namespace
     lines = [line.split() for line in result.stdout.splitlines()]
     assert [line[3] for line in lines if line[:1] == ["JobSet"]] == ["unknown"]
 
 
 def test_a_cluster_without_deployments_runs_no_controller(kubectl: Fake) -> None:
     crd = {"kind": "CustomResourceDefinition", "metadata": {"name": "jobsets.jobset.x-k8s.io"}}
-    kubectl({"version": GOOD["version"], "crd": json.dumps(crd), "deployments.apps": '{"kind": "List", "items": []}'})
+    kubectl({**GOOD, "crd": json.dumps(crd), "deployments.apps": '{"kind": "List", "items": []}'})
     result = run("doctor", JOB, "--release", "2.3")
     assert result.status == 1
     assert "not running  it is defined, but no Deployment runs it" in result.stdout
+
+
+NAMING = """
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: llm
+  namespace: team-a
+  labels: {kueue.x-k8s.io/priority-class: prod}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    image: registry.example.com/train:1
+    command: [torchrun, train.py]
+    env:
+    - name: TOKEN
+      valueFrom: {secretKeyRef: {name: hf, key: token}}
+    - name: MODE
+      valueFrom: {configMapKeyRef: {name: settings, key: mode, optional: true}}
+  runtimePatches:
+  - manager: team.example.com/data
+    trainingRuntimeSpec:
+      template:
+        spec:
+          replicatedJobs:
+          - name: node
+            template:
+              spec:
+                template:
+                  spec:
+                    serviceAccountName: trainer
+                    imagePullSecrets: [{name: registry}]
+                    volumes:
+                    - name: data
+                      persistentVolumeClaim: {claimName: datasets}
+"""
+SECRET: dict[str, object] = {"kind": "Secret", "metadata": {"name": "hf", "namespace": "team-a"}, "data": {"tokn": ""}}
+# What each question is answered where the cluster has everything.
+ALL = {
+    "secrets": [{**SECRET, "data": {"token": ""}}, {"kind": "Secret", "metadata": {"name": "registry", "namespace": "team-a"}}],
+    "persistentvolumeclaims": [{"kind": "PersistentVolumeClaim", "metadata": {"name": "datasets", "namespace": "team-a"}}],
+    "serviceaccounts": [{"kind": "ServiceAccount", "metadata": {"name": "trainer", "namespace": "team-a"}}],
+    "workloadpriorityclasses.kueue.x-k8s.io": [{"kind": "WorkloadPriorityClass", "metadata": {"name": "prod"}}],
+}  # fmt: skip
+
+
+def listed(**changed: list[dict[str, object]]) -> dict[str, str]:
+    answers = {**ALL, **{word: changed.get(word.partition(".")[0], items) for word, items in ALL.items()}}
+    return {**GOOD, **{word: json.dumps({"kind": "List", "items": items}) for word, items in answers.items()}}
+
+
+def missing(stdout: str) -> list[str]:
+    return [" ".join(line.split()) for line in stdout.splitlines() if "not found" in line and "no job" not in line][1:]
+
+
+def test_what_jobs_name_is_asked_for_with_one_question_for_each_kind(kubectl: Fake, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(NAMING, encoding="utf-8")
+    calls = kubectl(listed())
+    result = run("doctor", str(tmp_path / "job.yaml"), "--release", "2.3")
+    assert (result.status, missing(result.stdout)) == (0, [])
+    asked = [line.split() for line in calls.read_text(encoding="utf-8").splitlines()][len(QUESTIONS) :]
+    assert [words[2:4] for words in asked] == [
+        ["namespaces", "team-a"], ["persistentvolumeclaims", "--namespace=team-a"],
+        ["secrets", "--namespace=team-a"],
+        ["serviceaccounts", "--namespace=team-a"], ["workloadpriorityclasses.kueue.x-k8s.io", "--output=json"],
+    ]  # fmt: skip
+    assert all("--output=json" in words for words in asked if words[2] != "secrets")
+    (of_secrets,) = (words for words in asked if words[2] == "secrets")
+    assert of_secrets[4].startswith("--output=go-template=")
+    assert "$_" in " ".join(of_secrets)  # Their values are not printed.
+
+
+def test_what_is_missing_has_a_row_each(kubectl: Fake, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(NAMING, encoding="utf-8")
+    claim: dict[str, object] = {"kind": "PersistentVolumeClaim", "metadata": {"name": "dataset", "namespace": "team-a"}}
+    kubectl(listed(secrets=[SECRET], persistentvolumeclaims=[claim], serviceaccounts=[], workloadpriorityclasses=[]))
+    result = run("doctor", str(tmp_path / "job.yaml"), "--release", "2.3")
+    assert result.status == 1
+    assert missing(result.stdout) == [
+        "WorkloadPriorityClass prod - - not found create it before the job starts",
+        "ServiceAccount team-a/trainer - - not found create it before the job starts",
+        "Secret team-a/registry - - not found create it before the job starts, or use hf",
+        "PersistentVolumeClaim team-a/datasets - - not found did you mean dataset?",
+        "Secret team-a/hf, key token - - not found did you mean tokn?",
+    ]
+
+
+def test_what_the_input_creates_is_not_asked_for(kubectl: Fake, tmp_path: Path) -> None:
+    made = [("Secret", "hf"), ("Secret", "registry"), ("PersistentVolumeClaim", "datasets")]
+    made += [("ServiceAccount", "trainer"), ("Namespace", "team-a")]
+    objects = [
+        {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "team-a"}} for kind, name in made
+    ]
+    text = "\n---\n".join([NAMING, *map(json.dumps, objects)])
+    (tmp_path / "job.yaml").write_text(text, encoding="utf-8")
+    calls = kubectl(listed())
+    result = run("doctor", str(tmp_path / "job.yaml"), "--release", "2.3")
+    assert (result.status, missing(result.stdout)) == (0, [])
+    assert " secrets " not in calls.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("answer", ["", "7", "[]", '{"kind": "List"}\n{', '"SecretList"'])
+def test_what_could_not_be_read_is_not_missing(kubectl: Fake, tmp_path: Path, answer: str) -> None:
+    (tmp_path / "job.yaml").write_text(NAMING, encoding="utf-8")
+    kubectl({**listed(), "secrets": answer})
+    result = run("doctor", str(tmp_path / "job.yaml"), "--release", "2.3")
+    assert (result.status, missing(result.stdout)) == (0, [])
+    assert "no answer: secrets in namespace team-a: its answer is" in result.stdout
+
+
+@pytest.mark.parametrize("items", [[None], [{"kind": "Secret"}], [{"kind": "Secret", "metadata": []}], {"a": 1}, "x"])
+def test_an_answer_of_another_shape_has_none_of_the_objects(kubectl: Fake, tmp_path: Path, items: object) -> None:
+    (tmp_path / "job.yaml").write_text(NAMING, encoding="utf-8")
+    kubectl({**listed(), "secrets": json.dumps({"kind": "List", "items": items})})
+    result = run("doctor", str(tmp_path / "job.yaml"), "--release", "2.3")
+    assert (result.status, len(missing(result.stdout))) == (1, 2)
+
+
+def test_jobs_of_several_namespaces_need_one_question_for_all(kubectl: Fake, tmp_path: Path) -> None:
+    other = NAMING.replace("team-a", "team-b")
+    (tmp_path / "job.yaml").write_text(f"{NAMING}---{other}", encoding="utf-8")
+    calls = kubectl(listed())
+    result = run("doctor", str(tmp_path / "job.yaml"), "--release", "2.3")
+    assert "get secrets --all-namespaces --output=go-template" in calls.read_text(encoding="utf-8")
+    assert missing(result.stdout) == ["Namespace team-b - - not found did you mean team-a?"]  # fmt: skip
+
+
+def test_files_say_what_is_missing_too(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(NAMING, encoding="utf-8")
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    lists = {"team-a": {"secrets": {"hf": ["token"], "registry": []}, "claims": []}}
+    hand = {"apiVersion": "trainc/v1alpha1", "kind": "Cluster", "metadata": {"name": "c"}, "namespaces": lists}
+    documents = [GOOD["version"], *map(json.dumps, json.loads(GOOD["deployments.apps"])["items"]), json.dumps(hand)]
+    (folder / "all.yaml").write_text("\n---\n".join(documents), encoding="utf-8")
+    result = run("doctor", str(tmp_path / "job.yaml"), "--release", "2.3", "--from", str(folder))
+    claim = "PersistentVolumeClaim team-a/datasets - - not found create it before the job starts"
+    assert (result.status, missing(result.stdout)) == (1, [claim])
 
 
 def test_a_folder_without_answers_is_not_an_empty_cluster(tmp_path: Path) -> None:

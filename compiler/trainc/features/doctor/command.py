@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.cluster import KINDS, Dump
 from trainc.api.command import Files, diagnostics_paint, read_stdin, start, text_report
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.git import find_program
-from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, RELEASES, Manifest, mapping, objects, read_json
+from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, RELEASES, Manifest, mapping, names, objects, read_json
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
+from trainc.features import ask
 
 if TYPE_CHECKING:
     from trainc.features.doctor.comparison import Wanted
@@ -35,6 +37,13 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 QUEUES = {
     "local queues": ("get", "localqueues.kueue.x-k8s.io", "--all-namespaces", "--output=json"),
 }
+# Of Secrets and ConfigMaps, kubectl passes on the names and those of their keys only.
+_NAMES_ONLY = (
+    """--output=go-template={{$i := ""}}{"kind":"List","items":[{{range .items}}{{$i}}{"kind":{{printf "%q" .kind}},"""
+    """"metadata":{"namespace":{{printf "%q" .metadata.namespace}},"name":{{printf "%q" .metadata.name}}},"data":{ """
+    """{{$k := ""}}{{range $key, $_ := .data}}{{$k}}{{printf "%q" $key}}:""{{$k = ","}}{{end}}"""
+    """{{range $key, $_ := .binaryData}}{{$k}}{{printf "%q" $key}}:""{{$k = ","}}{{end}}}}{{$i = ","}}{{end}}]}"""
+)
 # In addition to kubectl's own timeout, which applies to each request; kubectl may send several.
 _GRACE = 5
 _LONGEST_REASON = 300
@@ -46,10 +55,11 @@ class UnreachableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The documents that a cluster returned, and the questions it did not answer, with reasons."""
+    """The documents that a cluster returned, the questions it did not answer, with reasons, and what it has of them."""
 
     documents: tuple[Manifest, ...]
     unanswered: dict[str, str] = field(default_factory=dict)
+    dump: Dump = field(default_factory=lambda: Dump(()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +77,7 @@ class Kubectl:
         unanswered: dict[str, str] = {}
         for question, words in questions.items():
             try:
-                documents += _objects(self._run(words))
+                documents += _objects(self._run(words), may_be_nothing="--ignore-not-found" in words)
             except _NoAnswerError as reason:
                 if not documents:
                     raise UnreachableError(str(reason)) from None
@@ -112,16 +122,15 @@ def _reason(stderr: bytes) -> str:
     return lines[-1].removeprefix("error: ")[:_LONGEST_REASON] if lines else "kubectl failed without a message"
 
 
-def _objects(answer: Any) -> list[Manifest]:
-    """The objects of an answer: the items of a List, or the object itself."""
-    if not isinstance(answer, dict):
+def _objects(answer: Any, *, may_be_nothing: bool) -> list[Manifest]:
+    """The objects of an answer: the items of a List, or the object itself. What is missing must not seem to be absent."""
+    if answer is None and may_be_nothing:
         return []
+    if not isinstance(answer, dict):
+        raise _NoAnswerError("its answer is not an object")
     if str(answer.get("kind", "")).endswith("List"):
         return [dict(mapping(item)) for item in objects(answer.get("items"))]
     return [answer]
-
-
-# What `trainc doctor` does.
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -139,7 +148,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     status = _report({name: found for name, (_, found) in requested.items()}, Files(stdin), arguments, streams)
     wanted = {name: wanted for name, (wanted, _) in requested.items()}
     try:
-        answers = _answers(arguments, any(each.queues for each in wanted.values()))
+        answers = _answers(arguments, list(wanted.values()))
     except CompileError as error:
         return _report({"": list(error.diagnostics)}, Files(), arguments, streams)
     return Status(max(status, _print(answers, wanted, arguments, streams)))
@@ -153,6 +162,8 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
 
     compiling = start(settings, stdin, output=settings.output)
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
+    created_by = ask("fits", "created")
+    applied = (*(document.data for document in compiling.inputs.documents), *manifests)
     release = settings.options.release or NEWEST_RELEASE
     pins = read_port()["releases"][release]
     wanted = Wanted(
@@ -168,11 +179,42 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
         ),
         settings.options.semantics == "controller",
         settings.options.kubernetes,
+        tuple(m for m in manifests if m["kind"] == "JobSet"),
+        frozenset(created_by(applied, settings.options.namespace or "") if created_by else ()),
     )
     return wanted, [found for found in compiling.diagnostics if found.severity == "error"]
 
 
-def _answers(arguments: Arguments, queues: bool) -> Answers:
+def _questions_about(wanted: Iterable[Wanted]) -> dict[str, tuple[tuple[str, ...], tuple[str, str]]]:
+    """Questions about what jobs name: for each, the arguments, and the kind and namespace that the answer completes.
+
+    Of the input, only namespaces reach the command line, and only those that are DNS labels.
+    """
+    needed = ask("fits", "needed") or (lambda *_: ())
+    places: dict[str, set[str]] = {}
+    for each in wanted:
+        for jobset in each.jobs:
+            for where, one in needed(jobset, each.created):
+                place = one.name if one.kind == "Namespace" else where
+                if not place or names.is_dns1123_label(place):
+                    places.setdefault(one.kind, set()).add(place)
+    questions = {}
+    for kind, found in sorted(places.items()):
+        group, plural = KINDS[kind]
+        place = min(found) if len(found) == 1 else "*"
+        output = _NAMES_ONLY if kind in ("Secret", "ConfigMap") else "--output=json"
+        if kind == "Namespace":
+            scope, about = [place, "--ignore-not-found"] if place != "*" else [], ""
+        else:
+            scope, about = ["--all-namespaces"] if place == "*" else [f"--namespace={place}"] if place else [], place
+        where = {"": "", "*": " in all namespaces"}.get(about, f" in namespace {about}")
+        where = f" {place}" if kind == "Namespace" and place != "*" else where
+        words = ("get", f"{plural}.{group}".rstrip("."), *scope, output)
+        questions[f"{plural}{where}"] = words, (kind, about)
+    return questions
+
+
+def _answers(arguments: Arguments, wanted: Sequence[Wanted]) -> Answers:
     """The cluster's answers, or those saved in files. Raises CompileError for files that cannot be read."""
     if arguments.snapshot is not None:
         from trainc.api.documents import read_paths
@@ -181,7 +223,7 @@ def _answers(arguments: Arguments, queues: bool) -> Answers:
         documents, problems = read_paths([arguments.snapshot], limits_of(arguments), everything=True)
         if has_errors(problems):
             raise CompileError(problems)
-        answers = Answers(tuple(document.data for document in documents))
+        answers = Answers(tuple(document.data for document in documents), {}, Dump.of_documents(documents))
         if not shows_cluster(answers.documents):
             message = f"{arguments.snapshot} has nothing that shows a version or a component of a cluster"
             hint = "save the answers of kubectl there, as `trainc help doctor` shows"
@@ -191,8 +233,12 @@ def _answers(arguments: Arguments, queues: bool) -> Answers:
     if program is None:
         raise UsageError("kubectl is not installed; install it, or pass its saved output with --from DIR")
     kubectl = Kubectl(program, arguments.context, arguments.kubeconfig, arguments.timeout)
+    named = _questions_about(wanted)
+    queues = QUEUES if any(each.queues for each in wanted) else {}
     try:
-        return kubectl.ask({**QUESTIONS, **(QUEUES if queues else {})})
+        found = kubectl.ask({**QUESTIONS, **queues, **{question: words for question, (words, _) in named.items()}})
+        complete = [place for question, (_, place) in named.items() if question not in found.unanswered]
+        return Answers(found.documents, found.unanswered, Dump.of_objects(found.documents, complete))
     except UnreachableError as reason:
         hint = "choose a cluster with --context or --kubeconfig, or pass saved output of kubectl with --from DIR"
         raise CompileError([Diagnostic("ClusterUnreachable", "error", str(reason), hint)]) from None
@@ -200,10 +246,16 @@ def _answers(arguments: Arguments, queues: bool) -> Answers:
 
 def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments, streams: Streams) -> Status:
     """Print a table for each environment, under its name if trainc.yaml defines any."""
-    from trainc.features.doctor.comparison import compare, json_of, text_of
+    from trainc.features.doctor.comparison import compare, json_of, missing_rows, text_of
 
     live = arguments.snapshot is None
-    rows = {name: compare(answers.documents, each, answers.unanswered, live=live) for name, each in wanted.items()}
+    rows = {
+        name: [
+            *compare(answers.documents, each, answers.unanswered, live=live),
+            *missing_rows(each, answers.dump),
+        ]
+        for name, each in wanted.items()
+    }
     if arguments.format == "json":
         import json
 

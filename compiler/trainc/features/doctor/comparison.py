@@ -9,6 +9,7 @@ from trainc.api.cluster import Dump
 from trainc.api.findings import Path
 from trainc.api.kube import RELEASES, Json, mapping, objects, value_at
 from trainc.api.records import dataclass, pattern
+from trainc.features import ask
 from trainc.kube.releases import JOBSETS, Columns
 
 # component -> the suffix of its controller's or scheduler's image path, without the tag; the first one decides.
@@ -266,7 +267,7 @@ class Wanted:
     `kubernetes` are the minors that Trainer tests `release` with, oldest first; `gangs` are the API groups of the
     PodGroups, and `queues` are (namespace, name) of the jobs' LocalQueues. `meant` is the Kubernetes minor that the
     jobs are compiled for, None if unspecified. `uses_trainer` says whether Trainer's controller runs the jobs, as under
-    `controller` semantics.
+    `controller` semantics. `jobs` are the JobSets, and `created` are the kinds, namespaces and names that the input creates.
     """
 
     release: str
@@ -277,6 +278,8 @@ class Wanted:
     queues: frozenset[tuple[str, str]] = frozenset()
     uses_trainer: bool = False
     meant: str | None = None
+    jobs: tuple[Json, ...] = ()
+    created: frozenset[tuple[str, str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,6 +424,19 @@ def _missing_queues(known: frozenset[tuple[str, str]], wanted: Wanted) -> Iterat
         near = [name for where, name in sorted(known) if where == namespace][:_MOST_QUEUES]
         hint = f"{namespace or 'its namespace'} has {', '.join(near)}" if near else "create it, or use another queue"
         yield Row(f"LocalQueue {namespace}/{queue}", "", "", "not found", hint)
+
+
+def missing_rows(wanted: Wanted, dump: Dump) -> list[Row]:
+    """A row for each object that jobs name and the cluster certainly does not have, or for a key that it lacks."""
+    missing = ask("fits", "missing") or (lambda *_: ())
+    rows: dict[str, Row] = {}
+    for jobset in wanted.jobs:
+        for one in missing(jobset, dump, wanted.created):
+            name = f"{one.kind} {one.namespace}/{one.name}" if one.namespace else f"{one.kind} {one.name}"
+            name += f", key {one.key}" if one.key else ""
+            hint = one.hint.partition(", or export")[0]  # The answers of a cluster are new.
+            rows.setdefault(name, Row(name, "", "", "not found", hint))
+    return list(rows.values())
 
 
 def _running(component: Component, wanted: str, hint: str = "", needed: bool = True) -> Row:

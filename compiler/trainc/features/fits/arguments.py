@@ -6,10 +6,10 @@ answer is never "yes, now": running workloads, preemption, fair sharing and
 admission checks are unknown. --cluster expects the output of
 
   kubectl get namespaces,nodes,limitranges,resourcequotas,serviceaccounts,persistentvolumeclaims,runtimeclasses,priorityclasses,storageclasses,deployments -A -o yaml > cluster/core.yaml
-  kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,admissionchecks -A -o yaml > cluster/kueue.yaml
+  kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,admissionchecks,workloadpriorityclasses -A -o yaml > cluster/kueue.yaml
 
 or as much of it as you have. docs/fits.md has a command for the names of
-Secrets and ConfigMaps, and an example of lists written by hand.
+Secrets and ConfigMaps, and docs/cluster.md an example of lists by hand.
 
 Examples:
   trainc fits jobs/ --cluster cluster/

@@ -13,7 +13,8 @@ from trainc.api.records import pattern, replace
 from trainc.features.fits.assigner import TOPOLOGY
 from trainc.features.fits.cluster import Cluster, ClusterQueue
 from trainc.features.fits.nodes import NO_NODE, TOO_FEW_NODES, Shortfall
-from trainc.features.fits.shortfall import PARTIAL_SLICE
+from trainc.features.fits.references import Missing
+from trainc.features.fits.shortfall import GAPS, PARTIAL_SLICE
 from trainc.features.fits.snapshot import READ_KINDS, export_command
 from trainc.features.fits.webhooks import Refusal
 from trainc.features.fits.workload import QUEUE, Workload
@@ -78,6 +79,8 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
         code = "UnschedulableAfterAdmission"
         message = f"ClusterQueue {queue.name} admits the job, which then keeps its quota and never runs: {message}"
     severity: Severity = "error"
+    if cause == GAPS:  # In a cluster that is not idle, Kueue may choose another domain.
+        code, severity = "UnschedulableAfterAdmission", "warning"
     if cause in NODES_MAY_COME and (scaler or not why.certain):
         severity = "warning"
         message += f"; {scaler or 'a node that is not Ready or is cordoned'} may provide one that does"
@@ -87,6 +90,11 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
 def about_job(job: str, found: Iterable[Finding]) -> list[Diagnostic]:
     """Findings with paths in the JobSet of a job."""
     return [replace(_about(job, one.code, one.message, one.hint, one.path), severity=one.severity) for one in found]
+
+
+def missing(job: str, found: Iterable[Missing]) -> list[Diagnostic]:
+    """What the cluster does not have: warnings, because it may be created after the export."""
+    return about_job(job, (Finding("NotInCluster", "warning", str(one), one.hint, one.path) for one in found))
 
 
 def undecided_job(job: str, kind: str) -> Diagnostic:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from trainc.api.cluster import Dump
-from trainc.api.findings import Finding, Path, did_you_mean
+from trainc.api.findings import Path, did_you_mean
 from trainc.api.kube import Json, mapping, objects
 
 # Kind, namespace (empty for kinds of the whole cluster) and name.
@@ -33,38 +33,53 @@ class Reference(NamedTuple):
     key: str = ""
 
 
-def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator[Finding]:
-    """What a JobSet names and the cluster certainly does not have; `created` is what the input creates itself.
+class Missing(NamedTuple):
+    """An object, or a key of it, that the cluster certainly does not have, and where the JobSet names it."""
 
-    These are warnings, because what is missing may be created after the export.
-    """
+    kind: str
+    namespace: str
+    name: str
+    key: str
+    hint: str
+    path: Path
+
+    def __str__(self) -> str:
+        place = f"{self.kind} {self.name} in {f'namespace {self.namespace}' if self.namespace else 'the cluster'}"
+        return f"{place} has no key {self.key}" if self.key else f"there is no {place}"
+
+
+def needed_objects(jobset: Json, created: Created = ()) -> Iterator[tuple[str, Reference]]:
+    """What a JobSet names and the cluster must have, each with its namespace; `created` is what the input creates."""
     namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
-    seen = set()
     for one in references(jobset):
         where = "" if one.kind in _OF_CLUSTER else namespace
-        if (one.kind, one.name) in _ALWAYS or (one.kind, where, one.name) in created:
-            continue
-        if one.kind not in _OF_CLUSTER and not namespace:
-            continue
+        known = (one.kind, one.name) in _ALWAYS or (one.kind, where, one.name) in created
+        if not known and (where or one.kind in _OF_CLUSTER):
+            yield where, one
+
+
+def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator[Missing]:
+    """What a JobSet needs and the cluster does not have. In a namespace that is missing itself, nothing else is named."""
+    seen = set()
+    for where, one in needed_objects(jobset, created):
         found = dump.get(one.kind, where, one.name)
         identity = one.kind, one.name, one.key if found else ""
         if identity in seen:
             continue
         seen.add(identity)
-        place = f" in namespace {where}" if where else " in the cluster"
         if found is None and dump.is_complete(one.kind, where):
             names = dump.names(one.kind, where)
             some = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
             other = f"export the namespaces again (they were {some})" if one.kind == "Namespace" else f"use {some}"
             hint = did_you_mean(one.name, names) or f"create it before the job starts{f', or {other}' if names else ''}"
-            yield Finding("NotInCluster", "warning", f"there is no {one.kind} {one.name}{place}", hint, one.path)
+            yield Missing(one.kind, where, one.name, "", hint, one.path)
+            if one.kind == "Namespace":
+                return
         elif found is not None and one.key:
             keys = _keys(found)
             if keys is not None and one.key not in keys:
                 known = f"its keys are {', '.join(sorted(keys))}" if keys else "it has no keys"
-                hint = did_you_mean(one.key, keys) or known
-                message = f"{one.kind} {one.name}{place} has no key {one.key}"
-                yield Finding("NotInCluster", "warning", message, hint, one.path)
+                yield Missing(one.kind, where, one.name, one.key, did_you_mean(one.key, keys) or known, one.path)
 
 
 def _keys(found: Json) -> Collection[str] | None:

@@ -25,7 +25,7 @@ from trainc.features.fits.cluster import (
 )
 from trainc.features.fits.pods import amount, amounts, merged_limits
 from trainc.kube import kueue
-from trainc.reading.cluster import label_of
+from trainc.reading.cluster import CLUSTER, label_of  # noqa: F401 - the table of features names the kind
 from trainc.schema.unknown_fields import mistyped
 
 # Kueue's limit: apis/kueue/v1beta2/topology_types.go.
@@ -235,7 +235,15 @@ _CORE = (
     *("Namespace", "Node", "LimitRange", "ResourceQuota", "ServiceAccount", "PersistentVolumeClaim", "RuntimeClass"),
     *("PriorityClass", "StorageClass", "Deployment"),
 )
-_KUEUE = ("ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "Topology", "AdmissionCheck")
+_KUEUE = (
+    "ClusterQueue",
+    "LocalQueue",
+    "Cohort",
+    "ResourceFlavor",
+    "Topology",
+    "AdmissionCheck",
+    "WorkloadPriorityClass",
+)
 
 
 def export_command(kinds: Iterable[str]) -> str:
@@ -247,7 +255,8 @@ def export_command(kinds: Iterable[str]) -> str:
 _NAMES_ONLY = (
     r"""kubectl get secrets,configmaps -A -o go-template='{{"kind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n"}}"""
     r"""{{range .items}}{{printf "- {kind: %s, metadata: {namespace: %q, name: %q}, data: {" .kind .metadata.namespace"""
-    r""" .metadata.name}}{{range $key, $value := .data}}{{printf "%q: \"\", " $key}}{{end}}{{"}}\n"}}{{end}}'"""
+    r""" .metadata.name}}{{range $key, $value := .data}}{{printf "%q: \"\", " $key}}{{end}}"""
+    r"""{{range $key, $value := .binaryData}}{{printf "%q: \"\", " $key}}{{end}}{{"}}\n"}}{{end}}'"""
 )
 # Everything that is read, by the file to write it to.
 EXPORT = {

@@ -24,32 +24,10 @@ _WRAPPERS = frozenset(
     (
         *("env", "exec", "nohup", "time", "timeout", "nice", "ionice", "stdbuf", "numactl", "taskset", "tini", "sudo"),
         *("dumb-init", "catatonit", "gosu", "su-exec", "runuser", "setpriv", "chroot", "command", "builtin", "setsid"),
-        *(
-            "conda",
-            "mamba",
-            "micromamba",
-            "uv",
-            "uvx",
-            "poetry",
-            "pipenv",
-            "pixi",
-            "hatch",
-            "pdm",
-            "rye",
-            "nsys",
-            "ncu",
-        ),
-        *(
-            "perf",
-            "strace",
-            "ltrace",
-            "gdb",
-            "xvfb-run",
-            "opentelemetry-instrument",
-            "ddtrace-run",
-            "py-spy",
-            "scalene",
-        ),
+        *("conda", "mamba", "micromamba", "uv", "uvx", "poetry", "pipenv", "pixi", "hatch", "pdm", "rye", "nsys"),
+        "ncu",
+        *("perf", "strace", "ltrace", "gdb", "xvfb-run", "opentelemetry-instrument", "ddtrace-run", "py-spy"),
+        "scalene",
         *("coverage", "viztracer", "memray", "dlprof", "rocprof", "rocprofv3", "eatmydata", "unbuffer", "script"),
         *("chrt", "prlimit", "systemd-inhibit", "aws-vault", "doppler", "infisical", "direnv", "with-contenv", "eval"),
     )
@@ -69,35 +47,10 @@ _TOOLS = BUILTINS | frozenset(
         *("aws", "gsutil", "gcloud", "az", "rclone", "rsync", "scp", "ssh-keygen", "huggingface-cli", "hf", "kubectl"),
         *("nvidia-smi", "rocm-smi", "hl-smi", "ibstat", "ibv_devinfo", "ip", "ifconfig", "hostname", "date", "df"),
         *("du", "free", "nproc", "lscpu", "uname", "whoami", "id", "pwd", "true", "false", ":", "test", "[", "[["),
-        *(
-            "((",
-            "let",
-            "kill",
-            "pkill",
-            "killall",
-            "pgrep",
-            "ps",
-            "env",
-            "printenv",
-            "sleep",
-            "tail",
-            "wandb",
-            "ldconfig",
-        ),
-        *(
-            "ldd",
-            "mount",
-            "umount",
-            "sysctl",
-            "sync",
-            "dirname",
-            "basename",
-            "realpath",
-            "readlink",
-            "jq",
-            "yq",
-            "md5sum",
-        ),
+        *("((", "let", "kill", "pkill", "killall", "pgrep", "ps", "env", "printenv", "sleep", "tail", "wandb"),
+        "ldconfig",
+        *("ldd", "mount", "umount", "sysctl", "sync", "dirname", "basename", "realpath", "readlink", "jq", "yq"),
+        "md5sum",
         *("sha256sum", "seq", "xargs", "getent", "nslookup", "dig", "ping", "nc", "update-ca-certificates", "dpkg"),
     )
 )
@@ -183,7 +136,7 @@ def _scanned(words: Sequence[str], programs: Programs) -> Program:
         if index == 0 or (wrapped and not unknown and not word.startswith("-")):
             if name == "command" and words[index + 1 : index + 2] in (["-v"], ["-V"], ("-v",), ("-V",)):
                 return Program("tool", index, index + 1)
-            if name in _WRAPPERS and _wraps(words, index, name):
+            if name in _WRAPPERS and (name not in _WRAPS_WITH or _WRAPS_WITH[name] in words[index + 1 : index + 6]):
                 wrapped = True
             elif index == 0 and (_waits(words) or name in _TOOLS):
                 return Program("sleep" if _waits(words) else "tool", 0, 1)
@@ -234,10 +187,6 @@ def _python(words: Sequence[str], index: int, programs: Programs) -> Program:
     if launcher is not None and not launcher.subcommands:
         return Program("launcher", at, at + 1, launcher)
     return Program("python", index, at)
-
-
-def _wraps(words: Sequence[str], index: int, name: str) -> bool:
-    return name not in _WRAPS_WITH or _WRAPS_WITH[name] in words[index + 1 : index + 6]
 
 
 def _waits(words: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.ir.trainjob import InitializerStep
-from trainc.plugins.rows import Ref, Row, Rows, Situation, TrainJobField, environment
+from trainc.plugins.rows import Ref, Row, Rows, Situation, TrainJobField, environment, trainjob
 
 _STEP_SUFFIX = "-initializer"
 
@@ -24,10 +24,9 @@ def _variable(s: Situation) -> Iterator[Ref]:
     yield from own or (TrainJobField(("spec", "initializer", field, "storageUri")),)
 
 
-def _secret(s: Situation) -> Iterator[Ref]:
-    yield TrainJobField(("spec", "initializer", _step(s)[0], "secretRef", "name"))
-
-
-_PASS = (Row("...env", (_variable,)), Row("...envFrom", (_secret,)))
+_PASS = (
+    Row("...env", (_variable,)),
+    Row("...envFrom", (lambda s: trainjob("spec", "initializer", _step(s)[0], "secretRef", "name")(s),)),
+)
 
 ROWS: Rows = {"pre_build_sync": _PASS}

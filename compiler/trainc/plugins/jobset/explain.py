@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.findings import Path
 from trainc.kube import names
 from trainc.plugins.rows import (
     FixedRule,
@@ -20,9 +19,8 @@ from trainc.plugins.rows import (
     namespace,
     replicated_job,
     trainer_env,
+    trainjob,
 )
-
-_TRAINER: Path = ("spec", "trainer")
 
 
 def _pod_count(s: Situation) -> Iterator[Ref]:
@@ -44,18 +42,14 @@ def _pod_count(s: Situation) -> Iterator[Ref]:
         yield FixedRule("one pod, because parallelism is not set")
 
 
-def _below(field: str, path: Path) -> Row:
-    """Return a row for a field that has the same structure in the TrainJob: `field` of the JobSet is `path` there."""
+def _below(field: str, of_trainer: str) -> Row:
+    """Return a row for a field that has the same structure in the TrainJob, as `of_trainer` of its trainer."""
 
     def read(s: Situation) -> Iterator[Ref]:
         at = len(s.path) - 1 - s.path[::-1].index(field)
-        yield TrainJobField((*path, *s.path[at + 1 :]))
+        yield TrainJobField(("spec", "trainer", of_trainer, *s.path[at + 1 :]))
 
     return Row(f"...{field}", (read,), verbatim=True)
-
-
-def _suspend(_: Situation) -> Iterator[Ref]:
-    yield TrainJobField(("spec", "suspend"))
 
 
 _BUILD = (
@@ -63,16 +57,16 @@ _BUILD = (
     Row("kind", (fixed_rule("the same in every JobSet"),)),
     Row("metadata.name", (job_name,), verbatim=True),
     Row("metadata.namespace", (namespace,), verbatim=True),
-    Row("spec.suspend", (_suspend,), verbatim=True),
+    Row("spec.suspend", (trainjob("spec", "suspend"),), verbatim=True),
     Row("spec.replicatedJobs.*.replicas", (fixed_rule("a labeled step runs as one replica"),)),
     Row("...template.spec.parallelism", (_pod_count,), verbatim=True),
     Row("...template.spec.completions", (_pod_count,), verbatim=True),
-    Row("...containers.*.image", (lambda _: (TrainJobField((*_TRAINER, "image")),),), verbatim=True),
+    Row("...containers.*.image", (trainjob("spec", "trainer", "image"),), verbatim=True),
     Row("...containers.*.env", (trainer_env,), verbatim=True),
     Row("...ports", (fixed_rule("the controller replaces ports of the same name or number"),)),
-    _below("command", (*_TRAINER, "command")),
-    _below("args", (*_TRAINER, "args")),
-    _below("resources", (*_TRAINER, "resourcesPerNode")),
+    _below("command", "command"),
+    _below("args", "args"),
+    _below("resources", "resourcesPerNode"),
     Row(
         f'...template.metadata.labels["{names.ANCESTOR_LABEL}"]',
         (fixed_rule("pods have the step label of their job"),),

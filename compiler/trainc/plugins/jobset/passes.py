@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, choose
 from trainc.ir.info import Container, Info, PodSet, controller_port_match
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, trainer_env
 from trainc.kube import names
@@ -55,7 +55,7 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
     # Upstream checks the template after merging the patch, so that since 2.3 the patch itself has created the job.
     if pod_set is None or (info.gitops and patched.name not in info.runtime_jobs):
         message = f"the patch is for job {patched.name!r}, which the runtime does not have"
-        hint = f"use one of the runtime's jobs: {', '.join(sorted(info.runtime_jobs)) or '(it has none)'}"
+        hint = choose(patched.name, sorted(info.runtime_jobs), "use one of the runtime's jobs:", "(it has none)")
         yield Finding("UnknownPatchTarget", "error", message, hint, patched.path)
         return
     for kind in ("initContainers", "containers"):
@@ -90,7 +90,7 @@ def _mounts_at_one_path(mounts: Sequence[Json], info: Info, path: Path) -> Itera
 def _unknown_container(name: str, job: str, info: Info, path: Path) -> Finding:
     known = info.runtime_jobs[job]
     message = f"the patch is for container {name!r}, which the runtime's job {job!r} does not have, so it would add a container"
-    hint = f"use one of the job's containers: {', '.join(known)}"
+    hint = choose(name, known, "use one of the job's containers:")
     return Finding("UnknownPatchTarget", "error", message, hint, path)
 
 

@@ -13,7 +13,6 @@ from trainc.plugins.rows import (
     Rows,
     RuntimeField,
     Situation,
-    TrainJobField,
     amount,
     fixed_rule,
     host_domain,
@@ -23,6 +22,7 @@ from trainc.plugins.rows import (
     nodes,
     pods_of,
     processes,
+    trainjob,
 )
 
 _ON = ml_policy("mpi")
@@ -80,13 +80,12 @@ def _slots(s: Situation) -> Iterator[Ref]:
         yield from amount(s, is_gpu)
 
 
+_account_name = trainjob("metadata", "name")
+
+
 def _secret_name(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of the Secret's name, which has no name hash if the keys exist already."""
     yield from job_name(s) if s.job.new_keys else _account_name(s)
-
-
-def _account_name(_: Situation) -> Iterator[Ref]:
-    yield TrainJobField(("metadata", "name"))
 
 
 _PASS = (

@@ -17,16 +17,8 @@ MPIRUN = Launcher(
             *("allow-run-as-root", "oversubscribe", "nooversubscribe", "v", "verbose", "q", "quiet", "h", "help", "V"),
             *("bynode", "byslot", "bind-to-core", "bind-to-none", "bind-to-socket", "report-bindings", "display-map"),
             *("display-allocation", "tag-output", "timestamp-output", "do-not-launch", "nolocal", "genvall", "envall"),
-            *(
-                "prepend-rank",
-                "l",
-                "pernode",
-                "show-progress",
-                "enable-recovery",
-                "debug-daemons",
-                "version",
-                "print-rank-map",
-            ),
+            *("prepend-rank", "l", "pernode", "show-progress", "enable-recovery", "debug-daemons", "version"),
+            "print-rank-map",
         )
     ),
     pairs=frozenset(("mca", "gmca", "genv", "env", "pmca", "prtemca")),

@@ -125,20 +125,15 @@ def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
     if s.info.trainer is None or s.info.trainer.count != 1:
         yield FixedRule("several nodes train the full model")
     else:
-        yield from _one_or_many(s)
+        counts_devices = s.info.release.torchtune_lora != "unknown"
+        if counts_devices and gpus(resources_per_node(s.job, s.info)) == 1:
+            alone = s.job.trainer.num_proc_per_node == 1
+            yield from (FixedRule("one process and one GPU"),) if alone else devices(s)
+        else:
+            yield from _processes(s)
         knows_lora = s.info.release.torchtune_lora != "unknown"
         if knows_lora and torchtune_arguments(s.job.trainer.args or ()):
             yield TrainJobField(("spec", "trainer", "args"))
-
-
-def _one_or_many(s: Situation) -> Iterator[Ref]:
-    """Yield the inputs that decide between one process and several: the number of processes, or of GPUs."""
-    counts_devices = s.info.release.torchtune_lora != "unknown"
-    if counts_devices and gpus(resources_per_node(s.job, s.info)) == 1:
-        alone = s.job.trainer.num_proc_per_node == 1
-        yield from (FixedRule("one process and one GPU"),) if alone else devices(s)
-    else:
-        yield from _processes(s)
 
 
 def torchtune_arguments(args: tuple[str, ...]) -> bool:

@@ -39,15 +39,11 @@ def torchtune_words(entry: Entrypoint) -> Iterator[Finding]:
         hint = (
             "remove it together with its --config: Trainer selects the recipe by the size of the job"
             if built
-            else _build_command(twice)
+            else f"write the whole command: command: [tune, run, ...] instead of args with {twice!r}"
         )
         yield entry.finding("RecipeTwice", "error", message, hint, index)
     else:
         yield from _without_effect(entry, before, args, built=built)
-
-
-def _build_command(word: str) -> str:
-    return f"write the whole command: command: [tune, run, ...] instead of args with {word!r}"
 
 
 def _twice(before: Sequence[str], args: Sequence[str]) -> str:

@@ -2,61 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from trainc.plugins.rows import (
-    JobSetField,
-    Reading,
     Ref,
     Row,
     Rows,
-    RuntimeField,
     Situation,
     gang_amounts,
     gang_deviation,
     gang_pods,
     gang_policy,
     job_name,
+    jobset,
     namespace,
-    replicated_job,
+    pod_field,
+    set_in_gang_policy,
 )
 
-
-def _min_member(s: Situation) -> Iterator[Ref]:
-    if "minMember" in (s.info.gang("volcano") or {}):
-        yield RuntimeField(("spec", "podGroupPolicy", "volcano", "minMember"))
-    else:
-        yield from gang_pods(s)
+_QUEUE = jobset("metadata", "annotations", "scheduling.volcano.sh/queue-name")
 
 
-def _annotation(key: str) -> Reading:
-    def read(s: Situation) -> Iterator[Ref]:
-        yield JobSetField(("metadata", "annotations", key))
-
-    return read
-
-
-def _queue(s: Situation) -> Iterator[Ref]:
-    if "queue" in (s.info.gang("volcano") or {}):
-        yield RuntimeField(("spec", "podGroupPolicy", "volcano", "queue"))
-    else:
-        yield from _annotation("scheduling.volcano.sh/queue-name")(s)
-
-
-def _priority(s: Situation) -> Iterator[Ref]:
-    """Yield the pods' priority class. If several replicated jobs have one, the last wins."""
-    if "priorityClassName" in (s.info.gang("volcano") or {}):
-        yield RuntimeField(("spec", "podGroupPolicy", "volcano", "priorityClassName"))
-        return
-    for pod_set in reversed(s.info.pod_sets):
-        path = replicated_job(pod_set, "template", "spec", "template", "spec", "priorityClassName")
-        if s.is_set(path):
-            yield JobSetField(path)
-            return
-
-
-def _topology(s: Situation) -> Iterator[Ref]:
-    yield RuntimeField(("spec", "podGroupPolicy", "volcano", *s.path[1:]))
+def _last_priority(s: Situation) -> list[Ref]:
+    """Return the pods' priority class. If several replicated jobs have one, the last wins."""
+    return list(pod_field("spec", "priorityClassName")(s))[-1:]
 
 
 _PASS = (
@@ -67,11 +34,11 @@ _PASS = (
 _BUILD = (
     Row("metadata.name", (job_name,)),
     Row("metadata.namespace", (namespace,)),
-    Row("spec.minMember", (_min_member,), gang_deviation),
+    Row("spec.minMember", (set_in_gang_policy("volcano", "minMember", otherwise=gang_pods),), gang_deviation),
     Row("spec.minResources", (gang_amounts,), gang_deviation),
-    Row("spec.queue", (_queue,)),
-    Row("spec.priorityClassName", (_priority,)),
-    Row("spec.networkTopology", (_topology,)),
+    Row("spec.queue", (set_in_gang_policy("volcano", "queue", otherwise=_QUEUE),)),
+    Row("spec.priorityClassName", (set_in_gang_policy("volcano", "priorityClassName", otherwise=_last_priority),)),
+    Row("spec.networkTopology", (lambda s: gang_policy("volcano", *s.path[1:])(s),)),
     Row("...", (gang_policy("volcano"),)),
 )
 

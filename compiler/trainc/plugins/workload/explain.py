@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from trainc.plugins.rows import (
     FixedRule,
@@ -10,13 +10,13 @@ from trainc.plugins.rows import (
     Ref,
     Row,
     Rows,
-    RuntimeField,
     Situation,
     fixed_rule,
     gang_deviation,
     gang_policy,
     job_name,
     namespace,
+    pod_field,
     pods_of,
     replicated_job,
 )
@@ -39,11 +39,6 @@ def _name(s: Situation) -> Iterator[Ref]:
     yield from _template(s)
 
 
-def _object(s: Situation) -> Iterator[Ref]:
-    """Yield the inputs of an object's name: the job's name for the Workload, the group's for a PodGroup."""
-    yield from _name(s) if s.object != s.job.name else job_name(s)
-
-
 def _template(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of a template's name: the step's name if each step is a group, else the job's."""
     group = _group(s)
@@ -55,59 +50,43 @@ def _template(s: Situation) -> Iterator[Ref]:
 
 def _min_count(s: Situation) -> Iterator[Ref]:
     if "minMember" in ((s.info.gang("workload") or {}).get("volcano") or {}):
-        yield RuntimeField(("spec", "podGroupPolicy", "volcano", "minMember"))
+        yield from gang_policy("volcano", "minMember")(s)
     elif group := _group(s):
         for pod_set in group.pod_sets:
             yield from pods_of(pod_set)
 
 
-def _topology(s: Situation) -> Iterator[Ref]:
+def _topology(s: Situation) -> Iterable[Ref]:
     if (s.info.gang("workload") or {}).get("schedulingConstraints"):
-        yield RuntimeField(("spec", "podGroupPolicy", "workload", "schedulingConstraints", "topology", 0, "key"))
-        return
-    for pod_set in s.info.pod_sets:
-        path = replicated_job(pod_set, "template", "spec", "template", "metadata", "annotations", TOPOLOGY)
-        if s.is_set(path):
-            yield JobSetField(path)
-
-
-def _priority(s: Situation) -> Iterator[Ref]:
-    """Yield the pods' priority class, which is the same for all pods of the group."""
-    for pod_set in s.info.pod_sets:
-        path = replicated_job(pod_set, "template", "spec", "template", "spec", "priorityClassName")
-        if s.is_set(path):
-            yield JobSetField(path)
+        return gang_policy("workload", "schedulingConstraints", "topology", 0, "key")(s)
+    return pod_field("metadata", "annotations", TOPOLOGY)(s)
 
 
 def _policy(s: Situation) -> Iterator[Ref]:
     """Yield the policy that makes the pods a gang, of whichever scheduler it is."""
     policy = s.info.gang("workload") or {}
     replaced = [name for name in policy if name not in ("schedulingConstraints", "disruptionMode")]
-    yield (
-        RuntimeField(("spec", "podGroupPolicy", *replaced[:1]))
-        if replaced
-        else RuntimeField(("spec", "podGroupPolicy", "workload"))
-    )
+    yield from gang_policy(*(replaced[:1] or ["workload"]))(s)
     if replaced:
         yield FixedRule("--gang workload: Kubernetes schedules the gang")
-
-
-def _deviation(s: Situation) -> str:
-    return gang_deviation(s) or "gang-by-kubernetes"
 
 
 _PASS = (Row("...template.spec.schedulingGroup", (_name, _policy), lambda _: "gang-by-kubernetes"),)
 
 _BUILD = (
-    Row("metadata.name", (_object,)),
+    Row("metadata.name", (lambda s: (_name if s.object != s.job.name else job_name)(s),)),
     Row("metadata.namespace", (namespace,)),
     Row("spec.controllerRef.name", (job_name,)),
     Row("spec.workloadRef.workloadName", (job_name,)),
     Row("spec.workloadRef.templateName", (_template,)),
-    Row("...minCount", (_min_count,), _deviation),
+    Row(
+        "...minCount",
+        (_min_count,),
+        lambda s: gang_deviation(s) or "gang-by-kubernetes",
+    ),
     Row("...schedulingConstraints", (_topology,)),
     Row("...disruptionMode", (gang_policy("workload", "disruptionMode"),)),
-    Row("...priorityClassName", (_priority,)),
+    Row("...priorityClassName", (pod_field("spec", "priorityClassName"),)),
     Row("spec.podGroupTemplates[*].name", (_template,)),
     Row("...", (_policy, fixed_rule("required by scheduling.k8s.io/v1beta1"))),
 )
