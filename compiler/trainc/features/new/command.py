@@ -72,7 +72,7 @@ def _target(arguments: Arguments, settings: Settings) -> str:
         return "-"
     folder = next((path for path in settings.paths if os.path.isdir(path)), "")
     file: str = arguments.output or os.path.normpath(os.path.join(folder, f"{arguments.name}.yaml"))
-    if not arguments.output and os.sep in arguments.name:
+    if not arguments.output and {"/", "\\"} & set(arguments.name):
         raise UsageError(f"{arguments.name!r} cannot be the name of a TrainJob")
     if os.path.lexists(file):
         hint = "choose another name, or another file with -o"
