@@ -165,7 +165,7 @@ def _of_actions(actions: Iterable[argparse.Action], before: Sequence[str], curre
     given = [
         word
         for i, word in enumerate(before)
-        if not word.startswith("-") and before[i - 1 : i] not in ([f] for f in takes)
+        if not word.startswith("-") and before[i - 1 : i] not in [[flag] for flag in takes]
     ]
     positionals = [action for action in actions if not action.option_strings]
     if not positionals:
