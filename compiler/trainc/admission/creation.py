@@ -12,7 +12,6 @@ from trainc.admission.jobset import (
     ReplicatedJob,
     claim_name,
     claim_templates,
-    containers,
     coordinator_label,
     job_name,
     longest_name,
@@ -34,6 +33,7 @@ from trainc.kube.names import (
     is_domain_prefixed_path,
     length,
 )
+from trainc.pods.checks import containers_of
 from trainc.startup.patterns import pattern
 
 # Creation rules for policies, feature gates, pod counts, dependencies, the subdomain and `managedBy`.
@@ -319,7 +319,8 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
 
 
 def _is_mounted(job: ReplicatedJob, name: str) -> bool:
-    return any(mapping(m).get("name") == name for _, c in containers(job) for m in items(c.get("volumeMounts")))
+    mounts = (mount for _, each in containers_of(job.pod_spec, ()) for mount in objects(each.get("volumeMounts")))
+    return any(mount.get("name") == name for mount in mounts)
 
 
 # Refused on creation: a coordinator pod that does not exist, or whose address is not a valid label value (J15, J16).

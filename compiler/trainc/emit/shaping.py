@@ -6,7 +6,6 @@ The TrainJob is not in the cluster itself, so what only the TrainJob has is move
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, remove
@@ -175,9 +174,10 @@ def for_argocd(manifests: Sequence[Manifest], chosen: Sequence[str]) -> list[Man
     base = 0
     for manifest in manifests:
         if manifest["kind"] == "JobSet":
-            with suppress(ValueError):
+            try:
                 base = int(annotations_of(manifest).get(_WAVE, "0"))
-            break
+            except ValueError:
+                break
     options = [option for option in sync_options_of("argocd") if option.name in chosen] if chosen else []
     return [_in_waves(manifest, base, options) for manifest in manifests]
 

@@ -106,14 +106,15 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             InitializerVolumeNotShared InvalidVariableValue LauncherMultiplied LoRAIgnored MPIImagesDiffer
             MPINodesAwaited ManagedByNotPropagated MasterAddressWrong MetadataNotPropagated
             MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
-            ModelNotOfRecipe MoreProcessesThanDevices MovingImageTag NoLauncher OutputDeletedWithJob
+            ModelNotOfRecipe MoreDevicesThanNode MoreProcessesThanDevices MovingImageTag NoLauncher OutputDeletedWithJob
             PatchCreatesTarget PlainToken QueuedWithoutRequests RankEnvironmentMissing ResourceClaimsLost
             ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue
             TTLRerun TensorParallelAcrossNodes TorchrunArgOverridesPolicy TypographicCharacter
             UnlikelyAmount UnlikelyResource UnnamedPortsLost ValueOverridden VolumeNotMounted
         """,
         "info": """
-            DataNotMounted MoreThreadsThanCPUs OutputNotKept QueuedBehindInitializer RestartsMultiply
+            DataNotMounted MoreThreadsThanCPUs NoPullSecret OutputNotKept QueuedBehindInitializer RestartsByDefault
+            RestartsMultiply
             RetainedClaim TopologyNeedsGate TopologyWithoutQueue UnsuitableSharedMemory
         """,
     },

@@ -84,7 +84,6 @@ class TrainJob:
     name: str
     namespace: str
     runtime_name: str
-    runtime_kind: str
     trainer: Trainer = NO_TRAINER
     dataset: InitializerStep | None = None
     model: InitializerStep | None = None

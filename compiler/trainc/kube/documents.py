@@ -25,8 +25,9 @@ def value_at(document: Any, path: Path) -> Any:
 
 def pod_spec_of(replicated_job: Json) -> Json:
     """Return the spec of the pods of a JobSet's replicated job, or an empty mapping."""
-    spec: Json | None = value_at(replicated_job, ("template", "spec", "template", "spec"))
-    return spec or {}
+    job_spec = (replicated_job.get("template") or {}).get("spec") or {}
+    spec: Json = (job_spec.get("template") or {}).get("spec") or {}
+    return spec
 
 
 def without_path(document: Json, path: Path) -> dict[str, Any]:

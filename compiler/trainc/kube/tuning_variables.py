@@ -113,6 +113,7 @@ INTEGERS = frozenset(
         *(f"NCCL_{name}" for name in _NCCL_INTEGERS.split()),
         *("TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC", "TORCH_NCCL_TRACE_BUFFER_SIZE"),
         *("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "TORCH_NCCL_COORD_CHECK_MILSEC"),
+        "CUDA_LAUNCH_BLOCKING",
     )
 )
 # Variables with a fixed set of words, whose case does not matter.
@@ -122,6 +123,23 @@ WORDS = {
     "NCCL_P2P_LEVEL": ("LOC", "NVL", "PIX", "PXB", "PXN", "PHB", "SYS", "0", "1", "2", "3", "4", "5"),
     "NCCL_NET_GDR_LEVEL": ("LOC", "PIX", "PXB", "PXN", "PHB", "SYS", "0", "1", "2", "3", "4", "5"),
 }
+# Variables with a list of words, all of which a leading ^ excludes.
+LISTS = {
+    "NCCL_ALGO": ("Tree", "Ring", "CollNet", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"),
+    "NCCL_PROTO": ("LL", "LL128", "Simple"),
+    "NCCL_DEBUG_SUBSYS": (
+        *("INIT", "COLL", "P2P", "SHM", "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "CALL", "PROXY", "NVLS"),
+        *("BOOTSTRAP", "REG", "PROFILE", "RAS", "ALL"),
+    ),
+}
+ALLOCATOR_SETTINGS = (
+    *("backend", "max_split_size_mb", "max_non_split_rounding_mb", "garbage_collection_threshold"),
+    *("roundup_power2_divisions", "roundup_bypass_threshold_mb", "expandable_segments", "release_lock_on_cudamalloc"),
+    *("pinned_use_cuda_host_register", "pinned_num_register_threads", "pinned_use_background_threads"),
+    *("pinned_reserve_segment_size_mb", "graph_capture_record_stream_reuse", "per_process_memory_fraction"),
+    *("pinned_max_power2_size_mb", "pinned_max_round_threshold_mb", "pinned_use_hip_host_register"),
+    *("pinned_max_cached_size_mb", "large_segment_size_mb", "throw_on_cudamalloc_oom", "use_cuda_host_register"),
+)
 # Variables with the settings of PyTorch's allocator, as NAME:VALUE[,NAME:VALUE].
 ALLOCATORS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 

@@ -203,9 +203,11 @@ class Stage:
 
 def _shaping(name: str, shape: Shape) -> Stage:
     def run(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
-        at = next(i for i, manifest in enumerate(manifests) if manifest["kind"] == "JobSet")
-        jobset, found = shape(lowered.job, lowered.info, manifests[at])
-        return manifests if jobset is manifests[at] else [*manifests[:at], jobset, *manifests[at + 1 :]], found
+        for at, manifest in enumerate(manifests):
+            if manifest["kind"] == "JobSet":
+                jobset, found = shape(lowered.job, lowered.info, manifest)
+                return manifests if jobset is manifest else [*manifests[:at], jobset, *manifests[at + 1 :]], found
+        return manifests, ()
 
     return Stage(name, run)
 

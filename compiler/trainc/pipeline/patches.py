@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Path
+from trainc.ir.entrypoints import JOBS
 from trainc.ir.release import Release
 from trainc.ir.trainjob import Patch, PatchedJob
 from trainc.kube import names
@@ -173,8 +174,6 @@ def _shown(items: list[Any]) -> str:
 
 
 # Findings about the patched runtime: those about what a patch wrote belong to the patch.
-
-JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 
 
 def at_patch(finding: Finding, template: Json, runtime: Json, patches: Sequence[Patch]) -> Finding:

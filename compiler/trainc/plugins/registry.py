@@ -209,12 +209,3 @@ def _unknown(name: str) -> Diagnostic:
 def _broken(name: str, reason: str) -> Diagnostic:
     hint = f"update the distribution that provides it, or remove {name!r} from the plugins"
     return Diagnostic("BrokenPlugin", "error", f"plugin {name!r} {reason}", hint)
-
-
-def folders(names: Sequence[str]) -> list[str]:
-    """Return the folder or file with the code of each named plugin. It is part of cache keys, so new code is a miss."""
-    from importlib.util import find_spec
-
-    tops = {point.module.partition(".")[0] for point in _installed() if point.name in names}
-    specs = [spec for top in sorted(tops) if (spec := find_spec(top)) is not None]
-    return [place for spec in specs for place in spec.submodule_search_locations or (spec.origin or "",)]

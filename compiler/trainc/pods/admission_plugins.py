@@ -25,6 +25,7 @@ from trainc.kube.quantity import (
     pod_requests,
 )
 from trainc.pods import errors
+from trainc.pods.checks import containers_of
 from trainc.pods.resources import is_extended, read_amounts
 from trainc.startup.records import dataclass
 
@@ -167,14 +168,13 @@ def _mounted(spec: Json, path: Path) -> Iterator[tuple[Path, str]]:
     for i, volume in enumerate(objects(spec.get("volumes"))):
         if secret := mapping(volume.get("secret")).get("secretName"):
             yield (*path, "volumes", i, "secret", "secretName"), str(secret)
-    for kind in ("initContainers", "containers"):
-        for i, container in enumerate(objects(spec.get(kind))):
-            for field, source in (("env", "secretKeyRef"), ("envFrom", "secretRef")):
-                for k, variable in enumerate(objects(container.get(field))):
-                    inner: Path = ("valueFrom",) if field == "env" else ()
-                    holder = mapping(variable.get("valueFrom")) if field == "env" else variable
-                    if secret := mapping(holder.get(source)).get("name"):
-                        yield (*path, kind, i, field, k, *inner, source, "name"), str(secret)
+    for place, container in containers_of(spec, path):
+        for i, variable in enumerate(objects(container.get("env"))):
+            if secret := mapping(mapping(variable.get("valueFrom")).get("secretKeyRef")).get("name"):
+                yield (*place, "env", i, "valueFrom", "secretKeyRef", "name"), str(secret)
+        for i, source in enumerate(objects(container.get("envFrom"))):
+            if secret := mapping(source.get("secretRef")).get("name"):
+                yield (*place, "envFrom", i, "secretRef", "name"), str(secret)
 
 
 def _pulled_with(spec: Json, path: Path) -> Iterator[tuple[Path, str]]:
@@ -241,11 +241,7 @@ def quota_refusals(
 
 
 def _containers(spec: Json, path: Path, ranges: Sequence[Json]) -> list[_Sized]:
-    return [
-        _sized(container, (*path, kind, i, "resources"), ranges)
-        for kind in ("initContainers", "containers")
-        for i, container in enumerate(objects(spec.get(kind)))
-    ]
+    return [_sized(container, (*place, "resources"), ranges) for place, container in containers_of(spec, path)]
 
 
 def _sized(container: Json, path: Path, ranges: Iterable[Json]) -> _Sized:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Fix, Hint, Path, remove
-from trainc.kube.documents import Json, items, mapping
+from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import (
     DNS_1123_FORM,
     LABEL_LIMIT,
@@ -217,6 +217,13 @@ def duplicates(holders: Any, field: str, path: Path) -> Iterator[Finding]:
         if value and str(value) in seen:
             yield errors.duplicate((*path, i, field), value)
         seen.add(str(value))
+
+
+def containers_of(spec: Json, path: Path) -> Iterator[tuple[Path, Json]]:
+    """Yield the init containers and containers of a pod, with their paths."""
+    for kind in ("initContainers", "containers"):
+        for i, container in enumerate(objects(spec.get(kind))):
+            yield (*path, kind, i), container
 
 
 def struct(fields: Mapping[str, Check], needs: Sequence[str] = (), also: Check | None = None) -> Check:

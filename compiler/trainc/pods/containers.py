@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from trainc.findings import Finding, Path, remove, write
-from trainc.kube.documents import Json, items, mapping
+from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import is_label_key
 from trainc.kube.quantity import canonical
 from trainc.pods import errors
@@ -150,7 +150,7 @@ _PORTS = list_of(
 
 def _host_ports(container: Json, path: Path, seen: set[tuple[str, ...]]) -> Iterator[Finding]:
     """Report host ports that several containers use at the same time."""
-    for i, each in enumerate(map(mapping, items(container.get("ports")))):
+    for i, each in enumerate(objects(container.get("ports"))):
         if each.get("hostPort"):
             key = (str(each.get("protocol") or "TCP"), str(each.get("hostIP") or ""), str(each["hostPort"]))
             if key in seen:

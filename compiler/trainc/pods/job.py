@@ -12,7 +12,7 @@ from trainc.findings import Finding, Path, remove, suggest, write
 from trainc.kube.documents import Json, items, mapping
 from trainc.kube.names import is_domain_prefixed_path, length
 from trainc.pods import errors
-from trainc.pods.checks import check_metadata, label_selector, number, one_of, qualified_name, struct
+from trainc.pods.checks import check_metadata, containers_of, label_selector, number, one_of, qualified_name, struct
 from trainc.pods.template import check_template
 
 _COUNTS = (
@@ -175,8 +175,8 @@ def _policies(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
 
 
 def _failure_policy(policy: Json, spec: Json, template: Json, path: Path) -> Iterator[Finding]:
-    rules, pod = items(policy.get("rules")), mapping(template.get("spec"))
-    names = [str(mapping(c).get("name")) for kind in ("containers", "initContainers") for c in items(pod.get(kind))]
+    rules = items(policy.get("rules"))
+    names = [str(each.get("name")) for _, each in containers_of(mapping(template.get("spec")), path)]
     if len(rules) > _MOST_RULES:
         yield errors.too_many(path, len(rules), _MOST_RULES)
     for i, rule in enumerate(map(mapping, rules)):

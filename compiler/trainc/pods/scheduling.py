@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.findings import Finding, Path, write
-from trainc.kube.documents import Json, items, mapping
+from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import is_label_value
 from trainc.kube.selectors import OPERATORS
 from trainc.pods import errors
@@ -149,7 +149,7 @@ _CONSTRAINT = struct(
 def _topology_spread(value: Any, path: Path) -> Iterator[Finding]:
     """Check the constraints, where topologyKey and whenUnsatisfiable together must be unique."""
     seen = set()
-    for i, constraint in enumerate(map(mapping, items(value))):
+    for i, constraint in enumerate(objects(value)):
         yield from _CONSTRAINT(constraint, (*path, i))
         kind = (str(constraint.get("topologyKey")), str(constraint.get("whenUnsatisfiable")))
         if kind in seen:
@@ -159,7 +159,7 @@ def _topology_spread(value: Any, path: Path) -> Iterator[Finding]:
 
 def _scheduling_gates(value: Any, path: Path) -> Iterator[Finding]:
     seen = set()
-    for i, gate in enumerate(map(mapping, items(value))):
+    for i, gate in enumerate(objects(value)):
         name = gate.get("name") or ""
         yield from qualified_name(name, (*path, i, "name"))
         if str(name) in seen:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 _EXPECTED = {
     "object": "a mapping",
     "array": "a list",
+    "null": "nothing",
     "string": "a string",
     "integer": "a whole number",
     "number": "a number",
@@ -321,7 +322,7 @@ def _explain_choices(error: jsonschema.ValidationError, failure: _Failure, kind:
 def _unknown_own_fields(failure: _Failure, kind: DocumentKind) -> Iterator[Finding]:
     known: Schema = failure.schema.get("properties", {})
     patterns = failure.schema.get("patternProperties", {})
-    others = (name for name in failure.value if name not in known)
+    others = (str(name) for name in failure.value if name not in known)
     unknown = [name for name in others if not any(re.search(pattern, name) for pattern in patterns)]
     for number, name in enumerate(unknown):
         path = (*failure.path, name)

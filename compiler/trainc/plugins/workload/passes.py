@@ -79,17 +79,14 @@ def topology(group: Group, job: TrainJob, policy: Json, info: Info) -> str:
 def requested_topologies(group: Group, info: Info) -> Mapping[str, str]:
     """Return the topology that each pod template of the group requests, by name; empty if it requests none."""
     path = ("template", "spec", "template", "metadata", "annotations", TOPOLOGY)
-    return {name: str(value_at(written, path) or "") for name, written in _written(group, info)}
+    own = {pod_set.name for pod_set in group.pod_sets}
+    jobs = (job for job in info.template.get("replicatedJobs", ()) if job["name"] in own)
+    return {job["name"]: str(value_at(job, path) or "") for job in jobs}
 
 
 def pod_fields(group: Group, field: str, info: Info) -> Mapping[str, Any]:
     """Return a field of each pod spec of the group, by name; None if it is not set."""
     return {pod_set.name: info.pod_spec(pod_set.name).get(field) for pod_set in group.pod_sets}
-
-
-def _written(group: Group, info: Info) -> Iterator[tuple[str, Json]]:
-    inside = {pod_set.name for pod_set in group.pod_sets}
-    return ((job["name"], job) for job in info.template.get("replicatedJobs", ()) if job["name"] in inside)
 
 
 # Validation of gangs that cannot be expressed as a Workload and PodGroups.
