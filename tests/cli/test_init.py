@@ -194,7 +194,7 @@ EXPRESSION = (
 
 @pytest.mark.parametrize("event", BASES)
 @pytest.mark.parametrize("file", ["action.yml", "workflow"])
-@pytest.mark.parametrize("command", ["trainc build --check", "trainc check --format github"])
+@pytest.mark.parametrize("command", ["trainc build --check --format github", "trainc check --format github"])
 def test_the_check_of_a_change_compares_with_what_it_started_from(
     command: str, event: str, file: str, repository: Path
 ) -> None:
