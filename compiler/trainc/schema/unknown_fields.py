@@ -178,8 +178,9 @@ def suggest_amount(resource: str, text: str) -> str:
         return write(count) if count else "write a whole number, such as 8"
     if resource == "cpu":
         found = _AMOUNT.match(text)
-        cores = f"write {found['number']}" if found and "," not in found["number"] else "write a number of cores"
-        return f'{cores}, or millicores such as "500m"'
+        cores = found["number"] if found and "," not in found["number"] else ""
+        millicores = ', or millicores such as "500m"'
+        return write(cores, millicores) if cores else f"write a number of cores{millicores}"
     found = _AMOUNT.fullmatch(text)
     if found is None:
         return 'write an amount such as "500m", 4 or 16Gi'
