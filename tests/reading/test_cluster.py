@@ -147,7 +147,23 @@ def test_what_was_exported_takes_precedence() -> None:
     assert dump.get("Secret", "team-a", "hf") is exported
 
 
-ODD = [None, True, -1, 1.5, 10**30, "", "x" * 300, [], [None], [[]], {}, {"a": None}, {"": {}}, {3: []}, [{}] * 3]
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    1.5,
+    10**30,
+    "",
+    "x" * 300,
+    [],
+    [None],
+    [[]],
+    {},
+    {"a": None},
+    {"": {}},
+    {3: []},
+    [{}] * 3,
+]
 
 
 @given(st.integers(0, 2**32))

@@ -351,7 +351,9 @@ def _add_runtime(
 ) -> None:
     key = runtime_key(runtime.data)
     if key in earlier:
-        if earlier[key].data["spec"] == runtime.data["spec"] or _same_file(earlier[key], runtime):
+        # The same file may be read twice, such as one in a folder of runtimes inside the input.
+        files = {posixpath.normpath(found.document.file) for found in (earlier[key], runtime)}
+        if earlier[key].data["spec"] == runtime.data["spec"] or (len(files) == 1 and files != {"."}):
             return
         where = earlier[key].document.file
         message = f"this runtime is not used: an earlier source has one with the same name: {where}"
@@ -361,12 +363,6 @@ def _add_runtime(
         diagnostics.append(_twice(runtime, runtimes[key], "DuplicateRuntime"))
     else:
         runtimes[key] = runtime
-
-
-def _same_file(one: ValidDocument, other: ValidDocument) -> bool:
-    """Return whether both were read from the same file, such as one in a folder of runtimes inside the input."""
-    files = {posixpath.normpath(found.document.file) for found in (one, other)}
-    return len(files) == 1 and files != {"."}
 
 
 def _twice(second: ValidDocument, first: ValidDocument, code: str) -> Diagnostic:

@@ -210,7 +210,7 @@ def _queues(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     yield from sorted(set(_texts(found.get(_QUEUE) for found in labels if isinstance(found, Mapping))))
 
 
-def _variables(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+def _variables(snapshot: Snapshot, document: Json, path: Path) -> Iterable[str]:
     """Those of NCCL, PyTorch, OpenMP and Hugging Face."""
     return suggested_variables()
 
@@ -228,7 +228,7 @@ def _labels(node: Json) -> Json:
 
 
 def _label_values(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
-    yield from sorted({str(_labels(node).get(path[-1], "")) for node in _nodes(snapshot)})
+    yield from sorted({str(_labels(node).get(str(path[-1]), "")) for node in _nodes(snapshot)})
 
 
 def _known(snapshot: Snapshot, document: Json, kind: str) -> Iterator[Json]:
