@@ -62,6 +62,8 @@ _IN_SHELL = pattern(r"\$(?:\{([A-Z]\w*)\}|([A-Z]\w*)|\(([A-Z]\w*)\))")
 _WITH_DEFAULT = pattern(r"\$\{([A-Z]\w*)[^}\w]")
 _IN_BRACKETS = pattern(r"<([A-Za-z][\w .-]{0,60})>")
 _WORD_ENDS = pattern(r"[-_ .]")
+# The first programs of a script, and the last one, are enough to see what it sets for them.
+_MOST_STARTS, _MOST_SET = 8, 100
 _SAID = ("#", "echo ", "printf ")
 _STANDING = frozenset(
     (
@@ -180,9 +182,10 @@ def tuning_variables(entry: Entrypoint) -> Iterator[Finding]:
 def _set_in(line: CommandLine) -> dict[str, str | None]:
     """Return the variables that a script sets for a program that it starts, as far as they are checked."""
     found: dict[str, str | None] = {}
-    for start in line.ran("launcher", "python"):
+    starts = line.ran("launcher", "python")
+    for start in (*starts[:_MOST_STARTS], *starts[-1:]):
         names = tuple(start.variables)
-        found |= {names[index]: start.variables[names[index]] for index in _read_by_programs(names)}
+        found |= {names[index]: start.variables[names[index]] for index in _read_by_programs(names)[:_MOST_SET]}
     return found
 
 
@@ -289,15 +292,15 @@ def placeholders(entry: Entrypoint) -> Iterator[Finding]:
         if found := _TRIAL_VALUE.search(text):
             message = f"only a sweep replaces {found[0]}, and this job is compiled by itself"
             hint, severity = "write a value, or name the job in a Sweep or OptimizationJob of the same input", "error"
-        elif stands := _stands_for_a_value(text):
-            message = f"{stands!r} stands for a value, and the program gets it as it is written"
+        elif left := _placeholder(text):
+            message = f"{left!r} is a placeholder, and the program gets it as it is written"
             hint = "write the value in its place"
         else:
             continue
         yield Finding("PlaceholderNotReplaced", severity, message, hint, *place)
 
 
-def _stands_for_a_value(text: str) -> str:
+def _placeholder(text: str) -> str:
     """Return a placeholder in a text, or an empty string. Special tokens of a model, such as `<pad>`, are none."""
     lines = text.splitlines() if "\n" in text else [text]
     code = "\n".join(line.partition(" #")[0] for line in lines if not line.lstrip().startswith(_SAID))
