@@ -61,8 +61,6 @@ class Snapshot:
 # Read from indentation alone, line by line upward from the cursor, and inside brackets that stand on the same line.
 
 
-Awaits: TypeAlias = Literal["key", "value", "item"]
-
 _KEY = pattern(r"""(?:"([^"]*)"|'([^']*)'|([^\s"'#:{}\[\],][^:#{}\[\],]*?))\s*:(?:\s|$)""")
 _LONGEST = 10_000
 _DASHES = pattern(r"(?:- +|-$)*")
@@ -76,7 +74,7 @@ class Typing:
     """
 
     path: Path
-    awaits: Awaits
+    awaits: Literal["key", "value"]
     word: str
     start: int
     indent: int
