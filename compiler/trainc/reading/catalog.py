@@ -26,10 +26,11 @@ _SUFFIX = ".yaml"
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
-    """Why the catalog has no such runtime: what it has instead, if anything, and a hint."""
+    """Why the catalog has no such runtime: what it has instead, if anything, a hint, and the name that is misspelled."""
 
     instead: str = ""
     hint: str = ""
+    meant: str = ""
 
 
 # (name, release) -> the runtime, or a function that explains why there is none.
@@ -99,9 +100,9 @@ def _serving(name: str, release: str) -> list[str]:
 def _instead(name: str, release: str) -> NotFound:
     serving = releases(name)
     if not serving:
-        from trainc.findings.text import did_you_mean
+        from trainc.findings.text import did_you_mean, misspelt
 
-        return NotFound("", did_you_mean(name, names(release), 0.5))
+        return NotFound("", did_you_mean(name, names(release), 0.5), misspelt(name, names(release)))
     first, last = serving[0], serving[-1]
     if first > release:
         return NotFound(
