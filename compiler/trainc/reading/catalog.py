@@ -82,7 +82,7 @@ def text_of(shown: str) -> str:
 
 def _files(name: str) -> list[str]:
     """Return the files of a runtime, oldest release first."""
-    if not name or os.sep in name or name.startswith("."):
+    if not name or {"/", "\\"} & set(name) or name.startswith("."):
         return []
     single, folder = os.path.join(catalog_folder(), name + _SUFFIX), os.path.join(catalog_folder(), name)
     if os.path.isfile(single):
