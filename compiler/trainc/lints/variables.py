@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from trainc.findings import Finding, Path, Severity, suggest
+from trainc.findings import Finding, Fix, Hint, Path, Severity, suggest
 from trainc.ir.commands.launcher import Launch
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
@@ -226,7 +226,7 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
 
     if name in INTEGERS and not _INTEGER.fullmatch(value):
         on = value.lower() in ("true", "yes", "on", "enable", "enabled")
-        return "which is not read: it must be a number", f'write "{1 if on else 0}"'
+        return "which is not read: it must be a number", _instead("1" if on else "0")
     if name in WORDS and value.strip().upper() not in WORDS[name]:
         near = misspelt(value, WORDS[name])
         shown = ", ".join(WORDS[name])
@@ -242,6 +242,13 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
     return None
 
 
+def _instead(value: str) -> str:
+    text = f'"{value}"'
+    if '"' in value or "\\" in value:
+        return f"write {text}"
+    return Hint(f"write {text}", Fix("set", text, "value"))
+
+
 def _allocator(value: str) -> tuple[str, str] | None:
     """Return what PyTorch refuses of its allocator's settings: `NAME:VALUE`, and True or False as Python writes them."""
     from trainc.findings.text import misspelt
@@ -250,9 +257,9 @@ def _allocator(value: str) -> tuple[str, str] | None:
     for setting in value.split(","):
         name, colon, given = setting.partition(":")
         if "=" in setting and not colon:
-            return "which PyTorch refuses: settings are written NAME:VALUE", f'write "{value.replace("=", ":")}"'
+            return "which PyTorch refuses: settings are written NAME:VALUE", _instead(value.replace("=", ":"))
         if name.strip() == "expandable_segments" and given.strip() not in ("True", "False"):
-            return "which PyTorch refuses: expandable_segments is True or False", 'write "expandable_segments:True"'
+            return "which PyTorch refuses: expandable_segments is True or False", _instead("expandable_segments:True")
         near = misspelt(name.strip(), ALLOCATOR_SETTINGS, 3)
         if near and name.strip() not in ALLOCATOR_SETTINGS:
             return f"which PyTorch refuses: it has no setting {name.strip()!r}", suggest(name.strip(), [near])
