@@ -204,7 +204,7 @@ def _too_long(failure: _Failure) -> Iterator[Finding]:
 
 def _too_short(failure: _Failure) -> Iterator[Finding]:
     yield Finding(
-        "TooShort", "error", "the text is empty", hint="write a value, or remove the field", path=failure.path
+        "EmptyField", "error", "the text is empty", hint="write a value, or remove the field", path=failure.path
     )
 
 
@@ -220,7 +220,7 @@ def _too_few(failure: _Failure) -> Iterator[Finding]:
     name = failure.path[-1] if failure.path else "the document"
     message = f"{'the item' if isinstance(name, int) else name} is empty; it needs at least {failure.wanted} {noun}"
     hint = f"add {'an item' if noun == 'item' else 'a field'}, or remove it"
-    yield Finding("TooFew", "error", message, hint, failure.path)
+    yield Finding("EmptyField", "error", message, hint, failure.path)
 
 
 def _required(failure: _Failure) -> Iterator[Finding]:
@@ -362,7 +362,7 @@ def _outer_own_hint(path: Path, root: Schema) -> str:
 
 
 # A finding that implies a missing field, which is then not reported separately.
-_EXPLAINS_MISSING_TEMPLATE = "PodSpecInsteadOfJobSpec"
+_EXPLAINS_MISSING_TEMPLATE = "MisplacedPodSpec"
 
 
 def explain(

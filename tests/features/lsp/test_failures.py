@@ -32,7 +32,7 @@ def published(tmp_path: Path, uri: str) -> tuple[server.Server, list[types.Publi
     made = server.make_server(lambda root, alone: command._workspace(arguments, root, alone))
     made.protocol._workspace = Workspace(tmp_path.as_uri())
     said: list[types.PublishDiagnosticsParams] = []
-    made.text_document_publish_diagnostics = said.append  # type: ignore[method-assign, assignment]
+    made.text_document_publish_diagnostics = said.append  # type: ignore[assignment,method-assign]
     made.workspace.put_text_document(types.TextDocumentItem(uri, "yaml", 1, JOB))
     return made, said
 

@@ -21,22 +21,14 @@ from trainc.reading.edits import Field, Position, Range, Tree, trees
 _MOST_SHOWN = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Hover:
-    """Markdown about a range."""
-
-    range: Range
-    text: str
-
-
-def hover(snapshot: Snapshot, position: Position) -> Hover | None:
-    """About the field at a place; None where there is none."""
+def hover(snapshot: Snapshot, position: Position) -> tuple[Range, str] | None:
+    """Markdown about the field at a place, and the range of that; None where there is none."""
     found = field_at(snapshot, position)
     if found is None:
         return None
     field = found.field
     parts = [*_meaning(snapshot, found), *_fate(snapshot, found)]
-    return Hover(field.key if field.key.holds(position) else field.value, "\n\n".join(parts)) if parts else None
+    return (field.key if field.key.holds(position) else field.value, "\n\n".join(parts)) if parts else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -324,7 +324,8 @@ def _hover(server: Server, params: types.HoverParams) -> types.Hover | None:
     found = hovering.hover(snapshot, units.position_of(params.position))
     if found is None:
         return None
-    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, found.text), units.range(found.range))
+    place, text = found
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), units.range(place))
 
 
 def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -404,7 +405,7 @@ def _lenses(server: Server, params: types.CodeLensParams) -> list[types.CodeLens
     before = server.around(path).at_head(path, server.texts()) if snapshot.documents else None
     units = server.units(snapshot.lines)
     found = lenses.lenses(snapshot, before)
-    return [types.CodeLens(units.range(lens.range), types.Command(lens.text, "")) for lens in found]
+    return [types.CodeLens(units.range(place), types.Command(text, "")) for place, text in found]
 
 
 def _symbols(server: Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:

@@ -303,13 +303,11 @@ class Opened:
 
 def _replaced(source: Sequence[Document], file: str, found: Sequence[Document]) -> Iterator[Document]:
     """The documents of a source, with those of one file replaced."""
-    placed = False
-    for document in source:
-        if document.file != file:
-            yield document
-        elif not placed:
-            placed = True
-            yield from found
+    start = next((i for i, document in enumerate(source) if document.file == file), None)
+    others = (document for document in source if document.file != file)
+    yield from islice(others, start)
+    yield from found if start is not None else ()
+    yield from others
 
 
 def _is_job(document: Document) -> bool:
@@ -326,6 +324,7 @@ class Workspace:
     def __init__(self, arguments: Arguments, root: str) -> None:
         self.root = os.path.realpath(root)
         self._arguments = arguments
+        self._limits = limits_of(arguments)
         self._opened: list[Opened] | None = None
         self._refused: list[Diagnostic] = []
         self._cluster: Dump | None = None
@@ -387,11 +386,6 @@ class Workspace:
                 return None
             name = shown_path(os.path.relpath(file))
             return [read[o.name].build(name)[0].compiled if o.name in read else () for o in environments]
-
-    @property
-    def _limits(self) -> Any:
-
-        return limits_of(self._arguments)
 
     @contextmanager
     def _open(self, texts: Mapping[str, str]) -> Iterator[None]:

@@ -56,7 +56,7 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
     if pod_set is None or (info.gitops and patched.name not in info.runtime_jobs):
         message = f"the patch is for job {patched.name!r}, which the runtime does not have"
         hint = choose(patched.name, sorted(info.runtime_jobs), "use one of the runtime's jobs:", "(it has none)")
-        yield Finding("UnknownPatchedJob", "error", message, hint, patched.path)
+        yield Finding("UnknownPatchTarget", "error", message, hint, patched.path)
         return
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(patched.pod_spec.get(kind, ())):
@@ -91,7 +91,7 @@ def _unknown_container(name: str, job: str, info: Info, path: Path) -> Finding:
     known = info.runtime_jobs[job]
     message = f"the patch is for container {name!r}, which the runtime's job {job!r} does not have, so it would add a container"
     hint = choose(name, known, "use one of the job's containers:")
-    return Finding("UnknownPatchedContainer", "error", message, hint, path)
+    return Finding("UnknownPatchTarget", "error", message, hint, path)
 
 
 def _repeated_jobs(job: TrainJob, info: Info) -> Iterator[Finding]:
