@@ -18,6 +18,7 @@ FILES = [
     ".gitattributes",
     ".github/workflows/trainc.yaml",
     ".pre-commit-config.yaml",
+    ".vscode/cluster.schema.json",
     ".vscode/overlay.schema.json",
     ".vscode/sweep.schema.json",
     ".vscode/settings.json",

@@ -223,21 +223,15 @@ def check_creation(jobset: JobSet, version: JobSetVersion) -> list[Finding]:
 
 def check_names(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
     """Yield errors for the names of a JobSet's Jobs, pods and groups."""
-    if not jobset.name:
-        yield from _no_name(jobset)
-        return
-    for job in jobset.jobs:
-        if version.has_groups:
-            yield from _group(job)
-        yield from _job_and_pod(jobset, job)
-
-
-def _no_name(jobset: JobSet) -> Iterator[Finding]:
     # If there is no generateName either, the schema stage reports the missing name.
-    if jobset.generates_name:
+    if not jobset.name and jobset.generates_name:
         message = "the API server generates the name on creation, so the names of Jobs and pods are not known yet"
         hint = "set metadata.name: an object with only generateName cannot be applied from git either"
         yield Finding("MissingJobSetName", "error", message, hint, ("metadata", "generateName"))
+    for job in jobset.jobs if jobset.name else ():
+        if version.has_groups:
+            yield from _group(job)
+        yield from _job_and_pod(jobset, job)
 
 
 def _group(job: ReplicatedJob) -> Iterator[Finding]:

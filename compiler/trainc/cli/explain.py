@@ -70,9 +70,8 @@ def _format(chosen: Explanation, arguments: Arguments, streams: Streams, more: M
     if arguments.format == "json":
         from trainc.explain.text import explanation_json
 
-        return escape_report(
-            json.dumps({**explanation_json(chosen), **more}, indent=2, ensure_ascii=False) + "\n", json=True
-        )
+        shown = {**explanation_json(chosen), **more}
+        return escape_report(json.dumps(shown, indent=2, ensure_ascii=False) + "\n", json=True)
     paint = Paint(arguments.color, streams.out)
 
     def look(text: str, role: Role) -> str:

@@ -24,10 +24,8 @@ def value_at(document: Any, path: Path) -> Any:
 
 
 def pod_spec_of(replicated_job: Json) -> Json:
-    """Return the spec of the pods of a JobSet's replicated job, or an empty mapping."""
-    job_spec = (replicated_job.get("template") or {}).get("spec") or {}
-    spec: Json = (job_spec.get("template") or {}).get("spec") or {}
-    return spec
+    """Return the spec of the pods of a JobSet's replicated job; of one that no schema has checked, perhaps an empty one."""
+    return mapping(value_at(replicated_job, ("template", "spec", "template", "spec")))
 
 
 def without_path(document: Json, path: Path) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def _files(path: Path, name: str, rendered: Rendered) -> Iterator[Finding]:
                 yield from _hosts(path, str(rendered.files[name].get(file.key, "")), rendered.hosts)
     elif name.endswith(tuple(file.suffix for file in known)):
         message = f"ConfigMap {name!r} is not among the manifests"
-        yield Finding("StaleConfigMap", "error", message, _HINT, (*path, "configMap", "name"))
+        yield Finding("StaleReference", "error", message, _HINT, (*path, "configMap", "name"))
 
 
 def _addresses(path: Path, container: Json, rendered: Rendered) -> Iterator[Finding]:
@@ -109,7 +109,7 @@ def _addresses(path: Path, container: Json, rendered: Rendered) -> Iterator[Find
 
 def _address(path: Path, address: str, hosts: frozenset[str]) -> Iterator[Finding]:
     if not _is_host(address.partition(":")[0], hosts):
-        yield Finding("StaleAddress", "error", f"{address!r} is not a pod of this JobSet", _HINT, path)
+        yield Finding("StaleReference", "error", f"{address!r} is not a pod of this JobSet", _HINT, path)
 
 
 def _hosts(path: Path, hostfile: str, hosts: frozenset[str]) -> Iterator[Finding]:
@@ -117,7 +117,7 @@ def _hosts(path: Path, hostfile: str, hosts: frozenset[str]) -> Iterator[Finding
     stale = [host for host in listed if not _is_host(host, hosts)]
     if stale:
         message = f"the hostfile lists {len(stale)} host(s) that this JobSet does not create; the first is {stale[0]!r}"
-        yield Finding("StaleHost", "error", message, _HINT, path)
+        yield Finding("StaleReference", "error", message, _HINT, path)
 
 
 def _is_host(host: str, hosts: frozenset[str]) -> bool:
@@ -132,7 +132,7 @@ def _groups(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
             message = (
                 f"the pods belong to the group {group!r}, and there is no PodGroup of that name among the manifests"
             )
-            yield Finding("StaleGroup", "error", message, _HINT, (*path, *gang.joins))
+            yield Finding("StaleReference", "error", message, _HINT, (*path, *gang.joins))
 
 
 def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:

@@ -212,10 +212,6 @@ def _shaping(name: str, shape: Shape) -> Stage:
     return Stage(name, run)
 
 
-def _lint(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
-    return manifests, lint(lowered.job, lowered.info, "built", lowered.session.options)
-
-
 def _admit(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     """Set JobSet's defaults, and run its validation."""
     admitted, found = list(manifests), []
@@ -256,17 +252,13 @@ def _provide_secrets(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     return manifests, provision.findings
 
 
-def _deliver(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
-    return deliver(manifests, lowered.session.options)
-
-
 STAGES: tuple[Stage, ...] = (
     *starmap(_shaping, SHAPES.items()),
-    Stage("lint", _lint),
+    Stage("lint", lambda lowered, built: (built, lint(lowered.job, lowered.info, "built", lowered.session.options))),
     Stage("admission", _admit, gitops=False),
     Stage("kubernetes", _check_kubernetes, gitops=False),
     Stage("secrets", _provide_secrets),
-    Stage("delivery", _deliver),
+    Stage("delivery", lambda lowered, built: deliver(built, lowered.session.options)),
 )
 
 _NO_GANG = Finding(

@@ -174,8 +174,11 @@ def check_document(
     """
     dialect = dialect_of(document.data)
     if wrong := list(_wrong_dialect(document.data, dialect, options)):
-        meant = _document_as_intended(document, wrong)
-        _, more = check_document(meant, release, options, context) if meant else (None, [])
+        more: list[Diagnostic] = []
+        if [finding.code for finding in wrong] == ["UnknownAPIVersion"]:
+            # With the version that was most likely meant, so that other problems are reported too.
+            meant = replace(document, data={**document.data, "apiVersion": _right_version(document.data)})
+            _, more = check_document(meant, release, options, context)
         return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")]
     if dialect is None:
         data, findings = _schema(document.data, None, release, options)
@@ -356,13 +359,6 @@ def _right_version(data: Json) -> str:
     return (
         names.TRAINER_API if claiming is None or claiming.group.endswith("kubeflow.org") else claiming.api_versions[0]
     )
-
-
-def _document_as_intended(document: Document, wrong: list[Finding]) -> Document | None:
-    """Return a document with its version corrected, if only that is wrong, so that its other problems are reported too."""
-    if [finding.code for finding in wrong] != ["UnknownAPIVersion"]:
-        return None
-    return replace(document, data={**document.data, "apiVersion": _right_version(document.data)})
 
 
 def _with_namespace(data: Json, namespace: str | None) -> Json:
