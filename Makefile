@@ -22,7 +22,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting commands editing shell cel
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-room test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
+.PHONY: help setup demo test test-room test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground test-report lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,7 +59,7 @@ e2e: $(READY) ## dry-run every golden against the cluster of KUBECONFIG; missing
 test-editors: $(READY) ## drive the language server from Emacs, and pack the VS Code extension; missing programs are listed and skipped
 	@$(BIN)/python -m pytest -q -m editors
 
-test-quick: $(READY) ## run the tests that are neither slow nor about other programs, in a minute
+test-quick: $(READY) ## run the tests that are neither slow nor about other programs: some minutes
 	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser and not editors and not e2e'
 
 test-room: $(READY) ## run the tests of one folder: ROOM=lints, ROOM=features/diff
@@ -113,6 +113,11 @@ playground: $(READY) ## build the page that compiles in the browser into build/p
 
 test-playground: playground ## drive the playground in headless Chromium, without a network
 	@$(BIN)/python -m pytest -q -m browser tests/playground
+
+test-report: $(READY) ## drive the report in headless Chromium, by keys, and have axe look at it
+	@command -v npm >/dev/null || { echo 'axe comes with npm; install Node.js and npm' >&2; exit 2; }
+	@npm --prefix playground ci --silent
+	@$(BIN)/python -m pytest -q -m browser tests/features/report
 
 release-check: $(READY) ## try what a tag would do, as far as that needs no account; publishes nothing
 	@$(BIN)/python scripts/release_check.py

@@ -2,7 +2,7 @@
 
 The input is one file, and perhaps a folder of runtimes. A command's answer is what it prints, so that the page shows
 what a terminal would. `origins` and `meanings` lay what `trainc explain` and `trainc schema` say over the lines of the
-text, and `fixes` offers what an editor would.
+text.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ from trainc.explain.select_job import OneJob, compile_every
 from trainc.explain.text import describe_origin, format_value
 from trainc.features.graph.drawing import graph_svg
 from trainc.features.graph.model import Graph, read_graph
-from trainc.features.lsp.fixes import fixes as offers
-from trainc.features.lsp.snapshot import Position, Range, Snapshot
-from trainc.findings import Diagnostic, Path, Source, format_path
+from trainc.findings import Path, format_path
 from trainc.kube.documents import format_field
 from trainc.pipeline.inputs import read_inputs
 from trainc.plugins.registry import enabled
@@ -72,41 +70,9 @@ def run(words: Sequence[str]) -> dict[str, Any]:
 
 def compiled(release: str) -> dict[str, Any]:
     """The manifests, and what there is to say of the input."""
-    return {"build": run(["build", FILE, "--release", release]), "diagnostics": _checked(release)}
-
-
-def _checked(release: str) -> list[dict[str, Any]]:
     out = run(["check", FILE, "--release", release, "--format", "json", "--allow-empty"])["out"]
-    found: list[dict[str, Any]] = json.loads(out)["diagnostics"] if out else []
-    return found
-
-
-def fixes(release: str) -> list[dict[str, Any]]:
-    """What can be done about the diagnostics, each by its number: edits of the text, whose places count from 1."""
-
-    def look(changed: str) -> list[Diagnostic]:
-        _write(FILE, changed)
-        return [_diagnostic(each) for each in _checked(release)]
-
-    with open(FILE, encoding="utf-8", newline="") as file:
-        text = file.read()
-    found = look(text)
-    everywhere = Range(Position(0, 0), Position(len(text), 0))
-    return [
-        {"of": found.index(fix.diagnostic), "title": fix.title, "edits": [_edit(e.range, e.text) for e in fix.edits]}
-        for fix in offers(Snapshot("", FILE, text, diagnostics=found), everywhere, look)
-    ]
-
-
-def _diagnostic(found: Mapping[str, Any]) -> Diagnostic:
-    source = Source(**found["source"]) if found["source"] else None
-    names = ("code", "severity", "message", "hint", "object", "path")
-    return Diagnostic(**{name: found[name] for name in names}, source=source)
-
-
-def _edit(place: Range, text: str) -> dict[str, Any]:
-    start, end = ([line + 1, column + 1] for line, column in place)
-    return {"start": start, "end": end, "text": text}
+    found = json.loads(out)["diagnostics"] if out else []
+    return {"build": run(["build", FILE, "--release", release]), "diagnostics": found}
 
 
 def pictures(release: str, width: int) -> list[dict[str, Any]]:
@@ -199,7 +165,6 @@ def _described(
 _CALLS: dict[str, Callable[..., Any]] = {
     "run": run,
     "compiled": compiled,
-    "fixes": fixes,
     "pictures": pictures,
     "origins": origins,
     "meanings": meanings,

@@ -69,9 +69,6 @@ async function round() {
   if (stale) return;
   [fields, meanings] = told;
   showLine(lineOf(input.state));
-  if (!answer.diagnostics.length) return;
-  const fixes = (await ask("fixes", { release })).answer;
-  if (!stale) showList(answer.diagnostics, fixes);
 }
 
 async function changes() {
@@ -183,8 +180,7 @@ function showManifests(text, refused) {
   setText(output, text);
 }
 
-// `fixes` name the diagnostic that they are of by its number.
-function showList(diagnostics, fixes) {
+function showList(diagnostics) {
   const count = (severity) => diagnostics.filter((one) => one.severity === severity).length;
   const counted = ["error", "warning", "info"].map((one) => [count(one), one]).filter(([number]) => number);
   const parts = counted.map(([number, one]) => `${number} ${one}${number > 1 ? "s" : ""}`);
@@ -193,10 +189,10 @@ function showList(diagnostics, fixes) {
   const more = diagnostics.length - MOST_SHOWN;
   const rest = more > 0 ? [element("li", {}, `and ${more} more`)] : [];
   const shown = diagnostics.slice(0, MOST_SHOWN);
-  at("problems").replaceChildren(...shown.map((one, number) => problem(one, fixes.filter(({ of }) => of === number))), ...rest);
+  at("problems").replaceChildren(...shown.map(problem), ...rest);
 }
 
-function problem({ code, severity, message, hint, path, source, url }, fixes) {
+function problem({ code, severity, message, hint, path, source, url, fixes = [] }) {
   const place = source && `${source.file}:${source.line}:${source.column}`;
   const text = source && state.runtimes[source.file.replace(/^runtimes\//, "")];
   const jump = () => (text ? openDialog(place, element("pre", {}, text)) : goTo(input, source.line, source.column));

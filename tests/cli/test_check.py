@@ -98,7 +98,9 @@ def test_json_has_the_documented_shape() -> None:
     pinned, unknown, reserved = report["diagnostics"]
     assert (pinned["code"], pinned["source"]) == ("ReleaseNotPinned", None)
     assert (reserved["code"], reserved["source"]["line"]) == ("ReservedEnv", 8)
+    edit = {"line": 7, "column": 5, "endLine": 7, "endColumn": 12, "text": "numNodes"}
     assert unknown == {
+        "fixes": [{"title": "Change numNode to numNodes", "edits": [edit]}],
         "code": "UnknownField",
         "severity": "error",
         "message": "Trainer 2.3 has no field numNode here",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from published_schemas import published
 
 from trainc.cli.report_formats import github_report, sarif_report
+from trainc.cli.reporting import Files
 from trainc.findings import Diagnostic, Source
 from trainc.findings.codes import codes, page
 from trainc.findings.text import escape_line
@@ -51,13 +53,36 @@ def test_a_report_of_refused_input_is_valid(case: Path, validator: Any) -> None:
 
 @given(found=st.lists(DIAGNOSTICS, max_size=4))
 def test_a_report_of_any_diagnostics_is_valid(found: list[Diagnostic], validator: Any) -> None:
-    log = json.loads(sarif_report(found))
+    log = json.loads(sarif_report(found, Files()))
     assert [error.message for error in validator.iter_errors(log)] == []
     assert [result["ruleId"] for result in log["runs"][0]["results"]] == [d.code for d in found]
 
 
+def test_fixes_are_edits_of_the_file_that_is_named_from_the_root(tmp_path: Path, validator: Any) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "jobs").mkdir()
+    text = (CASES[0].parent / "typos-at-every-depth.yaml").read_text(encoding="utf-8")
+    (tmp_path / "jobs" / "job.yaml").write_text(text, encoding="utf-8")
+    with chdir(tmp_path / "jobs"):
+        log = json.loads(run("check", "job.yaml", "--release", "2.3", "--format", "sarif").stdout)
+        entries = json.loads(run("check", "job.yaml", "--release", "2.3", "--format", "json").stdout)["diagnostics"]
+    assert [error.message for error in validator.iter_errors(log)] == []
+    results = log["runs"][0]["results"]
+    fixes = [fix for result in results for fix in result.get("fixes", ())]
+    assert {fix["artifactChanges"][0]["artifactLocation"]["uri"] for fix in fixes} == {"jobs/job.yaml"}
+    titles = [fix["title"] for entry in entries for fix in entry.get("fixes", ())]
+    assert [fix["description"]["text"] for fix in fixes] == titles
+    lines = text.split("\n")
+    (misspelt,) = [
+        e for entry in entries for f in entry.get("fixes", ()) for e in f["edits"] if e["text"] == "numNodes"
+    ]
+    assert lines[misspelt["line"] - 1][misspelt["column"] - 1 : misspelt["endColumn"] - 1] == "numNode"
+
+
 def test_a_rule_carries_its_page() -> None:
-    (rule,) = json.loads(sarif_report([Diagnostic("UnknownField", "error", "x")]))["runs"][0]["tool"]["driver"]["rules"]
+    (rule,) = json.loads(sarif_report([Diagnostic("UnknownField", "error", "x")], Files()))["runs"][0]["tool"][
+        "driver"
+    ]["rules"]
     assert rule["help"]["markdown"] == page("UnknownField")
     assert "```" not in rule["help"]["text"]
 

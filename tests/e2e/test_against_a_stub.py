@@ -202,7 +202,7 @@ KEYS = {"hf": ["token", "user"], "empty": [], "m": ["a.b", "c"]}
 def test_kubectl_passes_on_the_keys_of_secrets_and_not_their_values(stub: tuple[Stub, Live], scope: str) -> None:
     server, live = stub
     with_names(server)
-    questions = {"first": ("version", "--output=json")}
+    questions: dict[str, tuple[str, ...]] = {"first": ("version", "--output=json")}
     for plural in ("secrets", "configmaps"):
         questions[plural] = ("get", plural, scope, _NAMES_ONLY)
     answers = Kubectl(live.program, kubeconfig=live.kubeconfig).ask(questions)

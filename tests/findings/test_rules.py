@@ -37,6 +37,7 @@ ABOUT_FILES = {
     "LeftOut",
     "NoBase",
     "OtherExtension",
+    "OutputStale",
     "OutsideRoot",
     "RuntimeReplaced",
     "SettingsLoosened",
@@ -110,6 +111,21 @@ def test_a_rule_tells_wrong_from_right(code: str, tmp_path: Path) -> None:
     assert code not in {name for _, name in right}
     # What is right is so for the release that the example names, or the newest.
     assert [name for severity, name in right if severity == "error"] == []
+
+
+OLDER = ("2.0", "2.1", "2.2")
+
+
+@pytest.mark.parametrize("code", sorted(set(RULES) - ELSEWHERE))
+def test_what_is_right_is_so_for_all_releases_that_have_its_fields(code: str, tmp_path: Path) -> None:
+    right = dict(_BLOCK.findall(RULES[code]))["Right"]
+    if right.startswith("# trainc:"):
+        return  # For one release, or for another command.
+    for release in OLDER:
+        found = reported(f"# trainc: --release {release}\n{right}", tmp_path)
+        errors = {name for severity, name in found if severity == "error"}
+        assert errors <= {"UnknownField"}, release
+        assert errors or code not in {name for _, name in found}, release
 
 
 def test_every_code_in_the_source_has_its_rule_and_every_rule_its_code() -> None:

@@ -91,9 +91,6 @@ def test_every_request_is_counted() -> None:
 @pytest.mark.parametrize("request_", REQUESTS)
 @pytest.mark.parametrize("shape", GROWING)
 def test_a_request_takes_steps_in_proportion(shape: str, request_: str, tmp_path: Path) -> None:
-    if (shape, request_) == ("arguments", types.TEXT_DOCUMENT_CODE_ACTION):
-        pytest.skip("not yet in proportion: each fix of a long list looks at the whole line")
-
     def work(count: int) -> None:
         answer(request_, GROWING[shape](count), tmp_path)
 

@@ -115,6 +115,25 @@ def test_images_are_pinned_and_from_our_registries_wherever_they_are_written() -
 
 
 @pytest.mark.parametrize(
+    ("volume", "expected"),
+    [
+        ("image: {reference: docker.io/models/llama:1}", ["ImageNotPinned", "RegistryNotAllowed"]),
+        (f'image: {{reference: "quay.io/llama{DIGEST}"}}', ["RegistryNotAllowed"]),
+        (f'image: {{reference: "ghcr.io/my-org/llama{DIGEST}"}}', []),
+        ("emptyDir: {}", []),
+    ],
+)
+def test_images_of_volumes_are_images_too(volume: str, expected: list[str]) -> None:
+    write("trainc.yaml", SETTINGS + "images: {pinned: true, registries: [ghcr.io/my-org]}\n")
+    container = f'{{name: node, image: "ghcr.io/my-org/base{DIGEST}", volumeMounts: [{{name: model, mountPath: /m}}]}}'
+    pod = f"{{containers: [{container}], volumes: [{{name: model, {volume}}}]}}"
+    before = '{containers: [{name: node, image: "ghcr.io/my-org/base:1"}]}'
+    assert before in RUNTIME
+    write("runtimes/h100.yaml", RUNTIME.replace(before, pod))
+    assert sorted(found()) == [(code, "runtimes/h100.yaml", 12) for code in expected]
+
+
+@pytest.mark.parametrize(
     ("image", "name"),
     [
         ("python", "docker.io/library/python"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,12 @@ environments:
 def job(path: str, queue: str, namespace: str = "nlp") -> None:
     name = Path(path).stem
     write(path, JOB.format(name=name, namespace=namespace, queue=queue, team=Path(path).parent.name))
+
+
+def _without_select(path: str) -> None:
+    """Add an environment that compiles every job, and let a job go to it alone."""
+    write("trainc.yaml", CLUSTERS + "  rest: {output: rendered/rest}\n")
+    job(path, "x")
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +83,8 @@ def test_a_job_that_nobody_selects_is_reported_once_and_only_then() -> None:
         result = run(command)
         assert result.stderr.count("warning[NotSelected]") == 1, result.stderr
         assert "jobs/nlp/lost.yaml:3:12: warning[NotSelected] metadata.name: no environment" in result.stderr
-    assert "NotSelected" not in run("check", "--env", "h100").stderr
+    # The others are asked also where one environment is checked alone.
+    assert "nlp/lost.yaml:3:12: warning[NotSelected]" in run("check", "--env", "h100").stderr
     write("trainc.yaml", CLUSTERS + "  rest: {output: rendered/rest}\n")
     assert "NotSelected" not in run("check").stderr
 
@@ -93,6 +101,58 @@ def test_a_job_that_nobody_selects_any_more_does_not_end() -> None:
     Path("rendered/tpu/vision-dev/vit.yaml").unlink()
     assert run("build", "--allow-empty").status == 0
     assert rendered() == [path for path in ALL if "vit" not in path]
+
+
+MOVES: dict[str, tuple[Callable[[], None], str, str, bool]] = {
+    # What happens, the environment that is built alone, a file of its output, and whether that file stays.
+    "a job that another environment selects now": (lambda: job("jobs/nlp/bert.yaml", "a100"), "h100", "nlp/bert", False),
+    "a job that no environment selects now": (lambda: job("jobs/nlp/bert.yaml", "h200"), "h100", "nlp/bert", True),
+    "a job that another environment selects but does not read": (
+        lambda: write("trainc.yaml", CLUSTERS.replace("rendered/a100,", "rendered/a100, sources: [jobs/vision],").replace("queue: h100", "queue: h200").replace("[a100, a100-spot]", "[h100]")),
+        "h100", "nlp/bert", True,
+    ),
+    "a job that another environment selects but excludes": (
+        lambda: write("trainc.yaml", CLUSTERS.replace("rendered/a100,", "rendered/a100, exclude: [jobs/nlp],").replace("queue: h100", "queue: h200").replace("[a100, a100-spot]", "[h100]")),
+        "h100", "nlp/bert", True,
+    ),
+    "a job whose select has a typo": (lambda: write("trainc.yaml", CLUSTERS.replace("vision", "visoin")), "tpu", "vision-dev/vit", True),
+    "a job that is gone": (lambda: Path("jobs/nlp/bert.yaml").unlink(), "h100", "nlp/bert", False),
+    "a job that an environment without select compiles": (
+        lambda: _without_select("jobs/nlp/bert.yaml"),
+        "h100", "nlp/bert", False,
+    ),
+    "a job that the overlay of another environment lists": (lambda: resource("jobs/nlp/bert.yaml"), "h100", "nlp/bert", False),
+    "a job that the overlay of another environment does not list": (lambda: resource("jobs/nlp/spot.yaml"), "h100", "nlp/bert", True),
+}  # fmt: skip
+
+
+def resource(path: str) -> None:
+    overlay = f"apiVersion: trainc/v1alpha1\nkind: Overlay\nresources: [../{path}]\n"
+    write("listing/overlay.yaml", overlay)
+    settings = CLUSTERS.replace("sources: [jobs]\n", "").replace("queue: h100", "queue: h200")
+    write("trainc.yaml", settings + "  listed: {output: rendered/listed, overlay: listing}\n")
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_an_environment_that_is_built_alone_ends_only_what_belongs_to_another_or_is_gone(name: str) -> None:
+    change, environment, path, stays = MOVES[name]
+    assert run("build").status == 0
+    change()
+    result = run("build", "--env", environment, "--allow-empty")
+    assert (f"{environment}/{path}.yaml" in rendered()) is stays, result.stderr
+    assert ("error[SourceSkipped]" in result.stderr) is stays, result.stderr
+    assert result.status == (1 if stays else 0)
+
+
+@pytest.mark.parametrize(("queue", "stays"), [("a100", False), ("h200", True)])
+def test_trials_of_an_environment_that_is_built_alone_go_where_their_base_does(queue: str, stays: bool) -> None:
+    sweep = "apiVersion: trainc/v1alpha1\nkind: Sweep\nbase: bert.yaml\nparameters: {lr: [1, 2]}\n"
+    write("jobs/nlp/sweep.yaml", sweep)
+    assert run("build").status == 0
+    job("jobs/nlp/bert.yaml", queue)
+    result = run("build", "--env", "h100", "--allow-empty")
+    assert ("h100/nlp/bert-trial-0.yaml" in rendered()) is stays, result.stderr
+    assert result.status == (1 if stays else 0)
 
 
 def test_trials_that_nobody_selects_any_more_do_not_end() -> None:

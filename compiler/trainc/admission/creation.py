@@ -12,7 +12,6 @@ from trainc.admission.jobset import (
     ReplicatedJob,
     claim_name,
     claim_templates,
-    containers,
     coordinator_label,
     job_name,
     longest_name,
@@ -22,7 +21,7 @@ from trainc.admission.jobset import (
     text,
 )
 from trainc.admission.versions import JobSetVersion
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Fix, Hint, Path, Severity, choose, remove, suggest
 from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import (
     DNS_1035_FORM,
@@ -34,6 +33,7 @@ from trainc.kube.names import (
     is_domain_prefixed_path,
     length,
 )
+from trainc.pods.checks import containers_of
 from trainc.startup.patterns import pattern
 
 # Creation rules for policies, feature gates, pod counts, dependencies, the subdomain and `managedBy`.
@@ -82,7 +82,7 @@ def check_policies(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
 def _unknown_targets(jobset: JobSet, path: Path, targets: Any) -> Iterator[Finding]:
     for i, name in enumerate(items(targets)):
         if name not in jobset.job_names:
-            hint = f"use one of the replicated jobs: {', '.join(jobset.job_names) or '(there are none)'}"
+            hint = choose(name, jobset.job_names, "use one of the replicated jobs:")
             message = f"the policy refers to {name!r}, which is not a replicated job"
             yield Finding("UnknownTargetJob", "error", message, hint, (*path, i))
 
@@ -114,7 +114,7 @@ def _rule_name(name: str, path: Path) -> Iterator[Finding]:
 def _reasons(rule: Json, path: Path) -> Iterator[Finding]:
     for i, reason in enumerate(items(rule.get("onJobFailureReasons"))):
         if reason not in FAILURE_REASONS:
-            message, hint = f"{reason!r} is not a failure reason of a Job", f"use one of {', '.join(FAILURE_REASONS)}"
+            message, hint = f"{reason!r} is not a failure reason of a Job", choose(str(reason), FAILURE_REASONS)
             yield Finding("UnknownFailureReason", "error", message, hint, (*path, i))
 
 
@@ -147,7 +147,7 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
             yield Finding("DependsOnFirstJob", "error", message, hint, path)
         elif not job.depends_on and version.crashes_on_empty_depends_on:
             message = f"JobSet {version.minor} crashes on an empty dependsOn"
-            yield Finding("DependsOnEmpty", "error", message, "remove dependsOn", path)
+            yield Finding("DependsOnEmpty", "error", message, remove("remove dependsOn"), path)
         before = jobset.job_names[: job.index + 1]
         for i, name in enumerate(job.depends_on):
             if name not in before:
@@ -157,7 +157,10 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
 def _unknown(jobset: JobSet, job: str, name: str, path: tuple[str | int, ...]) -> Finding:
     known = name in jobset.job_names
     where = "comes later in replicatedJobs" if known else "is not in replicatedJobs"
-    hint = f"put {name!r} before {job!r}" if known else f"the jobs are {', '.join(jobset.job_names)}"
+    others = [other for other in jobset.job_names if other != job]
+    hint = suggest(name, others, f"the jobs are {', '.join(jobset.job_names)}")
+    if known:
+        hint = f"put {name!r} before {job!r}"
     return Finding("DependsOnUnknown", "error", f"{job!r} depends on {name!r}, which {where}", hint, path)
 
 
@@ -220,21 +223,15 @@ def check_creation(jobset: JobSet, version: JobSetVersion) -> list[Finding]:
 
 def check_names(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
     """Yield errors for the names of a JobSet's Jobs, pods and groups."""
-    if not jobset.name:
-        yield from _no_name(jobset)
-        return
-    for job in jobset.jobs:
-        if version.has_groups:
-            yield from _group(job)
-        yield from _job_and_pod(jobset, job)
-
-
-def _no_name(jobset: JobSet) -> Iterator[Finding]:
     # If there is no generateName either, the schema stage reports the missing name.
-    if jobset.generates_name:
+    if not jobset.name and jobset.generates_name:
         message = "the API server generates the name on creation, so the names of Jobs and pods are not known yet"
         hint = "set metadata.name: an object with only generateName cannot be applied from git either"
         yield Finding("MissingJobSetName", "error", message, hint, ("metadata", "generateName"))
+    for job in jobset.jobs if jobset.name else ():
+        if version.has_groups:
+            yield from _group(job)
+        yield from _job_and_pod(jobset, job)
 
 
 def _group(job: ReplicatedJob) -> Iterator[Finding]:
@@ -316,7 +313,8 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
 
 
 def _is_mounted(job: ReplicatedJob, name: str) -> bool:
-    return any(mapping(m).get("name") == name for _, c in containers(job) for m in items(c.get("volumeMounts")))
+    mounts = (mount for _, each in containers_of(job.pod_spec, ()) for mount in objects(each.get("volumeMounts")))
+    return any(mount.get("name") == name for mount in mounts)
 
 
 # Refused on creation: a coordinator pod that does not exist, or whose address is not a valid label value (J15, J16).
@@ -340,7 +338,7 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
     name = text(coordinator.get("replicatedJob"))
     job = next((job for job in jobset.jobs if job.name == name), None)
     if job is None:
-        hint = f"use one of the replicated jobs: {', '.join(jobset.job_names) or '(there are none)'}"
+        hint = choose(name, jobset.job_names, "use one of the replicated jobs:")
         message = f"the coordinator is in {name!r}, which is not a replicated job"
         yield Finding("UnknownTargetJob", "error", message, hint, (*_PATH, "replicatedJob"))
         return
@@ -357,7 +355,13 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
 
 def _index(field: str, value: int, have: str) -> Finding:
     message = f"{field} {value} is out of range: {have}, and indexes start at 0"
-    return Finding("InvalidCoordinatorIndex", "error", message, f"set {field} to 0", (*_PATH, field))
+    return Finding(
+        "InvalidCoordinatorIndex",
+        "error",
+        message,
+        hint=Hint(f"set {field} to 0", Fix("set", "0", field)),
+        path=(*_PATH, field),
+    )
 
 
 def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Finding]:

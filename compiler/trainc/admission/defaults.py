@@ -26,20 +26,19 @@ def bake_defaults(jobset: Mapping[str, Any], version: str) -> dict[str, Any]:
     baked = _with_defaults(
         spec or {}, successPolicy={"operator": "All"}, startupPolicy={"startupPolicyOrder": "AnyOrder"}, network={}
     )
-    baked["network"] = _network(baked["network"])
+    if isinstance(network := baked["network"], dict):
+        baked["network"] = _with_defaults(network, enableDNSHostnames=True, publishNotReadyAddresses=True)
     _replace_items(baked, "replicatedJobs", _replicated_job)
     if isinstance(policy := baked.get("failurePolicy"), dict):
         baked["failurePolicy"] = policy = dict(policy)
         _replace_items(policy, "rules", _failure_rule)
     if jobset_version(version).has_volume_claims:
-        _replace_items(baked, "volumeClaimPolicies", _volume_claim_policy)
+        _replace_items(
+            baked,
+            "volumeClaimPolicies",
+            lambda _, each: _with_defaults(each, retentionPolicy={"whenDeleted": "Delete"}),
+        )
     return {**jobset, "spec": baked}
-
-
-def _network(network: Any) -> Any:
-    if not isinstance(network, dict):
-        return network
-    return _with_defaults(network, enableDNSHostnames=True, publishNotReadyAddresses=True)
 
 
 def _replicated_job(_: int, job: dict[str, Any]) -> dict[str, Any]:
@@ -64,10 +63,6 @@ def _is_template(template: Any) -> bool:
 
 def _failure_rule(index: int, rule: dict[str, Any]) -> dict[str, Any]:
     return rule if rule.get("name") not in (None, "") else {**rule, "name": f"failurePolicyRule{index}"}
-
-
-def _volume_claim_policy(_: int, policy: dict[str, Any]) -> dict[str, Any]:
-    return _with_defaults(policy, retentionPolicy={"whenDeleted": "Delete"})
 
 
 def _with_defaults(fields: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:

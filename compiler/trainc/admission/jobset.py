@@ -103,13 +103,6 @@ def _replicated_job(index: int, job: Json) -> ReplicatedJob:
     )
 
 
-def containers(job: ReplicatedJob) -> Iterator[tuple[Path, Json]]:
-    """Yield a job's init containers and containers in start order, with their paths in the JobSet."""
-    for field in ("initContainers", "containers"):
-        for i, container in enumerate(objects(job.pod_spec.get(field))):
-            yield (*job.pod_path, field, i), container
-
-
 def text(value: object, default: str = "") -> str:
     """Return `value` if it is a string, else `default`."""
     return value if isinstance(value, str) else default
@@ -155,11 +148,6 @@ class DerivedName:
         return (
             f"{self.use} {self.value!r} has {length(self.value)} characters; at most {self.limit} are allowed ({room})"
         )
-
-
-def name_budget(jobset: Mapping[str, Any]) -> list[DerivedName]:
-    """Return the derived names of a JobSet that has its defaults, those with the least space left first."""
-    return sorted(derived_names(read_jobset(jobset)), key=lambda name: name.spare)
 
 
 def longest_name(jobset: JobSet) -> int:

@@ -134,7 +134,7 @@ def _refusals(jobset: Json, cluster: ClusterObjects) -> Iterator[Finding]:
 def _is_suspect(jobset: Json) -> bool:
     """Return whether pods of a JobSet may be refused whatever the cluster holds."""
     for job in objects(mapping(jobset.get("spec")).get("replicatedJobs")):
-        spec = mapping(pod_spec_of(job))
+        spec = pod_spec_of(job)
         volumes = objects(spec.get("volumes"))
         if not _SUSPECT.isdisjoint(spec) or any("image" in volume for volume in volumes):
             return True

@@ -53,12 +53,13 @@ def update_refusals(old: Submitted, new: Submitted, version: str) -> list[Findin
     its other rules. What the CRD's schema and CEL rules refuse in `new` itself is reported by the schema stage.
     """
     facts = jobset_version(version)
+    managed, manages = _spec(old.document).get("managedBy"), _spec(new.document).get("managedBy")
     frozen = [f for f in _FROZEN if facts.has_volume_claims or f != _FROZEN_SINCE_CLAIMS]
     return [
         *_renamed(old.document, new.document),
         *_frozen_fields(old.document, new.document, frozen, bake_defaults(new.document, version)),
         *_replicated_jobs(old.typed, new.typed, bake_defaults(new.typed, version)),
-        *_managed_by(_spec(old.document), _spec(new.document)),
+        *([] if managed == manages else [_immutable(("spec", "managedBy"), managed, manages)]),
     ]
 
 
@@ -82,11 +83,6 @@ def _frozen_fields(old: Json, new: Json, fields: list[str], baked: Json) -> Iter
     for field in fields:
         if before.get(field) is not None and after.get(field) is not None and before[field] != after[field]:
             yield _immutable(("spec", field), before[field], after[field], before[field] == defaulted.get(field))
-
-
-def _managed_by(old: Json, new: Json) -> Iterator[Finding]:
-    if old.get("managedBy") != new.get("managedBy"):
-        yield _immutable(("spec", "managedBy"), old.get("managedBy"), new.get("managedBy"))
 
 
 def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Documents as they are read: files, folders, standard input and YAML, each with its place."""
 
 from trainc.project.dialects import is_trainer_document
-from trainc.reading.document import Chunk, Document, label_of, split
+from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, TEMPLATE_SUFFIXES, is_overlay_folder, read_paths, shown_path
 from trainc.reading.opening import is_inside, read_file, root_around
 from trainc.reading.yaml_reader import decode, encode, read_documents, read_value
@@ -13,7 +13,6 @@ __all__ = [
     "ROOTS",
     "STDIN",
     "TEMPLATE_SUFFIXES",
-    "Chunk",
     "Document",
     "DocumentKind",
     "check",
@@ -29,6 +28,5 @@ __all__ = [
     "read_value",
     "root_around",
     "shown_path",
-    "split",
     "struct",
 ]

@@ -9,7 +9,9 @@ from trainc.findings import (
     Source,
     format_path,
     has_errors,
+    remove,
     sort_diagnostics,
+    write,
 )
 from trainc.findings.codes import Stage
 from trainc.findings.policy import Policy, keep_severities
@@ -32,5 +34,7 @@ __all__ = [
     "format_path",
     "has_errors",
     "keep_severities",
+    "remove",
     "sort_diagnostics",
+    "write",
 ]

@@ -38,7 +38,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     stdin = read_stdin(every[0][1], streams)
     checked = {name: _check(each, stdin, streams.progress, arguments) for name, each in settings.items()}
     streams.progress.clear()
-    report_unselected([each.checking for each in checked.values()], arguments)
+    report_unselected([each.checking for each in checked.values()])
     for each in checked.values():
         if each.checking.settings.whole:
             each.checking.diagnostics += _skipped_sources(each.checking, each.compiled)
@@ -106,7 +106,7 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(
-            settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected)
+            settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected) + len(inputs.elsewhere)
         )
     checking.diagnostics += checking.as_built()
     counts = [
@@ -165,12 +165,14 @@ def _report(
     if arguments.format == "text":
         streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
     else:
-        streams.out.write(_format(found, arguments.format).encode("utf-8", "backslashreplace"))
+        streams.out.write(_format(found, files, arguments.format).encode("utf-8", "backslashreplace"))
     return Status.DIAGNOSED if is_failure(found, arguments) else Status.DONE
 
 
-def _format(diagnostics: Sequence[Diagnostic], form: str) -> str:
+def _format(diagnostics: Sequence[Diagnostic], files: Files, form: str) -> str:
     from trainc.cli import report_formats
 
+    if form in ("json", "sarif"):
+        return (report_formats.json_report if form == "json" else report_formats.sarif_report)(diagnostics, files)
     report: Callable[[Sequence[Diagnostic]], str] = getattr(report_formats, f"{form}_report")
     return report(diagnostics)

@@ -65,7 +65,7 @@ class Run:
     tally: Tally | None = None
     keeping: Keeping | None = None
     compiled: int = 0
-    # The TrainJobs and sweeps that no environment selects, as far as that is known.
+    # The TrainJobs and sweeps that no environment selects.
     unselected: list[Document] = field(default_factory=list)
     # What was found about the input as a whole and about all jobs together, and the jobs that compile.
     _whole: list[Diagnostic] = field(default_factory=list)
@@ -162,23 +162,21 @@ def start(  # noqa: PLR0913 - all but three go by their names
     return Run(settings, inputs, session, files, found, inputs.tally, keeping)
 
 
-def report_unselected(runs: Sequence[Run], arguments: Arguments) -> None:
-    """Note in each run the TrainJobs that no environment selects, and warn about them; nothing is known with --env."""
-    if arguments.env:
-        return
+def report_unselected(runs: Sequence[Run]) -> None:
+    """Note in each run the TrainJobs that no environment selects, whichever are built now, and warn about them."""
     chosen = {_place(document) for run in runs for document in run.inputs.documents}
     # A trial has the file of its sweep.
     chosen |= {(document.file, "Sweep") for run in runs for document in run.inputs.documents}
-    left_out = {_place(document): document for run in runs for document in run.inputs.unselected}
+    unselected = [document for run in runs for document in run.inputs.unselected]
+    left_out = {place: document for document in unselected if (place := _place(document)) not in chosen}
     message = "no environment of trainc.yaml selects this job, so nothing is compiled of it"
     if not runs[0].settings.configuration.environment:
         message = "`select` in trainc.yaml does not select this job, so it is not compiled"
     hint = "change its queue, labels or namespace, extend `select`, or list the file under `exclude`"
     finding = Finding("NotSelected", "warning", message, hint, ("metadata", "name"))
-    unselected = [document for place, document in left_out.items() if place not in chosen]
-    found = [document.place(finding) for document in unselected]
+    found = [document.place(finding) for document in left_out.values()]
     for run in runs:
-        run.unselected = unselected
+        run.unselected = list(left_out.values())
         run.diagnostics += run.session.rules(found, False)
 
 

@@ -13,11 +13,12 @@ from typing import Any
 from urllib.parse import quote
 
 from trainc import __version__
-from trainc.cli.reporting import full_message, rule_page
+from trainc.cli.reporting import Files, full_message, once, rule_page
 from trainc.findings import Diagnostic, Source
 from trainc.findings.codes import codes, page, summary_of
 from trainc.findings.text import escape_line, escape_report
 from trainc.project.configuration import FILE_NAME
+from trainc.reading.edits import Edit
 from trainc.reading.opening import repository_above
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
@@ -25,13 +26,13 @@ from trainc.startup.records import replace
 JSON_VERSION = 1
 
 
-def json_report(diagnostics: Sequence[Diagnostic]) -> str:
-    """A JSON object with every diagnostic in order, and the number of each severity.
+def json_report(diagnostics: Sequence[Diagnostic], files: Files) -> str:
+    """A JSON object with every diagnostic in order, its fixes, and the number of each severity.
 
     docs/diagnostics-json.md describes the format, whose version is `version`.
     """
     counts = {f"{s}s": sum(d.severity == s for d in diagnostics) for s in ("error", "warning", "info")}
-    document = {"version": JSON_VERSION, "diagnostics": [_json_entry(d) for d in diagnostics], "summary": counts}
+    document = {"version": JSON_VERSION, "diagnostics": [_json_entry(d, files) for d in diagnostics], "summary": counts}
     return _json(document) + "\n"
 
 
@@ -39,13 +40,16 @@ def _json(document: Any) -> str:
     return escape_report(json.dumps(document, indent=2, ensure_ascii=False), json=True)
 
 
-def _json_entry(d: Diagnostic) -> dict[str, Any]:
+def _json_entry(d: Diagnostic, files: Files) -> dict[str, Any]:
     source = None
     if d.source is not None:
         source = {"file": d.source.file, "line": d.source.line, "column": d.source.column}
-    about = {"environments": list(d.environments)} if d.environments else {}
+    more: dict[str, Any] = {"environments": list(d.environments)} if d.environments else {}
+    if edits := files.edits(d):
+        names = ("line", "column", "endLine", "endColumn")
+        more["fixes"] = [{"title": e.title, "edits": [_region(e, names) | {"text": e.text}]} for e in edits]
     return {
-        **about,
+        **more,
         "code": d.code,
         "severity": d.severity,
         "message": d.message,
@@ -57,11 +61,16 @@ def _json_entry(d: Diagnostic) -> dict[str, Any]:
     }
 
 
+def _region(edit: Edit, names: Sequence[str]) -> dict[str, Any]:
+    """What an edit replaces: a line and a column, twice, which count from 1."""
+    return {name: place + 1 for name, place in zip(names, (*edit.range.start, *edit.range.end), strict=True)}
+
+
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _SARIF_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
-def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
+def sarif_report(diagnostics: Sequence[Diagnostic], files: Files) -> str:
     """A SARIF 2.1.0 log with one run, for code scanning dashboards."""
     codes = sorted({d.code for d in diagnostics})
     rules = [_sarif_rule(code) for code in codes]
@@ -69,7 +78,10 @@ def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_sarif_result(d, codes.index(d.code)) for d in _in_repository(diagnostics)],
+        "results": [
+            _sarif_result(d, codes.index(d.code)) | _sarif_fixes(d, files.edits(read))
+            for read, d in zip(diagnostics, _in_repository(diagnostics), strict=True)
+        ],
     }
     return _json({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
 
@@ -115,6 +127,17 @@ def _sarif_result(d: Diagnostic, rule: int) -> dict[str, Any]:
     return result
 
 
+def _sarif_fixes(d: Diagnostic, edits: Sequence[Edit]) -> dict[str, Any]:
+    fixes = []
+    for edit in edits:
+        assert d.source is not None
+        region = _region(edit, ("startLine", "startColumn", "endLine", "endColumn"))
+        change = {"deletedRegion": region, "insertedContent": {"text": edit.text}}
+        changed = {"artifactLocation": {"uri": quote(d.source.file)}, "replacements": [change]}
+        fixes.append({"description": {"text": edit.title}, "artifactChanges": [changed]})
+    return {"fixes": fixes} if fixes else {}
+
+
 def _sarif_location(d: Diagnostic) -> dict[str, Any]:
     location: dict[str, Any] = {}
     if d.source is not None:
@@ -130,7 +153,7 @@ _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 
 def github_report(diagnostics: Sequence[Diagnostic]) -> str:
     """One workflow command per line, which GitHub shows next to the changed lines of a pull request."""
-    return "".join(_github_command(d) for d in _in_repository(diagnostics))
+    return "".join(_github_command(d) for d in _in_repository(once(diagnostics)))
 
 
 def _github_command(d: Diagnostic) -> str:

@@ -6,11 +6,14 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
-from typing import BinaryIO, Literal, TextIO
+from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO
 
 from trainc.findings import Diagnostic, Source
 from trainc.findings.text import counted, escape_line, escape_report, underlined
 from trainc.startup.records import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from trainc.reading.edits import Edit, EditedText
 
 Part = Literal[
     "error",
@@ -93,6 +96,18 @@ class Files:
     stdin: bytes = b""
     _texts: dict[tuple[str, str], str] = field(default_factory=dict)
     _lines: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    _edited: dict[str, EditedText] = field(default_factory=dict)
+
+    def edits(self, found: Diagnostic) -> Sequence[Edit]:
+        """The edits of a file that fix a diagnostic, one of which is enough."""
+        from trainc.reading.edits import EditedText
+
+        source = found.source
+        if source is None or source.origin != "file" or not found.fixes:
+            return ()
+        if source.file not in self._edited:
+            self._edited[source.file] = EditedText(self.text(source.file))
+        return self._edited[source.file].edits(found)
 
     def text(self, file: str, origin: str = "file") -> str:
         """The text of a file, which is read once; empty if it can no longer be read."""
@@ -144,7 +159,7 @@ _COMPILED = ("ConfigMap ", "Job ", "JobSet ", "Pod ", "PodGroup ", "Workload ")
 
 def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:
     """Every diagnostic and a summary line; only errors if `quiet`. Empty if there is nothing to show."""
-    shown = _once([d for d in diagnostics if d.severity == "error" or not quiet])
+    shown = once([d for d in diagnostics if d.severity == "error" or not quiet])
     some = _first_of(shown)
     linked = _first_of_each_code(some)
     blocks = ["\n".join(_block(d, files, paint, linked=i in linked)) for i, d in enumerate(some)]
@@ -155,7 +170,7 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     return escape_report(report, coloured=True)
 
 
-def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Merge diagnostics that every job of a kind repeats into the first one, with the number of others."""
     counts = Counter(d.code for d in diagnostics if d.code in _SAID_ONCE)
     shown = []

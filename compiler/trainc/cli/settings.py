@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
@@ -11,6 +12,7 @@ from trainc.cli.reporting import configured_docs_url
 from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.policy import Policy, Rule
 from trainc.findings.text import first_of
+from trainc.kube.documents import Json
 from trainc.options import SETTINGS, Limits, Options, layered
 from trainc.project.configuration import (
     FILE_NAME,
@@ -41,6 +43,8 @@ class Settings:
     whole: bool = False
     # With --base, the rules of trainc.yaml there: what administrators decide is judged by both, and the stricter one counts.
     rules_at_base: Sequence[Rule] | None = None
+    # The other environments of trainc.yaml, to which a job may belong that this one does not select.
+    others: Sequence[Configuration] = ()
 
     def policy(self, read: Callable[[str], str] | None = None) -> Policy:
         """The rules for diagnostics: from trainc.yaml, overridden by overlays, overridden by comments.
@@ -70,6 +74,7 @@ class Settings:
             exclude=self.configuration.exclude,
             everything=everything,
             select=self.configuration.select,
+            elsewhere=self._elsewhere(),
         )
         configured = self.configuration.runtimes or ()
         if configured or self.configuration.namespaces:
@@ -83,6 +88,20 @@ class Settings:
             inputs = replace(inputs, diagnostics=[*inputs.diagnostics, _not_used(below)])
         return inputs
 
+    def _elsewhere(self) -> Callable[[Json, str], bool]:
+        """What tells whether another environment compiles a TrainJob."""
+        resources: dict[str, set[str]] = {}
+
+        def of(other: Configuration) -> set[str]:
+            if other.environment not in resources:
+                resources[other.environment] = set()
+                with suppress(CompileError):  # Reported where that environment is processed.
+                    for overlay in _overlays(other.overlay or (), self.options.limits):
+                        resources[other.environment] |= overlay.resource_files
+            return resources[other.environment]
+
+        return lambda job, file: any(other.compiles(job, file, of(other)) for other in self.others)
+
 
 def _not_used(folders: Sequence[str]) -> Diagnostic:
     message = f"trainc.yaml is in {first_of(folders, 3)}; here, its settings are not used"
@@ -94,7 +113,8 @@ def settings_of(arguments: Arguments) -> Settings:
     """The settings of a command that reads input. Raises UsageError for conflicting arguments, and CompileError."""
     configuration = read_configuration(arguments.paths, arguments.config, limits_of(arguments))
     # A revision may predate the environment.
-    configuration = configuration.environments.get(environment_name(arguments), configuration)
+    every, name = configuration.environments, environment_name(arguments)
+    configuration = every.get(name, configuration)
     configured_docs_url.set(configuration.docs_url)
     named = [path for path in arguments.paths if is_overlay_folder(path)]
     given = [path for path in arguments.paths if path not in named]
@@ -111,7 +131,8 @@ def settings_of(arguments: Arguments) -> Settings:
     # The output folder in trainc.yaml belongs to the overlay in trainc.yaml; other overlays must not write to it.
     output = None if chosen and configuration.overlay else configuration.output
     whole = configuration.file is not None and not arguments.paths and output is not None
-    return Settings(paths, runtimes, overlays, options, configuration, output, whole)
+    others = [each for each in every.values() if each.environment != name]
+    return Settings(paths, runtimes, overlays, options, configuration, output, whole, others=others)
 
 
 def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
-from typing import Any
 
 from trainc.kube.documents import Manifest
 
@@ -28,7 +27,8 @@ def name_hash(manifests: Iterable[Manifest]) -> str:
     The hash does not depend on fields that can be updated in place, on hooks, which run before the job starts, or on the
     order of objects and keys.
     """
-    texts = sorted(map(_canonical, hashed_content(manifests)))
+    content = hashed_content(manifests)
+    texts = sorted(json.dumps(each, sort_keys=True, separators=(",", ":"), ensure_ascii=True) for each in content)
     number = int.from_bytes(hashlib.sha256("\n".join(texts).encode()).digest(), "big")
     digits = []
     for _ in range(LENGTH):
@@ -39,7 +39,11 @@ def name_hash(manifests: Iterable[Manifest]) -> str:
 
 def hashed_content(manifests: Iterable[Manifest]) -> list[Manifest]:
     """Return what the hash is taken of."""
-    return [_immutable(manifest) for manifest in manifests if not _is_hook(manifest)]
+    return [
+        _immutable(manifest)
+        for manifest in manifests
+        if manifest["kind"] == "JobSet" or _HOOK not in (manifest["metadata"].get("annotations") or {})
+    ]
 
 
 def job_in(file: str) -> str:
@@ -58,17 +62,9 @@ def name_in_file(name: str, file: str) -> str:
     return plain if len(suffix) == LENGTH and suffix != name and set(suffix) <= set(ALPHABET) else name
 
 
-def _is_hook(manifest: Manifest) -> bool:
-    return manifest["kind"] != "JobSet" and _HOOK in (manifest["metadata"].get("annotations") or {})
-
-
 def _immutable(manifest: Manifest) -> Manifest:
     metadata = {key: value for key, value in manifest["metadata"].items() if key not in _MUTABLE_METADATA}
     if manifest["kind"] != "JobSet":
         return {**manifest, "metadata": metadata}
     spec = {key: value for key, value in manifest.get("spec", {}).items() if key not in _MUTABLE_SPEC}
     return {**manifest, "metadata": metadata, "spec": spec}
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)

@@ -6,10 +6,9 @@ The TrainJob is not in the cluster itself, so what only the TrainJob has is move
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding
+from trainc.findings import Finding, remove
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, carried
 from trainc.kube import names
@@ -104,8 +103,10 @@ _FIGHTS_KUEUE = Finding(
     "SuspendFightsKueue",
     "warning",
     f"suspend is not in the output: with the label {names.QUEUE_LABEL}, Kueue suspends and resumes the job",
-    "remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label",
-    ("spec", "suspend"),
+    hint=remove(
+        "remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label"
+    ),
+    path=("spec", "suspend"),
 )
 
 # The deviations that change the JobSet, by their ids in `ir.deviations`. The last one needs the queue label.
@@ -173,9 +174,10 @@ def for_argocd(manifests: Sequence[Manifest], chosen: Sequence[str]) -> list[Man
     base = 0
     for manifest in manifests:
         if manifest["kind"] == "JobSet":
-            with suppress(ValueError):
+            try:
                 base = int(annotations_of(manifest).get(_WAVE, "0"))
-            break
+            except ValueError:
+                break
     options = [option for option in sync_options_of("argocd") if option.name in chosen] if chosen else []
     return [_in_waves(manifest, base, options) for manifest in manifests]
 

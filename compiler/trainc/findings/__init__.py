@@ -6,10 +6,13 @@ into `Diagnostic`s, which name the object and, if known, the source position.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from typing import Self
 
 # policy.py marks diagnostics as "ignored"; `sort_diagnostics` drops them from reports.
 Severity: TypeAlias = Literal["error", "warning", "info", "ignored"]
@@ -58,6 +61,62 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Fix:
+    """An edit that does what a hint says, at the field or list item that its finding is about.
+
+    `set` makes `text`, as YAML, the value of that field, or of the field `name`: the same one, another one of its
+    mapping, or a new one. `replace` writes `text` for the word `name` in the key or value. `remove` deletes the field or
+    item, or the word `name` in it. `quote` and `unquote` add and delete quotes.
+    """
+
+    action: Literal["set", "replace", "remove", "quote", "unquote"]
+    text: str = ""
+    name: str = ""
+
+
+class Hint(str):
+    """A hint with its fixes, which are alternatives. It is compared, copied and shown as the text that it is."""
+
+    __slots__ = ("fixes",)
+    fixes: tuple[Fix, ...]
+
+    def __new__(cls, text: str, *fixes: Fix) -> Self:
+        """Return `text` with fixes."""
+        hint = super().__new__(cls, text)
+        hint.fixes = fixes
+        return hint
+
+    def __add__(self, more: str, /) -> Hint:
+        """Return the hint with more text, and the same fixes."""
+        return Hint(f"{self}{more}", *self.fixes)
+
+
+# These return a Hint. Its type is that of text, because a message's hint may be either.
+
+
+def write(value: object, more: str = "", *, field: str = "", verb: str = "write") -> str:
+    """Return the hint `write VALUE` or `write FIELD: VALUE`, followed by `more`."""
+    text = f"{verb} {field}: {value}{more}" if field else f"{verb} {value}{more}"
+    return Hint(text, Fix("set", str(value), field))
+
+
+def remove(text: str = "remove it", word: str = "") -> str:
+    """Return a hint to remove the field or item or, with `word`, that word of a command."""
+    return Hint(text, Fix("remove", name=word))
+
+
+def suggest(word: str, names: Iterable[str], text: str = "") -> str:
+    """Return the hint `did you mean NAME or NAME?`, or `text`, to write one of the names for `word`."""
+    names = list(names)
+    return Hint(text or f"did you mean {' or '.join(names)}?", *(Fix("replace", name, word) for name in names))
+
+
+def choose(word: str, names: Sequence[str], start: str = "use one of", none: str = "(there are none)") -> str:
+    """Return the hint `START NAME, NAME` to write one of the names for `word`."""
+    return suggest(word, names, f"{start} {', '.join(names) or none}")
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One problem or note, with everything needed to act on it.
 
@@ -74,6 +133,11 @@ class Diagnostic:
     path: str = ""
     source: Source | None = None
     environments: tuple[str, ...] = ()
+
+    @property
+    def fixes(self) -> tuple[Fix, ...]:
+        """Return the edits that would do what the hint says; only one of them is needed."""
+        return self.hint.fixes if isinstance(self.hint, Hint) else ()
 
     def __str__(self) -> str:
         place = str(self.source) if self.source else self.object
@@ -100,6 +164,47 @@ class Finding:
     source_path: Path | None = None
     built_by: str = ""
     stage: str = ""
+
+
+# What all stages of the compilation of one job have found.
+
+# Without these a job cannot be built. The errors of all other stages can be lowered or ignored by the user's rules.
+_BLOCKING = frozenset({"reference", "lowering", "validation"})
+_DOCUMENTS = frozenset({"trainjob", "runtime"})
+
+
+@dataclass(slots=True)
+class Report:
+    """The findings about one job, in the order in which its stages added them.
+
+    Each finding knows its stage, and what it is about: the TrainJob, its runtime, or an object that was built from them.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, stage: str, findings: Iterable[Finding]) -> None:
+        """Add the findings of a stage."""
+        for finding in findings:
+            self.findings.append(replace(finding, stage=stage))
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether any finding is an error, before the user's rules are applied."""
+        return has_errors(self.findings)
+
+    def keep_errors(self) -> None:
+        """Drop all findings but errors."""
+        self.findings = [finding for finding in self.findings if finding.severity == "error"]
+
+    def about_documents(self) -> Iterator[tuple[list[Finding], bool]]:
+        """Yield (findings, whether they block compilation): those about the TrainJob and its runtime, in two parts."""
+        found = [finding for finding in self.findings if finding.about in _DOCUMENTS]
+        for blocking in (True, False):
+            yield [finding for finding in found if (finding.stage in _BLOCKING) is blocking], blocking
+
+    def about_objects(self) -> Sequence[Finding]:
+        """Return the findings about objects."""
+        return [finding for finding in self.findings if finding.about not in _DOCUMENTS]
 
 
 class CompileError(Exception):

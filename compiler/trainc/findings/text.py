@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from trainc.findings import Source
+from trainc.findings import Source, suggest
 from trainc.startup.patterns import pattern
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def near_names(word: str, known: Iterable[str], limit: int = 3, cutoff: float = 
 def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return `did you mean a or b?`, or an empty string if no known name is similar."""
     near = near_names(word, known, cutoff=cutoff)
-    return f"did you mean {' or '.join(near)}?" if near else ""
+    return suggest(word, near) if near else ""
 
 
 def edits(left: str, right: str, most: int) -> int:

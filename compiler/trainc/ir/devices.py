@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, suggest
 from trainc.findings.text import misspelt
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -59,7 +59,10 @@ def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
             hint = "keep one kind of GPU, or set spec.trainer.numProcPerNode"
             for name, amount in ((requested or {}).get(kind) or {}).items():
                 if is_gpu(name) and (meant := misspelt(name, found)):
-                    path, hint = (*path, name), f"did you mean {meant}? the runtime has it; write {meant}: {amount}"
+                    path, hint = (
+                        (*path, name),
+                        suggest(name, [meant], f"did you mean {meant}? the runtime has it; write {meant}: {amount}"),
+                    )
             message = f"{kind} list {' and '.join(found)}; it is ambiguous which of them counts the processes per node"
             yield Finding("AmbiguousGPU", "error", message, hint, path)
             return

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.findings import Finding, Path, Severity
+from trainc.ir.commands.programs import SHELLS
 from trainc.ir.info import About, Container, Info, PodSet
 from trainc.ir.trainjob import NO_TRAINER, Trainer, TrainJob
 from trainc.kube import names
@@ -13,7 +14,6 @@ from trainc.startup.records import dataclass
 
 JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 _TRAINER: Path = ("spec", "trainer")
-_SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "ksh"))
 _LONG_FLAGS_WITH_VALUE = frozenset(("--rcfile", "--init-file"))
 
 
@@ -97,7 +97,7 @@ class Entrypoint:
 def shell_script(words: Sequence[str]) -> str | None:
     """Return the script in a command line like `bash -c SCRIPT`; None if there is no shell, or it runs a file."""
     for i, word in enumerate(words):
-        if word.rpartition("/")[2] in _SHELLS:
+        if word.rpartition("/")[2] in SHELLS:
             return _script(words[i + 1 :])
     return None
 

@@ -280,8 +280,10 @@ class Info:
 
     def pod_spec(self, name: str) -> Json:
         """Return the template's pod spec of the replicated job `name`, before any pass."""
-        jobs = self.template.get("replicatedJobs", ())
-        return next((pod_spec_of(job) for job in jobs if job["name"] == name), {})
+        for job in self.template.get("replicatedJobs", ()):
+            if job["name"] == name:
+                return pod_spec_of(job)
+        return {}
 
     def pod_set_in_role(self, role: str) -> PodSet | None:
         """Return the pod set with a role in an MPI or Flux job: names.LAUNCHER or names.NODE."""

@@ -35,7 +35,6 @@ class Release:
     # Torch and torchtune.
     torch_processes: Literal["limits then requests", "from runtime too"]
     torch_checks_need_num_proc: bool
-    torch_env_injection: bool
     torchtune_models: tuple[str, ...]
     torchtune_lora: Literal["unknown", "mentioned", "parsed"]
     torchtune_kept: tuple[str, ...]
@@ -93,7 +92,6 @@ _FACTS = Columns(RELEASES, {
     "pod_level_resources":          (_POD_2_0,               _POD_2_1,               _POD_2_1,           _POD_2_1),
     "torch_processes":              ("limits then requests", "from runtime too",     "from runtime too", "from runtime too"),
     "torch_checks_need_num_proc":   (True,                   True,                   False,              False),
-    "torch_env_injection":          (False,                  False,                  False,              True),
     "torchtune_models":             (_TUNE_2_0,              _TUNE_2_1,              _TUNE_2_1,          _TUNE_2_1),
     "torchtune_lora":               ("unknown",              "mentioned",            "mentioned",        "parsed"),
     "torchtune_kept":               (_KEPT_2_0,              _KEPT_2_1,              _KEPT_2_1,          _KEPT_2_1),

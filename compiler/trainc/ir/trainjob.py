@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.ir.info import Info, Item, PodSet, controller_port_match, port_match
 from trainc.kube import names
 from trainc.options import Semantics
@@ -84,7 +84,6 @@ class TrainJob:
     name: str
     namespace: str
     runtime_name: str
-    runtime_kind: str
     trainer: Trainer = NO_TRAINER
     dataset: InitializerStep | None = None
     model: InitializerStep | None = None
@@ -245,5 +244,7 @@ def reserved_env(trainer: Trainer, reserved: AbstractSet[str], purpose: str) -> 
     for index, variable in enumerate(trainer.env):
         if variable["name"] in reserved:
             message = f"{variable['name']} is reserved: Trainer sets it for {purpose}"
-            hint = "remove the variable; its value comes from numNodes, numProcPerNode and the runtime's mlPolicy"
+            hint = remove(
+                "remove the variable; its value comes from numNodes, numProcPerNode and the runtime's mlPolicy"
+            )
             yield Finding("ReservedEnv", "error", message, hint, ("spec", "trainer", "env", index))

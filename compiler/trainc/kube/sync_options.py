@@ -1,6 +1,6 @@
 """The sync options of Argo CD and Flux CD that manifests can have, and their effect on running jobs.
 
-options.py validates against this table, emit/delivery writes annotations from it, and the command-line help and the
+options.py validates against this table, emit/shaping writes annotations from it, and the command-line help and the
 documentation print it.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from trainc.findings import Finding, Severity
+from trainc.findings import Finding, Severity, suggest, write
 from trainc.ir.commands.programs import BUILTINS, SHELLS, base
 from trainc.ir.commands.started import read_command
 from trainc.ir.entrypoints import Entrypoint, shell_script
@@ -57,10 +57,10 @@ def _program(entry: Entrypoint) -> Iterator[Finding]:
     elif any(c.isspace() for c in first):
         shown = first if len(first) < 60 else first[:57] + "..."
         message = f"{shown!r} is run as one program name, spaces included, and no image has such a file"
-        yield _finding(entry, 0, message, f"write {_as_list(first)}")
+        yield _finding(entry, 0, message, _as_list(first))
     elif _TYPOGRAPHIC.search(first):
         message = f"the program's name {first!r} contains typographic quotes, spaces or dashes"
-        yield _finding(entry, 0, message, f"write {_TYPOGRAPHIC.sub('', first)}")
+        yield _finding(entry, 0, message, write(_TYPOGRAPHIC.sub("", first)))
     elif first in BUILTINS or _ASSIGNMENT.fullmatch(first):
         what = "a shell keyword or builtin" if first in BUILTINS else "a variable, which only a shell expands"
         message = f"{first!r} is {what}, but no shell runs this command"
@@ -181,7 +181,7 @@ def _in_ascii(word: str, character: str) -> str:
     # Word processors make a dash of the two that begin an option.
     plain = _LONG_OPTION.sub("--", word).translate(_PLAIN)
     if plain.isascii() and plain.isprintable() and len(plain) <= _LONGEST_SHOWN:
-        return f"write {plain}"
+        return suggest(word, [plain], f"write {plain}")
     return f"replace it with {character.translate(_PLAIN)!r}" if character.translate(_PLAIN) else "remove it"
 
 
@@ -208,15 +208,16 @@ def _finding(entry: Entrypoint, index: int, message: str, hint: str, severity: S
 
 
 def _as_list(text: str) -> str:
+    """Return the hint to write a command line as a list of words."""
     import shlex
 
     if "\n" in text.strip():
-        return '[bash, -c, "..."] with this text as its last item'
+        return 'write [bash, -c, "..."] with this text as its last item'
     try:
         words = shlex.split(text)
     except ValueError:
         words = text.split()
-    return f"[{', '.join(_quoted(word) for word in words)}]"
+    return write(f"[{', '.join(map(_quoted, words))}]")
 
 
 def _quoted(word: str) -> str:
@@ -236,5 +237,5 @@ def invalid_image(entry: Entrypoint) -> Iterator[Finding]:
     if problem is not None:
         why, instead = problem
         message = f"{entry.image!r} is not a valid image reference: {why}"
-        hint = f"write {instead or 'it like registry.example.com/team/train:1.0'}"
+        hint = write(instead) if instead else "write it like registry.example.com/team/train:1.0"
         yield Finding("InvalidImage", "error", message, hint, *entry.image_place())

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove, suggest, write
 from trainc.ir.commands.launcher import Launch, Option
+from trainc.ir.devices import is_gpu
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.devices import KNOWN, VISIBLE, Accelerator, accelerator_of, accelerators, is_slice, whole_units
+from trainc.kube.documents import Json
 from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.lints.training import AS_DEVICES, Training
 from trainc.startup.records import replace
@@ -63,7 +65,7 @@ def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Fi
         yield from _compared(training, option, int(value))
     elif requested not in (None, *_AS_DEVICES, "cpu", value) and value not in training.variables:
         message = f"{option.written} {value} overrides numProcPerNode, which is {requested}"
-        hint = "remove the flag, and set numProcPerNode instead"
+        hint = remove("remove the flag, and set numProcPerNode instead", option.word)
         yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
 
 
@@ -94,7 +96,7 @@ def _compared(training: Training, option: Option, count: int, whole: bool = Fals
         return
     code, rest = _difference(count, devices)
     message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {rest}"
-    hint = f"write {devices}, or remove the flag to use one process per device"
+    hint = option.instead(devices, f"write {devices}, or remove the flag to use one process per device")
     yield training.finding(code, "warning", message, hint, option.index)
 
 
@@ -129,7 +131,7 @@ def _requested(training: Training) -> Iterator[Finding]:
     count, devices = int(requested), training.devices
     if _fit(training, count, devices):
         return
-    hint = f"write {devices}, or remove numProcPerNode to use one process per device"
+    hint = write(devices, ", or remove numProcPerNode to use one process per device")
     code, rest = _difference(count, devices)
     message = f"{count} processes for {devices} of {training.device} per pod, so {rest}"
     yield Finding(code, "warning", message, hint, size.path, size.about)
@@ -184,7 +186,7 @@ def _fewer(shown: str, devices: int) -> bool:
 
 def _hidden_words(training: Training, name: str, shown: str) -> tuple[str, str]:
     message = f"{name} is {shown!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
-    return message, f"remove {name}: a pod only sees the devices that it requests"
+    return message, remove(f"remove {name}: a pod only sees the devices that it requests")
 
 
 def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -211,6 +213,50 @@ def unlikely_amounts(entry: Entrypoint) -> Iterator[Finding]:
     if len(limits) > 1 or len(requests) > 1:
         yield from _too_few_cores(entry)
         yield from _kinds(entry)
+
+
+def more_than_node(entry: Entrypoint) -> Iterator[Finding]:
+    """Yield a warning for more GPUs than the nodes have that the pod template selects.
+
+    A device plugin that shares GPUs offers more of them under the same name.
+    """
+    from trainc.kube.instance_types import most_gpus
+
+    resources = entry.container.resources
+    limits = resources.get("limits") or {}
+    requested = [
+        (name, count) for name, count in accelerators(resources).items() if not is_slice(name) and is_gpu(name)
+    ]
+    for label, values in _selected(entry.info.pod_spec(entry.pod_set.name)) if requested else ():
+        has = most_gpus(label, values)
+        name, count = requested[0]
+        if has is None or count <= has:
+            continue
+        shown = " or ".join(values)
+        what = f"a node of type {shown} has {has}" if "instance-type" in label else f"{label} selects nodes with {has}"
+        message = f"the pod needs {count} of {name}, but {what}: no node ever has room for it"
+        hint = f"select nodes with {count} or more"
+        if entry.trains and has and count % has == 0:
+            hint = f"write {name}: {has} and numNodes: {entry.pod_set.count * count // has}, or {hint}"
+        kind = "limits" if name in limits else "requests"
+        yield _finding(entry, (kind, name), ("MoreDevicesThanNode", message, hint))
+        return
+
+
+def _selected(spec: Json) -> Iterator[tuple[str, list[str]]]:
+    """Yield (label, values) for each label of nodes of which a pod needs one of these values."""
+    from trainc.kube.instance_types import COUNT_LABELS, TYPE_LABELS
+
+    labels = (*TYPE_LABELS, *COUNT_LABELS)
+    for label, value in (spec.get("nodeSelector") or {}).items():
+        if label in labels:
+            yield label, [str(value)]
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or ()
+    expressions = [each for term in terms for each in term.get("matchExpressions") or ()] if len(terms) == 1 else []
+    for expression in expressions:
+        if expression.get("key") in labels and expression.get("operator") == "In":
+            yield expression["key"], [*map(str, expression.get("values") or ())]
 
 
 @lru_cache(maxsize=256)
@@ -249,7 +295,7 @@ def _bytes(name: str, written: str, quantity: Quantity) -> Words | None:
         message = f"{name}: {written} means thousandths of a byte"
         return "UnlikelyAmount", message, f"write {digits}Mi or {digits}Gi"
     message = f"{name}: {written} means {quantity.units} bytes" if quantity.nanos else f"{name}: 0 means none at all"
-    hint = f"write {digits}Gi" if quantity.nanos and digits else "write an amount such as 16Gi"
+    hint = write(f"{digits}Gi") if quantity.nanos and digits else "write an amount such as 16Gi"
     return "UnlikelyAmount", message, hint
 
 
@@ -259,7 +305,7 @@ def _device(name: str, quantity: Quantity) -> Words | None:
     meant = misspelt_device(name)
     if meant:
         message = f"there is no known device called {name}, so the pods may stay pending forever"
-        return "UnlikelyResource", message, f"did you mean {meant}?"
+        return "UnlikelyResource", message, suggest(name, [meant])
     return None
 
 

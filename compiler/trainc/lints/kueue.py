@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Path, Severity, remove, suggest, write
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -147,7 +147,7 @@ def _problems_by_version(requested: Mapping[str, str], pods: int, kueue: str) ->
         yield _GROUP, message, _unless_newer("remove one of them", "0.20", kueue), bool(kueue)
     if requested.get(_UNCONSTRAINED) in _FALSE and (not kueue or kueue in FALSE_REFUSED):
         message = f"Kueue refuses the value {requested[_UNCONSTRAINED]!r} since 0.19.6; before, no topology has a level for it"
-        yield _UNCONSTRAINED, message, "remove the annotation", bool(kueue)
+        yield _UNCONSTRAINED, message, remove("remove the annotation"), bool(kueue)
     sizes = _sizes(requested)
     if not sizes or sizes[0] < 1 or not pods % sizes[0] or sizes[0] > pods:
         return
@@ -288,7 +288,7 @@ def _key(field: str, key: str, value: str, path: Path, about: str) -> Iterator[F
         message = f"{key} is a label for Kueue, and this is an annotation"
         yield _misspelt(message, f"move it to metadata.labels: {{{key}: {value}}}", path, about)
     elif key not in _LABELS | _ANNOTATIONS and (meant := _meant(key, field)):
-        hint = f"did you mean {meant}?" if meant != "?" else f"use one of {', '.join(sorted(_LABELS)[:3])}, ..."
+        hint = suggest(key, [meant]) if meant != "?" else f"use one of {', '.join(sorted(_LABELS)[:3])}, ..."
         yield _misspelt(f"Kueue does not know the {field[:-1]} {key!r}", hint, path, about)
 
 
@@ -323,7 +323,7 @@ def _value(key: str, value: str, path: Path, about: str) -> Iterator[Finding]:
         what = "queue" if key == names.QUEUE_LABEL else "priority class"
         better = value.lower().replace("_", "-").strip("-.")
         message = f"{value!r} is not a valid name of a {what}, so Kueue refuses the job"
-        hint = f"write {better}" if is_dns1123_subdomain(better) else "use lowercase letters, digits, '-' and '.'"
+        hint = write(better) if is_dns1123_subdomain(better) else "use lowercase letters, digits, '-' and '.'"
         yield Finding("InvalidKueueValue", "error", message, hint, path, about)
     elif key == names.QUEUE_LABEL and not value:
         message = "the name of the queue is empty, so Kueue does not manage the job"
@@ -368,7 +368,7 @@ def _nested(info: Info) -> Iterator[Finding]:
                 from trainc.findings.text import misspelt
 
                 near = misspelt(key, PLACING, 3)
-                hint = f"did you mean {near}?" if near else f"use {REQUIRED} or {PREFERRED} to request a topology"
+                hint = suggest(key, [near]) if near else f"use {REQUIRED} or {PREFERRED} to request a topology"
                 yield _misspelt(f"Kueue does not know the annotation {key!r}", hint, path, "runtime")
 
 

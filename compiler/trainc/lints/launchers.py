@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from trainc.findings import Finding, Severity
-from trainc.ir.commands.launcher import Launch, Launcher, Option
+from trainc.findings import Finding, Severity, remove, suggest
+from trainc.ir.commands.launcher import SRUN, Launch, Launcher, Option
+from trainc.ir.commands.programs import base
 from trainc.ir.commands.started import CommandLine, Start
 from trainc.lints.training import Training
 from trainc.plugins.registry import launching, programs
@@ -30,7 +31,12 @@ def launchers(training: Training) -> Iterator[Finding]:
     fits = any(training.native(launch.launcher) for _, launch in launched)
     for start, launch in launched:
         # Scripts that run on Slurm as well choose their launcher by a condition.
-        if start.sure or not fits:
+        if not start.sure and fits:
+            continue
+        if start.program.guessed and base(start.words[0]) in SRUN.programs:
+            message = f"srun hands {launch.launcher.name} to Slurm, which no pod belongs to: nothing trains here"
+            yield training.finding("ForeignLauncher", "warning", message, "remove srun and its options", 0)
+        else:
             yield from _foreign(training, launch)
 
 
@@ -163,12 +169,30 @@ _ADDING = frozenset(("xargs", "parallel"))
 
 def launcher_usage(training: Training) -> Iterator[Finding]:
     """Yield at most one finding for each launcher that exits at once."""
+    for start in training.line.ran("tool"):
+        yield from _without_command(training, start)
     for start, launch in training.launches:
         read = launch.launcher.options and not start.program.guessed and start.words[0] not in _ADDING
         if read and launch.given(_HELP) is None and (found := next(_problems(training, start, launch), None)):
             index, message, hint = found
             severity: Severity = "error" if start.sure else "warning"
             yield training.finding("InvalidLauncherArguments", severity, message, hint, index)
+
+
+def _without_command(training: Training, start: Start) -> Iterator[Finding]:
+    """Yield a finding for a program such as accelerate with a word that is none of its commands."""
+    launcher = programs("").all.by_program.get(base(start.words[0]))
+    word = start.words[1] if len(start.words) > 1 else ""
+    if launcher is None or not launcher.commands or word in launcher.commands or word.startswith(("-", "$", "`")):
+        return
+    message = f"{launcher.programs[0]} has no command {word!r}, and exits"
+    if not word:
+        message = f"{launcher.programs[0]} without a command starts nothing"
+    severity: Severity = "error" if start.sure else "warning"
+    hint = f"write {launcher.name} {word if word.endswith('.py') else 'train.py'}"
+    if launcher.name == "tune run":
+        hint = f"write tune run {word or 'RECIPE'} --config NAME"
+    yield training.finding("InvalidLauncherArguments", severity, message, hint, 0)
 
 
 def _problems(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
@@ -217,14 +241,18 @@ def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
     message = f"{launcher.name} has no option {option.written}, and exits"
     if near or name in launcher.options:
         meant = (near or name).replace("-", "_") if "_" in option.written or not launcher.dashes else near or name
-        yield option.index, message, f"did you mean --{meant}?"
+        yield option.index, message, suggest(option.written, [f"--{meant}"])
         return
     for other in programs("").all.launchers:
         for role in _ROLES:
             if other is not launcher and name in getattr(other, role):
                 own = getattr(launcher, role) or launcher.per_node or launcher.total
                 meant = max(own).replace("-", "_")
-                yield option.index, f"{message}: it is one of {other.name}", f"write --{meant}, or remove it"
+                yield (
+                    option.index,
+                    f"{message}: it is one of {other.name}",
+                    suggest(option.written, [f"--{meant}"], f"write --{meant}, or remove it"),
+                )
                 return
     yield option.index, message, "put options of your program after its name, or remove it"
 
@@ -368,7 +396,7 @@ def _deepspeed(training: Training, start: Start, launch: Launch) -> Iterator[Pro
     chosen = launch.given(frozenset(("include", "i", "exclude", "e")))
     if counted is not None and chosen is not None:
         message = f"deepspeed accepts {counted.written} or {chosen.written}, not both, and exits"
-        yield chosen.index, message, f"remove {chosen.written}"
+        yield chosen.index, message, remove(f"remove {chosen.written}", chosen.word)
     value = training.value(nodes.value or "", launch) if nodes is not None else None
     has_default = any("/job/hostfile".startswith(str(m.get("mountPath"))) for m in training.entry.container.mounts)
     if nodes is None or hosts is not None or has_default or value is None or not value.isdecimal() or int(value) < 2:
@@ -420,7 +448,7 @@ def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]
         hint = "remove the options of torchrun" + (f", or run {other}" if other in _DISTRIBUTED else "")
         yield option.index, message, hint
     elif recipe.isidentifier() and (near := misspelt(recipe, _DISTRIBUTED | _SINGLE_DEVICE)):
-        yield at, f"tune has no recipe {recipe}", f"did you mean {near}?"
+        yield at, f"tune has no recipe {recipe}", suggest(recipe, [near])
     if "--config" not in arguments and not any("$" in word for word in arguments):
         joined = next((i for i, word in enumerate(arguments) if word.startswith("--config=")), None)
         message = "tune run needs --config after the recipe, and exits"

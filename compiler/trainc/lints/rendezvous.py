@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.findings import Finding, Severity
+from trainc.findings import Finding, Severity, remove, write
 from trainc.ir.commands.launcher import Launch, Option
 from trainc.ir.commands.started import Start
 from trainc.ir.entrypoints import pod_path, variable_path
@@ -68,7 +68,13 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
     roles = launch.launcher
     if training.nodes > 1 and (option := launch.given(roles.alone)) is not None:
         message = f"{option.written} makes each of the {training.nodes} pods train alone"
-        yield _finding(training, (start, option), "error", message, "remove it: the runtime sets up the rendezvous")
+        yield _finding(
+            training,
+            (start, option),
+            "error",
+            message,
+            remove("remove it: the runtime sets up the rendezvous", option.word),
+        )
         return
     if training.nodes > 1 and roles.together and not _is_given_an_address(training, launch):
         yield _apart(training, launch)
@@ -126,7 +132,7 @@ def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> 
     if least > most or least == most == training.nodes or (least if is_elastic else most) <= training.nodes <= most:
         return
     message = f"{option.written} {value} waits for {value} nodes, but the job has {training.nodes}"
-    hint = "remove the flag, and set numNodes instead"
+    hint = remove("remove the flag, and set numNodes instead", option.word)
     if most < training.nodes:
         message = f"{option.written} {value} admits {value} nodes, but the job has {training.nodes}"
     elif least < training.nodes:
@@ -175,7 +181,7 @@ def _of_torchrun(training: Training, start: Start, launch: Launch) -> Iterator[F
     _, local = training.setting(launch, "local-addr")
     if backend == "c10d" and local is not None and _host(local.value or "") in _AT_HOME:
         message = f"with {local.written} {local.value}, the first pod gives the others an address that is their own"
-        yield _finding(training, (start, local), "error", message, "remove it")
+        yield _finding(training, (start, local), "error", message, remove(word=local.word))
 
 
 def _no_endpoint(training: Training, start: Start, launch: Launch, given: Option | None) -> Finding:
@@ -198,7 +204,7 @@ def _no_port(training: Training, start: Start, option: Option, endpoint: str | N
         return
     if ":" not in endpoint and ":" not in (option.value or ""):
         message = f"{option.written} {option.value} has no port, without which torchrun exits"
-        hint = f"remove it, or write {option.written}={option.value}:{training.reference('PET_MASTER_PORT')}"
+        hint = remove(f"remove it, or write {option.word}:{training.reference('PET_MASTER_PORT')}", option.word)
         yield _finding(training, (start, option), "error", message, hint)
 
 
@@ -238,9 +244,9 @@ def _rank(training: Training, start: Start, launch: Launch, option: Option) -> I
     value = training.value(option.value or "", launch)
     if value is not None and (value.isdecimal() or value in ("PET_NNODES", "PET_NPROC_PER_NODE")):
         message = f"{option.written} {value} gives all {training.nodes} pods the same rank"
-        hint = "remove it: the runtime sets the rank to the index of the pod"
+        hint = remove("remove it: the runtime sets the rank to the index of the pod", option.word)
         if not launch.launcher.reads:
-            hint = f"write {option.written}={training.reference('PET_NODE_RANK')}"
+            hint = option.instead(training.reference("PET_NODE_RANK"))
         yield _finding(training, (start, option), "error", message, hint)
 
 
@@ -253,9 +259,9 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
     own = _OWN_NAME.fullmatch(_host(written)) or _OWN_NAME.match(written)
     if host in _AT_HOME or own is not None or host in _own_variables(training):
         message = f"with {option.written} {written}, each of the {training.nodes} pods waits for the others at its own address"
-        hint = "remove it: the runtime sets the address of the first pod"
+        hint = remove("remove it: the runtime sets the address of the first pod", option.word)
         if not launch.launcher.reads:
-            hint = f"write {option.written}={training.reference('PET_MASTER_ADDR')}"
+            hint = option.instead(training.reference("PET_MASTER_ADDR"))
         yield _finding(training, (start, option), "error", message, hint)
         return
     if value is None or host in training.hosts or host in training.variables:
@@ -267,7 +273,13 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
         message = f"{option.written} is {host}, but the rendezvous of this job is {configured}"
         if is_v1_host(host, training.job.name):
             message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {configured}"
-        yield _finding(training, (start, option), "warning", message, "remove it: the runtime sets the address")
+        yield _finding(
+            training,
+            (start, option),
+            "warning",
+            message,
+            remove("remove it: the runtime sets the address", option.word),
+        )
 
 
 def is_v1_host(host: str, job: str) -> bool:
@@ -302,7 +314,7 @@ def _overridden(training: Training, start: Start, launch: Launch, option: Option
     value = training.value(option.value, launch) if option.value is not None else None
     if configured is not None and value not in (None, configured, name):
         message = f"{option.written} {value} overrides {name}, which is {configured}"
-        hint = "remove the flag: the variable already has this value"
+        hint = remove("remove the flag: the variable already has this value", option.word)
         yield _finding(training, (start, option), "warning", message, hint)
 
 
@@ -311,7 +323,9 @@ def _port(training: Training, start: Start, launch: Launch, option: Option) -> I
     configured = training.variables.get("PET_MASTER_PORT")
     if value and configured and value != configured and value.isdecimal():
         message = f"{option.written} {value} overrides PET_MASTER_PORT, which is {configured}, in all pods"
-        yield _finding(training, (start, option), "info", message, "remove it: the runtime sets the port")
+        yield _finding(
+            training, (start, option), "info", message, remove("remove it: the runtime sets the port", option.word)
+        )
 
 
 def _finding(training: Training, about: tuple[Start, Option], severity: Severity, message: str, hint: str) -> Finding:
@@ -330,7 +344,7 @@ def network(job: TrainJob, info: Info) -> Iterator[Finding]:
     if (info.template.get("network") or {}).get("enableDNSHostnames") is False:
         path = ("spec", "template", "spec", "network", "enableDNSHostnames")
         message = f"the pods get no DNS names, but the rendezvous of {policy} for all {pods} pods is one"
-        yield Finding("NoHostnames", "error", message, "remove it, or write true", path, "runtime")
+        yield Finding("NoHostnames", "error", message, remove("remove it, or write true"), path, "runtime")
     for index, pod_set in enumerate(info.pod_sets):
         if pod_set.role or pod_set.ancestor == "trainer":
             yield from _host_network(job, info, pod_set)
@@ -345,7 +359,7 @@ def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Findin
     if (spec.get("dnsConfig") or {}).get("nameservers"):
         return  # The pod uses its own name servers.
     message = "pods with hostNetwork use the DNS of the host, which does not know pods: the host name of rank 0 does not resolve"
-    hint = "add dnsPolicy: ClusterFirstWithHostNet to the same pod template"
+    hint = write("ClusterFirstWithHostNet", " to the same pod template", field="dnsPolicy", verb="add")
     place = pod_path(job, info, pod_set.name, "hostNetwork")
     yield Finding("HostNetworkWithoutDNS", "error", message, hint, *place)
 
@@ -355,7 +369,7 @@ def _without_index(info: Info, pod_set: PodSet, index: int) -> Iterator[Finding]
     if job_spec.get("completionMode") == "NonIndexed" and pod_set.count > 1:
         path = ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", "completionMode")
         message = "pods without an index have no rank and no host name for the rendezvous"
-        yield Finding("PodsWithoutIndex", "error", message, "remove it, or write Indexed", path, "runtime")
+        yield Finding("PodsWithoutIndex", "error", message, remove("remove it, or write Indexed"), path, "runtime")
 
 
 def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: int) -> Iterator[Finding]:
@@ -365,9 +379,20 @@ def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: in
             if isinstance(value, str) and (found := _unreachable(name, value, policy, job.name)):
                 code, severity, why = found
                 message = f"{name} is {value}, {why}: the {pods} pods cannot find each other"
-                hint = f"remove {name}: the runtime sets up the rendezvous"
+                hint = remove(f"remove {name}: the runtime sets up the rendezvous")
                 place = variable_path(job, info, pod_set, container.name, name)
                 yield Finding(code, severity, message, hint, *place)
+
+
+def script_interfaces(training: Training) -> Iterator[Finding]:
+    """Yield an error for an interface that a script sets and that reaches no other pod."""
+    for start in training.line.ran("launcher", "python") if training.nodes > 1 and training.policy else ():
+        for name in sorted(_INTERFACES & set(start.variables)):
+            value = start.variables[name]
+            if value in _LOOPBACK:
+                message = f"{name} is {value}, which cannot reach other pods: the {training.nodes} pods cannot find each other"
+                severity: Severity = "error" if start.sure else "warning"
+                yield training.finding("LoopbackInterface", severity, message, f"remove {name}", start.program.index)
 
 
 def _unreachable(name: str, value: str, policy: str, job: str) -> tuple[str, Severity, str] | None:

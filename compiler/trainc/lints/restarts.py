@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.lints.manifests import DEFAULT_BACKOFF_LIMIT
 from trainc.lints.training import Training
 from trainc.options import Options
 
@@ -31,14 +32,14 @@ def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
                 f"the Job of {replicated['name']!r} is deleted {seconds} s after it finishes; while other Jobs of the "
                 "JobSet still run, JobSet creates it again"
             )
-            hint = f"remove {_TTL} from the job: its Jobs are deleted with the JobSet"
+            hint = remove(f"remove {_TTL} from the job: its Jobs are deleted with the JobSet")
             yield Finding(
                 "TTLRerun", "warning", message, hint, (*JOBS, index, "template", "spec", _TTL), about="runtime"
             )
     seconds = info.template.get(_TTL)
     if seconds is not None and options.delivery != "kubectl" and _HOOK not in {**info.annotations, **job.annotations}:
         message = f"the JobSet is deleted {seconds} s after it finishes; the GitOps tool then creates it again, and the job runs again"
-        hint = f"remove {_TTL} from the runtime, and remove finished jobs from git instead"
+        hint = remove(f"remove {_TTL} from the runtime, and remove finished jobs from git instead")
         yield Finding("TTLRerun", "warning", message, hint, (*_SPEC, _TTL), "runtime")
 
 
@@ -85,8 +86,8 @@ def restarts(training: Training) -> Iterator[Finding]:
 
 
 def _backoff(training: Training) -> int:
-    limit = (training.replicated_job["template"].get("spec") or {}).get("backoffLimit", 6)
-    return limit if isinstance(limit, int) else 6
+    limit = (training.replicated_job["template"].get("spec") or {}).get("backoffLimit", DEFAULT_BACKOFF_LIMIT)
+    return limit if isinstance(limit, int) else DEFAULT_BACKOFF_LIMIT
 
 
 def _job_restarts(info: Info) -> int:

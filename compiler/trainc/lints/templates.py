@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Path, Severity, remove
 from trainc.ir import info as gang
 from trainc.ir.devices import is_gpu
 from trainc.ir.entrypoints import JOBS, Entrypoint
 from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, identity_of, mapping, read_json
 from trainc.kube.names import reference_problem
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import enabled
+
+if TYPE_CHECKING:
+    from trainc.lints.training import Training
 
 _MOVING = frozenset(
     (
@@ -22,6 +26,10 @@ _MOVING = frozenset(
         *("canary", "snapshot", "rolling", "stable", "unstable"),
     )
 )
+
+
+# Images that need a login for everyone: NVIDIA's inference microservices, and Red Hat's.
+PRIVATE = ("nvcr.io/nim/", "registry.redhat.io/")
 
 
 def missing_jobs(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -91,6 +99,48 @@ def _restarts(entry: Entrypoint) -> bool:
     )
 
 
+def pull_secrets(training: Training) -> Iterator[Finding]:
+    """Yield an info for a pod without a pull secret whose image needs one, as far as the registry or the input says so.
+
+    Nodes and ServiceAccounts of the cluster may have it.
+    """
+    entry = training.entry
+    spec = entry.info.pod_spec(entry.pod_set.name)
+    if spec.get("imagePullSecrets") or entry.pod_set.name not in {p.name for p in entry.info.pod_sets}:
+        return
+    documents = [mapping(each.data) for each in training.documents]
+    here = [each for each in documents if identity_of(each)[0] in ("", entry.job.namespace)]
+    account = str(spec.get("serviceAccountName") or "default")
+    if any(
+        d.get("kind") == "ServiceAccount" and identity_of(d)[1] == account and d.get("imagePullSecrets") for d in here
+    ):
+        return
+    registry = entry.image.partition("/")[0]
+    name = next((identity_of(each)[1] for each in here if registry in _logins(each)), "")
+    if not name and not entry.image.startswith(PRIVATE):
+        return
+    message = f"{registry} needs a login for {entry.image}, and the pods have no pull secret"
+    if name:
+        message = f"the Secret {name} has the login for {registry}, and the pods do not use it"
+    patch = training.patch(f"imagePullSecrets: [{{name: {name or 'NAME'}}}]")
+    yield Finding("NoPullSecret", "info", message, f"set {patch}", *entry.image_place())
+
+
+def _logins(document: Json) -> Collection[str]:
+    """Return the registries for which a Secret of the input has a login."""
+    if document.get("kind") != "Secret" or document.get("type") != "kubernetes.io/dockerconfigjson":
+        return ()
+    from binascii import a2b_base64
+
+    text = mapping(document.get("stringData")).get(".dockerconfigjson")
+    try:
+        encoded = mapping(document.get("data")).get(".dockerconfigjson", "")
+        known = mapping(read_json(text if isinstance(text, str) else a2b_base64(str(encoded)).decode()))
+    except ValueError:
+        return ()
+    return {key.removeprefix("https://").partition("/")[0] for key in map(str, mapping(known.get("auths")))}
+
+
 def gpu_without_limit(entry: Entrypoint) -> Iterator[Finding]:
     """Yield an error for each GPU resource without a limit: devices cannot be overcommitted, so pods are refused."""
     resources = entry.container.resources
@@ -115,7 +165,7 @@ def processes_ignored(job: TrainJob, info: Info) -> Iterator[Finding]:
     if not any(plugin.policy_of(job, info) is not None for plugin in several):
         *others, last = (plugin.policy for plugin in several)
         message = f"numProcPerNode has no effect: the runtime's mlPolicy is not {', '.join(others)} or {last}"
-        hint = "remove it, or use a runtime whose framework starts several processes per node"
+        hint = remove("remove it, or use a runtime whose framework starts several processes per node")
         yield Finding("FieldIgnored", "warning", message, hint, ("spec", "trainer", "numProcPerNode"))
 
 
@@ -124,7 +174,7 @@ def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
     written, suspended = info.template.get("suspend"), bool(job.suspend)
     if written is not None and written != suspended:
         message = f"suspend is {str(written).lower()} in the template and {str(suspended).lower()} in the JobSet"
-        hint = "remove it here, and set spec.suspend of the TrainJob, which wins"
+        hint = remove("remove it here, and set spec.suspend of the TrainJob, which wins")
         yield _overridden(message, hint, ("spec", "template", "spec", "suspend"))
     yield from _clamped(job, info)
     for index, (template, pod_set) in enumerate(zip(info.template["replicatedJobs"], info.pod_sets, strict=True)):
@@ -142,7 +192,7 @@ def _below_zero(job_spec: Json, path: Path) -> Iterator[Finding]:
     """Yield findings for negative counts, which are a mistake even though another number replaces them."""
     for name in ("parallelism", "completions"):
         if isinstance(count := job_spec.get(name), int) and count < 0:
-            hint = "remove it: numNodes of the TrainJob or of the mlPolicy sets it"
+            hint = remove("remove it: numNodes of the TrainJob or of the mlPolicy sets it")
             yield Finding("OutOfRange", "error", f"{name} cannot be {count}", hint, (*path, name), "runtime")
 
 
@@ -162,11 +212,13 @@ def _sizes(job_spec: Json, pod_set: PodSet, path: Path) -> Iterator[Finding]:
     completions, parallelism = job_spec.get("completions"), job_spec.get("parallelism")
     if parallelism is not None and parallelism != pod_set.count:
         message = f"parallelism is {parallelism} in the template and {pod_set.count} in the output"
-        hint = "remove it here: numNodes of the TrainJob or of the mlPolicy sets it"
+        hint = remove("remove it here: numNodes of the TrainJob or of the mlPolicy sets it")
         yield _overridden(message, hint, (*path, "parallelism"))
     if completions is not None and completions != pod_set.count:
         message = f"completions is {completions} in the template and {pod_set.count} in the output"
-        hint = "remove it here: Trainer runs each pod once, all at the same time, so completions is always the number of pods"
+        hint = remove(
+            "remove it here: Trainer runs each pod once, all at the same time, so completions is always the number of pods"
+        )
         # A Job with more completions than pods works through them in turn, which is lost here.
         severity: Severity = "info" if completions == parallelism else "warning"
         yield _overridden(message, hint, (*path, "completions"), severity)
@@ -189,7 +241,11 @@ def foreign_schedulers(job: TrainJob, info: Info) -> Iterator[Finding]:
         policies = ", ".join(plugin.policy for plugin in chosen)
         message = f"the pods of {pod_set.name!r} go to {scheduler}, which does not look at the gang of {policies}"
         by_default = any(plugin.gang is not None and plugin.gang.by_default for plugin in chosen)
-        hint = "remove schedulerName from the pod template" if by_default else "name the scheduler of the gang instead"
+        hint = (
+            remove("remove schedulerName from the pod template")
+            if by_default
+            else "name the scheduler of the gang instead"
+        )
         path = (*JOBS, index, "template", "spec", "template", "spec", "schedulerName")
         yield Finding("SchedulerIgnoresGang", "warning", message, hint, path, "runtime")
 

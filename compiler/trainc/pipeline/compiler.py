@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.admit import admit_compiled
 from trainc.emit.shaping import SHAPES, Shape, deliver, in_apply_order
-from trainc.findings import Diagnostic, Finding
-from trainc.findings.report import Report
+from trainc.findings import Diagnostic, Finding, Report
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
@@ -204,15 +203,13 @@ class Stage:
 
 def _shaping(name: str, shape: Shape) -> Stage:
     def run(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
-        at = next(i for i, manifest in enumerate(manifests) if manifest["kind"] == "JobSet")
-        jobset, found = shape(lowered.job, lowered.info, manifests[at])
-        return manifests if jobset is manifests[at] else [*manifests[:at], jobset, *manifests[at + 1 :]], found
+        for at, manifest in enumerate(manifests):
+            if manifest["kind"] == "JobSet":
+                jobset, found = shape(lowered.job, lowered.info, manifest)
+                return manifests if jobset is manifest else [*manifests[:at], jobset, *manifests[at + 1 :]], found
+        return manifests, ()
 
     return Stage(name, run)
-
-
-def _lint(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
-    return manifests, lint(lowered.job, lowered.info, "built", lowered.session.options)
 
 
 def _admit(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
@@ -255,17 +252,13 @@ def _provide_secrets(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     return manifests, provision.findings
 
 
-def _deliver(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
-    return deliver(manifests, lowered.session.options)
-
-
 STAGES: tuple[Stage, ...] = (
     *starmap(_shaping, SHAPES.items()),
-    Stage("lint", _lint),
+    Stage("lint", lambda lowered, built: (built, lint(lowered.job, lowered.info, "built", lowered.session.options))),
     Stage("admission", _admit, gitops=False),
     Stage("kubernetes", _check_kubernetes, gitops=False),
     Stage("secrets", _provide_secrets),
-    Stage("delivery", _deliver),
+    Stage("delivery", lambda lowered, built: deliver(built, lowered.session.options)),
 )
 
 _NO_GANG = Finding(

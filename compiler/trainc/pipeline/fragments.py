@@ -120,7 +120,10 @@ def fragment_of(document: Document) -> Fragment | None:
             for key, kind, place in tells:
                 root = place[: len(place) - len(above)]
                 fits = key in level and (*root, *above) == place
-                if fits and (not known or all(_known(kind, (*root, name)) for name in data)):
+                if fits and (
+                    not known
+                    or all(any(known_in(kind, (*root, name), release) for release in RELEASES) for name in data)
+                ):
                     return Fragment(document, kind, root)
     return None
 
@@ -132,10 +135,6 @@ def _levels(data: Json) -> Iterator[tuple[Path, Json]]:
         path, level = waiting.pop(0)
         yield path, level
         waiting += [((*path, name), level[name]) for name in _LEVELS if isinstance(level.get(name), Mapping)]
-
-
-def _known(kind: str, path: Path) -> bool:
-    return any(known_in(kind, path, release) for release in RELEASES)
 
 
 def _with(tree: Any, path: Path, own: Any) -> Any:

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Diagnostic, Finding, Path
+from trainc.findings import Diagnostic, Finding, Path, write
 from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json
@@ -95,7 +95,7 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
     reference = job["spec"]["runtimeRef"]
     if reference["apiGroup"] != names.TRAINER_GROUP:
         message = f"API group {reference['apiGroup']!r} has no runtimes"
-        hint = f"set apiGroup: {names.TRAINER_GROUP}, or remove it"
+        hint = write(names.TRAINER_GROUP, ", or remove it", field="apiGroup", verb="set")
         yield Finding("UnsupportedRuntimeRef", "error", message, hint, ("spec", "runtimeRef", "apiGroup"))
     if reference["kind"] not in RUNTIME_KINDS:
         yield _no_kind(reference["kind"])
@@ -111,7 +111,7 @@ def _no_kind(stated: str) -> Finding:
         message = f"{stated!r} is not a kind of runtime; it looks like the name of one"
         hint = f"write kind: ClusterTrainingRuntime (or TrainingRuntime) and name: {stated}"
     elif near:
-        hint = f"write kind: {near[0]}"
+        hint = write(near[0], field="kind")
     return Finding("UnsupportedRuntimeRef", "error", message, hint, ("spec", "runtimeRef", "kind"))
 
 
@@ -155,7 +155,7 @@ def _help(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: 
     place = f" --namespace {shlex.quote(namespace)}" if namespace else ""
     export = f"kubectl get {kind.lower()} {shlex.quote(name)}{place} -o yaml > runtime.yaml"
     add = f"pass its file with --runtimes; `{export}` exports it from a cluster"
-    return f"{near}{' Otherwise, ' if near.endswith('?') else ', or '}{add}" if near else add
+    return near + (" Otherwise, " if near.endswith("?") else ", or ") + add if near else add
 
 
 def deprecated(runtime: Json) -> Iterator[Finding]:
@@ -182,6 +182,16 @@ def find_runtime(
     if runtime is not None:
         return runtime, list(deprecated(runtime.data)) if release.warns_deprecated_runtime else []
     return None, [] if key in index.refused else [not_found(job, index.runtimes, index.catalog_misses.get(key))]
+
+
+def meant_runtime(job: Json, index: InputIndex) -> str:
+    """Return the name of the runtime that a reference misspells, or an empty string."""
+    from trainc.findings.text import misspelt
+
+    kind, namespace, name = key = wanted_key(job)
+    known = [known_name for known_kind, home, known_name in index.runtimes if (known_kind, home) == (kind, namespace)]
+    miss = index.catalog_misses.get(key)
+    return misspelt(name, known) or (miss.meant if miss is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +289,8 @@ def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Opt
     shipped: dict[Key, ValidDocument] = {}
     misses: dict[Key, NotFound] = {}
     shadowed: list[Diagnostic] = []
-    for key in dict.fromkeys(map(wanted_key, asking)):
+    waiting = [*dict.fromkeys(map(wanted_key, asking))]
+    for key in waiting:
         kind, _, name = key
         if kind != "ClusterTrainingRuntime" or key in index.refused:
             continue
@@ -293,6 +304,8 @@ def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Opt
         if callable(answer):
             if key not in index.runtimes:
                 misses[key] = answer()
+                # The job is compiled with the runtime that is meant, for what else is wrong with it.
+                waiting += [(kind, "", misses[key].meant)] if misses[key].meant else []
         elif key in index.runtimes and index.runtimes[key].data["spec"] == answer[key].data["spec"]:
             continue
         elif key in index.runtimes:
@@ -338,7 +351,9 @@ def _add_runtime(
 ) -> None:
     key = runtime_key(runtime.data)
     if key in earlier:
-        if earlier[key].data["spec"] == runtime.data["spec"] or _same_file(earlier[key], runtime):
+        # The same file may be read twice, such as one in a folder of runtimes inside the input.
+        files = {posixpath.normpath(found.document.file) for found in (earlier[key], runtime)}
+        if earlier[key].data["spec"] == runtime.data["spec"] or (len(files) == 1 and files != {"."}):
             return
         where = earlier[key].document.file
         message = f"this runtime is not used: an earlier source has one with the same name: {where}"
@@ -348,12 +363,6 @@ def _add_runtime(
         diagnostics.append(_twice(runtime, runtimes[key], "DuplicateRuntime"))
     else:
         runtimes[key] = runtime
-
-
-def _same_file(one: ValidDocument, other: ValidDocument) -> bool:
-    """Return whether both were read from the same file, such as one in a folder of runtimes inside the input."""
-    files = {posixpath.normpath(found.document.file) for found in (one, other)}
-    return len(files) == 1 and files != {"."}
 
 
 def _twice(second: ValidDocument, first: ValidDocument, code: str) -> Diagnostic:

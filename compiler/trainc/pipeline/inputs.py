@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding
+from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
@@ -27,6 +28,8 @@ AnyPath: TypeAlias = "str | os.PathLike[str]"
 Step: TypeAlias = Callable[[str, int, "int | None"], None]
 
 
+# Whether a TrainJob, as it is written in a file, is meant.
+Choice: TypeAlias = Callable[[Json, str], bool]
 # Reads the documents of a file, and its problems.
 Read: TypeAlias = Callable[[str], "tuple[list[Document], list[Diagnostic]]"]
 
@@ -59,8 +62,8 @@ class Expansion(Protocol):
     def bases(self) -> Container[int]:
         """The ids of the documents from which trials are made."""
 
-    def select(self, select: Selection) -> list[Document]:
-        """Leave out the sweeps with bases that are not selected, and return them."""
+    def select(self, select: Selection, elsewhere: Choice) -> tuple[list[Document], list[Document]]:
+        """Leave out the sweeps with bases that are not selected; return those selected nowhere, and elsewhere."""
 
     def expand(self, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic], Tally]:
         """Return the input, after overlays, with trials instead of their bases."""
@@ -71,8 +74,8 @@ class Inputs:
     """What was read: the documents to compile, the runtimes of each additional source, and diagnostics.
 
     `catalog` is trainc's catalog with the overlays applied. `files` are those in which there is a TrainJob, a runtime or a
-    sweep, also if an overlay deletes it, `unselected` the TrainJobs and sweeps that are not selected, `sweeps` the files
-    of sweeps, and `unread` those with errors because of which documents may be missing. Sweeps are expanded: `documents`
+    sweep, also if an overlay deletes it, `unselected` the TrainJobs and sweeps that no environment selects, `elsewhere`
+    those that only others do, `sweeps` the files of sweeps, and `unread` those with errors because of which documents may be missing. Sweeps are expanded: `documents`
     has their trials, and `tally` counts them. `step` is told how much has been read, and then how much is compiled.
     """
 
@@ -84,6 +87,7 @@ class Inputs:
     tally: Tally | None = None
     step: Step | None = None
     unselected: tuple[Document, ...] = ()
+    elsewhere: tuple[Document, ...] = ()
     sweeps: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
 
@@ -106,6 +110,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     exclude: Exclude = Exclude(),
     everything: bool = False,
     select: Selection | None = None,
+    elsewhere: Choice = lambda _job, _file: False,
 ) -> Inputs:
     """Read all inputs and apply the overlays.
 
@@ -115,7 +120,8 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     - `stdin` is read for the path `-`.
     - `skip` is a folder that is not entered.
     - `step` is called for each file of `paths`, and then for each job that is compiled.
-    - `select` chooses among the TrainJobs as they are written, and among sweeps by their bases.
+    - `select` chooses among the TrainJobs as they are written, and among sweeps by their bases; `elsewhere` tells which
+      of the others belong to another environment.
     - `exclude` and `everything` decide which files are read: with `everything`, also foreign ones.
     """
     values: dict[str, Any] = {}
@@ -149,11 +155,13 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         diagnostics += [problem for problem in problems if problem not in diagnostics]
         documents += [] if expansion is None else expansion.documents
     unselected: list[Document] = []
+    theirs: list[Document] = []
     if select:
-        unselected = [] if expansion is None else expansion.select(select)
+        unselected, theirs = ([], []) if expansion is None else expansion.select(select, elsewhere)
         bases = () if expansion is None else expansion.bases
         others = [d for d in documents if _is_job(d) and id(d) not in bases and not select(d.data, d.file)]
-        unselected += others
+        theirs += [d for d in others if elsewhere(d.data, d.file)]
+        unselected += [d for d in others if not elsewhere(d.data, d.file)]
         left_out = {id(document) for document in others}
         documents = [document for document in documents if id(document) not in left_out]
     inputs = Inputs(documents, sources, diagnostics, files=files, step=step, unread=unread)
@@ -166,7 +174,8 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         inputs = Inputs(
             overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog, files, step=step, unread=unread
         )
-    inputs = replace(inputs, unselected=tuple(unselected), sweeps=frozenset(sweep.file for sweep in sweeps))
+    files_of_sweeps = frozenset(sweep.file for sweep in sweeps)
+    inputs = replace(inputs, unselected=tuple(unselected), elsewhere=tuple(theirs), sweeps=files_of_sweeps)
     if expansion is None:
         return inputs
     documents, problems, tally = expansion.expand([each for each in inputs.documents if not is_sweep(each.data)])

@@ -46,7 +46,6 @@ def lower_job(document: Json) -> TrainJob:
         name=metadata["name"],
         namespace=metadata.get("namespace", ""),
         runtime_name=reference["name"],
-        runtime_kind=reference["kind"],
         trainer=NO_TRAINER if spec.get("trainer") is None else _trainer(spec["trainer"]),
         dataset=_step(initializer.get("dataset")),
         model=_step(initializer.get("model")),
@@ -109,7 +108,8 @@ def prepare_once(spec: Json, job: TrainJob, runtime: ValidDocument, session: Ses
     if key not in prepared:
         if len(prepared) >= _MOST_PREPARED:
             prepared.clear()
-        prepared[key] = runtime, *prepare(job, runtime, session.release, session.options)
+        alike = replace(job, trainer=Trainer(resources_per_node=job.trainer.resources_per_node))
+        prepared[key] = runtime, *prepare(alike, runtime, session.release, session.options)
     _, info, findings = prepared[key]
     return with_trainer(info, job.trainer), findings
 
@@ -139,6 +139,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
     spec = runtime["spec"]
     ml_policy = spec.get("mlPolicy")
     labels, annotations = _job_set_metadata(job, spec.get("template", {}).get("metadata") or {})
+    nodes, processes = _sizes(ml_policy or {})
     setting = _Setting(job, ml_policy, release, options.semantics)
     pod_sets = tuple(
         _pod_set(replicated_job, template.roles.get(replicated_job["name"], NO_ROLE), setting)
@@ -158,13 +159,15 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         pod_group_policy=_gang_policy(spec.get("podGroupPolicy"), options),
         labels=labels,
         annotations=annotations,
+        nodes=nodes,
+        processes=processes,
     )
     return with_trainer(info, job.trainer)
 
 
 def with_trainer(info: Info, trainer: Trainer) -> Info:
-    """Return the Info with the trainer's entrypoint, and the sizes of the job."""
-    nodes, processes = _sizes(info.ml_policy or {})
+    """Return the Info with the trainer's entrypoint and sizes."""
+    nodes, processes = info.nodes, info.processes
     if trainer.num_nodes is not None:
         nodes = Size(trainer.num_nodes, ("spec", "trainer", "numNodes"), "trainjob")
     if trainer.num_proc_per_node is not None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Path
+from trainc.ir.entrypoints import JOBS
 from trainc.ir.release import Release
 from trainc.ir.trainjob import Patch, PatchedJob
 from trainc.kube import names
@@ -144,37 +145,25 @@ def _replaced(base: Mapping[str, Any], patch: Mapping[str, Any], path: Path) -> 
         if isinstance(value, Mapping) and isinstance(before, Mapping):
             yield from _replaced(before, value, here)
         elif isinstance(value, list) and isinstance(before, list) and key not in MERGED_SETS | _MEANT:
-            yield from (
-                _merged_items(before, value, here, MERGE_KEYS[key])
-                if key in MERGE_KEYS
-                else _lost_items(before, value, here, key)
-            )
+            yield from _replaced_items(before, value, here, key)
 
 
-def _merged_items(before: list[Any], value: list[Any], path: Path, merge_key: str) -> Iterator[Finding]:
-    known = {item.get(merge_key): item for item in before if isinstance(item, Mapping)}
-    for i, item in enumerate(value):
-        if isinstance(item, Mapping) and item.get(merge_key) in known:
-            yield from _replaced(known[item.get(merge_key)], item, (*path, i))
+def _replaced_items(before: list[Any], value: list[Any], path: Path, key: str) -> Iterator[Finding]:
+    if merge_key := MERGE_KEYS.get(key):
+        known = {item.get(merge_key): item for item in before if isinstance(item, Mapping)}
+        for i, item in enumerate(value):
+            if isinstance(item, Mapping) and item.get(merge_key) in known:
+                yield from _replaced(known[item.get(merge_key)], item, (*path, i))
+    elif lost := [item for item in before if item not in value]:
+        import json
 
-
-def _lost_items(before: list[Any], value: list[Any], path: Path, key: str) -> Iterator[Finding]:
-    lost = [item for item in before if item not in value]
-    if lost:
-        message = f"a patch replaces {key} whole: {len(lost)} of the runtime's {len(before)} are gone: {_shown(lost)}"
+        text = ", ".join(json.dumps(item, sort_keys=True) for item in lost[:2])
+        shown = (text[:97] + "...") if len(text) > 100 else text
+        message = f"a patch replaces {key} whole: {len(lost)} of the runtime's {len(before)} are gone: {shown}"
         yield Finding("ListReplaced", "warning", message, "repeat in the patch the items to keep", path)
 
 
-def _shown(items: list[Any]) -> str:
-    import json
-
-    text = ", ".join(json.dumps(item, sort_keys=True) for item in items[:2])
-    return (text[:97] + "...") if len(text) > 100 else text
-
-
 # Findings about the patched runtime: those about what a patch wrote belong to the patch.
-
-JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 
 
 def at_patch(finding: Finding, template: Json, runtime: Json, patches: Sequence[Patch]) -> Finding:
@@ -348,7 +337,7 @@ def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Itera
     containers = container_names(job)
     if len(containers) > 1 and not set(naming.containers) & set(containers):
         yield Finding(
-            "AmbiguousTrainerContainer",
+            "AmbiguousTrainer",
             "error",
             f"job {job['name']!r} has the containers {', '.join(containers)}; it is ambiguous which of them trains",
             f"rename the one that trains to {naming.containers[0]}",
@@ -435,4 +424,4 @@ def _ambiguous(step: str, jobs: list[str]) -> Finding:
         else f"job {jobs[0]} does not have the label or the name of a {step} step"
     )
     hint = f"add the label {names.ANCESTOR_LABEL}: {step} to the one that is"
-    return Finding("AmbiguousTrainerJob", "error", message, hint, JOBS, about="runtime")
+    return Finding("AmbiguousTrainer", "error", message, hint, JOBS, about="runtime")

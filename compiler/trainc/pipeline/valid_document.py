@@ -7,7 +7,7 @@ from functools import lru_cache
 from marshal import dumps, loads
 from typing import Any
 
-from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors
+from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors, remove, write
 from trainc.findings.text import listed
 from trainc.ir.release import Release
 from trainc.kube import names
@@ -62,7 +62,7 @@ def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
         path: Path = ("spec", "runtimePatches", index)
         if "time" in patch:
             message = "time has no effect: controllers use it to record when they saw the patch"
-            yield Finding(_CODE, "info", message, "remove it", (*path, "time"))
+            yield Finding(_CODE, "info", message, remove(), (*path, "time"))
         template = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
         place = (*path, "trainingRuntimeSpec", "template", "metadata")
         yield from _embedded(template.get("metadata"), place, "patch")
@@ -91,11 +91,11 @@ def _own_metadata(document: Json) -> Iterator[Finding]:
         yield Finding(_CODE, "info", message, hint, ("metadata",))
     if document.get("status"):
         message = "status is ignored: the controller in the cluster sets it"
-        yield Finding(_CODE, "info", message, "remove it", ("status",))
+        yield Finding(_CODE, "info", message, remove(), ("status",))
     for field in _OF_THE_TRAINJOB:
         if metadata.get(field):
             message = f"{field} of a TrainJob has no effect: it is not copied to the objects made from the TrainJob"
-            yield Finding(_CODE, "warning", message, f"remove {field}", ("metadata", field))
+            yield Finding(_CODE, "warning", message, remove(f"remove {field}"), ("metadata", field))
 
 
 def _embedded(metadata: Json | None, path: Path, owner: str) -> Iterator[Finding]:
@@ -104,7 +104,7 @@ def _embedded(metadata: Json | None, path: Path, owner: str) -> Iterator[Finding
             message = (
                 f"{field} in the metadata of a {owner} has no effect: all releases use only labels and annotations"
             )
-            yield Finding(_CODE, "warning", message, f"remove {field}", (*path, field))
+            yield Finding(_CODE, "warning", message, remove(f"remove {field}"), (*path, field))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,11 @@ def check_document(
     """
     dialect = dialect_of(document.data)
     if wrong := list(_wrong_dialect(document.data, dialect, options)):
-        meant = _document_as_intended(document, wrong)
-        _, more = check_document(meant, release, options, context) if meant else (None, [])
+        more: list[Diagnostic] = []
+        if [finding.code for finding in wrong] == ["UnknownAPIVersion"]:
+            # With the version that was most likely meant, so that other problems are reported too.
+            meant = replace(document, data={**document.data, "apiVersion": _right_version(document.data)})
+            _, more = check_document(meant, release, options, context)
         return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")]
     if dialect is None:
         data, findings = _schema(document.data, None, release, options)
@@ -328,7 +331,7 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
         return
     if version != names.TRAINER_API:
         message = _unknown_version(version, kind)
-        hint = f"write apiVersion: {_right_version(data)}"
+        hint = write(_right_version(data), field="apiVersion")
         yield Finding("UnknownAPIVersion", "error", message, hint, ("apiVersion",))
         if claimed_by(data) is not None:
             return
@@ -337,7 +340,7 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
 
         near = near_names(str(kind), KINDS, 1, 0.4)
         message = f"kind {kind!r} does not exist in {names.TRAINER_GROUP}" if kind else "kind is missing"
-        hint = f"write kind: {near[0] if near else 'TrainJob'}"
+        hint = write(near[0] if near else "TrainJob", field="kind")
         if kind == "OptimizationJob":
             message = "no release of Trainer has OptimizationJob yet"
             hint = "compile the trials of its grid: trainc build FILE"
@@ -356,13 +359,6 @@ def _right_version(data: Json) -> str:
     return (
         names.TRAINER_API if claiming is None or claiming.group.endswith("kubeflow.org") else claiming.api_versions[0]
     )
-
-
-def _document_as_intended(document: Document, wrong: list[Finding]) -> Document | None:
-    """Return a document with its version corrected, if only that is wrong, so that its other problems are reported too."""
-    if [finding.code for finding in wrong] != ["UnknownAPIVersion"]:
-        return None
-    return replace(document, data={**document.data, "apiVersion": _right_version(document.data)})
 
 
 def _with_namespace(data: Json, namespace: str | None) -> Json:

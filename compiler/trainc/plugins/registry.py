@@ -82,11 +82,11 @@ def launching() -> Iterator[tuple[str, Starting]]:
 def programs(policy: str) -> Programs:
     """Return the launchers of a framework; those of all frameworks are loaded when they are first needed."""
     own = starting(policy)
-    return Programs(own.launchers if own else (), _every_launcher)
 
+    def all_launchers() -> list[Launcher]:
+        return [SRUN, *(launcher for _, each in launching() for launcher in each.launchers)]
 
-def _every_launcher() -> list[Launcher]:
-    return [SRUN, *(launcher for _, each in launching() for launcher in each.launchers)]
+    return Programs(own.launchers if own else (), all_launchers)
 
 
 # The engine, which runs the extension points in order and, for each of them, the plugins in registry order.
@@ -119,11 +119,7 @@ def _validate_one(each: Applied, job: TrainJob, info: Info) -> Iterator[Finding]
         yield from reserved_env(job.trainer, names, plugin.reserved_for)
 
 
-def _unobserved(plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
-    pass
-
-
-def enforce(job: TrainJob, info: Info, plugins: Sequence[Applied], observe: Observer = _unobserved) -> Info:
+def enforce(job: TrainJob, info: Info, plugins: Sequence[Applied], observe: Observer | None = None) -> Info:
     """Run all passes and return the resulting Info. `observe(plugin, point, before, after)` is called for each change."""
     for point in POINTS:
         for each in plugins:
@@ -131,7 +127,7 @@ def enforce(job: TrainJob, info: Info, plugins: Sequence[Applied], observe: Obse
             if run is None:
                 continue
             after = run(job, each.policy, info)
-            if after is not info:
+            if after is not info and observe is not None:
                 observe(each, point, info, after)
             info = after
     return info
@@ -209,12 +205,3 @@ def _unknown(name: str) -> Diagnostic:
 def _broken(name: str, reason: str) -> Diagnostic:
     hint = f"update the distribution that provides it, or remove {name!r} from the plugins"
     return Diagnostic("BrokenPlugin", "error", f"plugin {name!r} {reason}", hint)
-
-
-def folders(names: Sequence[str]) -> list[str]:
-    """Return the folder or file with the code of each named plugin. It is part of cache keys, so new code is a miss."""
-    from importlib.util import find_spec
-
-    tops = {point.module.partition(".")[0] for point in _installed() if point.name in names}
-    specs = [spec for top in sorted(tops) if (spec := find_spec(top)) is not None]
-    return [place for spec in specs for place in spec.submodule_search_locations or (spec.origin or "",)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove, write
 from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.quantity import (
     NANOS_PER_UNIT,
@@ -25,6 +25,7 @@ from trainc.kube.quantity import (
     pod_requests,
 )
 from trainc.pods import errors
+from trainc.pods.checks import containers_of
 from trainc.pods.resources import is_extended, read_amounts
 from trainc.startup.records import dataclass
 
@@ -108,16 +109,16 @@ def _against_priority_class(spec: Json, path: Path, priority_class: Json) -> Ite
     name = _name(priority_class)
     if not name:
         giver = "a pod without a priorityClassName has"
-        hint = "remove {field}; to have it, set priorityClassName: NAME of a class that gives it (`kubectl get priorityclasses`)"
+        hint = "remove {}; to have it, set priorityClassName: NAME of a class that gives it (`kubectl get priorityclasses`)"
     else:
         default = "" if spec.get("priorityClassName") else ", the cluster's default,"
-        giver, hint = f"PriorityClass {name}{default} gives", "remove {field}: it comes from the class"
+        giver, hint = f"PriorityClass {name}{default} gives", "remove {}: it comes from the class"
     policy = priority_class.get("preemptionPolicy") or "PreemptLowerPriority"
     for field, given in (("priority", priority_class.get("value", 0)), ("preemptionPolicy", policy)):
         value = spec.get(field)
         if value not in (None, "", given):
             message = f"{field} is {value}, but {giver} {given}, and the API server refuses pods that say otherwise"
-            yield Finding("PriorityNotOfClass", "error", message, hint.format(field=field), (*path, field))
+            yield Finding("PriorityNotOfClass", "error", message, remove(hint.format(field)), (*path, field))
 
 
 def _runtime_class(spec: Json, classes: Mapping[tuple[str, str], Json]) -> Json | None:
@@ -135,17 +136,17 @@ def _against_runtime_class(spec: Json, path: Path, runtime_class: Json) -> Itera
     if overhead and read_amounts(overhead) != read_amounts(fixed):
         if not name:
             message = "overhead is what a RuntimeClass adds to a pod, and this pod has no runtimeClassName"
-            hint = "remove overhead, or set runtimeClassName: NAME of the class that has it"
+            hint = remove("remove overhead, or set runtimeClassName: NAME of the class that has it")
         else:
             given = ", ".join(f"{key} {value}" for key, value in fixed.items()) or "none"
             message = f"the overhead of RuntimeClass {name} is {given}; a pod cannot set another one"
-            hint = "remove overhead: it comes from the class"
+            hint = remove("remove overhead: it comes from the class")
         yield Finding("OverheadNotOfClass", "error", message, hint, (*path, "overhead"))
     selector = mapping(spec.get("nodeSelector"))
     for key, value in mapping(mapping(runtime_class.get("scheduling")).get("nodeSelector")).items():
         if selector.get(key, value) != value:
             message = f"RuntimeClass {name} runs its pods on nodes with {key}: {value}, not {selector[key]}"
-            hint = f"write {key}: {value}, or remove it, or use another runtimeClassName"
+            hint = write(value, ", or remove it, or use another runtimeClassName", field=key)
             yield Finding("RuntimeClassConflict", "error", message, hint, (*path, "nodeSelector", key))
 
 
@@ -167,14 +168,13 @@ def _mounted(spec: Json, path: Path) -> Iterator[tuple[Path, str]]:
     for i, volume in enumerate(objects(spec.get("volumes"))):
         if secret := mapping(volume.get("secret")).get("secretName"):
             yield (*path, "volumes", i, "secret", "secretName"), str(secret)
-    for kind in ("initContainers", "containers"):
-        for i, container in enumerate(objects(spec.get(kind))):
-            for field, source in (("env", "secretKeyRef"), ("envFrom", "secretRef")):
-                for k, variable in enumerate(objects(container.get(field))):
-                    inner: Path = ("valueFrom",) if field == "env" else ()
-                    holder = mapping(variable.get("valueFrom")) if field == "env" else variable
-                    if secret := mapping(holder.get(source)).get("name"):
-                        yield (*path, kind, i, field, k, *inner, source, "name"), str(secret)
+    for place, container in containers_of(spec, path):
+        for i, variable in enumerate(objects(container.get("env"))):
+            if secret := mapping(mapping(variable.get("valueFrom")).get("secretKeyRef")).get("name"):
+                yield (*place, "env", i, "valueFrom", "secretKeyRef", "name"), str(secret)
+        for i, source in enumerate(objects(container.get("envFrom"))):
+            if secret := mapping(source.get("secretRef")).get("name"):
+                yield (*place, "envFrom", i, "secretRef", "name"), str(secret)
 
 
 def _pulled_with(spec: Json, path: Path) -> Iterator[tuple[Path, str]]:
@@ -241,11 +241,7 @@ def quota_refusals(
 
 
 def _containers(spec: Json, path: Path, ranges: Sequence[Json]) -> list[_Sized]:
-    return [
-        _sized(container, (*path, kind, i, "resources"), ranges)
-        for kind in ("initContainers", "containers")
-        for i, container in enumerate(objects(spec.get(kind)))
-    ]
+    return [_sized(container, (*place, "resources"), ranges) for place, container in containers_of(spec, path)]
 
 
 def _sized(container: Json, path: Path, ranges: Iterable[Json]) -> _Sized:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping
+from trainc.findings import Finding, Fix, Hint, Path, remove
+from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import (
     DNS_1123_FORM,
     LABEL_LIMIT,
@@ -153,7 +153,9 @@ def relative_path(value: Any, path: Path) -> Iterable[Finding]:
     if not isinstance(value, str) or (value[:1] != "/" and ".." not in value):
         return ()
     if value[:1] == "/":
-        return (errors.bad_path(path, value, f"write a path without '/' first: {value.lstrip('/') or 'data'}"),)
+        relative = value.lstrip("/") or "data"
+        hint = Hint(f"write a path without '/' first: {relative}", Fix("set", relative))
+        return (errors.bad_path(path, value, hint),)
     return path_without_dotdot(value, path)
 
 
@@ -217,6 +219,13 @@ def duplicates(holders: Any, field: str, path: Path) -> Iterator[Finding]:
         seen.add(str(value))
 
 
+def containers_of(spec: Json, path: Path) -> Iterator[tuple[Path, Json]]:
+    """Yield the init containers and containers of a pod, with their paths."""
+    for kind in ("initContainers", "containers"):
+        for i, container in enumerate(objects(spec.get(kind))):
+            yield (*path, kind, i), container
+
+
 def struct(fields: Mapping[str, Check], needs: Sequence[str] = (), also: Check | None = None) -> Check:
     """A mapping: `needs` are the fields that must not be empty, `also` checks several fields together."""
     return partial(check_fields, fields, tuple(needs), also)
@@ -275,7 +284,7 @@ def _count(operator: str, count: int, path: Path) -> Iterator[Finding]:
     if most is None:
         yield errors.bad_selector(path, f"operator {operator} needs values", "list them under values")
     elif most == 0:
-        hint = "remove values, or use operator In or NotIn"
+        hint = remove("remove values, or use operator In or NotIn")
         yield errors.bad_selector(path, f"operator {operator} cannot have values", hint)
     else:
         hint = 'write one number, in quotes: ["8"]'

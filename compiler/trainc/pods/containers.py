@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping
+from trainc.findings import Finding, Path, remove, write
+from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import is_label_key
 from trainc.kube.quantity import canonical
 from trainc.pods import errors
@@ -150,7 +150,7 @@ _PORTS = list_of(
 
 def _host_ports(container: Json, path: Path, seen: set[tuple[str, ...]]) -> Iterator[Finding]:
     """Report host ports that several containers use at the same time."""
-    for i, each in enumerate(map(mapping, items(container.get("ports")))):
+    for i, each in enumerate(objects(container.get("ports"))):
         if each.get("hostPort"):
             key = (str(each.get("protocol") or "TCP"), str(each.get("hostIP") or ""), str(each["hostPort"]))
             if key in seen:
@@ -347,7 +347,7 @@ def _no_hooks(container: Json, path: Path, _: Pod) -> Iterator[Finding]:
     for name in _HOOKS:
         if container.get(name) is not None:
             message = f"an init container that runs to completion cannot have {name}"
-            hint = "remove it, or set restartPolicy: Always to make the container a sidecar"
+            hint = remove("remove it, or set restartPolicy: Always to make the container a sidecar")
             yield errors.misplaced((*path, name), message, hint)
 
 
@@ -374,11 +374,11 @@ def _probe_of_kind(name: str, probe: Json, path: Path) -> Iterator[Finding]:
     if name == "readinessProbe":
         if probe.get("terminationGracePeriodSeconds") is not None:
             message = "a readiness probe does not stop the container, so it has no grace period"
-            yield errors.misplaced((*path, "terminationGracePeriodSeconds"), message, "remove it")
+            yield errors.misplaced((*path, "terminationGracePeriodSeconds"), message, remove())
     elif isinstance(count := probe.get("successThreshold"), int) and count > 1:
         message = f"successThreshold of a {name} must be 1"
         place = (*path, "successThreshold")
-        yield Finding("OutOfRange", "error", message, "write 1, or remove it", place)
+        yield Finding("OutOfRange", "error", message, write(1, ", or remove it"), place)
 
 
 def _handler(holder: Json, path: Path, handlers: Mapping[str, Check]) -> Iterator[Finding]:

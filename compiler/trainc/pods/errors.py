@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Fix, Hint, Path, choose
 from trainc.schema.shapes import quote
 
 _LONGEST_NAME = 63
@@ -35,7 +35,8 @@ def unsupported(path: Path, value: Any, allowed: Iterable[str]) -> Finding:
     """A value that is not in the enum of its field; empty values in `allowed` are not suggested."""
     words = sorted(word for word in allowed if word)
     same = [word for word in words if word.lower() == str(value).lower()]
-    hint = f"write {same[0]}: upper and lower case matter" if same else f"use {join_alternatives(words)}"
+    text = f"write {same[0]}: upper and lower case matter" if same else f"use {join_alternatives(words)}"
+    hint = Hint(text, *(Fix("set", word) for word in same[:1] or words))
     return Finding("UnsupportedValue", "error", f"{quote(str(value))} is not a valid {path[-1]}", hint, path)
 
 
@@ -103,9 +104,10 @@ def not_in_pod(path: Path, kind: str, name: str, known: Iterable[str]) -> Findin
     from trainc.findings.text import did_you_mean
 
     known = sorted(word for word in known if word)
-    hint = did_you_mean(name, known) or (
-        f"use one of the pod's: {', '.join(known)}" if known else f"add the {kind} to the pod"
-    )
+    add = f"add the {kind} to the pod"
+    if kind == "volume":
+        add = f"add to the pod: volumes: [{{name: {name}, emptyDir: {{}}}}]"
+    hint = did_you_mean(name, known) or (choose(name, known, "use one of the pod's:") + f"; or {add}" if known else add)
     return Finding("NotInPod", "error", f"the pod does not have a {kind} called {quote(name)}", hint, path)
 
 

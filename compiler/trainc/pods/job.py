@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove, suggest, write
 from trainc.kube.documents import Json, items, mapping
 from trainc.kube.names import is_domain_prefixed_path, length
 from trainc.pods import errors
-from trainc.pods.checks import check_metadata, label_selector, number, one_of, qualified_name, struct
+from trainc.pods.checks import check_metadata, containers_of, label_selector, number, one_of, qualified_name, struct
 from trainc.pods.template import check_template
 
 _COUNTS = (
@@ -87,11 +87,11 @@ def _without_indexes(spec: Json, path: Path) -> Iterator[Finding]:
     for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
         if spec.get(name) is not None:
             message = f"{name} counts per index, but the pods of this Job have no index"
-            hint = "set completionMode: Indexed"
+            hint = write("Indexed", field="completionMode", verb="set")
             yield Finding("BackoffLimitPerIndexNeedsIndexed", "error", message, hint, (*path, name))
     if spec.get("successPolicy") is not None:
         message = "a success policy counts indexes, but the pods of this Job have no index"
-        yield errors.bad_policy((*path, "successPolicy"), message, "set completionMode: Indexed")
+        yield errors.bad_policy((*path, "successPolicy"), message, write("Indexed", field="completionMode", verb="set"))
 
 
 def _rare(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
@@ -105,7 +105,7 @@ def _rare(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
     for key in mapping(mapping(template.get("metadata")).get("labels")):
         if key in _GENERATED_LABELS and spec.get("manualSelector") is not True:
             place = (*path, "template", "metadata", "labels", key)
-            yield errors.misplaced(place, f"the label {key} is set by the API server", "remove it")
+            yield errors.misplaced(place, f"the label {key} is set by the API server", remove())
 
 
 def _manager(value: str, path: Path) -> Iterator[Finding]:
@@ -126,7 +126,7 @@ def _selector(spec: Json, path: Path) -> Iterator[Finding]:
         else:
             yield from _matches_template(spec, path)
     elif selector.get("matchLabels") or selector.get("matchExpressions"):
-        message, hint = "the selector of a Job is set by the API server", "remove selector"
+        message, hint = "the selector of a Job is set by the API server", remove("remove selector")
         yield errors.misplaced((*path, "selector"), message, hint)
 
 
@@ -149,7 +149,13 @@ def _restarts(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
         yield errors.missing(place, "the pods of a Job need OnFailure or Never")
     elif isinstance(policy, str) and policy not in _RESTARTS:
         message = f"a Job's pods cannot have restartPolicy {policy!r}"
-        yield Finding("InvalidRestartPolicy", "error", message, "use restartPolicy: Never or OnFailure", place)
+        yield Finding(
+            "InvalidRestartPolicy",
+            "error",
+            message,
+            hint=suggest(policy, ("Never", "OnFailure"), "use restartPolicy: Never or OnFailure"),
+            path=place,
+        )
     elif spec.get("podFailurePolicy") is not None and policy != "Never":
         message = f"podFailurePolicy needs restartPolicy Never, but it is {policy!r}"
         hint = "set restartPolicy: Never in the pod template"
@@ -169,8 +175,8 @@ def _policies(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
 
 
 def _failure_policy(policy: Json, spec: Json, template: Json, path: Path) -> Iterator[Finding]:
-    rules, pod = items(policy.get("rules")), mapping(template.get("spec"))
-    names = [str(mapping(c).get("name")) for kind in ("containers", "initContainers") for c in items(pod.get(kind))]
+    rules = items(policy.get("rules"))
+    names = [str(each.get("name")) for _, each in containers_of(mapping(template.get("spec")), path)]
     if len(rules) > _MOST_RULES:
         yield errors.too_many(path, len(rules), _MOST_RULES)
     for i, rule in enumerate(map(mapping, rules)):
@@ -217,14 +223,13 @@ def _exit_codes(codes: Json, path: Path, containers: Collection[str]) -> Iterato
     seen: set[str] = set()
     for i, value in enumerate(values):
         if operator == "In" and value == 0:
-            yield errors.bad_policy((*place, i), "exit code 0 means success", "remove it")
+            yield errors.bad_policy((*place, i), "exit code 0 means success", remove())
         if str(value) in seen:
             yield errors.duplicate((*place, i), value)
         seen.add(str(value))
     whole = [value for value in values if isinstance(value, int)]
     if whole != sorted(whole):
-        written = f"write {sorted(set(whole))}"
-        yield errors.bad_policy(place, "the exit codes are not in ascending order", written)
+        yield errors.bad_policy(place, "the exit codes are not in ascending order", write(sorted(set(whole))))
 
 
 def _success_policy(policy: Json, completions: object, path: Path) -> Iterator[Finding]:

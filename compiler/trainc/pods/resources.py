@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping
+from trainc.findings import Finding, Path, suggest, write
+from trainc.kube.documents import Json, mapping, objects
 from trainc.kube.names import is_label_key
 from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.pods import errors
@@ -75,8 +75,8 @@ def _container_resource(name: str, path: Path) -> Iterator[Finding]:
         message, hint = (f"{name!r} is not a valid resource name", "write <domain>/<name>, such as nvidia.com/gpu")
         yield Finding("UnknownResource", "error", message, hint, path)
     elif is_extended(name) and (name.startswith("requests.") or not is_label_key(f"requests.{name}")):
-        message = f"{name!r} is not a valid device name"
-        hint = f"write {name.removeprefix('requests.')}" if name.startswith("requests.") else "use a shorter domain"
+        message, plain = f"{name!r} is not a valid device name", name.removeprefix("requests.")
+        hint = suggest(name, [plain], f"write {plain}") if name.startswith("requests.") else "use a shorter domain"
         yield Finding("UnknownResource", "error", message, hint, path)
 
 
@@ -136,7 +136,7 @@ def is_extended(name: str) -> bool:
 
 def _claims(claims: Any, path: Path, known: Collection[str]) -> Iterator[Finding]:
     seen: set[str] = set()
-    for i, claim in enumerate(map(mapping, items(claims))):
+    for i, claim in enumerate(objects(claims)):
         name, request = str(claim.get("name") or ""), str(claim.get("request") or "")
         if not name:
             yield errors.missing((*path, i, "name"))
@@ -155,7 +155,7 @@ def _claims(claims: Any, path: Path, known: Collection[str]) -> Iterator[Finding
 def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -> Iterator[Finding]:
     """Check `resizePolicy`: what happens to a container when its resources change."""
     seen: set[str] = set()
-    for i, policy in enumerate(map(mapping, items(policies))):
+    for i, policy in enumerate(objects(policies)):
         name, restart = policy.get("resourceName"), policy.get("restartPolicy")
         if str(name) in seen:
             yield errors.duplicate((*path, i), name)
@@ -165,7 +165,10 @@ def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -
         if restart not in _RESIZED:
             yield errors.unsupported((*path, i, "restartPolicy"), restart, _RESIZED)
         elif pod_restart_policy == "Never" and restart != "NotRequired":
-            message, hint = "a pod that is never restarted cannot restart a container", "use restartPolicy: NotRequired"
+            message, hint = (
+                "a pod that is never restarted cannot restart a container",
+                write("NotRequired", field="restartPolicy", verb="use"),
+            )
             yield errors.conflict((*path, i, "restartPolicy"), message, hint)
 
 
@@ -189,7 +192,7 @@ def check_pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
             if exact and own is not None and wanted > own.nanos:
                 message = f"the {kind} of {name} are {Quantity(wanted, own.family)} for the containers, but {own} for the whole pod"
                 yield Finding("RequestExceedsLimit", "error", message, "increase that of the pod", (*place, kind, name))
-    for i, container in enumerate(map(mapping, items(spec.get("containers")))):
+    for i, container in enumerate(objects(spec.get("containers"))):
         for name, amount in mapping(mapping(container.get("resources")).get("limits")).items():
             limit, most = _quantity(amount), _quantity(limits.get(name))
             if limit is not None and most is not None and limit.nanos > most.nanos:
@@ -202,7 +205,7 @@ def _together(spec: Json, kind: str, name: str) -> int:
     """Return the total requests or limits of a pod's containers in billionths, or those of a larger init container."""
     at_once, alone = 0, 0
     for field in ("initContainers", "containers"):
-        for container in map(mapping, items(spec.get(field))):
+        for container in objects(spec.get(field)):
             amount = _quantity(mapping(mapping(container.get("resources")).get(kind)).get(name, "0"))
             nanos = amount.nanos if amount is not None else 0
             if field == "containers" or container.get("restartPolicy") == "Always":

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping
+from trainc.findings import Finding, Path, write
+from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import is_label_value
 from trainc.kube.selectors import OPERATORS
 from trainc.pods import errors
@@ -109,7 +109,9 @@ def _toleration(value: Any, path: Path) -> Iterator[Finding]:
         yield errors.bad_selector(place, message, hint)
     if value.get("tolerationSeconds") is not None and value.get("effect") != "NoExecute":
         message = "tolerationSeconds needs effect NoExecute"
-        yield errors.bad_selector((*path, "effect"), message, "set effect: NoExecute, or remove tolerationSeconds")
+        yield errors.bad_selector(
+            (*path, "effect"), message, write("NoExecute", ", or remove tolerationSeconds", field="effect", verb="set")
+        )
     if operator == "Exists":
         if tolerated:
             message, hint = "operator Exists cannot have a value", "remove value, or use operator: Equal"
@@ -125,7 +127,7 @@ def _toleration(value: Any, path: Path) -> Iterator[Finding]:
 
 def _constraint(value: Any, path: Path) -> Iterator[Finding]:
     if value.get("minDomains") is not None and value.get("whenUnsatisfiable") != "DoNotSchedule":
-        hint = "set whenUnsatisfiable: DoNotSchedule, or remove minDomains"
+        hint = write("DoNotSchedule", ", or remove minDomains", field="whenUnsatisfiable", verb="set")
         yield errors.conflict((*path, "minDomains"), "minDomains needs whenUnsatisfiable: DoNotSchedule", hint)
     yield from _check_label_keys(value, path)
 
@@ -147,7 +149,7 @@ _CONSTRAINT = struct(
 def _topology_spread(value: Any, path: Path) -> Iterator[Finding]:
     """Check the constraints, where topologyKey and whenUnsatisfiable together must be unique."""
     seen = set()
-    for i, constraint in enumerate(map(mapping, items(value))):
+    for i, constraint in enumerate(objects(value)):
         yield from _CONSTRAINT(constraint, (*path, i))
         kind = (str(constraint.get("topologyKey")), str(constraint.get("whenUnsatisfiable")))
         if kind in seen:
@@ -157,7 +159,7 @@ def _topology_spread(value: Any, path: Path) -> Iterator[Finding]:
 
 def _scheduling_gates(value: Any, path: Path) -> Iterator[Finding]:
     seen = set()
-    for i, gate in enumerate(map(mapping, items(value))):
+    for i, gate in enumerate(objects(value)):
         name = gate.get("name") or ""
         yield from qualified_name(name, (*path, i, "name"))
         if str(name) in seen:

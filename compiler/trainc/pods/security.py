@@ -9,11 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping
+from trainc.findings import Finding, Path, remove, write
+from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import length
 from trainc.pods import errors
-from trainc.pods.checks import LARGEST_INT32, dns_subdomain, list_of, number, one_of, relative_path, struct
+from trainc.pods.checks import (
+    LARGEST_INT32,
+    containers_of,
+    dns_subdomain,
+    list_of,
+    number,
+    one_of,
+    relative_path,
+    struct,
+)
 from trainc.startup.patterns import pattern
 
 _ID = number(0, LARGEST_INT32)
@@ -51,7 +60,7 @@ def _profile(value: Any, path: Path) -> Iterator[Finding]:
     if kind == "Localhost" and not name:
         yield errors.missing(place, "type Localhost needs it")
     elif kind in _PROFILES and kind != "Localhost" and name is not None:
-        yield errors.conflict(place, f"localhostProfile needs type Localhost, not {kind}", "remove it")
+        yield errors.conflict(place, f"localhostProfile needs type Localhost, not {kind}", remove())
 
 
 def _app_armor(value: Any, path: Path) -> Iterator[Finding]:
@@ -92,7 +101,7 @@ def _is_windows_user(value: str) -> bool:
 def _selinux_change(value: Any, path: Path) -> Iterator[Finding]:
     """Without the feature gate SELinuxMount, which is off until 1.37, there is only one policy."""
     if value == "MountOption":
-        hint = "write Recursive, or remove it: MountOption is accepted from Kubernetes 1.37 on"
+        hint = write("Recursive", ", or remove it: MountOption is accepted from Kubernetes 1.37 on")
         yield Finding("UnsupportedValue", "error", "MountOption is not accepted by Kubernetes 1.36", hint, path)
     else:
         yield from one_of("Recursive")(value, path)
@@ -146,15 +155,9 @@ def check_container_security(context: Any, path: Path, *, host_users: bool) -> I
             yield errors.conflict(path, message, "remove allowPrivilegeEscalation: false, or the capability")
 
 
-def _containers(spec: Json, path: Path) -> Iterator[tuple[Path, Json]]:
-    for kind in ("initContainers", "containers"):
-        for i, container in enumerate(map(mapping, items(spec.get(kind)))):
-            yield (*path, kind, i), container
-
-
 def _sysctls(value: Any, path: Path, spec: Json) -> Iterator[Finding]:
     seen: set[str] = set()
-    for i, sysctl in enumerate(map(mapping, items(value))):
+    for i, sysctl in enumerate(objects(value)):
         name, place = str(sysctl.get("name") or ""), (*path, i, "name")
         if not name:
             yield errors.missing(place)
@@ -178,7 +181,7 @@ def _host_namespaces(spec: Json, path: Path) -> Iterator[Finding]:
         if spec.get(name) is True:
             message = f"{name} needs the user namespace of the host"
             yield errors.conflict((*path, name), message, "remove hostUsers: false")
-    for place, container in _containers(spec, path):
+    for place, container in containers_of(spec, path):
         if container.get("volumeDevices"):
             message = "block devices need the user namespace of the host"
             hint = "remove hostUsers: false, or mount the volume instead"
@@ -192,7 +195,7 @@ def _operating_system(spec: Json, path: Path) -> Iterator[Finding]:
     if name not in ("linux", "windows"):
         yield errors.unsupported((*path, "os", "name"), name, ("linux", "windows"))
         return
-    for place, holder in ((path, spec), *_containers(spec, path)):
+    for place, holder in ((path, spec), *containers_of(spec, path)):
         context = mapping(holder.get("securityContext"))
         for field in _FORBIDDEN[name]:
             if context.get(field) is not None:
@@ -204,14 +207,16 @@ def _operating_system(spec: Json, path: Path) -> Iterator[Finding]:
 
 
 def _not_on(path: Path, system: str) -> Finding:
-    return errors.misplaced(path, f"a {system.capitalize()} pod cannot have {path[-1]}", "remove it, or change os")
+    return errors.misplaced(
+        path, f"a {system.capitalize()} pod cannot have {path[-1]}", remove("remove it, or change os")
+    )
 
 
 def _host_processes(spec: Json, path: Path) -> Iterator[Finding]:
     """Check `hostProcess`: all containers of a pod or none, and only on the host network."""
     own = _host_process(spec)
     running: list[bool] = []
-    for place, container in _containers(spec, path):
+    for place, container in containers_of(spec, path):
         set_here = _host_process(container)
         if own is not None and set_here is not None and own != set_here:
             message = "hostProcess differs between the pod and the container"
@@ -225,7 +230,7 @@ def _host_processes(spec: Json, path: Path) -> Iterator[Finding]:
             yield errors.conflict(path, message, "set hostProcess in the pod's windowsOptions")
         if spec.get("hostNetwork") is not True:
             message = "host processes need the host's network"
-            yield errors.conflict((*path, "hostNetwork"), message, "set hostNetwork: true")
+            yield errors.conflict((*path, "hostNetwork"), message, write("true", field="hostNetwork", verb="set"))
 
 
 def _host_process(holder: Json) -> bool | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping, read_json
+from trainc.findings import Finding, Path, remove
+from trainc.kube.documents import Json, items, mapping, objects, read_json
 from trainc.kube.names import is_subdomain, length
 from trainc.pods import errors
 from trainc.pods.checks import (
@@ -18,6 +18,7 @@ from trainc.pods.checks import (
     Check,
     address,
     check_metadata,
+    containers_of,
     dns_label,
     dns_subdomain,
     duplicates,
@@ -55,7 +56,7 @@ def _check_spec(spec: Json, path: Path) -> Iterator[Finding]:
         yield from _host_names(spec, path)
     if spec.get("resources") is not None:
         yield from check_pod_resources(spec, path)
-    holders = (spec, *(mapping(c) for kind in ("initContainers", "containers") for c in items(spec.get(kind))))
+    holders = (spec, *(container for _, container in containers_of(spec, path)))
     if not _SECURITY.isdisjoint(spec) or any("securityContext" in holder for holder in holders):
         from trainc.pods.security import check_pod_security
 
@@ -63,8 +64,8 @@ def _check_spec(spec: Json, path: Path) -> Iterator[Finding]:
 
 
 def _pod(spec: Json) -> Pod:
-    volumes = {str(v["name"]): v for v in map(mapping, items(spec.get("volumes"))) if v.get("name")}
-    claims = [str(c["name"]) for c in map(mapping, items(spec.get("resourceClaims"))) if c.get("name")]
+    volumes = {str(v["name"]): v for v in objects(spec.get("volumes")) if v.get("name")}
+    claims = [str(c["name"]) for c in objects(spec.get("resourceClaims")) if c.get("name")]
     grace = spec.get("terminationGracePeriodSeconds")
     grace_period = _GRACE_PERIOD if grace is None else grace if isinstance(grace, int) else None
     return Pod(volumes, claims, spec.get("restartPolicy"), grace_period, spec.get("hostUsers") is not False)
@@ -85,7 +86,7 @@ def _claims(value: Any, path: Path) -> Iterator[Finding]:
 
 def _ephemeral_containers(value: Any, path: Path) -> Iterator[Finding]:
     if value:
-        hint = "remove them: `kubectl debug` adds them to a running pod"
+        hint = remove("remove them: `kubectl debug` adds them to a running pod")
         yield errors.misplaced(path, "a template has no ephemeral containers", hint)
 
 
@@ -152,12 +153,12 @@ def _host_names(spec: Json, path: Path) -> Iterator[Finding]:
 
 def _host_ports(spec: Json, path: Path) -> Iterator[Finding]:
     """Check that host ports equal container ports, as pods on the host network need."""
-    for i, container in enumerate(map(mapping, items(spec.get("containers")))):
-        for k, port in enumerate(map(mapping, items(container.get("ports")))):
+    for i, container in enumerate(objects(spec.get("containers"))):
+        for k, port in enumerate(objects(container.get("ports"))):
             if port.get("hostPort") and port["hostPort"] != port.get("containerPort"):
                 message = f"with hostNetwork, hostPort {port['hostPort']} and containerPort {port.get('containerPort')} must be equal"
                 place = (*path, "containers", i, "ports", k, "hostPort")
-                yield errors.conflict(place, message, "remove hostPort, or make them equal")
+                yield errors.conflict(place, message, remove("remove hostPort, or make them equal"))
 
 
 # Empty strings count as absent, except in fields that are pointers in Go.
@@ -218,12 +219,12 @@ def _annotations(metadata: Json, spec: Json, path: Path) -> Iterator[Finding]:
 
 def _interpreted(key: str, value: str, spec: Json, path: Path) -> Iterator[Finding]:
     if key == _MIRROR and not spec.get("nodeName"):
-        message, hint = "a mirror pod is bound to a node", "remove the annotation: only the kubelet sets it"
+        message, hint = "a mirror pod is bound to a node", remove("remove the annotation: only the kubelet sets it")
         yield errors.bad_annotation(path, message, hint)
     elif key == _DELETION_COST and not _is_cost(value):
         yield errors.bad_annotation(path, f"{value!r} is not a 32-bit number", "write a number such as 100")
     elif key == _TOLERATIONS and value and not _is_tolerations(value, path):
-        hint = "remove the annotation, and set spec.tolerations of the pod"
+        hint = remove("remove the annotation, and set spec.tolerations of the pod")
         yield errors.bad_annotation(path, "its value is not a list of tolerations", hint)
     elif (key == _SECCOMP_POD or key.startswith(_SECCOMP)) and not _is_seccomp(value):
         message, hint = f"{value!r} is not a seccomp profile", "use securityContext.seccompProfile instead"
@@ -256,7 +257,7 @@ def _is_seccomp(value: str) -> bool:
 
 
 def _app_armor(container: str, value: str, spec: Json, path: Path) -> Iterator[Finding]:
-    names = [mapping(c).get("name") for kind in ("containers", "initContainers") for c in items(spec.get(kind))]
+    names = [each.get("name") for _, each in containers_of(spec, path)]
     if container not in names:
         yield errors.not_in_pod(path, "container", container, map(str, names))
     if value not in ("", "runtime/default", "unconfined") and not value.startswith("localhost/"):
@@ -268,13 +269,12 @@ def _against_fields(annotations: Mapping[str, str], spec: Json, path: Path) -> I
     """Report profiles that differ between an annotation and a security context."""
     context = mapping(spec.get("securityContext"))
     profiles = [(_SECCOMP_POD, context.get("seccompProfile"), (*path, "securityContext", "seccompProfile"))]
-    for kind in ("initContainers", "containers"):
-        for i, container in enumerate(map(mapping, items(spec.get(kind)))):
-            own, place = mapping(container.get("securityContext")), (*path, kind, i, "securityContext")
-            name = str(container.get("name"))
-            armor = own.get("appArmorProfile") or context.get("appArmorProfile")
-            profiles.append((_SECCOMP + name, own.get("seccompProfile"), (*place, "seccompProfile")))
-            profiles.append((_APPARMOR + name, armor, (*place, "appArmorProfile")))
+    for at, container in containers_of(spec, path):
+        own, place = mapping(container.get("securityContext")), (*at, "securityContext")
+        name = str(container.get("name"))
+        armor = own.get("appArmorProfile") or context.get("appArmorProfile")
+        profiles.append((_SECCOMP + name, own.get("seccompProfile"), (*place, "seccompProfile")))
+        profiles.append((_APPARMOR + name, armor, (*place, "appArmorProfile")))
     for key, profile, place in profiles:
         if key in annotations and isinstance(profile, dict) and annotations[key] not in _as_annotation(profile):
             message = f"the annotation {key} is {annotations[key]!r}, but the field is {profile.get('type')}"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping
+from trainc.findings import Finding, Path, write
+from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import is_subdomain
 from trainc.kube.quantity import parse_quantity
 from trainc.pods import errors
@@ -41,7 +41,7 @@ from trainc.startup.records import replace
 def check_volumes(volumes: Any, path: Path) -> Iterator[Finding]:
     """Check the volumes of a pod."""
     yield from duplicates(volumes, "name", path)
-    for i, volume in enumerate(map(mapping, items(volumes))):
+    for i, volume in enumerate(objects(volumes)):
         name, place = volume.get("name"), (*path, i)
         if not name:
             yield errors.missing((*place, "name"))
@@ -133,7 +133,7 @@ def _projected(value: Any, path: Path) -> Iterator[Finding]:
         # Go serializes a missing list as null, which JobSet's CRD rejects.
         yield errors.missing((*path, "sources"))
     seen: set[str] = set()
-    for i, source in enumerate(map(mapping, items(value.get("sources")))):
+    for i, source in enumerate(objects(value.get("sources"))):
         place = (*path, "sources", i)
         present = [name for name in source if source[name] is not None]
         if len(present) > 1:
@@ -152,7 +152,7 @@ def _projected(value: Any, path: Path) -> Iterator[Finding]:
 def _projected_files(source: Json, path: Path) -> Iterator[tuple[Path, str]]:
     """Yield the files of a source with the paths of their fields."""
     for name in ("secret", "configMap", "downwardAPI"):
-        for i, item in enumerate(map(mapping, items(mapping(source.get(name)).get("items")))):
+        for i, item in enumerate(objects(mapping(source.get(name)).get("items"))):
             if item.get("path"):
                 yield (*path, name, "items", i, "path"), str(item["path"])
 
@@ -352,7 +352,7 @@ def check_mounts(container: Json, path: Path, volumes: Mapping[str, Json]) -> It
     """Check the volume mounts of a container; `volumes` are those of its pod, by name."""
     devices = [mapping(device) for device in items(container.get("volumeDevices"))]
     yield from duplicates(container.get("volumeMounts"), "mountPath", (*path, "volumeMounts"))
-    for i, mount in enumerate(map(mapping, items(container.get("volumeMounts")))):
+    for i, mount in enumerate(objects(container.get("volumeMounts"))):
         place = (*path, "volumeMounts", i)
         name, mounted = mount.get("name"), mount.get("mountPath")
         if not name or not mounted:
@@ -378,13 +378,17 @@ def _mount_options(mount: Json, path: Path, container: Json) -> Iterator[Finding
         yield from _PROPAGATION(propagation, (*path, "mountPropagation"))
         if propagation == "Bidirectional" and mapping(container.get("securityContext")).get("privileged") is not True:
             message = "mountPropagation Bidirectional needs a privileged container"
-            yield errors.misplaced((*path, "mountPropagation"), message, "use mountPropagation: HostToContainer")
+            yield errors.misplaced(
+                (*path, "mountPropagation"), message, write("HostToContainer", field="mountPropagation", verb="use")
+            )
     place = (*path, "recursiveReadOnly")
     if recursive is not None:
         yield from _READ_ONLY(recursive, place)
     if recursive in ("IfPossible", "Enabled"):
         if mount.get("readOnly") is not True:
-            yield errors.conflict(place, "recursiveReadOnly needs readOnly: true", "add readOnly: true")
+            yield errors.conflict(
+                place, "recursiveReadOnly needs readOnly: true", write("true", field="readOnly", verb="add")
+            )
         if propagation not in (None, "None"):
             message = f"recursiveReadOnly and mountPropagation {propagation} cannot be used together"
             yield errors.conflict(place, message)
@@ -394,7 +398,7 @@ def check_devices(container: Json, path: Path, volumes: Mapping[str, Json]) -> I
     """Check the volumes that a container uses as block devices."""
     for field in ("name", "devicePath"):
         yield from duplicates(container.get("volumeDevices"), field, (*path, "volumeDevices"))
-    for i, device in enumerate(map(mapping, items(container.get("volumeDevices")))):
+    for i, device in enumerate(objects(container.get("volumeDevices"))):
         place = (*path, "volumeDevices", i)
         name = device.get("name")
         yield from (errors.missing((*place, field)) for field in ("name", "devicePath") if not device.get(field))

@@ -9,13 +9,18 @@ from typing import Any
 from trainc.findings import Diagnostic, Finding, Path, Severity
 from trainc.findings.codes import codes
 from trainc.findings.policy import Level, Rule, matches
-from trainc.kube.documents import identity_of, mapping
+from trainc.kube.documents import identity_of, mapping, value_at
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name
 from trainc.project.configuration import Configuration, Images
 from trainc.project.dialects import is_trainer_document
 from trainc.reading.document import Document, label_of
 
-_CONTAINERS = ("initContainers", "containers")
+# Where a pod names images: of its containers, and of volumes that are mounted from one.
+_IMAGES: Sequence[tuple[str, Path]] = (
+    ("initContainers", ("image",)),
+    ("containers", ("image",)),
+    ("volumes", ("image", "reference")),
+)
 
 
 def check_boundaries(
@@ -89,11 +94,11 @@ def is_of(name: str, registries: Iterable[str]) -> bool:
 def _images(jobset: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     for index, job in enumerate(jobset["spec"].get("replicatedJobs") or ()):
         pod = mapping(mapping(mapping(mapping(job.get("template")).get("spec")).get("template")).get("spec"))
-        for field in _CONTAINERS:
-            for number, container in enumerate(pod.get(field) or ()):
-                path: Path = ("spec", "replicatedJobs", index, "template", "spec", "template", "spec", field, number)
-                if isinstance(container.get("image"), str):
-                    yield (*path, "image"), container["image"]
+        above: Path = ("spec", "replicatedJobs", index, "template", "spec", "template", "spec")
+        for field, below in _IMAGES:
+            for number, item in enumerate(pod.get(field) or ()):
+                if isinstance(image := value_at(item, below), str):
+                    yield (*above, field, number, *below), image
 
 
 # What a change of trainc.yaml makes less strict, for reviewers: a pull request must not quietly switch off its

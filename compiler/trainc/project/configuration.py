@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -93,6 +93,16 @@ class Configuration:
     environments: Mapping[str, Configuration] = field(default_factory=dict)
     # The names of all environments of the file.
     known_environments: tuple[str, ...] = ()
+
+    def compiles(self, job: Mapping[str, Any], file: str, resources: Collection[str]) -> bool:
+        """Return whether a TrainJob in a file is selected, and among the sources or the resources of the overlay."""
+        if self.select and not self.select(job, file):
+            return False
+        sources = self.sources
+        if sources is None:
+            sources = () if resources else (os.path.dirname(self.file or "") or os.curdir,)
+        read = any(is_inside(file, os.path.realpath(source)) for source in sources)
+        return file in resources or (read and not self.exclude(file))
 
 
 def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:

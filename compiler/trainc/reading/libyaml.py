@@ -19,7 +19,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from trainc.findings import TEMPLATE_HINT, Diagnostic
+from trainc.findings import TEMPLATE_HINT, Diagnostic, Fix, Hint
 from trainc.options import Limits
 from trainc.reading.block_lines import MERGE, NotFiniteError, Scalar, decimal, float_key, integer, plain, through_json
 from trainc.reading.document import Chunk
@@ -340,7 +340,7 @@ class _Constructor:
         try:
             return plain(node.text) if node.plain else self._tagged(node)
         except NotFiniteError:
-            hint = "put quotes around it if it is a string: Kubernetes has finite numbers only"
+            hint = Hint("put quotes around it if it is a string: Kubernetes has finite numbers only", Fix("quote"))
             self._report("NonFiniteNumber", node, f"{node.text} is not a finite number", hint)
             return None
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 
-from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path
+from trainc.findings import TEMPLATE_HINT, Finding, Fix, Hint, Path, Severity, format_path, write
 from trainc.findings.text import listed
 from trainc.kube.documents import LIST_MAP_KEYS, SETS
 from trainc.kube.quantity import canonical
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 _EXPECTED = {
     "object": "a mapping",
     "array": "a list",
+    "null": "nothing",
     "string": "a string",
     "integer": "a whole number",
     "number": "a number",
@@ -125,10 +126,16 @@ def _type(failure: _Failure) -> Iterator[Finding]:
     )
 
 
+_QUOTE = Fix("quote")
+_UNQUOTED = Hint("remove the quotes", Fix("unquote"))
+
+
 def _quantity_hint(path: Path, value: Any) -> str:
     if not isinstance(value, float):
         return 'write an amount such as "500m" or 16Gi'
-    return "write a whole number, such as 1" if "/" in str(path[-1]) else f'put quotes around it: "{value}"'
+    return (
+        "write a whole number, such as 1" if "/" in str(path[-1]) else Hint(f'put quotes around it: "{value}"', _QUOTE)
+    )
 
 
 def _not_a_quantity(path: Path, value: Any) -> str:
@@ -140,15 +147,15 @@ def _not_a_quantity(path: Path, value: Any) -> str:
 def _type_hint(wanted: list[str], value: Any, failure: _Failure) -> str:
     if "string" in wanted and isinstance(value, bool | int | float):
         # Without the value, because it is already parsed: `yes` has become true, and 1.10 is 1.1.
-        return "put quotes around it"
+        return Hint("put quotes around it", _QUOTE)
     if wanted == ["integer"] and isinstance(value, str) and value.lstrip("-").isdecimal():
-        return "remove the quotes"
+        return _UNQUOTED
     if wanted == ["integer"] and isinstance(value, float):
         return "write a whole number, such as 4"
     if wanted == ["integer"]:
         return suggest_seconds(str(value)) or _unless_template(value, "write a whole number, such as 4")
     if wanted == ["number"]:
-        return "remove the quotes" if isinstance(value, str) and _is_number(value) else "write a number, such as 0.5"
+        return _UNQUOTED if isinstance(value, str) and _is_number(value) else "write a number, such as 0.5"
     if wanted == ["boolean"]:
         return _unless_template(value, "write true or false, without quotes")
     if wanted == ["array"]:
@@ -173,11 +180,12 @@ def _unless_template(value: Any, hint: str) -> str:
 def _enum(failure: _Failure) -> Iterator[Finding]:
     if isinstance(failure.value, str):
         allowed = " or ".join(repr(value) for value in failure.wanted)
+        hint = Hint(f"use {allowed}", *(Fix("set", str(value)) for value in failure.wanted if value))
         yield Finding(
             "UnsupportedValue",
             "error",
             f"{quote(failure.value)} is not supported",
-            hint=f"use {allowed}",
+            hint=hint,
             path=failure.path,
         )
 
@@ -198,7 +206,7 @@ def _too_long(failure: _Failure) -> Iterator[Finding]:
 
 def _too_short(failure: _Failure) -> Iterator[Finding]:
     yield Finding(
-        "TooShort", "error", "the text is empty", hint="write a value, or remove the field", path=failure.path
+        "EmptyField", "error", "the text is empty", hint="write a value, or remove the field", path=failure.path
     )
 
 
@@ -214,7 +222,7 @@ def _too_few(failure: _Failure) -> Iterator[Finding]:
     name = failure.path[-1] if failure.path else "the document"
     message = f"{'the item' if isinstance(name, int) else name} is empty; it needs at least {failure.wanted} {noun}"
     hint = f"add {'an item' if noun == 'item' else 'a field'}, or remove it"
-    yield Finding("TooFew", "error", message, hint, failure.path)
+    yield Finding("EmptyField", "error", message, hint, failure.path)
 
 
 def _required(failure: _Failure) -> Iterator[Finding]:
@@ -233,7 +241,9 @@ def _required(failure: _Failure) -> Iterator[Finding]:
 
 # Suggestions for fields that every document needs.
 _ADDITIONS: dict[Path, str] = {
-    ("spec", "runtimeRef"): "add runtimeRef: {name: torch-distributed}; `trainc runtimes list` shows the others",
+    ("spec", "runtimeRef"): write(
+        "{name: torch-distributed}", "; `trainc runtimes list` shows the others", field="runtimeRef", verb="add"
+    ),
 }
 _EXAMPLES = {"containers": "[{name: node, image: ...}]", "mountPath": "/data", "topologyKey": "kubernetes.io/hostname"}
 
@@ -275,7 +285,7 @@ def _explain_own_error(error: jsonschema.ValidationError, kind: DocumentKind) ->
     elif keyword in ("anyOf", "oneOf"):
         yield from _explain_choices(error, failure, kind)
     elif keyword == "const":
-        hint = failure.schema.get("errorMessage") or f"write {failure.wanted}"
+        hint = Hint(failure.schema.get("errorMessage") or f"write {failure.wanted}", Fix("set", str(failure.wanted)))
         yield Finding(
             "UnsupportedValue", "error", f"{describe_value(failure.value)} is not supported", hint, failure.path
         )
@@ -314,7 +324,7 @@ def _explain_choices(error: jsonschema.ValidationError, failure: _Failure, kind:
 def _unknown_own_fields(failure: _Failure, kind: DocumentKind) -> Iterator[Finding]:
     known: Schema = failure.schema.get("properties", {})
     patterns = failure.schema.get("patternProperties", {})
-    others = (name for name in failure.value if name not in known)
+    others = (str(name) for name in failure.value if name not in known)
     unknown = [name for name in others if not any(re.search(pattern, name) for pattern in patterns)]
     for number, name in enumerate(unknown):
         path = (*failure.path, name)
@@ -354,7 +364,7 @@ def _outer_own_hint(path: Path, root: Schema) -> str:
 
 
 # A finding that implies a missing field, which is then not reported separately.
-_EXPLAINS_MISSING_TEMPLATE = "PodSpecInsteadOfJobSpec"
+_EXPLAINS_MISSING_TEMPLATE = "MisplacedPodSpec"
 
 
 def explain(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trainc.findings import Path
+from trainc.findings import Path, remove
 from trainc.kube import names
 from trainc.kube.releases import RELEASES
 from trainc.schema.shapes import ROOTS, ListOf, MapOf, Shape, Struct, definition
@@ -218,8 +218,8 @@ def release_hint(definition_name: str, field: str, release: str) -> str:
     if not known:
         return ""
     if RELEASES.index(known[0]) > RELEASES.index(release):
-        return f"remove it, or compile with --release {known[0]}: the field is new in Trainer {known[0]}"
+        return remove(f"remove it, or compile with --release {known[0]}: the field is new in Trainer {known[0]}")
     removed = RELEASES[RELEASES.index(known[-1]) + 1]
     replacement = REPLACEMENTS.get(f"{definition_name}.{field}")
     gone = f"the field was removed in Trainer {removed}"
-    return f"use {replacement}: {gone}" if replacement else f"remove it: {gone}"
+    return f"use {replacement}: {gone}" if replacement else remove(f"remove it: {gone}")

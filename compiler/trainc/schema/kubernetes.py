@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.kube.documents import Json, items, mapping
 from trainc.kube.releases import KUBERNETES
 from trainc.schema.kubernetes_fields import DEPRECATED, FIELDS
@@ -37,9 +37,9 @@ def kubernetes_findings(jobset: Json, minor: str, release: str) -> Iterator[Find
         if span is not None and minor not in span:
             dropped = node.path
             message = f"Kubernetes {minor} has no field {field} here: the API server silently drops it from the pods"
-            hint = f"remove it, or set --kubernetes {span.first} if the cluster is that new"
+            hint = remove(f"remove it, or set --kubernetes {span.first} if the cluster is that new")
             if KUBERNETES.index(span.first) < KUBERNETES.index(minor):
-                hint = f"remove it: {span.last} was the last Kubernetes that had it"
+                hint = remove(f"remove it: {span.last} was the last Kubernetes that had it")
             yield Finding("FieldNotInKubernetes", "error", message, hint, node.path)
         elif deprecated is not None and minor in deprecated:
             message = f"{field} is deprecated in Kubernetes {minor}"
@@ -96,7 +96,7 @@ def with_references(jobset: dict[str, Any], references: References) -> dict[str,
 
 def _unknown(path: Path, prune: bool) -> Finding:
     message = f"the JobSet of Trainer 2.2 has no field {_TRAINERS} here, although Trainer 2.2 itself has"
-    hint = "remove it, or compile with --release 2.3, whose JobSet has it"
+    hint = remove("remove it, or compile with --release 2.3, whose JobSet has it")
     return Finding("UnknownField", "warning" if prune else "error", message + "; it is dropped" * prune, hint, path)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.findings import TEMPLATE_HINT, Finding, Path
+from trainc.findings import TEMPLATE_HINT, Finding, Path, write
 from trainc.kube.documents import Json
 from trainc.kube.names import (
     LABEL_LIMIT,
@@ -79,7 +79,7 @@ def _renamed(name: str, rule: str, *, letter_first: bool) -> str:
     if unknown_fields.is_template(name):
         return TEMPLATE_HINT
     instead = unknown_fields.suggest_name(name, letter_first=letter_first)
-    return f"write {instead}: {rule}" if instead else f"use {rule}"
+    return write(instead, f": {rule}") if instead else f"use {rule}"
 
 
 def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Fix, Hint, Path, remove, write
 from trainc.kube.documents import Json
 from trainc.kube.names import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODEL_INITIALIZER, NODE, TRAINER
 from trainc.kube.releases import Since
@@ -53,7 +53,7 @@ def elastic_without_num_nodes(policy: Policy) -> Iterator[Finding]:
     torch = policy.get("torch")
     if policy.get("numNodes") is not None and torch is not None and torch.get("elasticPolicy") is not None:
         message = "numNodes cannot be used together with torch.elasticPolicy"
-        hint = "remove numNodes: minNodes and maxNodes of the elastic policy set the number of nodes"
+        hint = remove("remove numNodes: minNodes and maxNodes of the elastic policy set the number of nodes")
         yield Finding("ElasticWithNumNodes", "error", message, hint, ("numNodes",))
 
 
@@ -71,7 +71,8 @@ def storage_uri(initializer: Policy) -> Iterator[Finding]:
     """Check that `storageUri` is empty or a URI (2.3)."""
     uri = initializer.get("storageUri")
     if uri and not _URI.match(uri):
-        hint = f"add a scheme: write hf://{uri.removeprefix('hf:')[:80]} for Hugging Face, or s3://bucket/path"
+        address = f"hf://{uri.removeprefix('hf:')[:80]}"
+        hint = Hint(f"add a scheme: write {address} for Hugging Face, or s3://bucket/path", Fix("set", address))
         yield Finding("InvalidStorageUri", "error", f"{quote(uri)} is not a URI", hint, ("storageUri",))
 
 
@@ -108,11 +109,13 @@ def volume_claim_namespace(policy: Policy) -> Iterator[Finding]:
         if template.get("metadata") is None:
             place = ("templates", index, "metadata")
             message = "a volume claim template needs a name"
-            yield Finding("MissingRequired", "error", message, "add metadata: {name: data}", place)
+            yield Finding(
+                "MissingRequired", "error", message, write("{name: data}", field="metadata", verb="add"), place
+            )
         if (template.get("metadata") or {}).get("namespace"):
             path = ("templates", index, "metadata", "namespace")
             message = "a volume claim template cannot have a namespace"
-            hint = "remove it: the claim is created in the namespace of the JobSet"
+            hint = remove("remove it: the claim is created in the namespace of the JobSet")
             yield Finding("VolumeClaimNamespaceSet", "error", message, hint, path)
 
 
@@ -421,7 +424,7 @@ def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
     replicas = job.get("replicas")
     if single and replicas not in (None, 1):
         message = f"job {job['name']} has {replicas} replicas; only 1 is supported"
-        hint = "set replicas: 1; for more pods, use numNodes in mlPolicy or in the TrainJob"
+        hint = write(1, "; for more pods, use numNodes in mlPolicy or in the TrainJob", field="replicas", verb="set")
         yield Finding("ReplicasNotOne", "error", message, hint=hint, path=(*path, "replicas"), about="runtime")
     wanted = REQUIRED_CONTAINER.at(release).get(ancestor)
     if wanted is not None:

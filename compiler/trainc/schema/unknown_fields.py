@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path
+from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path, suggest, write
 from trainc.findings.text import near_names
 from trainc.kube.names import LABEL_LIMIT, is_dns1035_label, is_dns1123_label
 from trainc.schema.field_homes import placement_hint, planned_hint, release_hint
@@ -179,11 +179,12 @@ def suggest_amount(resource: str, text: str) -> str:
     if "/" in resource:
         word = text.strip().lower()
         count = _NUMBERS.index(word) + 1 if word in _NUMBERS else None
-        return f"write {count}" if count else "write a whole number, such as 8"
+        return write(count) if count else "write a whole number, such as 8"
     if resource == "cpu":
         found = _AMOUNT.match(text)
-        cores = f"write {found['number']}" if found and "," not in found["number"] else "write a number of cores"
-        return f'{cores}, or millicores such as "500m"'
+        cores = found["number"] if found and "," not in found["number"] else ""
+        millicores = ', or millicores such as "500m"'
+        return write(cores, millicores) if cores else f"write a number of cores{millicores}"
     found = _AMOUNT.fullmatch(text)
     if found is None:
         return 'write an amount such as "500m", 4 or 16Gi'
@@ -195,7 +196,9 @@ def suggest_amount(resource: str, text: str) -> str:
 def suggest_seconds(text: str) -> str:
     """Convert a duration such as `24h` to seconds; empty if it is not a duration."""
     found = _DURATION.fullmatch(text)
-    return f"write {int(found['number']) * _SECONDS[found['unit'][0]]}: it is a number of seconds" if found else ""
+    if found is None:
+        return ""
+    return write(int(found["number"]) * _SECONDS[found["unit"][0]], ": it is a number of seconds")
 
 
 def suggest_name(text: str, *, letter_first: bool) -> str:
@@ -229,7 +232,7 @@ def suggest_mapping(path: Path, value: Any) -> str:
         return "remove the dashes: one mapping belongs here"
     found = _VARIABLE.fullmatch(value) if isinstance(value, str) else None
     if found is not None and path[-2:-1] == ("env",):
-        return f"write {_variable(found['name'], found['value'])}"
+        return write(_variable(found["name"], found["value"]))
     return (
         f"write `key: value` lines, indented under {path[-1]}"
         if isinstance(path[-1], str)
@@ -286,12 +289,12 @@ _POD_FIELDS = ("containers", "initContainers")
 # Structs that are often mistaken for a PodSpec: the code, and the relative path where the PodSpec belongs.
 _NOT_A_POD_SPEC = {
     "jobset.JobSetSpec": (
-        "PodSpecInsteadOfJobSetSpec",
+        "MisplacedPodSpec",
         "this is a PodSpec, and a JobSetSpec is expected here",
         "move its fields to replicatedJobs[].template.spec.template.spec",
     ),
     "batch.JobSpec": (
-        "PodSpecInsteadOfJobSpec",
+        "MisplacedPodSpec",
         "this is a PodSpec, and a JobSpec is expected here",
         "move its fields one level down, to template.spec",
     ),
@@ -399,7 +402,7 @@ def spelling_hint(name: str, known: Iterable[str]) -> str:
     known = list(known)
     same = [field for field in known if field.lower() == name.replace("_", "").replace("-", "").lower()]
     near = same or near_names(name, known, limit=1)
-    return f"did you mean {near[0]}?" if near else ""
+    return suggest(name, near[:1]) if near else ""
 
 
 def _other_word(owner: str, name: str, siblings: dict[str, Any]) -> str:

@@ -132,7 +132,7 @@ def test_an_answer_that_is_none_is_told(kubectl: Fake, answer: str) -> None:
     kubectl({**GOOD, "crd": answer})
     result = run("doctor", JOB, "--release", "2.3")
     assert result.status == 0
-    assert f"its answer is {'no object' if answer == '7' else 'not JSON'}" in result.stdout
+    assert f"its answer is {'not an object' if answer == '7' else 'not JSON'}" in result.stdout
 
 
 def test_without_kubectl_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +206,7 @@ spec:
                     - name: data
                       persistentVolumeClaim: {claimName: datasets}
 """
-SECRET = {"kind": "Secret", "metadata": {"name": "hf", "namespace": "team-a"}, "data": {"tokn": ""}}
+SECRET: dict[str, object] = {"kind": "Secret", "metadata": {"name": "hf", "namespace": "team-a"}, "data": {"tokn": ""}}
 # What each question is answered where the cluster has everything.
 ALL = {
     "secrets": [{**SECRET, "data": {"token": ""}}, {"kind": "Secret", "metadata": {"name": "registry", "namespace": "team-a"}}],
@@ -244,7 +244,7 @@ def test_what_jobs_name_is_asked_for_with_one_question_for_each_kind(kubectl: Fa
 
 def test_what_is_missing_has_a_row_each(kubectl: Fake, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(NAMING, encoding="utf-8")
-    claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "dataset", "namespace": "team-a"}}
+    claim: dict[str, object] = {"kind": "PersistentVolumeClaim", "metadata": {"name": "dataset", "namespace": "team-a"}}
     kubectl(listed(secrets=[SECRET], persistentvolumeclaims=[claim], serviceaccounts=[], workloadpriorityclasses=[]))
     result = run("doctor", str(tmp_path / "job.yaml"), "--release", "2.3")
     assert result.status == 1

@@ -16,6 +16,7 @@ from commands import run
 from editor import JOB, RUNTIME, Editor, editing
 
 from trainc.features.lsp.workspace import Workspace
+from trainc.reading.edits import Edit, EditedText
 
 RULES = sorted((Path(__file__).parents[3] / "compiler/trainc").rglob("rules/*.md"))
 _BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
@@ -34,7 +35,16 @@ def seen(workspace: Workspace, file: str, text: str) -> list[dict[str, Any]]:
     path = os.path.join(workspace.root, file)
     found = workspace.look_at(path, {path: text}).diagnostics
     shape = ("code", "severity", "message", "hint", "object", "path")
-    return [{**{key: getattr(d, key) for key in shape}, "url": None, "source": None} for d in found]
+    said = [{**{key: getattr(d, key) for key in shape}, "url": None, "source": None} for d in found]
+    edited = EditedText(text)
+    fixes = [[{"title": e.title, "edits": [_edit(e)]} for e in edited.edits(d)] for d in found]
+    return [one | ({"fixes": more} if more else {}) for one, more in zip(said, fixes, strict=True)]
+
+
+def _edit(edit: Edit) -> dict[str, Any]:
+    (line, column), (end_line, end_column) = edit.range
+    place = {"line": line + 1, "column": column + 1, "endLine": end_line + 1, "endColumn": end_column + 1}
+    return {**place, "text": edit.text}
 
 
 @pytest.mark.slow
@@ -62,7 +72,7 @@ def test_a_runtime_that_is_being_edited_is_the_one_its_jobs_get(workspace_at: Op
     }
     workspace.look_at(runtime, texts)
     workspace.changed()
-    assert "UnknownPatchedJob" in [d.code for d in workspace.look_at(patched, texts).diagnostics]
+    assert "UnknownPatchTarget" in [d.code for d in workspace.look_at(patched, texts).diagnostics]
 
 
 def test_the_settings_are_those_of_trainc_yaml_as_it_is_being_edited(workspace_at: Opens, repository: Path) -> None:
@@ -114,7 +124,7 @@ def test_other_open_files_are_told_of_a_change_when_nobody_types(repository: Pat
         session.change("runtimes/pretrain.yaml", RUNTIME.replace("- name: node\n        t", "- name: nodes\n        t"))
         while not (found := session.diagnostics("jobs/patched.yaml")):
             session.receive()
-    assert "UnknownPatchedJob" in [d["code"] for d in found]
+    assert "UnknownPatchTarget" in [d["code"] for d in found]
 
 
 @pytest.mark.slow

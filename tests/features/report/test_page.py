@@ -327,14 +327,16 @@ def test_the_page_shows_quotas_teams_policies_states_and_what_it_is_about(compan
     assert result.status == 0, result.stderr
     text = text_of(result.stdout)
     assert "abc123 · 2026-11-22 · Trainer 2.3" in text
-    assert "big 48 of 32 GPUs 150 % 3 jobs" in text
+    # What has finished asks nothing of the queue.
+    assert "big 32 of 32 GPUs 100 % 2 jobs" in text
+    assert "big 48 of 32 GPUs 150 % 3 jobs" in text_of(run("report", "-o", "-").stdout)
     assert "ab 48 h100 48" in text
-    assert "1 succeeded 2 not there" in text
+    assert "1 succeeded 2 not in the cluster" in text
     assert "1 denied by policies" in text
     assert [cells(result.stdout, f"job-{n}")[-4:-1] for n in range(3)] == [
         ["succeeded", "fits", "allowed"],
-        ["not there", "fits", "denied"],
-        ["not there", "fits", "allowed"],
+        ["not in the cluster", "fits", "denied"],
+        ["not in the cluster", "fits", "allowed"],
     ]
     assert "PolicyDenied error 1" in text
     assert Outline(result.stdout).open == []

@@ -127,7 +127,7 @@ def _objects(answer: Any, *, may_be_nothing: bool) -> list[Manifest]:
     if answer is None and may_be_nothing:
         return []
     if not isinstance(answer, dict):
-        raise _NoAnswerError("its answer is no object")
+        raise _NoAnswerError("its answer is not an object")
     if str(answer.get("kind", "")).endswith("List"):
         return [dict(mapping(item)) for item in objects(answer.get("items"))]
     return [answer]
@@ -204,9 +204,9 @@ def _questions_about(wanted: Iterable[Wanted]) -> dict[str, tuple[tuple[str, ...
         place = min(found) if len(found) == 1 else "*"
         output = _NAMES_ONLY if kind in ("Secret", "ConfigMap") else "--output=json"
         if kind == "Namespace":
-            scope, about = (place, "--ignore-not-found") if place != "*" else (), ""
+            scope, about = [place, "--ignore-not-found"] if place != "*" else [], ""
         else:
-            scope, about = ("--all-namespaces",) if place == "*" else (f"--namespace={place}",) if place else (), place
+            scope, about = ["--all-namespaces"] if place == "*" else [f"--namespace={place}"] if place else [], place
         where = {"": "", "*": " in all namespaces"}.get(about, f" in namespace {about}")
         where = f" {place}" if kind == "Namespace" and place != "*" else where
         words = ("get", f"{plural}.{group}".rstrip("."), *scope, output)

@@ -111,7 +111,7 @@ def place(graph: Graph, *, stacked: bool = False) -> Drawing:
 
 
 def _joined(graph: Graph) -> Graph:
-    """The graph with lines from an MPI launcher to the steps on which it starts processes, where none wait for another."""
+    """The graph with lines from an MPI launcher to the steps on which it starts processes, where none waits."""
     launcher = next((s for s in graph.steps if any(r.source.startswith("hostfile") for r in s.rendezvous)), None)
     if launcher is None or any(dependency.status == "Ready" for dependency in launcher.depends_on):
         return graph
@@ -159,12 +159,12 @@ def _facts(step: Step) -> list[tuple[str, str]]:
 
 
 def _fitting(label: str, value: str) -> str:
-    """A value shortened to fit. An address keeps its host and port at the expense of its domain, a digest its beginning."""
+    """A value shortened to fit. An address keeps its host and port, not its domain; digests and volumes their start."""
     if len(value) > _VALUE_CHARACTERS and label in ("hosts", "rendezvous") and "." in value:
         host, _, domain = value.partition(".")
         port = f":{domain.rpartition(':')[2]}" if ":" in domain else ""
         return f"{shorten(host, _VALUE_CHARACTERS - 2 - len(port))}.…{port}"
-    if len(value) > _VALUE_CHARACTERS and label == "image" and "@" in value:
+    if len(value) > _VALUE_CHARACTERS and ((label == "image" and "@" in value) or label in ("volumes", "")):
         return value[: _VALUE_CHARACTERS - 1] + "…"
     return shorten(value, _VALUE_CHARACTERS)
 

@@ -1,4 +1,4 @@
-"""Names that documents call each other by: where each is defined, and where it is mentioned.
+"""Cross-references between documents: where each name is defined, and where it is mentioned.
 
 Runtimes are named by TrainJobs; replicated jobs, containers and volumes of a runtime by itself and by the patches of
 the TrainJobs that use it; files and folders by overlays and trainc.yaml.
@@ -14,8 +14,9 @@ from trainc.api.documents import Document
 from trainc.api.findings import Path
 from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, RUNTIME_KINDS, Json, mapping, value_at_index
 from trainc.api.records import dataclass
-from trainc.features.lsp.snapshot import Field, Range, Schema, Snapshot, Tree, trees
+from trainc.features.lsp.snapshot import Schema, Snapshot
 from trainc.reading.catalog import find
+from trainc.reading.edits import Field, Range, Tree, trees
 from trainc.reading.files import OVERLAY_FILE
 
 # The outline of a file: its documents, and in each what has a name or holds one that has.
@@ -49,9 +50,9 @@ def symbols(text: str) -> list[OutlineSymbol]:
 
 def _of_document(tree: Tree) -> OutlineSymbol:
     kind, name = (_text(tree, path) for path in (("kind",), ("metadata", "name")))
-    first = tree.fields[0]
+    first = next(iter(tree.fields.values()))
     inside: _Inside = {}
-    for field in tree.fields:
+    for field in tree.fields.values():
         inside.setdefault(field.path[:-1], []).append(field)
     below = _below(inside, ())
     return OutlineSymbol(name or kind or "document", kind if name else "", "document", tree.whole, first.key, below)
@@ -74,7 +75,7 @@ def _symbols(inside: _Inside, field: Field) -> Iterator[OutlineSymbol]:
 
 
 def _text(tree: Tree, path: Path) -> str:
-    field = tree.field(path)
+    field = tree.fields.get(path)
     return field.text if field is not None and field.kind == "scalar" else ""
 
 
@@ -200,22 +201,30 @@ class Mention:
 def mentions(document: Document) -> Iterator[Mention]:
     """Every name that a document gives or uses."""
     data, kind = document.data, document.data.get("kind")
-    name, namespace = value_at_index(data, ("metadata", "name")), value_at_index(data, ("metadata", "namespace"))
+    name = value_at_index(data, ("metadata", "name"))
     if kind in RUNTIME_KINDS:
-        scope = _scope(kind, namespace, name)
+        scope = scope_of(data, kind, name)
         yield Mention((RUNTIME, *scope), document, ("metadata", "name"), defines=True)
         yield from _of_jobset(document, scope, _JOBSET)
     elif kind == "JobSet":
-        yield from _of_jobset(document, ("JobSet", str(namespace or ""), str(name)), ("spec",))
+        yield from _of_jobset(document, scope_of(data, "JobSet", name), ("spec",))
     elif kind in ("TrainJob", "TrainingJob"):
         yield Mention((TRAINJOB, str(name)), document, ("metadata", "name"), defines=True)
-        yield from _of_trainjob(document, namespace)
+        yield from _of_trainjob(document)
     elif kind == "Overlay":
         yield from _of_overlay(document)
 
 
-def _scope(kind: Any, namespace: Any, name: Any) -> Symbol:
-    return str(kind), "" if kind == "ClusterTrainingRuntime" else str(namespace or ""), str(name)
+def scope_of(data: Json, kind: Any, name: Any) -> Symbol:
+    """The runtime that a document calls so: its kind, its namespace if it has one, and its name."""
+    namespace = "" if kind == "ClusterTrainingRuntime" else value_at_index(data, ("metadata", "namespace"))
+    return str(kind), str(namespace or ""), str(name)
+
+
+def runtime_scope(job: Json) -> Symbol:
+    """The runtime that a TrainJob names."""
+    reference = mapping(value_at_index(job, ("spec", "runtimeRef")))
+    return scope_of(job, reference.get("kind") or "ClusterTrainingRuntime", reference.get("name"))
 
 
 def _of_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]:
@@ -233,11 +242,10 @@ def _of_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]
             yield Mention((JOB, *scope, text), document, place, defines=False)
 
 
-def _of_trainjob(document: Document, namespace: Any) -> Iterator[Mention]:
+def _of_trainjob(document: Document) -> Iterator[Mention]:
     spec = mapping(value_at_index(document.data, ("spec",)))
-    reference = mapping(value_at_index(spec, ("runtimeRef",)))
-    scope = _scope(reference.get("kind") or "ClusterTrainingRuntime", namespace, reference.get("name"))
-    if "name" in reference:
+    scope = runtime_scope(document.data)
+    if "name" in mapping(spec.get("runtimeRef")):
         yield Mention((RUNTIME, *scope), document, ("spec", "runtimeRef", "name"), defines=False)
     for path, _ in _items(spec, ("spec", "runtimePatches")):
         jobs = (*path, "trainingRuntimeSpec", "template", "spec", "replicatedJobs")
@@ -270,9 +278,7 @@ def _of_overlay(document: Document) -> Iterator[Mention]:
     for path, patch in _items(document.data, ("patches",)):
         target = mapping(value_at_index(patch, ("target",)))
         kind, name = target.get("kind"), target.get("name")
-        symbol = (
-            (TRAINJOB, str(name)) if kind == "TrainJob" else (RUNTIME, *_scope(kind, target.get("namespace"), name))
-        )
+        symbol = (TRAINJOB, str(name)) if kind == "TrainJob" else (RUNTIME, *scope_of({"metadata": target}, kind, name))
         if name and (kind == "TrainJob" or kind in RUNTIME_KINDS):
             yield Mention(symbol, document, (*path, "target", "name"), defines=False)
 
@@ -305,20 +311,12 @@ def references(snapshot: Snapshot, mention: Mention) -> list[Mention]:
 
 def runtime_of(snapshot: Snapshot, job: Json) -> Document | None:
     """The runtime that a TrainJob's document names, as it is written."""
-    reference = mapping(value_at_index(job, ("spec", "runtimeRef")))
-    kind = reference.get("kind") or "ClusterTrainingRuntime"
-    wanted = _scope(kind, value_at_index(job, ("metadata", "namespace")), reference.get("name"))
+    scope = runtime_scope(job)
     for document in snapshot.workspace:
         data = document.data
-        if (
-            data.get("kind") == kind
-            and _scope(
-                kind, value_at_index(data, ("metadata", "namespace")), value_at_index(data, ("metadata", "name"))
-            )
-            == wanted
-        ):
+        if scope == scope_of(data, data.get("kind"), value_at_index(data, ("metadata", "name"))):
             return document
-    return _shipped(snapshot, wanted[2]) if kind == "ClusterTrainingRuntime" else None
+    return _shipped(snapshot, scope[2]) if scope[0] == "ClusterTrainingRuntime" else None
 
 
 def _shipped(snapshot: Snapshot, name: str) -> Document | None:

@@ -94,7 +94,7 @@ def _jobs(
     for name, its in compiled.items():
         for one in streams.progress.over("drawing", its):
             job = draw(len(jobs), one, facts[name])
-            state = states.get((job.row.namespace, job.graph.name), "not there" if states else "")
+            state = states.get((job.row.namespace, job.graph.name), "not in the cluster" if states else "")
             jobs.append(replace(job, environment=name, state=state))
     return jobs
 

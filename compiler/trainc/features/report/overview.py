@@ -16,6 +16,7 @@ Quotas: TypeAlias = Mapping[tuple[str, str], tuple[str, Mapping[str, int]]]
 # Node labels that name a type of node, by parts of their keys, the most telling first.
 _TELLING = ("accelerator", "gpu.product", "instance-type", "nodepool", "node-pool", "nodegroup")
 _MOST_SERIES = 6
+_FINISHED = ("succeeded", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def overview_of(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> Overview:
 
 
 def _queues(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> list[Queue]:
-    """The queues by what is requested of them. A LocalQueue that the snapshot lacks goes by its own name."""
+    """The queues by what unfinished jobs request. A LocalQueue that the snapshot lacks goes by its own name."""
     found: dict[tuple[str, str], list[Job]] = {}
     known: dict[tuple[str, str], Mapping[str, int]] = {}
     for each in quotas:
@@ -87,7 +88,7 @@ def _queues(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> list[Queue]:
             known[each, name] = _devices(quota)
             found.setdefault((each, name), [])
     for job in jobs:
-        if job.row.queue:
+        if job.row.queue and job.state not in _FINISHED:
             local = quotas.get(job.environment, {}).get((job.row.namespace, job.row.queue))
             found.setdefault((job.environment, local[0] if local else job.row.queue), []).append(job)
     queues = []

@@ -12,7 +12,7 @@ from math import isfinite, prod
 from typing import Any, TypeAlias
 
 from trainc.api.documents import DocumentKind, struct
-from trainc.api.findings import Finding, Path, did_you_mean
+from trainc.api.findings import Finding, Path, did_you_mean, remove
 from trainc.api.kube import Json
 from trainc.api.records import dataclass, pattern
 from trainc.schema.document_kinds import Schema, about, list_of
@@ -202,7 +202,7 @@ def _combined(
     for index, row in enumerate(rows):
         key = tuple(value_text(row[name]) for name in names)
         if key in found:
-            wrong.append(_error(("include", index), "the sweep already has this combination", "remove it"))
+            wrong.append(_error(("include", index), "the sweep already has this combination", remove()))
         found[key] = Assignment({name: row[name] for name in names}, {name: ("include", index, name) for name in names})
     return [] if wrong else list(found.values()), [*wrong, *map(_excludes_nothing, sorted(unused))]
 
@@ -230,7 +230,7 @@ def _column(values: Any, path: Path, wrong: list[Finding]) -> _Column:
     for index, value in enumerate(values):
         wrong += _not_finite(value, (*path, index))
         if value_text(value) in seen:
-            wrong.append(_error((*path, index), f"{path[-1]} already has the value {value_text(value)}", "remove it"))
+            wrong.append(_error((*path, index), f"{path[-1]} already has the value {value_text(value)}", remove()))
         seen.add(value_text(value))
         column.append((value, (*path, index)))
     return column

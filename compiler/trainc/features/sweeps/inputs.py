@@ -24,6 +24,7 @@ from trainc.features.sweeps.matrix import (
 from trainc.pipeline.inputs import Read
 
 if TYPE_CHECKING:
+    from trainc.pipeline.inputs import Choice
     from trainc.project.configuration import Selection
 
 _HOUR = 3600
@@ -135,11 +136,16 @@ class Sweeps:
         """The ids of the documents from which trials are made."""
         return {id(base) for _, base in self.pairs}
 
-    def select(self, select: Selection) -> list[Document]:
-        """Leave out the sweeps with bases that are not selected, and return them."""
-        left_out = [matrix.document for matrix, base in self.pairs if not select(base.data, matrix.document.file)]
-        self.unselected |= {id(document) for document in left_out}
-        return left_out
+    def select(self, select: Selection, elsewhere: Choice) -> tuple[list[Document], list[Document]]:
+        """Leave out the sweeps with bases that are not selected; return those selected nowhere, and elsewhere."""
+        left_out = [
+            (base.data, each.document) for each, base in self.pairs if not select(base.data, each.document.file)
+        ]
+        self.unselected |= {id(document) for _, document in left_out}
+        found: tuple[list[Document], list[Document]] = [], []
+        for base, document in left_out:
+            found[elsewhere(base, document.file)].append(document)
+        return found
 
     def expand(self, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic], Tally]:
         """Return the documents of the input, after overlays, with trials instead of the bases."""

@@ -21,6 +21,7 @@ from trainc.api.findings import (
     did_you_mean,
     format_path,
     has_errors,
+    write,
 )
 from trainc.api.kube import RUNTIME_KINDS, Json, Manifest, identity_of, mapping, stable_path
 from trainc.api.records import dataclass, field, pattern, replace
@@ -295,7 +296,7 @@ def read_grid(document: Document) -> tuple[Document, list[Assignment], list[Find
     trials = spec.get("numTrials", 1)
     if found and trials != len(found):
         message = f"numTrials is {trials}, and the grid has {len(found)} combinations"
-        hint = f"write numTrials: {len(found)}, so that all of them are tried"
+        hint = write(len(found), ", so that all of them are tried", field="numTrials")
         findings.append(Finding(CODE, "error", message, hint, ("spec", "numTrials")))
     at_home = [
         replace(each, places={name: _home(path, places) for name, path in each.places.items()}) for each in found

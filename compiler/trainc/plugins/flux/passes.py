@@ -11,12 +11,12 @@ from string import Template
 from trainc.findings import Finding
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, Item, PodSet, ProvidedSecret
-from trainc.ir.release import Release, controller_panics
+from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import TrainJob, subdomain
 from trainc.kube import names
 from trainc.kube.documents import Json, Manifest
 from trainc.plugins.plugin import Passes
-from trainc.startup.records import dataclass, replace
+from trainc.startup.records import replace
 
 # Volumes and mounts of a Flux job.
 
@@ -27,135 +27,20 @@ CURVE_DIR = "/curve"
 SHARED_MEMORY_DIR = "/dev/shm"  # noqa: S108 - a mount in the pod, not a file of ours
 
 
-def config_map_name(job: TrainJob) -> str:
-    """Return the name of the ConfigMap with the scripts, which is also the name of its volume."""
+def _config_map_name(job: TrainJob) -> str:
     return f"{job.name}-flux-entrypoint"
 
 
-def curve_secret_name(job: TrainJob) -> str:
-    """Return the name of the Secret with `curve.cert`, with which the brokers authenticate each other."""
+def _curve_secret_name(job: TrainJob) -> str:
     return f"{job.plain_name}-flux-curve"
 
 
-def curve_secret(job: TrainJob) -> ProvidedSecret:
-    """Return the Secret with the certificate that the brokers expect. No secrets mode can create it."""
-    return ProvidedSecret(
-        name=curve_secret_name(job),
-        type="Opaque",
-        purpose="the certificate that Flux brokers use to authenticate each other",
-        files=(("curve.cert", "curve.cert"),),
-        make="flux keygen curve.cert",
-    )
-
-
-def volumes(job: TrainJob, release: Release) -> tuple[Item, ...]:
-    """Return the volumes in the controller's order; releases since 2.3 add shared memory."""
-    config = config_map_name(job)
-    shared_memory: Item = {"name": "shared-memory", "emptyDir": {"medium": "Memory"}}
-    return (
-        {"name": "spack-install", "emptyDir": {}},
-        {"name": "flux-install", "emptyDir": {}},
-        {"name": config, "configMap": {"name": config, "defaultMode": 0o755}},
-        *((shared_memory,) if release.flux_shared_memory else ()),
-        {"name": "flux-curve", "secret": {"secretName": curve_secret_name(job), "defaultMode": 0o400}},
-    )
-
-
-def installer_mounts(job: TrainJob) -> tuple[Item, ...]:
-    """Return the mounts of the init container, which installs Flux."""
-    return (
-        {"name": "flux-install", "mountPath": INSTALL_DIR},
-        {"name": config_map_name(job), "mountPath": CONFIG_DIR, "readOnly": True},
-    )
-
-
-def node_mounts(job: TrainJob, release: Release) -> tuple[Item, ...]:
-    """Return the mounts of the trainer's container. The controller mounts shared memory read-only."""
-    shared_memory: Item = {"name": "shared-memory", "mountPath": SHARED_MEMORY_DIR, "readOnly": True}
-    return (
-        {"name": "flux-install", "mountPath": INSTALL_DIR},
-        {"name": "spack-install", "mountPath": "/opt/software"},
-        {"name": config_map_name(job), "mountPath": CONFIG_DIR, "readOnly": True},
-        {"name": "flux-curve", "mountPath": CURVE_DIR, "readOnly": True},
-        *((shared_memory,) if release.flux_shared_memory else ()),
-    )
-
-
-# The Flux cluster of a job: its hosts, lead broker and size, and the settings that it reads from variables.
-
-
+# The settings of the Flux cluster that are read from variables.
 _DEFAULTS = {
     "FLUX_VIEW_IMAGE": "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy",
     "FLUX_NETWORK_DEVICE": "eth0",
     "FLUX_QUEUE_POLICY": "fcfs",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """The input of the scripts. `gpus` is the number of devices per node, `domain` the DNS suffix of the hosts."""
-
-    host_prefix: str
-    domain: str
-    nodes: int
-    processes: int
-    gpus: int
-    image: str
-    network_device: str
-    queue_policy: str
-    words_kept: bool
-    shares_gpus: bool
-
-    @property
-    def hosts(self) -> str:
-        """All hosts as a Flux host list: `job-node-0-[0-3]`."""
-        return f"{self.host_prefix}-[{_span(self.nodes)}]"
-
-    @property
-    def lead(self) -> str:
-        """The hostname of the lead broker."""
-        return f"{self.host_prefix}-0"
-
-    @property
-    def resources(self) -> str:
-        """Cores and devices per host, as options of `flux R encode`."""
-        cores = f"--cores={_span(self.processes)}"
-        return f"{cores} --gpu={_span(self.gpus)}" if self.gpus else cores
-
-    @property
-    def run_flags(self) -> str:
-        """Nodes, tasks and devices per task, as options of `flux run`."""
-        flags = f"-N {self.nodes} -n {self.processes * self.nodes}"
-        return f"{flags} -g {self.gpus_per_task}" if self.gpus else flags
-
-    @property
-    def gpus_per_task(self) -> int:
-        """Devices per task. The controller gives each task all devices of the node, so that only one task fits."""
-        return max(1, self.gpus // max(1, self.processes)) if self.shares_gpus else self.gpus
-
-
-def cluster(job: TrainJob, info: Info) -> Cluster:
-    """Return the cluster of a TrainJob.
-
-    The controller assumes that the replicated job is `node` and that the subdomain is the job's name; `gitops` uses the
-    real ones.
-    """
-    settings = _settings(job, info)
-    node = info.pod_set_in_role(names.NODE)
-    requested = job.trainer.num_nodes
-    domain = subdomain(job, info) if info.gitops else job.name
-    return Cluster(
-        host_prefix=f"{job.name}-{node.name if node and info.gitops else names.NODE}-0",
-        domain=f"{domain}.{job.namespace}.svc.{info.cluster_domain}" if job.namespace else domain,
-        nodes=requested if requested is not None else (node.count if node else 1),
-        processes=info.processes.value if info.processes.path else 1,
-        gpus=gpus(resources_per_node(job, info)),
-        image=settings["FLUX_VIEW_IMAGE"],
-        network_device=settings["FLUX_NETWORK_DEVICE"],
-        queue_policy=settings["FLUX_QUEUE_POLICY"],
-        words_kept=info.gitops,
-        shares_gpus=info.gitops,
-    )
 
 
 def _settings(job: TrainJob, info: Info) -> dict[str, str]:
@@ -274,31 +159,40 @@ exec flux start "$${broker[@]}" flux run $flags $command
 )
 
 
-def render(cluster: Cluster) -> dict[str, str]:
-    """Return both scripts, by file name."""
+def scripts(job: TrainJob, info: Info) -> dict[str, str]:
+    """Return both scripts, by file name.
+
+    The controller assumes that the replicated job is `node` and that the subdomain is the job's name, and gives each
+    task all devices of the node, so that only one task fits; `gitops` uses the real ones, and divides the devices.
+    """
+    settings, node = _settings(job, info), info.pod_set_in_role(names.NODE)
+    requested, devices = job.trainer.num_nodes, gpus(resources_per_node(job, info))
+    nodes: int = requested if requested is not None else (node.count if node else 1)
+    processes: int = info.processes.value if info.processes.path else 1
+    prefix = f"{job.name}-{node.name if node and info.gitops else names.NODE}-0"
+    domain = subdomain(job, info) if info.gitops else job.name
+    hosts = f"{prefix}-[{_span(nodes)}]"
     broker = _BROKER_CONFIG.substitute(
         install=INSTALL_DIR,
         port=_BROKER_PORT,
-        device=cluster.network_device,
-        domain=cluster.domain,
-        hosts=cluster.hosts,
-        queue=cluster.queue_policy,
+        device=settings["FLUX_NETWORK_DEVICE"],
+        domain=f"{domain}.{job.namespace}.svc.{info.cluster_domain}" if job.namespace else domain,
+        hosts=hosts,
+        queue=settings["FLUX_QUEUE_POLICY"],
     ).rstrip()
-    # The controller passes one word, which the shell must split; `gitops` passes separate words.
-    command = '"$@"' if cluster.words_kept else "$*"
+    per_task = max(1, devices // max(1, processes)) if info.gitops else devices
     entrypoint = _ENTRYPOINT_SCRIPT.substitute(
         install=INSTALL_DIR,
         curve=CURVE_DIR,
-        hosts=cluster.hosts,
-        resources=cluster.resources,
-        lead=cluster.lead,
-        flags=cluster.run_flags,
-        command=command,
+        hosts=hosts,
+        resources=f"--cores={_span(processes)}" + (f" --gpu={_span(devices)}" if devices else ""),
+        lead=f"{prefix}-0",
+        flags=f"-N {nodes} -n {processes * nodes}" + (f" -g {per_task}" if devices else ""),
+        # The controller passes one word, which the shell must split; `gitops` passes separate words.
+        command='"$@"' if info.gitops else "$*",
     )
-    return {
-        "entrypoint.sh": entrypoint,
-        "init.sh": _INIT.substitute(install=INSTALL_DIR, nodes=cluster.nodes, broker=broker),
-    }
+    installer = _INIT.substitute(install=INSTALL_DIR, nodes=nodes, broker=broker)
+    return {"entrypoint.sh": entrypoint, "init.sh": installer}
 
 
 INSTALLER = "flux-installer"
@@ -329,11 +223,11 @@ def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Wrap the trainer's command, mount Flux and its configuration, and add the installer. PlainML sets the count."""
-    broker = cluster(job, info)
+    image = _settings(job, info)["FLUX_VIEW_IMAGE"]
     wrapped = (*ENTRYPOINT, *_original_command(job, info))
     info = replace(info, command=wrapped, args=() if info.gitops else None)
     node = info.pod_set_in_role(names.NODE)
-    return info if node is None else info.with_pod_set(_configure(node, job, info, broker))
+    return info if node is None else info.with_pod_set(_configure(node, job, info, image))
 
 
 def _original_command(job: TrainJob, info: Info) -> tuple[str, ...]:
@@ -348,35 +242,53 @@ def _original_command(job: TrainJob, info: Info) -> tuple[str, ...]:
     return (" ".join((*command, *(args or ()))).strip(),)
 
 
-def _configure(node: PodSet, job: TrainJob, info: Info, broker: Cluster) -> PodSet:
-    installer = Container(
-        {
-            "name": INSTALLER,
-            "image": broker.image,
-            "command": list(INSTALL),
-            "volumeMounts": list(installer_mounts(job)),
-        }
+def _configure(node: PodSet, job: TrainJob, info: Info, image: str) -> PodSet:
+    # The volume of the scripts is called like their ConfigMap. The controller mounts shared memory read-only.
+    config_map, shared = _config_map_name(job), info.release.flux_shared_memory
+    memory: Item = {"name": "shared-memory", "emptyDir": {"medium": "Memory"}}
+    volumes: tuple[Item, ...] = (
+        {"name": "spack-install", "emptyDir": {}},
+        {"name": "flux-install", "emptyDir": {}},
+        {"name": config_map, "configMap": {"name": config_map, "defaultMode": 0o755}},
+        *((memory,) if shared else ()),
+        {"name": "flux-curve", "secret": {"secretName": _curve_secret_name(job), "defaultMode": 0o400}},
     )
-    if not broker.image and (info.gitops or info.release.init_container_ports_rebuilt):
-        installer = installer.with_fields(image=None)
-    node = node.with_volumes(volumes(job, info.release))
-    node = replace(node, init_containers=(*node.init_containers, installer))
-    return node.with_main(lambda container: container.with_mounts(node_mounts(job, info.release)))
+    install: Item = {"name": "flux-install", "mountPath": INSTALL_DIR}
+    config: Item = {"name": config_map, "mountPath": CONFIG_DIR, "readOnly": True}
+    mounts: tuple[Item, ...] = (
+        install,
+        {"name": "spack-install", "mountPath": "/opt/software"},
+        config,
+        {"name": "flux-curve", "mountPath": CURVE_DIR, "readOnly": True},
+        *(({"name": "shared-memory", "mountPath": SHARED_MEMORY_DIR, "readOnly": True},) if shared else ()),
+    )
+    fields = {"name": INSTALLER, "image": image, "command": list(INSTALL), "volumeMounts": [install, config]}
+    if not image and (info.gitops or info.release.init_container_ports_rebuilt):
+        del fields["image"]
+    node = node.with_volumes(volumes)
+    node = replace(node, init_containers=(*node.init_containers, Container(fields)))
+    return node.with_main(lambda container: container.with_mounts(mounts))
 
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
-    """Yield the ConfigMap with both scripts. The Secret with the curve certificate is never built: see `secrets`."""
+    """Yield the ConfigMap with both scripts."""
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": job.named(config_map_name(job)),
-        "data": render(cluster(job, info)),
+        "metadata": job.named(_config_map_name(job)),
+        "data": scripts(job, info),
     }
 
 
 def secrets(job: TrainJob, policy: Json, info: Info) -> Iterator[ProvidedSecret]:
-    """Yield the Secret with the curve certificate, which all node pods mount."""
-    yield curve_secret(job)
+    """Yield the Secret with the curve certificate, which all node pods mount and no secrets mode can create."""
+    yield ProvidedSecret(
+        name=_curve_secret_name(job),
+        type="Opaque",
+        purpose="the certificate that Flux brokers use to authenticate each other",
+        files=(("curve.cert", "curve.cert"),),
+        make="flux keygen curve.cert",
+    )
 
 
 PASSES = Passes(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, choose
 from trainc.ir.info import Container, Info, PodSet, controller_port_match
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, trainer_env
 from trainc.kube import names
@@ -35,7 +35,13 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         yield from _manager(patch)
         for patched in patch.jobs:
             yield from _patched_job(patch, patched, info)
-    yield from _repeated_jobs(job, info)
+    if info.release.patched_job_twice_refused:  # v2.0.1 allows only one override of a job.
+        seen: set[str] = set()
+        for patched in (patched for patch in job.patches for patched in patch.jobs):
+            if patched.name in seen:
+                message = f"more than one override is for job {patched.name!r}"
+                yield Finding("RepeatedTargetJob", "error", message, "merge them into one override", patched.path)
+            seen.add(patched.name)
 
 
 def _manager(patch: Patch) -> Iterator[Finding]:
@@ -55,14 +61,16 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
     # Upstream checks the template after merging the patch, so that since 2.3 the patch itself has created the job.
     if pod_set is None or (info.gitops and patched.name not in info.runtime_jobs):
         message = f"the patch is for job {patched.name!r}, which the runtime does not have"
-        hint = f"use one of the runtime's jobs: {', '.join(sorted(info.runtime_jobs)) or '(it has none)'}"
-        yield Finding("UnknownPatchedJob", "error", message, hint, patched.path)
+        hint = choose(patched.name, sorted(info.runtime_jobs), "use one of the runtime's jobs:", "(it has none)")
+        yield Finding("UnknownPatchTarget", "error", message, hint, patched.path)
         return
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(patched.pod_spec.get(kind, ())):
             path = (*patched.pod_path, kind, index)
-            if info.gitops and container["name"] not in info.runtime_jobs[patched.name]:
-                yield _unknown_container(container["name"], patched.name, info, path)
+            if info.gitops and container["name"] not in (known := info.runtime_jobs[patched.name]):
+                message = f"the patch is for container {container['name']!r}, which the runtime's job {patched.name!r} does not have, so it would add a container"
+                hint = choose(container["name"], known, "use one of the job's containers:")
+                yield Finding("UnknownPatchTarget", "error", message, hint, path)
             yield from _mounts_at_one_path(container.get("volumeMounts", ()), info, (*path, "volumeMounts"))
             if kind == "containers" and container.get("env") and container["name"] in _MAIN_CONTAINERS:
                 message = f"a patch cannot set env of container {container['name']!r}"
@@ -85,26 +93,6 @@ def _mounts_at_one_path(mounts: Sequence[Json], info: Info, path: Path) -> Itera
                 "DuplicateItem", "error" if info.gitops else "warning", message, hint, (*path, index, "mountPath")
             )
         first.setdefault(place, index)
-
-
-def _unknown_container(name: str, job: str, info: Info, path: Path) -> Finding:
-    known = info.runtime_jobs[job]
-    message = f"the patch is for container {name!r}, which the runtime's job {job!r} does not have, so it would add a container"
-    hint = f"use one of the job's containers: {', '.join(known)}"
-    return Finding("UnknownPatchedContainer", "error", message, hint, path)
-
-
-def _repeated_jobs(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Yield an error for a job with several overrides: v2.0.1 allows only one."""
-    if not info.release.patched_job_twice_refused:
-        return
-    seen: set[str] = set()
-    for patched in (patched for patch in job.patches for patched in patch.jobs):
-        if patched.name in seen:
-            message = f"more than one override is for job {patched.name!r}"
-            hint = "merge them into one override"
-            yield Finding("RepeatedTargetJob", "error", message, hint, patched.path)
-        seen.add(patched.name)
 
 
 # One replicated job of the JobSet: the template's job, updated from its pod set.
@@ -171,7 +159,9 @@ def _finish_container(container: Container, pod_set: PodSet, job: TrainJob, info
     trains = pod_set.ancestor == names.TRAINER
     if trains:
         container = _with_entrypoint(container, job.trainer.image, info)
-    if trains or _is_mpi_node(pod_set, info):
+    launcher_is_node = bool((info.policy("mpi") or {}).get("runLauncherAsNode"))
+    mpi_node = info.release.mpi_env_reaches_node and launcher_is_node and pod_set.role == names.NODE
+    if trains or mpi_node:
         container = _with_resources(container, job.trainer.resources_per_node, info)
         container = container.with_env(trainer_env(job, info.semantics))
     return container
@@ -197,11 +187,6 @@ def _with_resources(container: Container, requested: Json | None, info: Info) ->
     ):
         return container
     return container.with_fields(resources={key: requested[key] for key in ("limits", "requests") if key in requested})
-
-
-def _is_mpi_node(pod_set: PodSet, info: Info) -> bool:
-    launcher_is_node = bool((info.policy("mpi") or {}).get("runLauncherAsNode"))
-    return info.release.mpi_env_reaches_node and launcher_is_node and pod_set.role == names.NODE
 
 
 def _rebuild_container(container: Container, info: Info, rebuilt: bool) -> Container:

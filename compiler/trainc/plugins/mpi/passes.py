@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Path, Severity, write
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, Item, PodSet, ProvidedSecret
 from trainc.ir.trainjob import EnvVariable, TrainJob, endpoint_count, endpoints, literal, subdomain
@@ -222,7 +222,7 @@ def _fails_at_launcher(info: Info) -> bool:
 
 def _missing_implementation(severity: Severity) -> Finding:
     message = "mpiImplementation is empty: the controller creates nothing for such a job with a launcher"
-    hint = "write mpiImplementation: OpenMPI, or remove the field"
+    hint = write("OpenMPI", ", or remove the field", field="mpiImplementation")
     return Finding("UnsupportedValue", severity, message, hint, (*_POLICY, "mpiImplementation"), about="runtime")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.ir.info import Info
 from trainc.ir.trainjob import EnvVariable, TrainJob, literal, master_host
 from trainc.kube import names
@@ -114,7 +114,7 @@ def _metrics(elastic: ElasticRange, info: Info) -> Finding:
     unasked = sorted({name for name in measured if name and name not in requests})
     also = f", and the trainer does not request {', '.join(unasked)} to measure it against" if unasked else ""
     message = f"these metrics have no effect: no autoscaler can scale a JobSet, which has no scale subresource{also}"
-    hint = f"remove metrics: the job keeps the {elastic.start} nodes it starts with"
+    hint = remove(f"remove metrics: the job keeps the {elastic.start} nodes it starts with")
     return Finding("ElasticMetricsNotEmitted", "warning", message, hint, (*_POLICY, "metrics"), about="runtime")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.findings import Finding
+from trainc.findings import Finding, Fix, Hint, remove
 from trainc.ir.devices import gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.release import controller_panics
@@ -37,14 +37,15 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
     nodes = 1 if trainer.num_nodes is None else trainer.num_nodes
     if nodes > 1 and model != _ANY_SIZE:
         message = f"torchtune trains {model or 'this model'} on one node, but numNodes is {nodes}"
-        yield Finding("TooManyNodes", "error", message, "set numNodes to 1", ("spec", "trainer", "numNodes"))
+        hint = Hint("set numNodes to 1", Fix("set", "1", "numNodes"))
+        yield Finding("TooManyNodes", "error", message, hint, ("spec", "trainer", "numNodes"))
     yield from _lora(job, info, model, nodes)
     for index, arg in enumerate(trainer.args or ()):
         key = arg.partition("=")[0]
         if info.release.torchtune_kept_are_reserved and key in info.release.torchtune_kept:
             message = f"the runtime already sets {key} to the path of its volume"
             path = ("spec", "trainer", "args", index)
-            yield Finding("ReservedArgument", "error", message, "remove this argument", path)
+            yield Finding("ReservedArgument", "error", message, remove("remove this argument"), path)
 
 
 def _lora(job: TrainJob, info: Info, model: str, nodes: int) -> Iterator[Finding]:

@@ -60,20 +60,14 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
     queue = policy.get("queue", info.annotations.get(QUEUE_ANNOTATION))
     if queue is not None:
         spec["queue"] = queue
-    priority = policy.get("priorityClassName", _priority_class(info))
+    # If several replicated jobs have a priority class, the last one wins.
+    classes = [info.pod_spec(pod_set.name).get("priorityClassName") for pod_set in info.pod_sets]
+    priority = policy.get("priorityClassName", next((each for each in reversed(classes) if each is not None), None))
     if priority is not None:
         spec["priorityClassName"] = priority
     if "networkTopology" in policy:
         spec["networkTopology"] = policy["networkTopology"]
     yield {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": job.metadata, "spec": spec}
-
-
-def _priority_class(info: Info) -> str | None:
-    """Return the pods' priority class. If several replicated jobs have one, the last wins."""
-    found: str | None = None
-    for pod_set in info.pod_sets:
-        found = info.pod_spec(pod_set.name).get("priorityClassName", found)
-    return found
 
 
 PASSES = Passes(validate=validate, enforce_pod_group_policy=enforce_pod_group_policy, build=build)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.ir import info as gang
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info, PodSet
@@ -79,17 +79,14 @@ def topology(group: Group, job: TrainJob, policy: Json, info: Info) -> str:
 def requested_topologies(group: Group, info: Info) -> Mapping[str, str]:
     """Return the topology that each pod template of the group requests, by name; empty if it requests none."""
     path = ("template", "spec", "template", "metadata", "annotations", TOPOLOGY)
-    return {name: str(value_at(written, path) or "") for name, written in _written(group, info)}
+    own = {pod_set.name for pod_set in group.pod_sets}
+    jobs = (job for job in info.template.get("replicatedJobs", ()) if job["name"] in own)
+    return {job["name"]: str(value_at(job, path) or "") for job in jobs}
 
 
 def pod_fields(group: Group, field: str, info: Info) -> Mapping[str, Any]:
     """Return a field of each pod spec of the group, by name; None if it is not set."""
     return {pod_set.name: info.pod_spec(pod_set.name).get(field) for pod_set in group.pod_sets}
-
-
-def _written(group: Group, info: Info) -> Iterator[tuple[str, Json]]:
-    inside = {pod_set.name for pod_set in group.pod_sets}
-    return ((job["name"], job) for job in info.template.get("replicatedJobs", ()) if job["name"] in inside)
 
 
 # Validation of gangs that cannot be expressed as a Workload and PodGroups.
@@ -167,7 +164,7 @@ def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
         yield _impossible(message, hint, (*_VOLCANO, "priorityClassName"))
     if "minMember" in policy and gang.held_back(info):
         message = "minMember counts all pods, but jobs that start one after another are separate groups"
-        hint = "remove minMember: each group then waits for all of its pods"
+        hint = remove("remove minMember: each group then waits for all of its pods")
         yield _impossible(message, hint, (*_VOLCANO, "minMember"))
 
 
@@ -187,7 +184,7 @@ def _of_group(group: Group, policy: Json, info: Info, *, queued: bool) -> Iterat
     own = {name: value for name, value in pod_fields(group, "schedulingGroup", info).items() if value}
     for name in own:
         message = f"the pods of {name!r} already set a schedulingGroup"
-        hint = "remove schedulingGroup from the pod template, or podGroupPolicy from the runtime"
+        hint = remove("remove schedulingGroup from the pod template, or podGroupPolicy from the runtime")
         yield _impossible(message, hint, _pod(name, info, "schedulingGroup"))
     schedulers = {
         name: scheduler or _DEFAULT_SCHEDULER for name, scheduler in pod_fields(group, "schedulerName", info).items()

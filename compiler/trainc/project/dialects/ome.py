@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.project.dialects import OME_API, OME_GROUP
@@ -63,7 +63,7 @@ def _ignored(spec: Json) -> Iterator[Finding]:
     informational = isinstance(annotations, Mapping) and set(annotations) == {_RUNTIME_TYPE}
     for name in ("labels", "annotations", "compartmentID"):
         if name in spec and not (name == "annotations" and informational):
-            hint = "remove it" if name == "compartmentID" else f"use template.metadata.{name} for the JobSet's {name}"
+            hint = remove() if name == "compartmentID" else f"use template.metadata.{name} for the JobSet's {name}"
             yield ome_field_ignored(("spec", name), "OME does not pass it on", hint)
 
 
@@ -161,12 +161,12 @@ def _model(name: str | None, context: DialectContext) -> tuple[dict[str, Any], S
 def _ignored_in_job(document: Json, spec: Json) -> Iterator[Finding]:
     for name in _UNUSED_DATASET_FIELDS:
         if name in (spec.get("datasets") or {}):
-            yield ome_field_ignored((*_DATASETS, name), "OME never read it", "remove it")
+            yield ome_field_ignored((*_DATASETS, name), "OME never read it", remove())
     if "outputModel" in (spec.get("modelConfig") or {}):
         hint = "have the training program write its result to a volume or an object store"
         yield ome_field_ignored((*_MODEL, "outputModel"), "Trainer has no field for the result of a job", hint)
     if "compartmentID" in spec:
-        yield ome_field_ignored(("spec", "compartmentID"), "OME never read it", "remove it")
+        yield ome_field_ignored(("spec", "compartmentID"), "OME never read it", remove())
     annotations = (
         (document.get("metadata") or {}).get("annotations") if isinstance(document.get("metadata"), Mapping) else None
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Fix, Hint, Path, remove, suggest
 from trainc.findings.text import near_names
 from trainc.kube import names
 from trainc.kube.documents import Json, mapping, value_at
@@ -73,7 +73,7 @@ def _wrong_type(wanted: Shape | str, value: Any, path: Path) -> Finding:
     expected = wanted if isinstance(wanted, str) else "a mapping"
     shown = value if isinstance(value, str | int | float) else {list: "a list"}.get(type(value), "a mapping")
     hint = (
-        "quote it"
+        Hint("quote it", Fix("quote"))
         if wanted == TEXT
         else ("write `key: value` lines, indented under it" if expected.startswith("a mapping") else "")
     )
@@ -81,19 +81,19 @@ def _wrong_type(wanted: Shape | str, value: Any, path: Path) -> Finding:
 
 
 def _unknown(name: str, shape: Shape, api: str, path: Path) -> Finding:
-    hint = next(iter(_hints(name, shape)), "remove it")
+    hint = next(iter(_hints(name, shape)), remove())
     return Finding("UnknownField", "error", f"{api} has no field {name} here", hint=hint, path=path)
 
 
 def _hints(name: str, shape: Shape) -> Iterator[str]:
     new_name = _RENAMED_FIELDS.get(name, "")
     if new_name.partition(".")[0] in shape:
-        yield f"write {new_name}: the field was renamed"
+        yield suggest(name, [new_name], f"write {new_name}: the field was renamed")
     for field, inner in shape.items():
         if isinstance(inner, Mapping) and name in inner:
             yield f"indent {name} under {field}"
     for near in near_names(name, shape, 1, 0.6):
-        yield f"did you mean {near}?"
+        yield suggest(name, [near])
 
 
 # Converts the job `initializer` of older dialects to one job per init container.
@@ -286,7 +286,7 @@ def convert_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
                 "ElasticWithNumNodes",
                 "warning",
                 f"numNodes is set together with torch.elasticPolicy; the job starts with {nodes} nodes and stays in the policy's range",
-                hint="remove numNodes to start with minNodes nodes",
+                hint=remove("remove numNodes to start with minNodes nodes"),
                 path=(*_POLICY, "numNodes"),
             )
         )
@@ -301,7 +301,7 @@ def convert_processes(value: int | str, path: Path) -> tuple[int | str, list[Fin
         "CoercedType",
         "warning",
         f"numProcPerNode is a string in this API, and {value} is a number; it is compiled as {str(value)!r}",
-        hint=f'quote it: "{value}"',
+        hint=Hint(f'quote it: "{value}"', Fix("quote")),
         path=path,
     )
     return value, [warning]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, remove
 from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.kube.releases import NEWEST_RELEASE
@@ -121,7 +121,7 @@ def _without_counterpart(spec: Json) -> list[Finding]:
             "FieldWithoutCounterpart",
             "warning",
             f"{path[-1]} is ignored: {names.TRAINER_API} has no field for it, and {V2ALPHA1_API}'s controller never read it",
-            hint="remove it, or move what it does to the training program or the runtime",
+            hint=remove("remove it, or move what it does to the training program or the runtime"),
             path=path,
         )
         for path in places

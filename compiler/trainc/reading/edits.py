@@ -1,0 +1,321 @@
+"""Where the fields of a text stand, and what its diagnostics' fixes change in it.
+
+Lines and columns count from 0, in characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from trainc.findings import Diagnostic, Fix, Path, format_key, format_path
+from trainc.findings.policy import GUARDED
+from trainc.options import Limits
+from trainc.reading.document import Chunk, split
+from trainc.reading.libyaml import Node, RefusedError, compose
+from trainc.reading.yaml_reader import decode, encode
+from trainc.startup.records import dataclass
+
+
+class Position(NamedTuple):
+    """A place between two characters."""
+
+    line: int
+    column: int
+
+
+class Range(NamedTuple):
+    """What stands between two places; `end` is behind its last character."""
+
+    start: Position
+    end: Position
+
+    def holds(self, position: Position) -> bool:
+        """Return whether a place is in it or at one of its ends."""
+        return self.start <= position <= self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field or an item of a list. `key` is where its name stands, that of an item being empty; `value` its value.
+
+    `whole` reaches from its name to the end of the last line that belongs to it. `text` is that of a scalar.
+    """
+
+    path: Path
+    key: Range
+    value: Range
+    whole: Range
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """One document of a text: its fields by path, outermost first, in the order of the text; `whole` is its range."""
+
+    fields: Mapping[Path, Field]
+    whole: Range
+
+    def at(self, position: Position) -> Field | None:
+        """Return the innermost field at a place."""
+        found = [field for field in self.fields.values() if field.key.holds(position) or field.value.holds(position)]
+        return found[-1] if found else None
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text, without their ends."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def trees(text: str) -> list[Tree]:
+    """Return a tree for each document of a text; one that cannot be read as YAML has no fields."""
+    chunks = (chunk for chunk in split(decode(encode(text)), "") if not isinstance(chunk, Diagnostic))
+    return [tree for chunk in chunks if (tree := _tree(chunk)).fields or chunk.text.strip()]
+
+
+def _tree(chunk: Chunk) -> Tree:
+    from yaml.error import YAMLError
+
+    try:
+        root = compose(chunk, Limits())
+    except (YAMLError, RefusedError):
+        root = None
+    reader = _Reader(chunk)
+    whole = Range(reader.place(0), reader.place(len(chunk.text.rstrip())))
+    fields = reader.fields(root, (), len(chunk.text)) if root is not None else ()
+    return Tree({field.path: field for field in fields}, whole)
+
+
+class _Reader:
+    """Makes fields of nodes, whose own ends the parser does not keep."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self._chunk = chunk
+
+    def place(self, index: int) -> Position:
+        source = self._chunk.source(index)
+        return Position(source.line - 1, source.column - 1)
+
+    def fields(self, node: Node, path: Path, end: int) -> Iterator[Field]:
+        """The fields below a node that nothing of reaches beyond `end`."""
+        if node.kind == "mapping":
+            pairs = list(node.pairs())
+            for (key, value), stop in zip(pairs, (*(later.index for later, _ in pairs[1:]), end), strict=False):
+                yield self._field((*path, key.text), key, value, stop)
+                yield from self.fields(value, (*path, key.text), stop)
+        elif node.kind == "sequence":
+            stops = (*(later.index for later in node.children[1:]), end)
+            for number, (item, stop) in enumerate(zip(node.children, stops, strict=False)):
+                yield self._field((*path, number), None, item, stop)
+                yield from self.fields(item, (*path, number), stop)
+
+    def _field(self, path: Path, key: Node | None, value: Node, stop: int) -> Field:
+        start = value.index if key is None else key.index
+        last = self._trimmed(max(value.index, start), stop)
+        named = Range(self.place(start), self.place(start if key is None else self._end_of(key, stop)))
+        held = Range(self.place(value.index), self.place(self._end_of(value, last)))
+        return Field(path, named, held, Range(named.start, self.place(last)), value.kind, value.text)
+
+    def _end_of(self, node: Node, stop: int) -> int:
+        """Behind the last character of a scalar on one line, or of brackets; of anything else, where it stops."""
+        text, start = self._chunk.text, node.index
+        if node.kind != "scalar":
+            return _closing_bracket(text, start, stop) if text[start : start + 1] in ("[", "{") else stop
+        if text[start : start + 1] in ("'", '"'):
+            end = _closing(text, start)
+            return end if end > start else stop
+        return start + len(node.text) if text.startswith(node.text, start) else self._line_end(start, stop)
+
+    def _line_end(self, start: int, stop: int) -> int:
+        end = self._chunk.text.find("\n", start, stop)
+        return stop if end < 0 else end
+
+    def _trimmed(self, start: int, stop: int) -> int:
+        """The end of the last line before `stop` that says something: what stands there may be the next item's dash."""
+        text = self._chunk.text[start:stop]
+        lines = text.split("\n")
+        while (len(lines) > 1 and not lines[-1].strip(" -\t")) or lines[-1].lstrip().startswith("#"):
+            lines.pop()
+            if not lines:
+                return start
+        return start + len("\n".join(lines).rstrip())
+
+
+def _closing(text: str, start: int) -> int:
+    """Behind the quote that closes the one at `start`; `start` where none does."""
+    quote, at = text[start], start + 1
+    while at < len(text):
+        if quote == '"' and text[at] == "\\":
+            at += 2
+        elif text[at] != quote:
+            at += 1
+        elif quote == "'" and text[at + 1 : at + 2] == "'":
+            at += 2
+        else:
+            return at + 1
+    return start
+
+
+def _closing_bracket(text: str, start: int, stop: int) -> int:
+    """Behind the bracket that closes the one at `start`; `stop` where none does before."""
+    depth, at = 0, start
+    while at < stop:
+        if text[at] in ("'", '"') and text[at - 1] in " ,:[{":
+            at = max(_closing(text, at), at + 1)
+            continue
+        depth += (text[at] in "[{") - (text[at] in "]}")
+        at += 1
+        if not depth:
+            return at
+    return stop
+
+
+# Fixes as edits.
+
+
+# What means something else inside quotes.
+_QUOTING = frozenset("'\"\\")
+# What only trainc.yaml can ignore, and what is about comments themselves.
+_NEVER_IGNORED = {*GUARDED, "IgnoreWithoutReason", "UnknownCode", "UnusedIgnore"}
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of a text: `text` for what stands in `range`."""
+
+    title: str
+    range: Range
+    text: str
+
+
+class EditedText:
+    """A text, to look up the edits that the fixes of its diagnostics are."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = lines_of(text)
+        self._starting: dict[Position, list[tuple[Tree, Field]]] = {}
+        for tree in trees(text):
+            for field in tree.fields.values():
+                for start in {field.key.start, field.value.start}:
+                    self._starting.setdefault(start, []).append((tree, field))
+
+    def edits(self, diagnostic: Diagnostic) -> list[Edit]:
+        """Return the edits that fix a diagnostic of this text, one of which is enough."""
+        if diagnostic.source is None or not diagnostic.fixes:
+            return []
+        place = Position(diagnostic.source.line - 1, diagnostic.source.column - 1)
+        here = [*self._starting.get(place, ())]
+        # A list of a built object stands where its first item does.
+        here += [(tree, tree.fields[field.path[:-1]]) for tree, field in here if field.path[1:] and field.path[-1] == 0]
+        named = [one for one in here if not diagnostic.path or _is_last(one[1], diagnostic.path)]
+        made: list[Edit | None] = []
+        for fix in diagnostic.fixes:
+            if fix.action == "set" and fix.name:
+                made.append(self._set_field(fix, diagnostic.path, here))
+            elif named:
+                made.append(self._change(fix, *named[0 if diagnostic.path else -1]))
+            elif fix.action == "replace" and not diagnostic.path:  # In a comment.
+                made.append(self._write(fix, place, place))
+        return [edit for edit in made if edit is not None]
+
+    def ignoring(self, diagnostic: Diagnostic) -> Edit | None:
+        """Return the comment that ignores a warning or an info, its reason still to be written; None if none can."""
+        source, code = diagnostic.source, diagnostic.code
+        if source is None or source.line > len(self.lines) or diagnostic.severity == "error" or code in _NEVER_IGNORED:
+            return None
+        line, place = self.lines[source.line - 1], Position(source.line - 1, 0)
+        indent = line[: len(line) - len(line.lstrip())]
+        text = f"{indent}# trainc: ignore[{code}] reason\n"
+        return Edit(f"Ignore {code} here", Range(place, place), text)
+
+    def _change(self, fix: Fix, tree: Tree, field: Field) -> Edit | None:
+        """Return the edit of the field itself."""
+        if fix.action == "remove" and fix.name in ("", field.text):
+            return self._remove(tree, field)
+        if fix.action in ("remove", "replace"):
+            named = tree.fields.get((*field.path, "name"))
+            field = named if named is not None and named.text == fix.name else field
+            is_key = field.path[-1] == fix.name
+            if (is_key and (*field.path[:-1], fix.text) in tree.fields) or not _QUOTING.isdisjoint(fix.text):
+                return None
+            start, end = field.key if is_key else (field.value.start, field.whole.end)
+            return self._write(fix, start, end)
+        if fix.text[:1] == "[" and isinstance(field.path[-1], int):
+            field = tree.fields[field.path[:-1]]  # A list for the one that has the item.
+        elif field.kind != ("sequence" if fix.text[:1] == "[" else "scalar"):
+            return None
+        value = field.value
+        if value.start.line != value.end.line:
+            return None
+        text = self.lines[value.start.line][value.start.column : value.end.column]
+        quoted = text[:1] in ("'", '"')
+        if fix.action == "set":
+            return Edit(f"Change {text} to {fix.text}", value, fix.text)
+        if fix.action == "quote":
+            return None if quoted else Edit(f"Put quotes around {text}", value, f'"{text}"')
+        return Edit(f"Remove the quotes around {text[1:-1]}", value, text[1:-1]) if quoted else None
+
+    def _write(self, fix: Fix, start: Position, end: Position) -> Edit | None:
+        """Write a word in the place of another one, the first in a range, or delete that with the space before it."""
+        space, title = "", f"Change {fix.name} to {fix.text}"
+        if fix.action == "remove":
+            space, title = r"\s*", f"Remove {fix.name}"
+        word = re.compile(rf"{space}(?<![\w-]){re.escape(fix.name)}(?![\w-])")
+        for number in range(start.line, end.line + 1):
+            found = word.search(self.lines[number], start.column if number == start.line else 0)
+            if found is not None:
+                return Edit(title, Range(Position(number, found.start()), Position(number, found.end())), fix.text)
+        return None
+
+    def _set_field(self, fix: Fix, path: str, here: Sequence[tuple[Tree, Field]]) -> Edit | None:
+        """Set a field of the mapping that `path` is about, or leads into if that very field is missing."""
+        step = format_key(fix.name, leads=fix.name == path)
+        above = path.removesuffix(step)
+        for tree, field in here:
+            inside = isinstance(field.path[-1], int)
+            if not _is_last(field, path):
+                if above == path or (above and not _is_last(field, above)):
+                    continue
+                inside = bool(above)
+            named = tree.fields.get((*(field.path if inside else field.path[:-1]), fix.name))
+            if named is not None:
+                return (
+                    Edit(f"Change {fix.name} to {fix.text}", named.value, fix.text) if named.kind == "scalar" else None
+                )
+            if inside and field.kind != "mapping":
+                return None
+            line, column = field.value.start if inside else field.key.start
+            between = f"\n{' ' * column}"
+            if self.lines[line][:column].strip(" -"):
+                column, between = column + inside, ", "
+            place = Position(line, column)
+            return Edit(f"Add {fix.name}: {fix.text}", Range(place, place), f"{fix.name}: {fix.text}{between}")
+        return None
+
+    def _remove(self, tree: Tree, field: Field) -> Edit | None:
+        """Delete a field or an item, with its lines or its comma."""
+        last, named = field.path[-1], tree.fields.get((*field.path, "name"))
+        title = f"Remove {last if isinstance(last, str) else field.text or (named.text if named else last)}"
+        first, end = field.whole
+        before, after = self.lines[first.line][: first.column], self.lines[end.line][end.column :].split(" #")[0]
+        alone = not before.strip() or (isinstance(last, int) and before.strip() == "-")
+        if alone and not after.strip() and end.line + 1 < len(self.lines):
+            return Edit(title, Range(Position(first.line, 0), Position(end.line + 1, 0)), "")
+        end = field.value.end
+        after = self.lines[end.line][end.column :]
+        rest = after.lstrip()
+        if first.line != end.line:
+            return None
+        if rest.startswith(","):
+            gone = len(after) - len(rest[1:].lstrip())
+            return Edit(title, Range(first, Position(end.line, end.column + gone)), "")
+        if rest[:1] in ("]", "}") and before.rstrip()[-1:] == ",":
+            return Edit(title, Range(Position(first.line, len(before.rstrip()) - 1), end), "")
+        return None
+
+
+def _is_last(field: Field, path: str) -> bool:
+    """Return whether a formatted path ends with the last step of a field's path."""
+    return path.endswith(format_path(field.path[-1:]))
