@@ -166,7 +166,7 @@ class Page:
         """Press a key by its name, such as `Tab`, or a character."""
         text = {"Enter": "\r", "Tab": ""}.get(key, key if len(key) == 1 else "")
         code = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowDown": 40, " ": 32}.get(key, ord(key[0]))
-        event = {"key": key, "code": {" ": "Space", "/": "Slash"}.get(key, key), "modifiers": 8 if shift else 0}
+        event: dict[str, Any] = {"key": key, "code": {" ": "Space", "/": "Slash"}.get(key, key), "modifiers": 8 * shift}
         self.send("Input.dispatchKeyEvent", type="keyDown", text=text, windowsVirtualKeyCode=code, **event)
         self.send("Input.dispatchKeyEvent", type="keyUp", windowsVirtualKeyCode=code, **event)
 

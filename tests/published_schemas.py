@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 from functools import cache
 from pathlib import Path
@@ -27,4 +28,14 @@ def published(file: str) -> dict[str, Any]:
         with CachedSession(str(Path(folder, "cache"))) as session:
             stored = session.cache.filter(valid=True, expired=True)
             schema: dict[str, Any] = json.loads(next(r for r in stored if r.url.endswith(f"/{file}")).content)
+    return schema
+
+
+def of_kind(document: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a custom resource, from the folder TRAINC_CRDS: a clone of datreeio/CRDs-catalog; skipped without."""
+    group, _, version = str(document["apiVersion"]).partition("/")
+    file = Path(os.environ.get("TRAINC_CRDS", ""), group, f"{document['kind'].lower()}_{version}.json")
+    if not file.is_file():
+        pytest.skip("set TRAINC_CRDS to a clone of datreeio/CRDs-catalog")
+    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return schema

@@ -80,7 +80,7 @@ BLOCKS: dict[str, Expected] = {
     ),
     "001-2": ellipsis(11, 9),
     "001-3": refused(
-        ("PodSpecInsteadOfJobSetSpec", 13, 13, "move its fields to replicatedJobs[].template.spec.template.spec"),
+        ("MisplacedPodSpec", 13, 13, "move its fields to replicatedJobs[].template.spec.template.spec"),
         warnings=(deprecated(5), ("CoercedType", 10, 13, 'quote it: "4"')),
     ),
     "001-4": ellipsis(11, 9),
@@ -149,8 +149,8 @@ BLOCKS: dict[str, Expected] = {
     "004-4": ellipsis(10, 5),
     "004-5": checked(processes(4, 5)),
     "004-6": refused(
-        ("PodSpecInsteadOfJobSpec", 5, 15, "move its fields one level down, to template.spec"),
-        ("PodSpecInsteadOfJobSpec", 12, 15, "move its fields one level down, to template.spec"),
+        ("MisplacedPodSpec", 5, 15, "move its fields one level down, to template.spec"),
+        ("MisplacedPodSpec", 12, 15, "move its fields one level down, to template.spec"),
     ),
     "004-7": refused(
         ("MissingRequired", 2, 5, "template is missing"),
@@ -197,7 +197,7 @@ REPAIRED: dict[str, tuple[str | None, Expected]] = {
         "0001101223123455",
         refused(
             ("UnknownField", 9, 5, "write torch"),
-            ("PodSpecInsteadOfJobSetSpec", 13, 7, "move its fields to replicatedJobs[].template.spec.template.spec"),
+            ("MisplacedPodSpec", 13, 7, "move its fields to replicatedJobs[].template.spec.template.spec"),
             warnings=(deprecated(),),
         ),
     ),

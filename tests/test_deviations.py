@@ -76,10 +76,10 @@ def test_unnamed_ports_are_kept() -> None:
 @pytest.mark.parametrize(
     ("patched", "code"),
     [
-        ({"name": "ghost", "template": {"metadata": {"labels": {"a": "b"}}}}, "UnknownPatchedJob"),
+        ({"name": "ghost", "template": {"metadata": {"labels": {"a": "b"}}}}, "UnknownPatchTarget"),
         (
             {"name": "node", "template": {"spec": {"template": {"spec": {"containers": [{"name": "ghost"}]}}}}},
-            "UnknownPatchedContainer",
+            "UnknownPatchTarget",
         ),
     ],
 )

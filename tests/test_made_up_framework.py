@@ -222,7 +222,7 @@ def test_its_variables_are_reserved(results: dict[str, str]) -> None:
 
 
 def test_a_stale_address_of_it_is_found(results: dict[str, str]) -> None:
-    assert "error[StaleAddress]" in results["stale"]
+    assert "error[StaleReference]" in results["stale"]
 
 
 def test_a_shell_variable_is_told_by_the_name_that_it_injects(results: dict[str, str]) -> None:

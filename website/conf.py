@@ -1,6 +1,7 @@
 """Sphinx configuration for the pages that website/__main__.py lays out. Source: the Sphinx and Furo documentation."""
 
 import os
+from pathlib import Path
 
 project = "trainc"
 author = "the trainc authors"
@@ -23,6 +24,7 @@ html_css_files = ["site.css"]
 html_js_files = ["versions.js"]
 templates_path = ["templates"]
 html_copy_source = False
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_show_sphinx = False
 html_show_copyright = False
 html_sidebars = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 import shutil
@@ -34,6 +35,10 @@ _INDEX = "docs/README.md"
 _ADDED = {"Reference": ("commands", "rules/index")}
 # The playground is not a Sphinx page, so its link is HTML.
 _PLAYGROUND = '- <a href="playground/index.html">Playground</a>: compile a TrainJob here, in your browser\n'
+# What few visitors of the site look for: search lists it last.
+_FOR_CONTRIBUTORS = (
+    r"^([A-Z_]+$|genindex|docs\/(decisions\/|reliability|mutation|benchmarks|python|diagnostics-json|diff-json))"
+)
 _HOME = Path(__file__).parent / "home.md"
 
 
@@ -50,6 +55,7 @@ def lay_out(repository: Path, source: Path, demo: str, *, playground: bool) -> N
         (source / picture.parent.relative_to(repository)).mkdir(exist_ok=True)
         shutil.copy(picture, source / picture.relative_to(repository))
     _write_rules(source / "rules")
+    (source / "scorer.js").write_text(_scorer(), encoding="utf-8")
     (source / "commands.md").write_text(_commands(), encoding="utf-8")
     home = _HOME.read_text(encoding="utf-8").replace("<!-- demo -->", demo)
     home = home.replace("<!-- playground -->\n", _PLAYGROUND if playground else "")
@@ -61,6 +67,13 @@ def _keywords(name: str) -> str:
     """The front matter with which the search finds a page by other words than its own."""
     words = WORDS.get(name.removesuffix(".md"))
     return "" if words is None else f'---\nmyst:\n  html_meta:\n    keywords: "{", ".join(words.split())}"\n---\n'
+
+
+def _scorer() -> str:
+    """The script that orders search results, with the words of each page."""
+    words = json.dumps({page: text.split() for page, text in WORDS.items()})
+    order = (Path(__file__).parent / "scorer.js").read_text(encoding="utf-8")
+    return f"const WORDS = {words};\nconst FOR_CONTRIBUTORS = /{_FOR_CONTRIBUTORS}/;\n{order}"
 
 
 def _contents(index: str) -> str:

@@ -132,3 +132,39 @@ def test_a_broken_trainc_yaml_suggests_nothing(folder: Path, monkeypatch: pytest
 
 def test_an_unknown_shell_is_wrong_usage() -> None:
     assert run("completion", "tcsh").status == 2
+
+
+RUNTIME = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: torch-team}
+spec: {template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec: {containers: []}}}}}]}}}
+"""
+
+
+def test_runtimes_of_the_repository_come_before_the_built_in_ones(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    assert "torch-team" not in answer("new", "llm", "--runtime", "torch-")
+    (folder / "trainc.yaml").write_text("sources: [jobs]\nruntimes: [runtimes]\n")
+    (folder / "runtimes").mkdir()
+    (folder / "runtimes" / "team.yaml").write_text(RUNTIME)
+    for words in (["new", "llm", "--runtime", "torch-"], ["runtimes", "show", "torch-"]):
+        assert answer(*words)[:2] == ["torch-team", "torch-distributed"]
+    (folder / "trainc.yaml").write_text("sources: [\n")
+    assert answer("runtimes", "show", "torch-")[0] == "torch-distributed"
+
+
+def test_fields_of_the_job_are_suggested(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "jobs" / "llm.yaml").write_text(
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: llm, namespace: team-a}\n"
+        "spec: {runtimeRef: {name: torch-distributed}}\n"
+    )
+    for words in (["jobs/llm.yaml"], ["--release", "2.3", "jobs/llm.yaml"], ["jobs/llm.yaml", "--release", "2.3"]):
+        found = answer("explain", *words, "para")
+        assert found == ["parallelism", ":4"], words
+    assert "spec.network.publishNotReadyAddresses" in answer("explain", "jobs/llm.yaml", "spec.n")
+    assert answer("explain", "jobs/nothing.yaml", "spec") == [":4"]
+    assert answer("explain", "jobs/l")[-1] == ":0"

@@ -126,6 +126,6 @@ def test_the_group_of_a_jobset_is_found_in_a_file_of_its_own(version: str) -> No
     group, jobset = run("build", "ganged.yaml").stdout.split("---\n")
     write("out/group.yaml", group.replace("scheduling.x-k8s.io/v1alpha1", version))
     write("out/jobset.yaml", jobset)
-    assert "StaleGroup" not in run("check", "out").stderr
+    assert "StaleReference" not in run("check", "out").stderr
     Path("out/group.yaml").unlink()
-    assert "StaleGroup" in run("check", "out").stderr
+    assert "StaleReference" in run("check", "out").stderr

@@ -18,6 +18,7 @@ FILES = [
     ".gitattributes",
     ".github/workflows/trainc.yaml",
     ".pre-commit-config.yaml",
+    ".vscode/cluster.schema.json",
     ".vscode/overlay.schema.json",
     ".vscode/sweep.schema.json",
     ".vscode/settings.json",
@@ -194,7 +195,7 @@ EXPRESSION = (
 
 @pytest.mark.parametrize("event", BASES)
 @pytest.mark.parametrize("file", ["action.yml", "workflow"])
-@pytest.mark.parametrize("command", ["trainc build --check", "trainc check --format github"])
+@pytest.mark.parametrize("command", ["trainc build --check --format github", "trainc check --format github"])
 def test_the_check_of_a_change_compares_with_what_it_started_from(
     command: str, event: str, file: str, repository: Path
 ) -> None:

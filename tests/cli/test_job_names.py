@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,15 @@ def test_a_pod_leads_to_its_job_step_index_and_ranks(space: str, random: str) ->
     assert first == f"pod {name}: step node, pod 1, ranks 8 to 15 of 16"
     assert second.startswith(f"JobSet nlp/{jobset()}")
     assert run("explain", name, "parallelism").stdout.startswith(first)
+
+
+@pytest.mark.parametrize("command", ["graph", "explain"])
+def test_a_pod_is_in_json_too(command: str) -> None:
+    name = f"{jobset()}-node-0-1-x7k2p"
+    found = json.loads(run(command, name, "--format", "json").stdout)
+    expected = {"name": name, "step": "node", "replica": 0, "number": 1, "ranks": "ranks 8 to 15 of 16"}
+    assert found["pod"] == expected
+    assert "pod" not in json.loads(run(command, jobset(), "--format", "json").stdout)
 
 
 def test_a_pod_of_a_job_whose_name_begins_like_another_leads_to_that_job() -> None:

@@ -455,13 +455,23 @@ def name_sources_outside() -> None:
     edit("trainc.yaml", "sources: [jobs]", "sources: [../all-jobs]")
 
 
+def name_a_base_outside() -> None:
+    job("nlp", "base")
+    write("../base.yaml", read("jobs/nlp/base.yaml").replace("train.py]", 'train.py, "--lr=${trialParameters.lr}"]'))
+    Path("jobs/nlp/base.yaml").unlink()
+    write(
+        "jobs/nlp/sweep.yaml",
+        "apiVersion: trainc/v1alpha1\nkind: Sweep\nbase: ../../../base.yaml\nparameters: {lr: [1, 2]}\n",
+    )
+
+
 def use_an_overlay_outside() -> None:
     write("../shared/overlay.yaml", "apiVersion: trainc/v1alpha1\nkind: Overlay\nlabels:\n- pairs: {team: nlp}\n")
     write("overlay/overlay.yaml", "apiVersion: trainc/v1alpha1\nkind: Overlay\nresources: [../jobs, ../../shared]\n")
     write("trainc.yaml", SETTINGS.replace("sources: [jobs]\n", "") + "overlay: overlay\n")
 
 
-@pytest.mark.parametrize("refer", [link_the_sources, name_sources_outside, use_an_overlay_outside])
+@pytest.mark.parametrize("refer", [link_the_sources, name_sources_outside, use_an_overlay_outside, name_a_base_outside])
 def test_what_a_monorepo_has_outside_that_folder_is_read_if_it_is_needed(
     refer: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

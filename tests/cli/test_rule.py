@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from commands import run
 
-from trainc.findings.codes import codes, page
+from trainc.findings.codes import _FORMER, codes, page
 
 
 def test_a_page_is_printed_as_it_is() -> None:
@@ -28,6 +28,13 @@ def test_a_near_code_is_named(typed: str) -> None:
 
 def test_a_code_that_is_near_to_nothing_leads_to_the_list() -> None:
     assert run("rule", "Zebra").stderr == "trainc rule: unknown code 'Zebra'; `trainc rule --all` lists them\n"
+
+
+@pytest.mark.parametrize(("former", "now"), _FORMER.items())
+def test_a_former_code_leads_to_what_it_is_called_now(former: str, now: str) -> None:
+    assert former not in codes()
+    result = run("rule", former)
+    assert (result.status, result.stdout, result.stderr) == (0, page(now), f"note: {former} is now {now}\n")
 
 
 @pytest.mark.parametrize("code", codes())

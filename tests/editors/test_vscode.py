@@ -22,7 +22,13 @@ VENV = "/w/.venv/bin/trainc"
 PROGRAMS = {
     "a virtual environment of the workspace": ({"folders": ["/w"], "trusted": True}, [VENV], "linux", VENV),
     "the second of two folders": ({"folders": ["/x", "/w"], "trusted": True}, [VENV], "darwin", VENV),
-    "a folder of somebody else": ({"folders": ["/w"], "trusted": False}, [VENV], "linux", "trainc"),
+    "a folder of somebody else": ({"folders": ["/w"], "trusted": False}, [VENV], "linux", None),
+    "the settings of somebody else": (
+        {"folders": ["/w"], "trusted": False, "configured": ["/w/run.sh"]},
+        [],
+        "linux",
+        None,
+    ),
     "none": ({"folders": ["/w"], "trusted": True}, [], "linux", "trainc"),
     "no folder": ({"folders": [], "trusted": True}, [], "linux", "trainc"),
     "the settings win": (
@@ -42,10 +48,10 @@ def test_the_program_that_is_started(case: str) -> None:
         f"const {{findProgram}} = require({json.dumps(str(EXTENSION / 'src' / 'program.js'))});"
         f"const files = {json.dumps(files)};"
         f"const found = findProgram({json.dumps(asked)}, (file) => files.includes(file), {json.dumps(platform)});"
-        "console.log(JSON.stringify(found))"
+        "console.log(JSON.stringify(found ?? null))"
     )
     done = subprocess.run([str(NODE), "-e", script], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [expected, "lsp"]
+    assert json.loads(done.stdout) == (expected and [expected, "lsp"])
 
 
 def test_a_link_of_the_extension_leads_to_its_walkthrough() -> None:

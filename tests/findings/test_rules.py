@@ -37,6 +37,7 @@ ABOUT_FILES = {
     "LeftOut",
     "NoBase",
     "OtherExtension",
+    "OutputStale",
     "OutsideRoot",
     "RuntimeReplaced",
     "SettingsLoosened",

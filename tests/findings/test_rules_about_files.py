@@ -211,3 +211,17 @@ def test_settings_loosened() -> None:
     write("trainc.yaml", wrong)
     assert codes("check", "--base", "main") == {"SettingsLoosened"}
     assert codes("check") == set()
+
+
+def test_output_stale() -> None:
+    wrong, right = blocks("OutputStale")
+    write("jobs/llm.yaml", right)
+    words = ("build", "jobs", "-o", "rendered", "--release", "2.3")
+    assert run(*words).status == 0
+    assert run(*words, "--check", "--format", "github").stdout == ""
+    write("jobs/llm.yaml", wrong)
+    result = run(*words, "--check", "--format", "github")
+    assert result.status == 1
+    assert "::error file=rendered/team-a/llm.yaml,line=1,col=1,title=OutputStale::" in result.stdout
+    assert "run `trainc build`, and commit what it writes" in result.stdout
+    assert "OutputStale" not in run(*words, "--check").stderr

@@ -111,7 +111,14 @@ def test_what_is_refused_is_not_written(python: str, tmp_path: Path) -> None:
 @each_version
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("1 / 0\n", "wrong.py:1: ZeroDivisionError"), ("print('hello')\n", "wrong.py submits no TrainJob")],
+    [
+        ("1 / 0\n", "wrong.py:1: ZeroDivisionError"),
+        ("print('hello')\n", "wrong.py submits no TrainJob"),
+        (
+            "from kubeflow.optimizer import OptimizerClient\nOptimizerClient()\n",
+            "wrong.py:2: RuntimeError: OptimizerClient would connect to a cluster",
+        ),
+    ],
 )
 def test_a_script_that_fails_or_submits_nothing_is_reported_to(
     python: str, text: str, message: str, tmp_path: Path

@@ -170,7 +170,7 @@ def test_a_launcher_under_a_condition_is_a_warning() -> None:
 
 
 def test_a_launcher_is_reported_once_at_its_first_mistake() -> None:
-    (found,) = reported(training(["torchrun", "--nporc_per_node=8", "--rdzv_backend=nccl"]))
+    (found,) = reported(training(["torchrun", "--nporc_per_node=8", "--rdzv_backend=nccl"], nodes=1))
     assert found.path == "spec.trainer.command[1]"
 
 

@@ -65,7 +65,7 @@ def test_under_controller_it_is_a_warning() -> None:
 
 
 def test_a_job_that_is_wrong_elsewhere_is_not_asked_for_images() -> None:
-    assert diagnostics_of("UnknownPatchedContainer", trainjob({}, runtimePatches=[PATCH]), runtime()) != []
+    assert diagnostics_of("UnknownPatchTarget", trainjob({}, runtimePatches=[PATCH]), runtime()) != []
     assert diagnostics_of(CODE, trainjob({}, runtimePatches=[PATCH]), runtime()) == []
 
 

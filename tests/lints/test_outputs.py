@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from builders import Json, diagnostics_of
-from trainings import RUNTIMES, reported, training
+from trainings import RUNTIMES, findings, reported, training
 
 from trainc import Options, compile_trainjob
 
@@ -33,6 +33,13 @@ LOST: dict[str, tuple[list[str] | str, dict[str, Any], str]] = {
     "a folder of hydra": (T + "hydra.run.dir=/out/1", {}, "/out/1"),
     "a temporary folder": (T + "--output_dir /tmp/out", {}, "/tmp/out"),
     "a variable of the script": ("OUT=/out; torchrun t.py --output_dir=$OUT/run", {}, "/out/run"),
+    "a relative path without a volume": (T + "--output_dir=out", {}, "out is in no volume"),
+    "a relative path next to a configuration": (
+        T + "--ckpt-dir ./ckpt",
+        claim("/etc/app", configMap={"name": "app"}),
+        "./ckpt is in no volume",
+    ),
+    "a variable of the container": (["torchrun", "t.py", "--output_dir=$(OUT)/1"], {"env": {"OUT": "/out"}}, "/out/1"),
     "logs": (T + "--logging_dir /logs", {}, "/logs"),
     "Python alone": ("python t.py --checkpoint_dir=/ckpt", {"nodes": 1, "gpus": 1}, "/ckpt"),
 }
@@ -58,7 +65,10 @@ KEPT: dict[str, tuple[list[str] | str, dict[str, Any]]] = {
     ),
     "a folder of the node": (T + "--output_dir=/ckpt", claim("/ckpt", hostPath={"path": "/mnt/ckpt"})),
     "a claim of the runtime": (T + "--output_dir=/workspace/out", {"runtime": "torchtune-llama3.2-1b", "nodes": 1}),
-    "a relative path": (T + "--output_dir=out", {}),
+    "a relative path that may be on a claim": (T + "--output_dir=out", claim("/workspace")),
+    "a relative path in a bucket": (T + "--output_dir=gs://acme/out", {}),
+    "a name that is no folder": (T + "--save best --output json", {}),
+    "a relative folder of data": (T + "--data-dir data", {}),
     "a bucket": (T + "--output_dir=s3://acme/out", {}),
     "a path that is not known": (T + "--output_dir=$OUT", {}),
     "a copy at the end": ("torchrun t.py --output_dir=/out && aws s3 sync /out s3://acme/out", {}),
@@ -74,6 +84,25 @@ KEPT: dict[str, tuple[list[str] | str, dict[str, Any]]] = {
 def test_an_output_that_is_kept_or_not_known_gets_nothing(case: str) -> None:
     command, fields = KEPT[case]
     assert infos("OutputNotKept", command, **fields) == []
+
+
+READ_ONLY = {"persistentVolumeClaim": {"claimName": "a", "readOnly": True}}
+
+
+@pytest.mark.parametrize(
+    ("command", "volume", "found"),
+    [
+        (T + "--output_dir=/data/out", READ_ONLY, 1),
+        (T + "--output_dir=/data/out", {"configMap": {"name": "a"}}, 1),
+        (T + "--data-dir=/data", READ_ONLY, 0),
+        (T + "--output_dir=/data/out", {"persistentVolumeClaim": {"claimName": "a"}}, 0),
+        (T + "--log_dir=/data/logs", READ_ONLY, 0),
+    ],
+)
+def test_a_program_cannot_write_to_a_volume_that_is_mounted_read_only(
+    command: str, volume: dict[str, Any], found: int
+) -> None:
+    assert findings(training(command, **claim("/data", **volume))) == [("warning", "OutputNotKept")] * found
 
 
 @pytest.mark.parametrize("release", ["2.0", "2.1", "2.2", "2.3"])

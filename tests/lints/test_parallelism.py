@@ -217,7 +217,7 @@ DOMAIN = {"resourceClaims": [{"name": "channel", "resourceClaimTemplateName": "l
             {"pod": {"nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-GB200"}}},
             0,
         ),
-        (MEGATRON + "--tensor-model-parallel-size 16", {"pod": RACK}, 0),
+        (MEGATRON + "--tensor-model-parallel-size 16", {"pod": RACK, "gpus": 4, "nodes": 8}, 0),
         (MEGATRON + "--pipeline-model-parallel-size 16", {}, 0),
     ],
 )

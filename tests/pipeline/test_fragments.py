@@ -87,7 +87,7 @@ WRONG = {
     "a missing field": ("replicatedJobs:\n- name: node\n", "MissingRequired", "replicatedJobs[0].template", 2),
     "a typo in a pod": ("containers:\n- name: node\n  imagee: a\n", "UnknownField", "containers[0].imagee", 3),
     "a pod in a job's place": ("replicatedJobs:\n- name: node\n  template:\n    spec:\n      containers: []\n",
-                               "PodSpecInsteadOfJobSpec", "replicatedJobs[0].template.spec.containers", 5),
+                               "MisplacedPodSpec", "replicatedJobs[0].template.spec.containers", 5),
     "a policy of no framework": ("mlPolicy:\n  tensorflow: {}\n", "UnsupportedFramework", "mlPolicy.tensorflow", 2),
     "a TrainJob's typo": ("trainer:\n  numNodes: 2\n  comand: [a]\n", "UnknownField", "trainer.comand", 3),
 }  # fmt: skip

@@ -17,7 +17,7 @@ from trainc.plugins.plugin import POINTS, Passes, Plugin
 from trainc.plugins.registry import PLUGINS, Applied, build, enforce, loaded, provided_secrets
 from trainc.startup.records import replace
 
-JOB = TrainJob("llm", "team-a", "rt", "ClusterTrainingRuntime")
+JOB = TrainJob("llm", "team-a", "rt")
 INFO = Info(release_facts("2.3"), "gitops", "cluster.local", {}, (), {})
 
 

@@ -117,12 +117,12 @@ def test_targets_and_containers_that_do_not_exist_are_named() -> None:
     errors = {(e.code, e.path): e for e in refused(document, rt)}
     pod_path = f"{JOBS_PATH}[1].template.spec.template.spec"
     assert set(errors) == {
-        ("UnknownPatchedJob", f"{JOBS_PATH}[0]"),
-        ("UnknownPatchedContainer", f"{pod_path}.containers[1]"),
-        ("UnknownPatchedContainer", f"{pod_path}.initContainers[0]"),
+        ("UnknownPatchTarget", f"{JOBS_PATH}[0]"),
+        ("UnknownPatchTarget", f"{pod_path}.containers[1]"),
+        ("UnknownPatchTarget", f"{pod_path}.initContainers[0]"),
     }
-    assert errors["UnknownPatchedJob", f"{JOBS_PATH}[0]"].hint == "use one of the runtime's jobs: also, node"
-    ghost = errors["UnknownPatchedContainer", f"{pod_path}.containers[1]"]
+    assert errors["UnknownPatchTarget", f"{JOBS_PATH}[0]"].hint == "use one of the runtime's jobs: also, node"
+    ghost = errors["UnknownPatchTarget", f"{pod_path}.containers[1]"]
     assert "'ghost'" in ghost.message
     assert "'node'" in ghost.message
     assert {"node", "first"} <= set(ghost.hint.removeprefix("use one of the job's containers: ").split(", "))

@@ -36,6 +36,12 @@ def job(path: str, queue: str, namespace: str = "nlp") -> None:
     write(path, JOB.format(name=name, namespace=namespace, queue=queue, team=Path(path).parent.name))
 
 
+def _without_select(path: str) -> None:
+    """Add an environment that compiles every job, and let a job go to it alone."""
+    write("trainc.yaml", CLUSTERS + "  rest: {output: rendered/rest}\n")
+    job(path, "x")
+
+
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -112,7 +118,7 @@ MOVES: dict[str, tuple[Callable[[], None], str, str, bool]] = {
     "a job whose select has a typo": (lambda: write("trainc.yaml", CLUSTERS.replace("vision", "visoin")), "tpu", "vision-dev/vit", True),
     "a job that is gone": (lambda: Path("jobs/nlp/bert.yaml").unlink(), "h100", "nlp/bert", False),
     "a job that an environment without select compiles": (
-        lambda: (write("trainc.yaml", CLUSTERS + "  rest: {output: rendered/rest}\n"), job("jobs/nlp/bert.yaml", "x"))[0],
+        lambda: _without_select("jobs/nlp/bert.yaml"),
         "h100", "nlp/bert", False,
     ),
     "a job that the overlay of another environment lists": (lambda: resource("jobs/nlp/bert.yaml"), "h100", "nlp/bert", False),

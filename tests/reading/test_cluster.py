@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from trainc.options import Limits
-from trainc.reading.cluster import KINDS, Dump
+from trainc.reading.cluster import CLUSTER, KINDS, Dump
 from trainc.reading.yaml_reader import read_documents
 
 Json = dict[str, Any]
@@ -140,6 +147,53 @@ def test_what_was_exported_takes_precedence() -> None:
     assert dump.get("Secret", "team-a", "hf") is exported
 
 
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    1.5,
+    10**30,
+    "",
+    "x" * 300,
+    [],
+    [None],
+    [[]],
+    {},
+    {"a": None},
+    {"": {}},
+    {3: []},
+    [{}] * 3,
+]
+
+
+@given(st.integers(0, 2**32))
+def test_any_value_in_any_place_of_a_list_is_read_or_named(seed: int) -> None:
+    random = Random(seed)
+    document: Json = deepcopy(HAND)
+    holders: list[Any] = [document]
+    for each in holders:  # which grows
+        holders += [
+            part for part in (each.values() if isinstance(each, dict) else each) if isinstance(part, dict | list)
+        ]
+    for _ in range(random.randint(1, 3)):
+        holder = random.choice([each for each in holders if each])
+        key = random.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+        if holder is not document or key not in ("apiVersion", "kind"):
+            holder[key] = random.choice(ODD)
+    dump = Dump.of_objects([document])
+    assert all(problem.path and problem.hint for problem in dump.problems)
+    assert all(one["metadata"]["name"] for kind in ("Secret", "ConfigMap", "Node") for one in dump.of(kind).values())
+
+
+def test_the_schema_for_editors_takes_the_lists_of_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
+    example = yaml.safe_load(page.partition("<!-- file: cluster/prod.yaml -->\n```yaml\n")[2].partition("```")[0])
+    validator = Draft202012Validator(CLUSTER.json_schema())
+    assert list(validator.iter_errors(example)) == []
+    assert Dump.of_objects([example]).problems == []
+    assert [error.json_path for error in validator.iter_errors({**example, "nodes": [{"count": 2}]})] == ["$.nodes[0]"]
+
+
 @pytest.mark.parametrize(
     ("change", "path", "hint"),
     [
@@ -149,7 +203,7 @@ def test_what_was_exported_takes_precedence() -> None:
         ({"namespaces": {"a": {"claims": {"x": []}}}}, "namespaces.a.claims", ""),
         ({"namespaces": {"a": {"claims": [3]}}}, "namespaces.a.claims[0]", ""),
         ({"namespaces": {"a": {"secrets": {"s": "token"}}}}, "namespaces.a.secrets.s", ""),
-        ({"nodes": [{"count": 2}]}, "nodes[0]", ""),
+        ({"nodes": [{"count": 2}]}, "nodes[0].name", ""),
         ({"nodes": [{"name": "n", "count": -1}]}, "nodes[0].count", ""),
         ({"nodes": [{"name": "n", "count": 10**9}]}, "nodes[0].count", ""),
         ({"nodes": [{"name": "n", "gpus": 8}]}, "nodes[0].gpus", ""),

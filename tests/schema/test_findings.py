@@ -87,7 +87,7 @@ def test_a_wrong_value_in_the_trainer(trainer: Json, code: str, path: str, hint:
             "InvalidStorageUri",
             "spec.initializer.model.storageUri",
         ),
-        (trainjob(runtime=""), "TooShort", "spec.runtimeRef.name"),
+        (trainjob(runtime=""), "EmptyField", "spec.runtimeRef.name"),
         (
             trainjob(runtimePatches=[{"manager": "a.io/a", "time": "today"}]),
             "InvalidTime",
@@ -141,10 +141,10 @@ def test_a_wrong_value_in_the_trainer(trainer: Json, code: str, path: str, hint:
         ),
         (
             runtime(policy={"torch": {"envInjection": {"targets": [{"jobName": "node", "containerNames": []}]}}}),
-            "TooFew",
+            "EmptyField",
             "spec.mlPolicy.torch.envInjection.targets[0].containerNames",
         ),
-        (runtime() | {"spec": {}}, "TooFew", "spec"),
+        (runtime() | {"spec": {}}, "EmptyField", "spec"),
         (
             patched(
                 containers=[{"name": "node", "volumeMounts": [{"name": "v", "mountPath": p} for p in ("/a", "/b")]}]

@@ -146,7 +146,7 @@ def test_a_pod_spec_where_a_jobset_spec_belongs_is_one_problem() -> None:
     document = runtime()
     document["spec"]["template"]["spec"] = {"containers": [container()], "nodeSelector": {}, "surprise": 1}
     pod, other = findings(document)
-    assert (pod.code, format_path(pod.path)) == ("PodSpecInsteadOfJobSetSpec", "spec.template.spec.containers")
+    assert (pod.code, format_path(pod.path)) == ("MisplacedPodSpec", "spec.template.spec.containers")
     assert "replicatedJobs[].template.spec.template.spec" in pod.hint
     assert format_path(other.path) == "spec.template.spec.surprise"
 
@@ -154,7 +154,7 @@ def test_a_pod_spec_where_a_jobset_spec_belongs_is_one_problem() -> None:
 def test_a_pod_spec_where_a_job_spec_belongs_is_one_problem() -> None:
     template = {"metadata": {"labels": {LABEL: "trainer"}}, "spec": {"containers": [container()]}}
     (finding,) = findings(runtime({"name": "node", "template": template}))
-    assert finding.code == "PodSpecInsteadOfJobSpec"
+    assert finding.code == "MisplacedPodSpec"
     assert format_path(finding.path) == "spec.template.spec.replicatedJobs[0].template.spec.containers"
 
 

@@ -10,7 +10,7 @@ from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, report_unselected, start
 from trainc.cli.reporting import Files, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
-from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
 from trainc.pipeline.failures import left_out
@@ -76,9 +76,12 @@ def write_folders(targets: Sequence[Target], arguments: Arguments, streams: Stre
     targets[-1].compilation.diagnostics += [found for about in proofs.values() for found in about]
     if any(has_errors(target.compilation.diagnostics[len(before[id(target)]) :]) for target in targets):
         return _refuse_all(targets, arguments, streams)
-    _report(targets, arguments, streams)
+    stale = _stale(targets, plans) if arguments.check and arguments.format == "github" else []
+    _report(targets, arguments, streams, stale)
     for target, planned in zip(targets, plans, strict=True):
         _show(planned, target, arguments, streams)
+    if arguments.check and not arguments.quiet and any(planned.changes for planned in plans):
+        streams.err.write(f"{_REFRESH}\n")
     differs = any(planned.changes for planned in plans) and (arguments.check or arguments.exit_code)
     return Status.DIAGNOSED if differs or any(refused) else Status.DONE
 
@@ -151,6 +154,33 @@ def _plan_diagnostics(planned: Plan, folder: str, arguments: Arguments) -> Itera
         yield from planned.interrupted
     if planned.kept and not planned.refused:
         yield _kept_files_info(planned.kept, folder, arguments)
+
+
+_REFRESH = "run `trainc build`, and commit what it writes"
+# GitHub shows ten annotations of a step.
+_MOST_STALE = 9
+
+
+def _stale(targets: Sequence[Target], plans: Sequence[Plan]) -> list[Diagnostic]:
+    """The rendered files that are not what compiling gives, for annotations."""
+    files = [
+        (f"{t.folder}/{path}", verb)
+        for t, planned in zip(targets, plans, strict=True)
+        for verb, path in planned.described()
+    ]
+    words = {
+        "created": "is missing",
+        "removed": "belongs to no job of the sources",
+        "changed": "is not what its source compiles to",
+    }
+    found = [
+        Diagnostic("OutputStale", "error", f"{file} {words[verb]}", _REFRESH, source=Source(file, 1, 1))
+        for file, verb in files[:_MOST_STALE]
+    ]
+    if more := len(files) - len(found):
+        message = f"{counted(more, 'more file')} {'is' if more == 1 else 'are'} out of date"
+        found.append(Diagnostic("OutputStale", "error", message, _REFRESH))
+    return found
 
 
 def _refuse_all(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
@@ -226,9 +256,10 @@ def _is_refused(compilation: Run, arguments: Arguments) -> bool:
     return is_failure(compilation.diagnostics, arguments)
 
 
-def _report(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> None:
-    paint, files = diagnostics_paint(arguments, streams), targets[0].compilation.files
-    streams.err.write(text_report(_all_diagnostics(targets), files, paint, quiet=arguments.quiet))
+def _report(
+    targets: Sequence[Target], arguments: Arguments, streams: Streams, stale: Sequence[Diagnostic] = ()
+) -> None:
+    _write_report([*_all_diagnostics(targets), *stale], targets[0].compilation.files, arguments, streams)
     for target in targets if arguments.verbose else ():
         about = f"{target.environment}: " if target.environment else ""
         documents = counted(target.compilation.documents, "document")
@@ -238,11 +269,17 @@ def _report(targets: Sequence[Target], arguments: Arguments, streams: Streams) -
 
 def report_refusal(diagnostics: Iterable[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
     """Report the errors, and write nothing else."""
-    report = text_report(
-        sort_diagnostics(diagnostics), files, diagnostics_paint(arguments, streams), quiet=arguments.quiet
-    )
-    streams.err.write(report)
+    _write_report(sort_diagnostics(diagnostics), files, arguments, streams)
     return Status.DIAGNOSED
+
+
+def _write_report(found: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> None:
+    if arguments.format == "github":
+        from trainc.cli.report_formats import github_report
+
+        streams.out.write(github_report(found).encode("utf-8", "backslashreplace"))
+    else:
+        streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
 
 
 def _difference(name: str, old: str | None, new: str | None) -> str:
@@ -312,6 +349,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         settings = [settings_of(each) for each in every]
     except CompileError as error:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
+    if arguments.format == "github" and not arguments.check:
+        raise UsageError("--format github needs --check")
     if arguments.base is not None and not arguments.check and not arguments.keep:
         raise UsageError("--base needs --check")
     at_base: list[Diagnostic] = []

@@ -332,8 +332,8 @@ _OUTSIDE = "allow_outside"
 
 # The completions of an argument that is neither a choice nor a file; used by `completion`.
 FOLDER, FILE, RUNTIME, CODE, TOPIC = "folder", "file", "runtime", "code", "topic"
-# A TrainJob as PATH[#[NAMESPACE/]NAME], a side of a diff, an environment of trainc.yaml.
-JOB, SIDE, ENVIRONMENT, REVISION = "job", "side", "environment", "revision"
+# A TrainJob as PATH[#[NAMESPACE/]NAME], a field of what the TrainJob before it compiles to, a side of a diff, an environment.
+JOB, FIELD, SIDE, ENVIRONMENT, REVISION = "job", "field", "side", "environment", "revision"
 
 
 def set_completion(argument: Any, what: str) -> None:

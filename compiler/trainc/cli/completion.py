@@ -11,11 +11,13 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO, StringIO
 
 from trainc.cli.command import (
     CODE,
     COMMANDS,
     ENVIRONMENT,
+    FIELD,
     FILE,
     FOLDER,
     JOB,
@@ -145,11 +147,13 @@ def complete(words: Sequence[str]) -> str:
             summaries = {choice.dest: choice.help or "" for choice in nested._choices_actions}  # noqa: SLF001 - as above
             return _answer(summaries.items(), current)
         actions = nested.choices[before[1]]._actions if before[1] in nested.choices else []  # noqa: SLF001 - as above
-    return _of_actions(actions, before[-1], current)
+    return _of_actions(actions, before[1 if nested is None else 2 :], current)
 
 
-def _of_actions(actions: Iterable[argparse.Action], previous: str, current: str) -> str:
+def _of_actions(actions: Iterable[argparse.Action], before: Sequence[str], current: str) -> str:
+    """Return the candidates for a word of a command, after the words `before`."""
     options = {flag: action for action in actions for flag in action.option_strings}
+    previous = before[-1] if before else ""
     flag, equals, value = current.partition("=")
     if equals and flag in options and options[flag].nargs != 0:
         return _of_value(options[flag], value, f"{flag}=")
@@ -157,8 +161,19 @@ def _of_actions(actions: Iterable[argparse.Action], previous: str, current: str)
         return _of_value(options[previous], current)
     if current.startswith("-"):
         return _answer(((flag, action.help or "") for flag, action in options.items()), current)
-    positional = next((action for action in actions if not action.option_strings), None)
-    return _answer((), current) if positional is None else _of_value(positional, current)
+    takes = {flag for flag, action in options.items() if action.nargs != 0}
+    given = [
+        word
+        for i, word in enumerate(before)
+        if not word.startswith("-") and before[i - 1 : i] not in [[flag] for flag in takes]
+    ]
+    positionals = [action for action in actions if not action.option_strings]
+    if not positionals:
+        return _answer((), current)
+    positional = positionals[min(len(given), len(positionals) - 1)]
+    if getattr(positional, "completes", "") == FIELD:
+        return _answer(((name, "") for name in _fields(given[0])), current)
+    return _of_value(positional, current)
 
 
 def _of_value(action: argparse.Action, current: str, prefix: str = "") -> str:
@@ -178,9 +193,15 @@ def _of_value(action: argparse.Action, current: str, prefix: str = "") -> str:
 
 def _names(kind: str) -> Iterable[str]:
     if kind == RUNTIME:
+        from trainc.cli.runtimes import own_runtimes
+        from trainc.kube.documents import identity_of
         from trainc.reading.catalog import names
 
-        return names()
+        try:
+            own = [identity_of(document.data)[1] for document, _ in own_runtimes(BytesIO())]
+        except CompileError:
+            own = []
+        return dict.fromkeys((*own, *names()))
     if kind == CODE:
         from trainc.findings.codes import codes
 
@@ -206,6 +227,21 @@ def _revisions() -> Iterator[str]:
     from trainc.reading.git import branches_and_tags
 
     yield from branches_and_tags(os.curdir)
+
+
+def _fields(job: str) -> Iterator[str]:
+    """Yield the fields of the JobSet that a TrainJob compiles to: by their last step, then in full."""
+    import json
+
+    from trainc.cli.main import main
+
+    out = BytesIO()
+    if main(["explain", job, "--format", "json"], Streams(BytesIO(), out, StringIO())) is Status.DONE:
+        objects = json.loads(out.getvalue())["objects"]
+        paths = [field["path"] for each in objects if each["kind"] == "JobSet" for field in each["fields"]]
+        yield from dict.fromkeys(
+            (*(path.rpartition(".")[2] for path in paths if "[" not in path.rpartition(".")[2]), *paths)
+        )
 
 
 def _jobs(path: str) -> Iterator[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import compiled_job
 from trainc.cli.reporting import Files, Paint, Part, text_report
-from trainc.explain.kept import Change, changes, changes_json, changes_text
+from trainc.explain.kept import changes, changes_json, changes_text
 from trainc.explain.model import Explanation, NoMatch, QueryError, choose
 from trainc.explain.replay import explanation
 from trainc.explain.text import Role, explanation_text
@@ -50,7 +51,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.err.write(f"trainc explain: no such field: {arguments.field}; {_hint(chosen)}\n")
         return Status.DIAGNOSED
     text = job.found_by if arguments.format == "text" else ""
-    text += _format(chosen, arguments, streams, (file, changed) if changed else None)
+    more = {"pod": job.pod} if job.pod else {}
+    if changed:
+        more["kept"] = changes_json(file, changed)
+    text += _format(chosen, arguments, streams, more, changes_text(file, changed) if changed else "")
     streams.out.write(text.encode("utf-8", "backslashreplace"))
     return Status.DONE
 
@@ -61,19 +65,16 @@ def _hint(nothing: NoMatch) -> str:
     return f"did you mean {' or '.join(nothing.near)}?" if nothing.near else "omit FIELD to see all fields"
 
 
-def _format(
-    chosen: Explanation, arguments: Arguments, streams: Streams, kept: tuple[str, Sequence[Change]] | None
-) -> str:
-    """The explanation, after what differs in the rendered file of a job that is kept as built."""
+def _format(chosen: Explanation, arguments: Arguments, streams: Streams, more: Mapping[str, Any], before: str) -> str:
+    """The explanation; in JSON with `more` fields, as text with what comes `before` it."""
     if arguments.format == "json":
         from trainc.explain.text import explanation_json
 
-        shown = explanation_json(chosen) | ({} if kept is None else {"kept": changes_json(*kept)})
+        shown = {**explanation_json(chosen), **more}
         return escape_report(json.dumps(shown, indent=2, ensure_ascii=False) + "\n", json=True)
     paint = Paint(arguments.color, streams.out)
 
     def look(text: str, role: Role) -> str:
         return paint(_LOOKS[role], text) if role in _LOOKS else text
 
-    before = "" if kept is None else changes_text(*kept)
     return escape_report(before + explanation_text(chosen, look), coloured=paint.is_on)

@@ -12,7 +12,7 @@ from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.cli.under_base import NO_BASE, no_base
 from trainc.emit.name_hash import ALPHABET, LENGTH
-from trainc.findings import CompileError, Diagnostic, Source
+from trainc.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.findings.text import counted, did_you_mean
 from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
@@ -351,7 +351,11 @@ def _digests(copy: Copy, configuration: Configuration, home: str) -> dict[JobKey
     except CompileError:  # An overlay outside that folder, of which another one is made.
         copy.add()
         settings = settings_of(arguments)
-    return digests_of(settings.read(BytesIO(), settings.output).documents, settings.options)
+    inputs = settings.read(BytesIO(), settings.output)
+    if is_enough and inputs.sweeps and has_errors(inputs.diagnostics):  # Its base may be in any file.
+        copy.add()
+        inputs = settings.read(BytesIO(), settings.output)
+    return digests_of(inputs.documents, settings.options)
 
 
 def _left_in(folder: str, top: str, places: Iterable[str]) -> dict[str, bytes]:

@@ -252,5 +252,6 @@ def _compiled(  # noqa: PLR0913, PLR0917 - each is a part of the question
         if pod := pod_of(manifests, jobset, name):
             ranks = ask("graph", "ranks of pod")
             numbers = ranks(manifests, pod.step, pod.replica, pod.number) if ranks else ""
-            return replace(one, found_by=pod.text(numbers) + other_build(manifests, jobset))
+            found = pod.text(numbers) + other_build(manifests, jobset)
+            return replace(one, found_by=found, pod={**pod._asdict(), "ranks": numbers})
     raise NoSuchJobError(f"there is no TrainJob, JobSet or pod {name}; the job of that name has no such pod")

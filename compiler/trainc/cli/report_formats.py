@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from trainc import __version__
-from trainc.cli.reporting import Files, full_message, rule_page
+from trainc.cli.reporting import Files, full_message, once, rule_page
 from trainc.findings import Diagnostic, Source
 from trainc.findings.codes import codes, page, summary_of
 from trainc.findings.text import escape_line, escape_report
@@ -153,7 +153,7 @@ _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 
 def github_report(diagnostics: Sequence[Diagnostic]) -> str:
     """One workflow command per line, which GitHub shows next to the changed lines of a pull request."""
-    return "".join(_github_command(d) for d in _in_repository(diagnostics))
+    return "".join(_github_command(d) for d in _in_repository(once(diagnostics)))
 
 
 def _github_command(d: Diagnostic) -> str:

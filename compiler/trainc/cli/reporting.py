@@ -159,7 +159,7 @@ _COMPILED = ("ConfigMap ", "Job ", "JobSet ", "Pod ", "PodGroup ", "Workload ")
 
 def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:
     """Every diagnostic and a summary line; only errors if `quiet`. Empty if there is nothing to show."""
-    shown = _once([d for d in diagnostics if d.severity == "error" or not quiet])
+    shown = once([d for d in diagnostics if d.severity == "error" or not quiet])
     some = _first_of(shown)
     linked = _first_of_each_code(some)
     blocks = ["\n".join(_block(d, files, paint, linked=i in linked)) for i, d in enumerate(some)]
@@ -170,7 +170,7 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     return escape_report(report, coloured=True)
 
 
-def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Merge diagnostics that every job of a kind repeats into the first one, with the number of others."""
     counts = Counter(d.code for d in diagnostics if d.code in _SAID_ONCE)
     shown = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from trainc.cli.command import CODE, Arguments, Status, Streams, UsageError, set_completion
-from trainc.findings.codes import codes, page, summary_of
+from trainc.findings.codes import codes, current_code, page, summary_of
 from trainc.findings.text import did_you_mean
 
 
@@ -32,11 +32,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             "".join(f"{code:<{width}}  {summary_of(code)}\n" for code in codes()).encode("utf-8", "backslashreplace")
         )
         return Status.DONE
-    text = page(arguments.code)
+    code = current_code(arguments.code)
+    text = page(code)
     if text is None:
         near = did_you_mean(_to_code(arguments.code), codes())
         streams.err.write(f"trainc rule: unknown code {arguments.code!r}; {near or '`trainc rule --all` lists them'}\n")
         return Status.DIAGNOSED
+    if code != arguments.code:
+        streams.err.write(f"note: {arguments.code} is now {code}\n")
     streams.out.write(text.encode("utf-8", "backslashreplace"))
     return Status.DONE
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import BinaryIO, TypeAlias
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.reporting import Files, Paint, text_report
@@ -24,7 +24,7 @@ _FRAMEWORK = "trainer.kubeflow.org/framework"
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the list, or the text of one runtime, of the repository or as in the catalog."""
     try:
-        own = _own_runtimes(arguments, streams)
+        own = own_runtimes(streams.stdin, arguments.release)
     except CompileError as error:
         streams.err.write(text_report(error.diagnostics, Files(), Paint("auto", streams.err)))
         return Status.DIAGNOSED
@@ -50,15 +50,15 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 _Own: TypeAlias = "tuple[Document, list[str]]"
 
 
-def _own_runtimes(arguments: Arguments, streams: Streams) -> list[_Own]:
+def own_runtimes(stdin: BinaryIO, release: str | None = None) -> list[_Own]:
     """The runtimes that the nearest trainc.yaml names, in all environments. Raises CompileError."""
-    given = Arguments(paths=[], config=None, overlay=None, runtimes=None, env=None, release=arguments.release)
+    given = Arguments(paths=[], config=None, overlay=None, runtimes=None, env=None, release=release)
     if read_configuration([], None).file is None:
         return []
     found: dict[tuple[str, str, str], Document] = {}
     users: dict[tuple[str, str, str], dict[str, None]] = {}
     for each in environments_of(given):
-        inputs = settings_of(each).read(streams.stdin)
+        inputs = settings_of(each).read(stdin)
         for document in inputs.read:
             data = document.data
             if data.get("kind") in RUNTIME_KINDS and is_trainer_document(data):

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from trainc.explain.model import ExplainedField, ExplainedObject
 from trainc.explain.replay import Recorder, explanation
-from trainc.findings import Diagnostic, Path, Source
-from trainc.findings.report import Report
+from trainc.findings import Diagnostic, Path, Report, Source
 from trainc.pipeline.compiler import Result, assemble
 from trainc.pipeline.session import place_at_home
 from trainc.startup.records import replace

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from trainc.compilation import CompiledJob
 from trainc.explain import place
@@ -35,6 +35,8 @@ class NoSuchJobError(Exception):
 class OneJob:
     """A compiled TrainJob, the record of its compilation, and its warnings. `found_by` says how a name led to it.
 
+    If that is the name of a pod, `pod` is the same as JSON-serializable data.
+
     If the job is kept as built, `compiled` has the objects in git. Then the record is empty if it no longer compiles.
     """
 
@@ -43,6 +45,7 @@ class OneJob:
     diagnostics: list[Diagnostic]
     label: str = ""
     found_by: str = ""
+    pod: Mapping[str, Any] | None = None
 
     @property
     def compiles(self) -> bool:

@@ -78,6 +78,7 @@ FEATURES = (
         "check whether Kueue's queues can ever admit each job",
         "cluster",
         public={"Fit": "answer", "Fits": "answer", "fits": "answer"},
+        kinds={"Cluster": "snapshot.CLUSTER"},
         adds={
             "judge jobs": "judging.judge_jobs",
             "lines": "forms.lines_by_job",

@@ -64,15 +64,15 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "schema": {
         "error": """
             InvalidQuantity InvalidStorageUri InvalidTime MissingAncestorContainer MutuallyExclusivePolicies
-            NodeAlreadyInjected OutOfRange PodSpecInsteadOfJobSetSpec PodSpecInsteadOfJobSpec ReplicasNotOne
-            StartupPolicyWithDependsOn TooFew TooShort UnknownField UnsupportedFramework
+            NodeAlreadyInjected OutOfRange MisplacedPodSpec ReplicasNotOne
+            StartupPolicyWithDependsOn EmptyField UnknownField UnsupportedFramework
             VolumeClaimNamespaceSet WrongType
         """,
         "warning": "DeprecatedField TorchNumProcPerNodeRemoved",
     },
     "resolve": {
         "error": """
-            AmbiguousTrainerContainer AmbiguousTrainerJob DialectNeedsGitOps DuplicateRuntime
+            AmbiguousTrainer DialectNeedsGitOps DuplicateRuntime
             DuplicateTrainJob InitializerNotInRuntime RuntimeNotFound RuntimeNotStored UnknownAPIVersion
             UnknownKind UnsupportedRuntimeRef
         """,
@@ -84,7 +84,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             ControllerPanics ElasticRangeInvalid EmptyQueueName EnvInjectionTargetMissing GangNotPossible
             HostfileTooLarge InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA
             NamespaceMissing NoNodes PatchedTrainerEnv RepeatedTargetJob ReservedArgument ReservedEnv
-            ReservedInitContainer TooManyNodes UnknownPatchedContainer UnknownPatchedJob UnsupportedModel
+            ReservedInitContainer TooManyNodes UnknownPatchTarget UnsupportedModel
             UnsupportedQLoRA WorkloadAPIMissing
         """,
         "warning": "ElasticMaxRestartsConflict ElasticMetricsNotEmitted GangSettingLost",
@@ -95,7 +95,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             GangMinMemberTooLarge HostNetworkWithoutDNS InvalidImage InvalidKueueValue
             InvalidLauncherArguments InvalidTopologyRequest LoopbackInterface MissingImage NoHostnames
             NothingToRun ParallelismMismatch PlaceholderNotReplaced PodsWithoutIndex RanksDoNotMeet
-            RecipeTwice StaleAddress StaleConfigMap StaleGroup StaleHost TooManyPodSets
+            RecipeTwice StaleReference TooManyPodSets
             UnexpandedShellVariable UnsetVariable UnusableStorageUri
         """,
         "warning": """
@@ -106,14 +106,15 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             InitializerVolumeNotShared InvalidVariableValue LauncherMultiplied LoRAIgnored MPIImagesDiffer
             MPINodesAwaited ManagedByNotPropagated MasterAddressWrong MetadataNotPropagated
             MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
-            ModelNotOfRecipe MoreProcessesThanDevices MovingImageTag NoLauncher OutputDeletedWithJob
+            ModelNotOfRecipe MoreDevicesThanNode MoreProcessesThanDevices MovingImageTag NoLauncher OutputDeletedWithJob
             PatchCreatesTarget PlainToken QueuedWithoutRequests RankEnvironmentMissing ResourceClaimsLost
             ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue
             TTLRerun TensorParallelAcrossNodes TorchrunArgOverridesPolicy TypographicCharacter
             UnlikelyAmount UnlikelyResource UnnamedPortsLost ValueOverridden VolumeNotMounted
         """,
         "info": """
-            DataNotMounted MoreThreadsThanCPUs OutputNotKept QueuedBehindInitializer RestartsMultiply
+            DataNotMounted MoreThreadsThanCPUs NoPullSecret OutputNotKept QueuedBehindInitializer RestartsByDefault
+            RestartsMultiply
             RetainedClaim TopologyNeedsGate TopologyWithoutQueue UnsuitableSharedMemory
         """,
     },
@@ -145,7 +146,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "info": "DeadlineMoved LabelOverridden SealedSecretTrimmed SecretNeeded",
     },
     "output": {
-        "error": "FileInTheWay ForeignFile InterruptedBuild KeepOrRebuild KeptNotProven NoBase SourceSkipped",
+        "error": "FileInTheWay ForeignFile InterruptedBuild KeepOrRebuild KeptNotProven NoBase OutputStale SourceSkipped",
         "warning": "KeptCannotRebuild",
         "info": "AdoptedFile FilesKept KeptAsBuilt SettingsLoosened",
     },
@@ -162,6 +163,22 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
 DOCS_URL = ""
 
 _SUFFIX = ".md"
+# Codes that came in pairs and had one fix: the names of older releases, in comments and settings, mean the new ones.
+_FORMER: Mapping[str, str] = {
+    **dict.fromkeys(("AmbiguousTrainerContainer", "AmbiguousTrainerJob"), "AmbiguousTrainer"),
+    **dict.fromkeys(("TooFew", "TooShort"), "EmptyField"),
+    "PodNameTooLong": "JobNameTooLong",
+    **dict.fromkeys(("PodSpecInsteadOfJobSetSpec", "PodSpecInsteadOfJobSpec"), "MisplacedPodSpec"),
+    **dict.fromkeys(("StaleAddress", "StaleConfigMap", "StaleGroup", "StaleHost"), "StaleReference"),
+    **dict.fromkeys(("UnknownPatchedContainer", "UnknownPatchedJob"), "UnknownPatchTarget"),
+}
+
+
+def current_code(code: str) -> str:
+    """Return what a code is called now."""
+    return _FORMER.get(code, code)
+
+
 # Errors of these stages do not prevent compilation, so `rules:` and comments may ignore them.
 _IGNORABLE = ("lint", "admission", "policy", "fits")
 

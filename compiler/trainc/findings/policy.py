@@ -156,9 +156,10 @@ def _hides_missing_output(code: str) -> bool:
 
 
 def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:
-    if found.hint.endswith(hint):
+    if hint in found.hint:
         return found
-    return replace(found, hint=found.hint + f"; {hint}" if found.hint else hint)
+    more = f" ({hint})" if found.hint.endswith("?") else f"; {hint}"
+    return replace(found, hint=found.hint + more if found.hint else hint)
 
 
 # The schema of `rules:` in trainc.yaml and overlays.
@@ -197,14 +198,17 @@ def read_rules(
     Globs are relative to `folder`. Rules for specific paths come after general ones, so that they take precedence. Rules
     for what administrators decide are read only with `guarded`.
     """
+    from trainc.findings.codes import current_code
+
     rules: list[Rule] = []
     problems: list[Finding] = []
     here = os.path.relpath(os.curdir, folder or os.curdir)
     by_path = {key: entries for key, entries in value.items() if _is_glob(key)}
     everywhere = {key: entry for key, entry in value.items() if key not in by_path}
     for glob, entries in (("", everywhere), *by_path.items()):
-        for name, entry in entries.items():
-            path: Path = ("rules", glob, name) if glob else ("rules", name)
+        for written, entry in entries.items():
+            path: Path = ("rules", glob, written) if glob else ("rules", written)
+            name = current_code(written)
             if hint := unknown_code(name):
                 problems.append(Finding(code, "error", f"there is no diagnostic {name}", hint, path))
                 continue

@@ -24,7 +24,7 @@ def value_at(document: Any, path: Path) -> Any:
 
 
 def pod_spec_of(replicated_job: Json) -> Json:
-    """Return the spec of the pods of a JobSet's replicated job, or an empty mapping."""
+    """Return the spec of the pods of a JobSet's replicated job; of one that no schema has checked, perhaps an empty one."""
     return mapping(value_at(replicated_job, ("template", "spec", "template", "spec")))
 
 

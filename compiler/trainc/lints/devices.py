@@ -8,10 +8,12 @@ from typing import TypeAlias
 
 from trainc.findings import Finding, Path, remove, suggest, write
 from trainc.ir.commands.launcher import Launch, Option
+from trainc.ir.devices import is_gpu
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.devices import KNOWN, VISIBLE, Accelerator, accelerator_of, accelerators, is_slice, whole_units
+from trainc.kube.documents import Json
 from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.lints.training import AS_DEVICES, Training
 from trainc.startup.records import replace
@@ -211,6 +213,48 @@ def unlikely_amounts(entry: Entrypoint) -> Iterator[Finding]:
     if len(limits) > 1 or len(requests) > 1:
         yield from _too_few_cores(entry)
         yield from _kinds(entry)
+
+
+def more_than_node(entry: Entrypoint) -> Iterator[Finding]:
+    """Yield a warning for more GPUs than the nodes have that the pod template selects.
+
+    A device plugin that shares GPUs offers more of them under the same name.
+    """
+    from trainc.kube.instance_types import most_gpus
+
+    resources = entry.container.resources
+    limits = resources.get("limits") or {}
+    requested = [
+        (name, count) for name, count in accelerators(resources).items() if not is_slice(name) and is_gpu(name)
+    ]
+    for label, values in _selected(entry.info.pod_spec(entry.pod_set.name)) if requested else ():
+        has, (name, count) = most_gpus(label, values), requested[0]
+        if has is None or count <= has:
+            continue
+        shown = " or ".join(values)
+        what = f"a node of type {shown} has {has}" if "instance-type" in label else f"{label} selects nodes with {has}"
+        message = f"the pod needs {count} of {name}, but {what}: no node ever has room for it"
+        hint = f"select nodes with {count} or more"
+        if entry.trains and has and count % has == 0:
+            hint = f"write {name}: {has} and numNodes: {entry.pod_set.count * count // has}, or {hint}"
+        kind = "limits" if name in limits else "requests"
+        yield _finding(entry, (kind, name), ("MoreDevicesThanNode", message, hint))
+        return
+
+
+def _selected(spec: Json) -> Iterator[tuple[str, list[str]]]:
+    """Yield (label, values) for each label of nodes of which a pod needs one of these values."""
+    from trainc.kube.instance_types import COUNT_LABELS, TYPE_LABELS
+
+    labels = (*TYPE_LABELS, *COUNT_LABELS)
+    for label, value in (spec.get("nodeSelector") or {}).items():
+        if label in labels:
+            yield label, [str(value)]
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []
+    for expression in (terms[0].get("matchExpressions") or ()) if len(terms) == 1 else ():
+        if expression.get("key") in labels and expression.get("operator") == "In":
+            yield expression["key"], [*map(str, expression.get("values") or ())]
 
 
 @lru_cache(maxsize=256)

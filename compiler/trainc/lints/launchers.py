@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from trainc.findings import Finding, Severity, remove, suggest
-from trainc.ir.commands.launcher import Launch, Launcher, Option
+from trainc.ir.commands.launcher import SRUN, Launch, Launcher, Option
+from trainc.ir.commands.programs import base
 from trainc.ir.commands.started import CommandLine, Start
 from trainc.lints.training import Training
 from trainc.plugins.registry import launching, programs
@@ -30,7 +31,12 @@ def launchers(training: Training) -> Iterator[Finding]:
     fits = any(training.native(launch.launcher) for _, launch in launched)
     for start, launch in launched:
         # Scripts that run on Slurm as well choose their launcher by a condition.
-        if start.sure or not fits:
+        if not start.sure and fits:
+            continue
+        if start.program.guessed and base(start.words[0]) in SRUN.programs:
+            message = f"srun hands {launch.launcher.name} to Slurm, which no pod belongs to: nothing trains here"
+            yield training.finding("ForeignLauncher", "warning", message, "remove srun and its options", 0)
+        else:
             yield from _foreign(training, launch)
 
 
@@ -163,12 +169,30 @@ _ADDING = frozenset(("xargs", "parallel"))
 
 def launcher_usage(training: Training) -> Iterator[Finding]:
     """Yield at most one finding for each launcher that exits at once."""
+    for start in training.line.ran("tool"):
+        yield from _without_command(training, start)
     for start, launch in training.launches:
         read = launch.launcher.options and not start.program.guessed and start.words[0] not in _ADDING
         if read and launch.given(_HELP) is None and (found := next(_problems(training, start, launch), None)):
             index, message, hint = found
             severity: Severity = "error" if start.sure else "warning"
             yield training.finding("InvalidLauncherArguments", severity, message, hint, index)
+
+
+def _without_command(training: Training, start: Start) -> Iterator[Finding]:
+    """Yield a finding for a program such as accelerate with a word that is none of its commands."""
+    launcher = programs("").all.by_program.get(base(start.words[0]))
+    word = start.words[1] if len(start.words) > 1 else ""
+    if launcher is None or not launcher.commands or word in launcher.commands or word.startswith(("-", "$", "`")):
+        return
+    message = f"{launcher.programs[0]} has no command {word!r}, and exits"
+    if not word:
+        message = f"{launcher.programs[0]} without a command starts nothing"
+    severity: Severity = "error" if start.sure else "warning"
+    hint = f"write {launcher.name} {word if word.endswith('.py') else 'train.py'}"
+    if launcher.name == "tune run":
+        hint = f"write tune run {word or 'RECIPE'} --config NAME"
+    yield training.finding("InvalidLauncherArguments", severity, message, hint, 0)
 
 
 def _problems(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:

@@ -8,18 +8,26 @@ from trainc.findings import Finding, Path
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
+from trainc.kube.devices import accelerators
 from trainc.kube.documents import Json, identity_of, mapping, objects, value_at
 from trainc.kube.quantity import pod_requests
 from trainc.options import Options
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import PLUGINS
 from trainc.reading.document import label_of
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
 _HINT = "set prefixes, suffixes and new names in trainc's overlay, or before trainc runs, and compile again"
 _INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 # What makes a LimitRange set requests of containers that have none.
 _DEFAULTS = ("default", "defaultRequest", "min", "max")
+# The backoffLimit of a Job that sets none (kubernetes pkg/apis/batch/v1/defaults.go), and the fields that decide otherwise.
+DEFAULT_BACKOFF_LIMIT = 6
+_DECIDING = ("backoffLimit", "podFailurePolicy", "backoffLimitPerIndex", "activeDeadlineSeconds")
+_RESUMES = pattern(r"resum|restart|checkpoint|ckpt|load|restore", 2)  # re.IGNORECASE
+# From here on, seven runs of a program with a mistake in it are worth a line.
+_MANY_DEVICES = 32
 # (namespace, name) of a headless Service -> the JobSet to which it belongs.
 Services = dict[tuple[str, str], str]
 
@@ -83,7 +91,7 @@ def _files(path: Path, name: str, rendered: Rendered) -> Iterator[Finding]:
                 yield from _hosts(path, str(rendered.files[name].get(file.key, "")), rendered.hosts)
     elif name.endswith(tuple(file.suffix for file in known)):
         message = f"ConfigMap {name!r} is not among the manifests"
-        yield Finding("StaleConfigMap", "error", message, _HINT, (*path, "configMap", "name"))
+        yield Finding("StaleReference", "error", message, _HINT, (*path, "configMap", "name"))
 
 
 def _addresses(path: Path, container: Json, rendered: Rendered) -> Iterator[Finding]:
@@ -101,7 +109,7 @@ def _addresses(path: Path, container: Json, rendered: Rendered) -> Iterator[Find
 
 def _address(path: Path, address: str, hosts: frozenset[str]) -> Iterator[Finding]:
     if not _is_host(address.partition(":")[0], hosts):
-        yield Finding("StaleAddress", "error", f"{address!r} is not a pod of this JobSet", _HINT, path)
+        yield Finding("StaleReference", "error", f"{address!r} is not a pod of this JobSet", _HINT, path)
 
 
 def _hosts(path: Path, hostfile: str, hosts: frozenset[str]) -> Iterator[Finding]:
@@ -109,7 +117,7 @@ def _hosts(path: Path, hostfile: str, hosts: frozenset[str]) -> Iterator[Finding
     stale = [host for host in listed if not _is_host(host, hosts)]
     if stale:
         message = f"the hostfile lists {len(stale)} host(s) that this JobSet does not create; the first is {stale[0]!r}"
-        yield Finding("StaleHost", "error", message, _HINT, path)
+        yield Finding("StaleReference", "error", message, _HINT, path)
 
 
 def _is_host(host: str, hosts: frozenset[str]) -> bool:
@@ -124,7 +132,7 @@ def _groups(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
             message = (
                 f"the pods belong to the group {group!r}, and there is no PodGroup of that name among the manifests"
             )
-            yield Finding("StaleGroup", "error", message, _HINT, (*path, *gang.joins))
+            yield Finding("StaleReference", "error", message, _HINT, (*path, *gang.joins))
 
 
 def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:
@@ -138,7 +146,8 @@ def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:
 class Claim:
     """A headless Service that a JobSet uses; `needed` is true if its pods resolve names through it.
 
-    With `written`, the name is that of a place on a claim to which the JobSet writes, `claim:path`, instead.
+    With `written`, the name is that of a place on a claim to which the JobSet writes, `claim:path`, instead. With
+    `restarts`, it stands for all jobs whose restarts nobody has decided, and this is the path of such a Job.
     """
 
     jobset: str
@@ -146,6 +155,7 @@ class Claim:
     service: str
     needed: bool
     written: bool = False
+    restarts: Path = ()
 
 
 def claims_of(manifests: Iterable[Json], name: str) -> Iterator[Claim]:
@@ -165,6 +175,8 @@ def claims_of(manifests: Iterable[Json], name: str) -> Iterator[Claim]:
         yield Claim(label, namespace, service, network.get("enableDNSHostnames", True))
         for place in sorted(_places(jobset)):
             yield Claim(label, namespace, place, needed=True, written=True)
+        if path := _restarted(jobset["spec"]):
+            yield Claim(label, "", "what a crash does", needed=True, restarts=path)
 
 
 def _places(jobset: Json) -> set[str]:
@@ -182,11 +194,35 @@ def _pod_spec(job: Json) -> Json:
     return spec
 
 
-def duplicate_subdomain(claims: Iterable[Claim], services: Services) -> Iterator[Finding]:
-    """Yield a warning for each JobSet whose Service an earlier one uses. `services` collects those of all jobs."""
+def _restarted(spec: Json) -> Path:
+    """Return the path of a Job with many devices whose restarts nobody has decided; empty if there is none."""
+    for index, job in enumerate(spec.get("replicatedJobs", ()) if not spec.get("failurePolicy") else ()):
+        job_spec = job["template"].get("spec") or {}
+        if any(job_spec.get(field) is not None for field in _DECIDING):
+            continue
+        pods = int(job_spec.get("parallelism") or 1) * int(job.get("replicas", 1))
+        for container in _pod_spec(job).get("containers", ()):
+            words = (*(container.get("command") or ()), *(container.get("args") or ()))
+            devices = pods * sum(accelerators(container.get("resources") or {}).values())
+            if pods > 1 and devices >= _MANY_DEVICES and not _RESUMES.search(" ".join(map(str, words))):
+                return ("spec", "replicatedJobs", index, "template", "spec")
+    return ()
+
+
+def between_jobs(claims: Iterable[Claim], services: Services) -> Iterator[Finding]:
+    """Yield a warning for each JobSet whose Service an earlier one uses. `services` collects those of all jobs.
+
+    What a crash does is said about the first job only.
+    """
     for claim in claims:
+        is_first = (claim.namespace, claim.service) not in services
         first = services.setdefault((claim.namespace, claim.service), claim.jobset)
-        if first != claim.jobset and claim.needed:
+        if claim.restarts:
+            if is_first:
+                message = f"nothing says what a crash does: a pod that fails is started again, up to {DEFAULT_BACKOFF_LIMIT} times"
+                hint = "resume from a checkpoint on a claim, or set backoffLimit: 0 in the job template of the runtime"
+                yield Finding("RestartsByDefault", "info", message, hint, claim.restarts, claim.jobset)
+        elif first != claim.jobset and claim.needed:
             found = _overwritten(claim.service, first) if claim.written else _taken(claim.service, first)
             yield replace(found, about=claim.jobset)
 

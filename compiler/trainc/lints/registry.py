@@ -4,8 +4,7 @@ The arguments of a lint's function depend on its stage:
 
 - lowered, controller and sized: (job, info), or (entrypoint) per container, or (training) per training;
 - built: (job, info, options);
-- all_jobs: (claims, services), as in duplicate_subdomain.py;
-- rendered: (jobset, objects, plugins), as in rendered.py.
+- all_jobs: (claims, services), and rendered: (jobset, objects, plugins), as in manifests.py.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from trainc.findings import Finding
 from trainc.ir.entrypoints import Entrypoint, entrypoints
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.templates import has_moving_tag
+from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
 from trainc.plugins.registry import enabled, loaded
 from trainc.startup.records import replace
@@ -74,9 +73,10 @@ def _refers(entry: Entrypoint) -> bool:
 
 
 def _is_template(entry: Entrypoint) -> bool:
-    """Return whether a command or variable refers to values of a sweep."""
-    variables = entry.container.env
-    return "${trial" in entry.text or any("${trial" in str(variable.get("value")) for variable in variables)
+    """Return whether a command or variable may have placeholders: all of them have one of these."""
+    texts = (entry.text, *(str(variable.get("value")) for variable in entry.container.env))
+    marks = ("${trial", "<", "your", "YOUR", "/path/to/", "TODO", "FIXME", "ME")
+    return any(mark in text for text in texts for mark in marks)
 
 
 def _scripted(training: Training) -> bool:
@@ -85,7 +85,7 @@ def _scripted(training: Training) -> bool:
 
 
 def _launches(training: Training) -> bool:
-    return bool(training.line.launches)
+    return bool(training.line.ran("launcher", "tool"))
 
 
 def _divides(training: Training) -> bool:
@@ -96,12 +96,24 @@ def _divides(training: Training) -> bool:
 
 def _has_paths(training: Training) -> bool:
     """Return whether a command has an absolute path or a number of workers, or the pod a volume for shared memory."""
-    text, mounts = training.text, training.entry.container.mounts
-    return "/" in text or "workers" in text or any("/dev/shm" in str(m.get("mountPath")) for m in mounts)  # noqa: S108
+    places = [str(mount.get("mountPath")) for mount in training.entry.container.mounts]
+    shared = any(place.startswith("/dev/shm") for place in places)  # noqa: S108
+    return shared or any(part in training.text for part in ("/", "workers", "dir", "folder"))
 
 
 def _has_variables(entry: Entrypoint) -> bool:
-    return bool(entry.container.env)
+    return bool(entry.container.env) or (entry.shell and "=" in entry.text)
+
+
+def _selects_nodes(entry: Entrypoint) -> bool:
+    spec = entry.info.pod_spec(entry.pod_set.name)
+    return bool(spec.get("nodeSelector") or spec.get("affinity"))
+
+
+def _is_private(training: Training) -> bool:
+    """Return whether an image is one that needs a login, or the input has Secrets, which may be one."""
+    needs_login = training.entry.image.startswith(PRIVATE)
+    return needs_login or any(document.data.get("kind") == "Secret" for document in training.documents)
 
 
 def _options_given(training: Training) -> bool:
@@ -124,6 +136,8 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.parallelism", "parallelism", per="training", when=_divides),
     Lint("sized", "trainc.lints.storage", "storage", per="training", when=_has_paths),
     Lint("sized", "trainc.lints.restarts", "restarts", per="training", when=_options_given),
+    Lint("sized", "trainc.lints.templates", "pull_secrets", per="training", when=_is_private),
+    Lint("sized", "trainc.lints.rendezvous", "script_interfaces", per="training", when=_scripted),
     Lint("sized", "trainc.lints.scripts", "shell_endings", per="training", when=_scripted),
     Lint("sized", "trainc.lints.cannot_start", "cannot_start", per="container"),
     Lint("sized", "trainc.lints.variables", "unset_variables", per="container", when=_refers),
@@ -133,9 +147,9 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.templates", "moving_tag", per="container", when=has_moving_tag),
     Lint("sized", "trainc.lints.variables", "plain_tokens", per="container"),
     Lint("sized", "trainc.lints.variables", "tokens_of_initializers", _initialized),
-    Lint("sized", "trainc.lints.variables", "misspelt_variables", per="container"),
-    Lint("sized", "trainc.lints.variables", "unread_values", per="container", when=_has_variables),
+    Lint("sized", "trainc.lints.variables", "tuning_variables", per="container", when=_has_variables),
     Lint("sized", "trainc.lints.devices", "unlikely_amounts", per="container"),
+    Lint("sized", "trainc.lints.devices", "more_than_node", per="container", when=_selects_nodes),
     Lint("sized", "trainc.lints.devices", "no_nodes", _empty),
     Lint("sized", "trainc.lints.rendezvous", "network"),
     Lint("sized", "trainc.lints.storage", "volumes", _volumes),
@@ -144,7 +158,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("built", "trainc.lints.restarts", "ttl_rerun"),
     Lint("built", "trainc.lints.restarts", "retained_claims", _claims),
     Lint("built", "trainc.lints.manifests", "subdomain_of_every_run"),
-    Lint("all_jobs", "trainc.lints.manifests", "duplicate_subdomain"),
+    Lint("all_jobs", "trainc.lints.manifests", "between_jobs"),
     Lint("rendered", "trainc.lints.manifests", "stale_names"),
 )
 

@@ -384,6 +384,17 @@ def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: in
                 yield Finding(code, severity, message, hint, *place)
 
 
+def script_interfaces(training: Training) -> Iterator[Finding]:
+    """Yield an error for an interface that a script sets and that reaches no other pod."""
+    for start in training.line.ran("launcher", "python") if training.nodes > 1 and training.policy else ():
+        for name in sorted(_INTERFACES & set(start.variables)):
+            value = start.variables[name]
+            if value in _LOOPBACK:
+                message = f"{name} is {value}, which cannot reach other pods: the {training.nodes} pods cannot find each other"
+                severity: Severity = "error" if start.sure else "warning"
+                yield training.finding("LoopbackInterface", severity, message, f"remove {name}", start.program.index)
+
+
 def _unreachable(name: str, value: str, policy: str, job: str) -> tuple[str, Severity, str] | None:
     """Return (code, severity, reason) if pods cannot connect with this value of a variable, or None."""
     if name in _INTERFACES:

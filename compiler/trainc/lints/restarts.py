@@ -8,6 +8,7 @@ from trainc.findings import Finding, Path, remove
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.lints.manifests import DEFAULT_BACKOFF_LIMIT
 from trainc.lints.training import Training
 from trainc.options import Options
 
@@ -85,8 +86,8 @@ def restarts(training: Training) -> Iterator[Finding]:
 
 
 def _backoff(training: Training) -> int:
-    limit = (training.replicated_job["template"].get("spec") or {}).get("backoffLimit", 6)
-    return limit if isinstance(limit, int) else 6
+    limit = (training.replicated_job["template"].get("spec") or {}).get("backoffLimit", DEFAULT_BACKOFF_LIMIT)
+    return limit if isinstance(limit, int) else DEFAULT_BACKOFF_LIMIT
 
 
 def _job_restarts(info: Info) -> int:

@@ -94,13 +94,23 @@ def storage(training: Training) -> Iterator[Finding]:
         first = len(start.words) - len(start.launch.program) if start.launch is not None else start.program.start
         for key, setting in settings.items():
             path = (setting.value or "").strip("\"'").rstrip("/")
-            if path.startswith("/") and path not in reported:
+            if (path.startswith("/") or _is_folder_of_pod(training, key, path)) and path not in reported:
                 for found in _of_path(training, key.replace(".", "_"), path, first + setting.index, uploads=uploads):
                     reported.add(path)
                     yield found
             elif _SHM not in reported and _workers(key, setting) > 1 and _has_default_shm(training):
                 reported.add(_SHM)
                 yield _few(training, setting.written, first + setting.index)
+
+
+def _is_folder_of_pod(training: Training, key: str, path: str) -> bool:
+    """Return whether an option names a relative folder for output, and the container has no volume that may have it."""
+    key = key.replace(".", "_")
+    relative = path.startswith("./") or (path != "" and "/" not in path) or path.partition("/")[0].isidentifier()
+    if not relative or any(c in path for c in ":$`") or not key.endswith(_ENDINGS) or _KEPT.fullmatch(key) is None:
+        return False
+    places = (str(mount.get("mountPath")).rstrip("/") for mount in training.entry.container.mounts)
+    return all(_volume_at(training, place)[0] in (*_FILLED, *_OWN) or place == _SHM for place in places)
 
 
 def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bool) -> Iterator[Finding]:
@@ -113,6 +123,12 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
             where = "in no volume" if kind is None else f"in the {kind} volume {volume!r}"
             message = f"{path} is {where}, so what the program writes there is gone with its pod"
             yield training.finding("OutputNotKept", "info", message, _claim_at(training, path), index)
+        elif kept and _is_read_only(training, path):
+            message = (
+                f"{path} is in the volume {volume!r}, which is mounted read-only, so the program cannot write there"
+            )
+            hint = "remove readOnly, or write to a volume of its own"
+            yield training.finding("OutputNotKept", "warning", message, hint, index)
     elif _DATA.fullmatch(key) and _SHARED.fullmatch(path) and _volume_at(training, path)[0] is None:
         message = f"{path} is in no volume of the pod, so it is there only if the image has it"
         yield training.finding("DataNotMounted", "info", message, _claim_at(training, path), index)
@@ -120,36 +136,51 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
 
 def _volume_at(training: Training, path: str) -> tuple[str | None, str]:
     """Return the kind and the name of the volume that has a path; None as its kind if there is no such volume."""
-    best, name = "", ""
+    name = str(_mount_at(training, path).get("name", ""))
+    return (_kind(_volume(training, name)) if name else None), name
+
+
+def _mount_at(training: Training, path: str) -> Json:
+    """Return the mount of the container that has a path; empty if there is none."""
+    best: Json = {}
     for mount in training.entry.container.mounts:
         place = str(mount.get("mountPath", "")).rstrip("/")
-        if (path == place or path.startswith(f"{place}/")) and len(place) >= len(best):
-            best, name = place, str(mount.get("name"))
-    volume = next((v for v in training.entry.pod_set.volumes if v.get("name") == name), None)
-    if not name:
-        return None, ""
-    return next((kind for kind in volume or {} if kind != "name"), "claim"), name
+        inside = path == place or path.startswith(f"{place}/")
+        if inside and len(place) >= len(str(best.get("mountPath", "")).rstrip("/")):
+            best = mount
+    return best
+
+
+def _volume(training: Training, name: str) -> Json:
+    return next((v for v in training.entry.pod_set.volumes if v.get("name") == name), {})
+
+
+def _kind(volume: Json) -> str:
+    """Return the kind of a volume; those that the pod does not have are claims that JobSet makes."""
+    return next((kind for kind in volume if kind != "name"), "claim")
+
+
+def _is_read_only(training: Training, path: str) -> bool:
+    mount = _mount_at(training, path)
+    volume = _volume(training, str(mount.get("name")))
+    source = volume.get(_kind(volume))
+    of_volume = isinstance(source, Mapping) and source.get("readOnly") is True
+    return mount.get("readOnly") is True or of_volume or _kind(volume) in _FILLED
+
+
+def _mounting(training: Training, volume: str, name: str, path: str) -> str:
+    """Return the field of a TrainJob that adds a volume to the pods and mounts it in this container."""
+    container = f"{{name: {training.entry.container.name}, volumeMounts: [{{name: {name}, mountPath: {path}}}]}}"
+    return training.patch(f"volumes: [{volume}], containers: [{container}]")
 
 
 def _claim_at(training: Training, path: str) -> str:
-    folder = "/" + path.split("/")[1]
     volume = "{name: storage, persistentVolumeClaim: {claimName: CLAIM}}"
-    return f"mount a claim there, with its name in place of CLAIM: {_patch(training, volume, 'storage', folder)}"
-
-
-def _patch(training: Training, volume: str, name: str, path: str) -> str:
-    """Return, in one line, the field of a TrainJob that adds a volume to the pods and mounts it in this container."""
-    info, entry = training.info, training.entry
-    container = f"{{name: {entry.container.name}, volumeMounts: [{{name: {name}, mountPath: {path}}}]}}"
-    spec = f"volumes: [{volume}], containers: [{container}]"
-    if info.release.patch_field == "runtimePatches":
-        job = f"{{name: {entry.pod_set.name}, template: {{spec: {{template: {{spec: {{{spec}}}}}}}}}}}"
-        spec_field = f"{{template: {{spec: {{replicatedJobs: [{job}]}}}}}}"
-        return f"runtimePatches: [{{manager: acme.io/me, trainingRuntimeSpec: {spec_field}}}]"
-    target = f"targetJobs: [{{name: {entry.pod_set.name}}}]"
-    if info.release.patch_field == "podTemplateOverrides":
-        return f"podTemplateOverrides: [{{{target}, spec: {{{spec}}}}}]"
-    return f"podSpecOverrides: [{{{target}, {spec}}}]"
+    if not path.startswith("/"):
+        patch = _mounting(training, volume, "storage", "/storage")
+        return f"write to a claim, as in /storage/{path.removeprefix('./')}, with its name in place of CLAIM: {patch}"
+    patch = _mounting(training, volume, "storage", "/" + path.split("/")[1])
+    return f"mount a claim there, with its name in place of CLAIM: {patch}"
 
 
 def _workers(key: str, setting: Setting) -> int:
@@ -166,15 +197,14 @@ def _has_default_shm(training: Training) -> bool:
 def _few(training: Training, written: str, index: int) -> Finding:
     message = f"{written}: workers pass their batches through {_SHM}, which has 64 MB unless a volume is mounted there"
     volume = "{name: dshm, emptyDir: {medium: Memory, sizeLimit: 16Gi}}"
-    hint = f"mount memory there; it counts as memory of the container: {_patch(training, volume, 'dshm', _SHM)}"
+    hint = f"mount memory there; it counts as memory of the container: {_mounting(training, volume, 'dshm', _SHM)}"
     return training.finding("UnsuitableSharedMemory", "info", message, hint, index)
 
 
 def _shared_memory(training: Training) -> Iterator[Finding]:
     """Yield a finding for a volume at /dev/shm that is on a disk, or not larger than what is there without one."""
     kind, name = _volume_at(training, _SHM)
-    volume = next((v for v in training.entry.pod_set.volumes if v.get("name") == name), {})
-    source = volume.get("emptyDir")
+    source = _volume(training, name).get("emptyDir")
     if kind != "emptyDir" or not isinstance(source, Mapping):
         return
     limit = source.get("sizeLimit")

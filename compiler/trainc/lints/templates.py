@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from trainc.findings import Finding, Path, Severity, remove
 from trainc.ir import info as gang
@@ -11,10 +12,13 @@ from trainc.ir.entrypoints import JOBS, Entrypoint
 from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, identity_of, mapping, read_json
 from trainc.kube.names import reference_problem
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import enabled
+
+if TYPE_CHECKING:
+    from trainc.lints.training import Training
 
 _MOVING = frozenset(
     (
@@ -22,6 +26,10 @@ _MOVING = frozenset(
         *("canary", "snapshot", "rolling", "stable", "unstable"),
     )
 )
+
+
+# Images that need a login for everyone: NVIDIA's inference microservices, and Red Hat's.
+PRIVATE = ("nvcr.io/nim/", "registry.redhat.io/")
 
 
 def missing_jobs(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -89,6 +97,48 @@ def _restarts(entry: Entrypoint) -> bool:
         for replicated in entry.info.template.get("replicatedJobs", ())
         if replicated["name"] == entry.pod_set.name
     )
+
+
+def pull_secrets(training: Training) -> Iterator[Finding]:
+    """Yield an info for a pod without a pull secret whose image needs one, as far as the registry or the input says so.
+
+    Nodes and ServiceAccounts of the cluster may have it.
+    """
+    entry = training.entry
+    spec = entry.info.pod_spec(entry.pod_set.name)
+    if spec.get("imagePullSecrets") or entry.pod_set.name not in {p.name for p in entry.info.pod_sets}:
+        return
+    documents = [mapping(each.data) for each in training.documents]
+    here = [each for each in documents if identity_of(each)[0] in ("", entry.job.namespace)]
+    account = str(spec.get("serviceAccountName") or "default")
+    if any(
+        d.get("kind") == "ServiceAccount" and identity_of(d)[1] == account and d.get("imagePullSecrets") for d in here
+    ):
+        return
+    registry = entry.image.partition("/")[0]
+    name = next((identity_of(each)[1] for each in here if registry in _logins(each)), "")
+    if not name and not entry.image.startswith(PRIVATE):
+        return
+    message = f"{registry} needs a login for {entry.image}, and the pods have no pull secret"
+    if name:
+        message = f"the Secret {name} has the login for {registry}, and the pods do not use it"
+    patch = training.patch(f"imagePullSecrets: [{{name: {name or 'NAME'}}}]")
+    yield Finding("NoPullSecret", "info", message, f"set {patch}", *entry.image_place())
+
+
+def _logins(document: Json) -> Collection[str]:
+    """Return the registries for which a Secret of the input has a login."""
+    if document.get("kind") != "Secret" or document.get("type") != "kubernetes.io/dockerconfigjson":
+        return ()
+    from binascii import a2b_base64
+
+    text = mapping(document.get("stringData")).get(".dockerconfigjson")
+    try:
+        encoded = mapping(document.get("data")).get(".dockerconfigjson", "")
+        known = mapping(read_json(text if isinstance(text, str) else a2b_base64(str(encoded)).decode()))
+    except ValueError:
+        return ()
+    return {key.removeprefix("https://").partition("/")[0] for key in map(str, mapping(known.get("auths")))}
 
 
 def gpu_without_limit(entry: Entrypoint) -> Iterator[Finding]:

@@ -115,11 +115,19 @@ class Training:
         return written
 
     def arguments(self, start: Start) -> tuple[str, ...]:
-        """Return the arguments of the program that a command launches, or of the program that it is."""
+        """Return the arguments of the program that a command launches, or of the program that it is.
+
+        Variables of the container have their values, as far as these are known.
+        """
         words = self.line.words if self.line.script is None else start.words
-        if start.launch is None:
-            return words[start.program.start :]
-        return words[len(start.words) - len(start.launch.program) :]
+        first = start.program.start if start.launch is None else len(start.words) - len(start.launch.program)
+        return tuple(self._filled(word) if "$" in word else word for word in words[first:])
+
+    def _filled(self, word: str) -> str:
+        filled = _KUBERNETES.sub(lambda m: self.variables.get(m[1]) or m[0], word)
+        if self.line.script is not None:
+            filled = _SHELL.sub(lambda m: self.variables.get(m[1] or m[2]) or m[0], filled)
+        return word if " " in filled else filled
 
     @property
     def launches_with_options(self) -> list[tuple[Start, Launch]]:
@@ -163,6 +171,16 @@ class Training:
         if value in AS_DEVICES:
             return self.devices or None
         return int(value) if value is not None and value.isdecimal() and int(value) > 0 else None
+
+    def patch(self, spec: str) -> str:
+        """Return, in one line, the field of a TrainJob that adds fields to the pod spec."""
+        field, name = self.info.release.patch_field, self.entry.pod_set.name
+        if field == "runtimePatches":
+            job = f"{{name: {name}, template: {{spec: {{template: {{spec: {{{spec}}}}}}}}}}}"
+            template = f"{{template: {{spec: {{replicatedJobs: [{job}]}}}}}}"
+            return f"runtimePatches: [{{manager: acme.io/me, trainingRuntimeSpec: {template}}}]"
+        target = f"targetJobs: [{{name: {name}}}]"
+        return f"{field}: [{{{target}, {f'spec: {{{spec}}}' if field == 'podTemplateOverrides' else spec}}}]"
 
     @property
     def hosts(self) -> frozenset[str]:

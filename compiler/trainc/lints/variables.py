@@ -60,6 +60,29 @@ _REFERENCE = pattern(r"(?<!\$)\$\(([A-Za-z_]\w*)\)")
 _OF_SERVICES = pattern(r"\w+_SERVICE_(?:HOST|PORT(?:_\w+)?)|\w+_PORT(?:_\w+)?")
 _IN_SHELL = pattern(r"\$(?:\{([A-Z]\w*)\}|([A-Z]\w*)|\(([A-Z]\w*)\))")
 _WITH_DEFAULT = pattern(r"\$\{([A-Z]\w*)[^}\w]")
+_IN_BRACKETS = pattern(r"<([A-Za-z][\w .-]{0,60})>")
+_WORD_ENDS = pattern(r"[-_ .]")
+_SAID = ("#", "echo ", "printf ")
+_STANDING = frozenset(
+    (
+        *(
+            "your",
+            "insert",
+            "replace",
+            "enter",
+            "todo",
+            "fixme",
+            "changeme",
+            "bucket",
+            "registry",
+            "account",
+            "project",
+        ),
+        *("username", "hostname", "region", "org", "organization", "namespace", "claim"),
+    )
+)
+_YOURS = pattern(r"(?<![\w-])(?:your|YOUR)[-_]\w[\w-]*|/path/to/[\w./-]*")
+_TODO = pattern(r"(?:^|=)(?:TODO|FIXME|CHANGE[-_]?ME|REPLACE[-_]?ME)$")
 _TRIAL_VALUE = pattern(r"\$\{(?:trialParameters|trialSpec)\.[^}]{0,100}\}")
 # The variables of other launchers and schedulers.
 _FOREIGN = pattern(
@@ -137,20 +160,51 @@ def _token(name: str, path: Path, about: About) -> Finding:
     )
 
 
-def misspelt_variables(entry: Entrypoint) -> Iterator[Finding]:
-    """Yield a warning for each variable whose name is a misspelling of one that NCCL or PyTorch reads."""
-    for name, meant in _misspelt(_names(entry.container.env)):
-        place = entry.variable_place(name)
-        yield Finding("MisspeltVariable", "warning", f"nothing reads {name}", suggest(name, [meant]), *place)
+def tuning_variables(entry: Entrypoint) -> Iterator[Finding]:
+    """Yield findings for names that NCCL, PyTorch and the like do not read, and for values that they do not take.
+
+    A script sets variables, too. The registry calls it for containers with such names.
+    """
+    env = entry.container.env
+    for index in _read_by_programs(_names(env)):
+        name, value = str(env[index]["name"]), env[index].get("value")
+        for code, severity, message, hint in _problems(entry, name, value):
+            yield Finding(code, severity, message, hint, *entry.variable_place(name))
+    if entry.shell:
+        line = read_command(entry.words, programs(policy_of(entry.info)))
+        for name, value in _set_in(line).items():
+            for code, severity, message, hint in _problems(entry, name, value):
+                yield entry.finding(code, severity, message, hint, line.script or 0)
+
+
+def _set_in(line: CommandLine) -> dict[str, str | None]:
+    """Return the variables that a script sets for a program that it starts, as far as they are checked."""
+    found: dict[str, str | None] = {}
+    for start in line.ran("launcher", "python"):
+        names = tuple(start.variables)
+        found |= {names[index]: start.variables[names[index]] for index in _read_by_programs(names)}
+    return found
 
 
 @lru_cache(maxsize=1024)
-def _misspelt(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return the names that are misspelled, each with the one that is meant."""
-    found = ((name, _meant(name)) for name in names if name[:2].upper() in _BEGINNINGS)
-    return [(name, meant) for name, meant in found if meant]
+def _read_by_programs(names: tuple[str, ...]) -> list[int]:
+    """Return the indexes of the variables whose names and values are checked."""
+    return [index for index, name in enumerate(names) if name[:2].upper() in _BEGINNINGS or name in _THREADS]
 
 
+def _problems(entry: Entrypoint, name: str, value: Any) -> Iterator[tuple[str, Severity, str, str]]:
+    """Yield (code, severity, message, hint) for a variable; its value is None if it is known only in the pod."""
+    meant = _meant(name)
+    if meant:
+        yield "MisspeltVariable", "warning", f"nothing reads {name}", suggest(name, [meant])
+    elif isinstance(value, str) and value and "$" not in value:
+        if problem := _unread(name, value):
+            yield "InvalidVariableValue", "warning", f"{name} is {value!r}, {problem[0]}", problem[1]
+        elif name in _THREADS and value.isdecimal():
+            yield from _threads(entry, name, int(value))
+
+
+@lru_cache(maxsize=1024)
 def _meant(name: str) -> str:
     """Return the variable of which a name is a misspelling; empty if it is known itself, or similar to none."""
     from trainc.kube.tuning_variables import PREFIXES, known_variables
@@ -162,40 +216,22 @@ def _meant(name: str) -> str:
     return misspelt(name, known_variables(), 2 if len(name) >= _LONG_NAME else 1)
 
 
-def unread_values(entry: Entrypoint) -> Iterator[Finding]:
-    """Yield findings for values that NCCL, PyTorch or OpenMP does not read, and for more threads than CPUs."""
-    env = entry.container.env
-    for index in _restricted(_names(env)):
-        name, value = str(env[index]["name"]), env[index].get("value")
-        if not isinstance(value, str) or not value or "$" in value:
-            continue
-        problem = _unread(name, value)
-        if problem:
-            message = f"{name} is {value!r}, {problem[0]}"
-            yield Finding("InvalidVariableValue", "warning", message, problem[1], *entry.variable_place(name))
-        elif name in _THREADS and value.isdecimal():
-            yield from _threads(entry, name, int(value))
-
-
-@lru_cache(maxsize=1024)
-def _restricted(names: tuple[str, ...]) -> list[int]:
-    """Return the indexes of the variables whose values are checked."""
-    return [index for index, name in enumerate(names) if name[:2] in _BEGINNINGS or name in _THREADS]
-
-
 def _unread(name: str, value: str) -> tuple[str, str] | None:
     """Return (what is wrong, hint) for a value that the program which reads the variable does not accept."""
-    from trainc.kube.tuning_variables import ALLOCATORS, INTEGERS, WORDS
+    from trainc.findings.text import misspelt
+    from trainc.kube.tuning_variables import ALLOCATORS, INTEGERS, LISTS, WORDS
 
     if name in INTEGERS and not _INTEGER.fullmatch(value):
         on = value.lower() in ("true", "yes", "on", "enable", "enabled")
         return "which is not read: it must be a number", f'write "{1 if on else 0}"'
     if name in WORDS and value.strip().upper() not in WORDS[name]:
-        from trainc.findings.text import misspelt
-
         near = misspelt(value, WORDS[name])
         shown = ", ".join(WORDS[name])
         return f"which is not one of {shown}", suggest(value, [near]) if near else "write one of them"
+    for word in value.removeprefix("^").split(",") if name in LISTS else ():
+        # Newer releases may know more of them.
+        if word.lower() not in map(str.lower, LISTS[name]) and (near := misspelt(word, LISTS[name])):
+            return f"and {word!r} is not one of {', '.join(LISTS[name])}", suggest(word, [near])
     if name == "OMP_NUM_THREADS" and not all(part.strip().isdecimal() for part in value.split(",")):
         return "which is not a number of threads", 'write a number, such as "8"'
     if name in ALLOCATORS:
@@ -205,16 +241,22 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
 
 def _allocator(value: str) -> tuple[str, str] | None:
     """Return what PyTorch refuses of its allocator's settings: `NAME:VALUE`, and True or False as Python writes them."""
+    from trainc.findings.text import misspelt
+    from trainc.kube.tuning_variables import ALLOCATOR_SETTINGS
+
     for setting in value.split(","):
         name, colon, given = setting.partition(":")
         if "=" in setting and not colon:
             return "which PyTorch refuses: settings are written NAME:VALUE", f'write "{value.replace("=", ":")}"'
         if name.strip() == "expandable_segments" and given.strip() not in ("True", "False"):
             return "which PyTorch refuses: expandable_segments is True or False", 'write "expandable_segments:True"'
+        near = misspelt(name.strip(), ALLOCATOR_SETTINGS, 3)
+        if near and name.strip() not in ALLOCATOR_SETTINGS:
+            return f"which PyTorch refuses: it has no setting {name.strip()!r}", suggest(name.strip(), [near])
     return None
 
 
-def _threads(entry: Entrypoint, name: str, threads: int) -> Iterator[Finding]:
+def _threads(entry: Entrypoint, name: str, threads: int) -> Iterator[tuple[str, Severity, str, str]]:
     from trainc.kube.devices import whole_units
 
     resources = entry.container.resources
@@ -222,7 +264,7 @@ def _threads(entry: Entrypoint, name: str, threads: int) -> Iterator[Finding]:
     if 0 < cpus < threads:
         message = f"{name} is {threads}, but the container has {cpus} CPUs: its threads wait for each other"
         hint = f'write at most "{cpus}", divided by the number of processes in the pod'
-        yield Finding("MoreThreadsThanCPUs", "info", message, hint, *entry.variable_place(name))
+        yield "MoreThreadsThanCPUs", "info", message, hint
 
 
 def unset_variables(entry: Entrypoint) -> Iterator[Finding]:
@@ -236,19 +278,34 @@ def unset_variables(entry: Entrypoint) -> Iterator[Finding]:
 
 
 def placeholders(entry: Entrypoint) -> Iterator[Finding]:
-    """Yield an error for each reference to a value of a sweep in a job that is compiled by itself."""
-    for index, word in enumerate(entry.words):
-        if found := _TRIAL_VALUE.search(word):
-            yield _unreplaced(found[0], *entry.place(index))
-    for variable in entry.container.env:
-        if found := _TRIAL_VALUE.search(str(variable.get("value", ""))):
-            yield _unreplaced(found[0], *entry.variable_place(str(variable["name"])))
+    """Yield a finding for each text of a command or variable that stands for a value, such as `<your-bucket>`.
+
+    Values of a sweep are an error in a job that is compiled by itself.
+    """
+    places = [(word, entry.place(index)) for index, word in enumerate(entry.words)]
+    env = [(str(v.get("value", "")), entry.variable_place(str(v["name"]))) for v in entry.container.env]
+    for text, place in (*places, *env):
+        severity: Severity = "warning"
+        if found := _TRIAL_VALUE.search(text):
+            message = f"only a sweep replaces {found[0]}, and this job is compiled by itself"
+            hint, severity = "write a value, or name the job in a Sweep or OptimizationJob of the same input", "error"
+        elif stands := _stands_for_a_value(text):
+            message = f"{stands!r} stands for a value, and the program gets it as it is written"
+            hint = "write the value in its place"
+        else:
+            continue
+        yield Finding("PlaceholderNotReplaced", severity, message, hint, *place)
 
 
-def _unreplaced(text: str, path: Path, about: About) -> Finding:
-    message = f"only a sweep replaces {text}, and this job is compiled by itself"
-    hint = "write a value, or name the job in a Sweep or OptimizationJob of the same input"
-    return Finding("PlaceholderNotReplaced", "error", message, hint, path, about)
+def _stands_for_a_value(text: str) -> str:
+    """Return a placeholder in a text, or an empty string. Special tokens of a model, such as `<pad>`, are none."""
+    lines = text.splitlines() if "\n" in text else [text]
+    code = "\n".join(line.partition(" #")[0] for line in lines if not line.lstrip().startswith(_SAID))
+    for found in _IN_BRACKETS.finditer(code):
+        if not _STANDING.isdisjoint(_WORD_ENDS.split(found[1].lower())) and f"</{found[1]}>" not in code:
+            return found[0]
+    other = _YOURS.search(code) or _TODO.search(code)
+    return other[0].lstrip("=") if other else ""
 
 
 def _wrapped(line: CommandLine) -> bool:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.admit import admit_compiled
 from trainc.emit.shaping import SHAPES, Shape, deliver, in_apply_order
-from trainc.findings import Diagnostic, Finding
-from trainc.findings.report import Report
+from trainc.findings import Diagnostic, Finding, Report
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names

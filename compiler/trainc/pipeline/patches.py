@@ -337,7 +337,7 @@ def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Itera
     containers = container_names(job)
     if len(containers) > 1 and not set(naming.containers) & set(containers):
         yield Finding(
-            "AmbiguousTrainerContainer",
+            "AmbiguousTrainer",
             "error",
             f"job {job['name']!r} has the containers {', '.join(containers)}; it is ambiguous which of them trains",
             f"rename the one that trains to {naming.containers[0]}",
@@ -424,4 +424,4 @@ def _ambiguous(step: str, jobs: list[str]) -> Finding:
         else f"job {jobs[0]} does not have the label or the name of a {step} step"
     )
     hint = f"add the label {names.ANCESTOR_LABEL}: {step} to the one that is"
-    return Finding("AmbiguousTrainerJob", "error", message, hint, JOBS, about="runtime")
+    return Finding("AmbiguousTrainer", "error", message, hint, JOBS, about="runtime")

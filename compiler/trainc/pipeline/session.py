@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.post_admission import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
-from trainc.findings import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Finding, Report, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
-from trainc.findings.report import Report
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping
 from trainc.kube.releases import NEWEST_RELEASE

@@ -104,9 +104,10 @@ def not_in_pod(path: Path, kind: str, name: str, known: Iterable[str]) -> Findin
     from trainc.findings.text import did_you_mean
 
     known = sorted(word for word in known if word)
-    hint = did_you_mean(name, known) or (
-        choose(name, known, "use one of the pod's:") if known else f"add the {kind} to the pod"
-    )
+    add = f"add the {kind} to the pod"
+    if kind == "volume":
+        add = f"add to the pod: volumes: [{{name: {name}, emptyDir: {{}}}}]"
+    hint = did_you_mean(name, known) or (choose(name, known, "use one of the pod's:") + f"; or {add}" if known else add)
     return Finding("NotInPod", "error", f"the pod does not have a {kind} called {quote(name)}", hint, path)
 
 

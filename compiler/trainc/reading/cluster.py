@@ -7,14 +7,15 @@ Cluster` has what its author says that jobs may use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-from trainc.findings import Diagnostic, Path, format_path, has_errors
+from trainc.findings import Diagnostic, format_path, has_errors
 from trainc.kube.documents import Json, mapping, objects
 from trainc.options import Limits
 from trainc.reading.document import Document, is_printed, items
 from trainc.reading.files import read_paths
+from trainc.schema.document_kinds import DocumentKind, Schema, about, list_of, map_of, struct, without_nulls
 from trainc.startup.records import replace
 
 # Namespace (empty for an object of the whole cluster) and name.
@@ -209,14 +210,62 @@ _OF_NAMESPACE = {
     "configMaps": "ConfigMap",
     "serviceAccounts": "ServiceAccount",
 }
-_OF_CLUSTER = {"priorityClasses": "PriorityClass", "runtimeClasses": "RuntimeClass", "storageClasses": "StorageClass"}
-_TOP = ("apiVersion", "kind", "metadata", "namespaces", "nodes", *_OF_CLUSTER)
-_NODE_TYPE = ("name", "count", "allocatable", "labels", "taints")
+_OF_CLUSTER = {
+    "priorityClasses": "PriorityClass",
+    "runtimeClasses": "RuntimeClass",
+    "storageClasses": "StorageClass",
+}
 _MOST_NODES = 100_000
 # The kubelet's default.
 _PODS_PER_NODE = "110"
 # On a node that stands for an unknown number of nodes of its type.
 UNCOUNTED = "trainc/uncounted"
+_NAME: Schema = {"type": "string", "minLength": 1, "errorMessage": "a name is a string"}
+_NAMES = list_of(_NAME)
+_KEYED: Schema = {
+    "anyOf": [_NAMES, map_of({"type": ["array", "null"], "items": _NAME})],
+    "errorMessage": "write a list of names, or a mapping from each name to its keys: {hugging-face: [token]}",
+}
+_NODE_TYPE = struct(
+    {
+        "name": about("What the nodes are called, before a number.", _NAME),
+        "count": about("How many there are; any number if it is missing.", {"type": "integer", "minimum": 0, "maximum": _MOST_NODES}),
+        "allocatable": about("What pods can have of one node: cpu, memory, nvidia.com/gpu.", map_of({"type": ["string", "number"]})),
+        "labels": about("Labels of the nodes.", map_of({"type": "string"})),
+        "taints": about("Taints of the nodes.", list_of({"type": "object"})),
+    },
+    required=["name"],
+)  # fmt: skip
+CLUSTER = DocumentKind(
+    "Cluster",
+    "a list of what a cluster has",
+    "SnapshotUnreadable",
+    struct(
+        {
+            "apiVersion": {"const": API},
+            "kind": {"const": KIND},
+            "metadata": {"type": "object"},
+            "namespaces": about(
+                "What jobs may use of each namespace: all of it, for each kind that is listed.",
+                map_of(
+                    {
+                        **struct(
+                            {
+                                key: about(f"Names of all objects of the kind {kind}.", _KEYED if kind in ("Secret", "ConfigMap") else _NAMES)
+                                for key, kind in _OF_NAMESPACE.items()
+                            }
+                        ),
+                        "type": ["object", "null"],
+                    }
+                ),
+            ),
+            **{key: about(f"Names of all objects of the kind {kind}.", _NAMES) for key, kind in _OF_CLUSTER.items()},
+            "nodes": about("The types of nodes.", list_of(_NODE_TYPE)),
+        },
+        required=["apiVersion", "kind"],
+    ),
+)  # fmt: skip
+_HINT = "`trainc schema Cluster` and docs/cluster.md show what it looks like"
 
 
 class _HandWritten:
@@ -227,27 +276,29 @@ class _HandWritten:
 
     def __init__(self, document: Json, room: int) -> None:
         self.nodes = 0
-        self._room = room
         self.objects: list[Json] = []
         self.complete: set[tuple[str, str]] = set()
-        self.problems: list[Diagnostic] = []
-        self._label = label_of(document)
-        self._check_keys(document, _TOP, ())
+        listed, findings = CLUSTER.check(without_nulls(CLUSTER.schema, document))
+        self.problems = [
+            Diagnostic(one.code, "error", one.message, one.hint or _HINT, label_of(document), format_path(one.path))
+            for one in findings
+        ]
         for key, kind in _OF_CLUSTER.items():
-            if key in document:
-                self._names(kind, "", document[key], (key,))
-        for namespace, listed in self._mapping(document.get("namespaces"), ("namespaces",)).items():
-            path: Path = ("namespaces", str(namespace))
+            self._names(kind, "", listed.get(key))
+        for namespace, known in listed.get("namespaces", {}).items():
             self._make("Namespace", "", str(namespace))
-            known = self._mapping(listed, path)
-            self._check_keys(known, tuple(_OF_NAMESPACE), path)
             for key, kind in _OF_NAMESPACE.items():
-                if key in known:
-                    self._names(kind, str(namespace), known[key], (*path, key))
-        if "nodes" in document:
+                self._names(kind, str(namespace), mapping(known).get(key))
+        if "nodes" in listed:
             self.complete.add(("Node", ""))
-        for i, node_type in enumerate(self._list(document.get("nodes"), ("nodes",))):
-            self._nodes(self._mapping(node_type, ("nodes", i)), ("nodes", i))
+        for i, node_type in enumerate(listed.get("nodes", ())):
+            count = node_type.get("count")
+            self.nodes += 1 if count is None else int(count)
+            if self.nodes > room:
+                message, path = f"with these, there are more than {_MOST_NODES:,} nodes", f"nodes[{i}].count"
+                self.problems.append(Diagnostic(CLUSTER.code, "error", message, _HINT, label_of(document), path))
+                break
+            self._nodes(node_type)
 
     def _make(self, kind: str, namespace: str, name: str) -> dict[str, Any]:
         metadata = {"namespace": namespace, "name": name} if namespace else {"name": name}
@@ -255,55 +306,22 @@ class _HandWritten:
         self.objects.append(made)
         return made
 
-    def _names(self, kind: str, namespace: str, listed: Any, path: Path) -> None:
-        keys = listed if isinstance(listed, Mapping) and kind in ("Secret", "ConfigMap") else {}
-        for i, name in enumerate(keys or self._list(listed, path)):
-            if not isinstance(name, str) or not name:
-                self._problem((*path, i), "a name is a string")
-                continue
-            made = self._make(kind, namespace, name)
-            if keys.get(name) is not None:
-                made["data"] = {str(key): "" for key in self._list(keys[name], (*path, name))}
+    def _names(self, kind: str, namespace: str, listed: Any) -> None:
+        """Add the objects of a list; without one, nothing is known about the kind."""
+        if listed is None:
+            return
+        for name in listed:
+            made = self._make(kind, namespace, str(name))
+            if isinstance(listed, Mapping) and listed[name] is not None:
+                made["data"] = dict.fromkeys(listed[name], "")
         self.complete.add((kind, namespace))
 
-    def _nodes(self, node_type: Json, path: Path) -> None:
-        self._check_keys(node_type, _NODE_TYPE, path)
-        name, count = node_type.get("name"), node_type.get("count")
-        if not isinstance(name, str) or not name:
-            self._problem(path, "a type of nodes needs a name")
-        elif count is not None and (type(count) is not int or not 0 <= count <= _MOST_NODES):
-            self._problem((*path, "count"), f"the count is a number from 0 to {_MOST_NODES:,}")
-        elif self.nodes + (count or 1) > self._room:
-            self._problem((*path, "count"), f"with these, there are more than {_MOST_NODES:,} nodes")
-        else:
-            self.nodes += 1 if count is None else count
-            room = {"pods": _PODS_PER_NODE, **self._mapping(node_type.get("allocatable"), (*path, "allocatable"))}
-            labels = self._mapping(node_type.get("labels"), (*path, "labels"))
-            for number in range(1 if count is None else count):
-                node = self._make("Node", "", f"{name}-{number}")
-                node["metadata"]["labels"] = {"kubernetes.io/hostname": f"{name}-{number}", **labels}
-                node["metadata"]["annotations"] = {UNCOUNTED: "true"} if count is None else {}
-                node["spec"] = {"taints": node_type.get("taints") or []}
-                node["status"] = {"allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
-
-    def _mapping(self, value: Any, path: Path) -> Json:
-        if value is not None and not isinstance(value, Mapping):
-            self._problem(path, "this is not a mapping")
-        return mapping(value)
-
-    def _list(self, value: Any, path: Path) -> Sequence[Any]:
-        if value is not None and not isinstance(value, list):
-            self._problem(path, "this is not a list")
-        return value if isinstance(value, list) else ()
-
-    def _check_keys(self, value: Json, known: Sequence[str], path: Path) -> None:
-        from trainc.findings.text import did_you_mean
-
-        for key in value:
-            if key not in known:
-                hint = did_you_mean(str(key), known) or f"known keys: {', '.join(known)}"
-                self._problem((*path, str(key)), "unknown key", hint)
-
-    def _problem(self, path: Path, message: str, hint: str = "`trainc help fits` has an example") -> None:
-        found = Diagnostic("SnapshotUnreadable", "error", message, hint, self._label, format_path(path))
-        self.problems.append(found)
+    def _nodes(self, node_type: Json) -> None:
+        name, count = node_type["name"], node_type.get("count")
+        room = {"pods": _PODS_PER_NODE, **node_type.get("allocatable", {})}
+        for number in range(1 if count is None else int(count)):
+            node = self._make("Node", "", f"{name}-{number}")
+            labels = {"kubernetes.io/hostname": f"{name}-{number}", **node_type.get("labels", {})}
+            node["metadata"] |= {"labels": labels, "annotations": {UNCOUNTED: "true"} if count is None else {}}
+            node["spec"] = {"taints": node_type.get("taints", [])}
+            node["status"] = {"allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}

@@ -50,6 +50,8 @@ def ignores_of(text: str, file: str) -> Iterator[Ignore]:
     """Yield an `Ignore` per code in the comments of a file; the code is empty if a comment has none."""
     if _WORD not in text:
         return
+    from trainc.findings.codes import current_code
+
     lines = text.split("\n")
     next_line = 0
     for number, line in enumerate(lines, 1):
@@ -63,7 +65,7 @@ def ignores_of(text: str, file: str) -> Iterator[Ignore]:
         reason = found[2].strip()
         codes = list(_CODE.finditer(found[1] or ""))
         for code in codes:
-            yield Ignore(code[0], reason, about, Source(file, number, found.start(1) + code.start() + 1))
+            yield Ignore(current_code(code[0]), reason, about, Source(file, number, found.start(1) + code.start() + 1))
         if not codes:
             yield Ignore("", reason, about, Source(file, number, line.index("#", found.start()) + 1))
 

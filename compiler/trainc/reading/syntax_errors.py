@@ -135,7 +135,7 @@ _READINGS = (
     _Reading(
         "mapping values are not allowed",
         "a second `: ` in this value would start a mapping, which cannot be here",
-        "put quotes around a value that contains `: `; put a key in the same column as the other keys of its mapping",
+        "put quotes around a value that contains `: `, or leave the space out, as in image: NAME:TAG; put a key in the same column as the other keys of its mapping",
     ),
     _Reading(
         "sequence entries are not allowed", "a list cannot start here", "start the list on the line after its key"

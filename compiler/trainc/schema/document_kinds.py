@@ -141,6 +141,7 @@ def _is(value: Any, kind: str) -> bool:
 
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "null": type(None),
     "string": str,
     "number": (int, float),
     "boolean": bool,

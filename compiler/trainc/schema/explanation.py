@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 _EXPECTED = {
     "object": "a mapping",
     "array": "a list",
+    "null": "nothing",
     "string": "a string",
     "integer": "a whole number",
     "number": "a number",
@@ -203,7 +204,7 @@ def _too_long(failure: _Failure) -> Iterator[Finding]:
 
 def _too_short(failure: _Failure) -> Iterator[Finding]:
     yield Finding(
-        "TooShort", "error", "the text is empty", hint="write a value, or remove the field", path=failure.path
+        "EmptyField", "error", "the text is empty", hint="write a value, or remove the field", path=failure.path
     )
 
 
@@ -219,7 +220,7 @@ def _too_few(failure: _Failure) -> Iterator[Finding]:
     name = failure.path[-1] if failure.path else "the document"
     message = f"{'the item' if isinstance(name, int) else name} is empty; it needs at least {failure.wanted} {noun}"
     hint = f"add {'an item' if noun == 'item' else 'a field'}, or remove it"
-    yield Finding("TooFew", "error", message, hint, failure.path)
+    yield Finding("EmptyField", "error", message, hint, failure.path)
 
 
 def _required(failure: _Failure) -> Iterator[Finding]:
@@ -321,7 +322,7 @@ def _explain_choices(error: jsonschema.ValidationError, failure: _Failure, kind:
 def _unknown_own_fields(failure: _Failure, kind: DocumentKind) -> Iterator[Finding]:
     known: Schema = failure.schema.get("properties", {})
     patterns = failure.schema.get("patternProperties", {})
-    others = (name for name in failure.value if name not in known)
+    others = (str(name) for name in failure.value if name not in known)
     unknown = [name for name in others if not any(re.search(pattern, name) for pattern in patterns)]
     for number, name in enumerate(unknown):
         path = (*failure.path, name)
@@ -361,7 +362,7 @@ def _outer_own_hint(path: Path, root: Schema) -> str:
 
 
 # A finding that implies a missing field, which is then not reported separately.
-_EXPLAINS_MISSING_TEMPLATE = "PodSpecInsteadOfJobSpec"
+_EXPLAINS_MISSING_TEMPLATE = "MisplacedPodSpec"
 
 
 def explain(

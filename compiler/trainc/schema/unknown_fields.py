@@ -284,12 +284,12 @@ _POD_FIELDS = ("containers", "initContainers")
 # Structs that are often mistaken for a PodSpec: the code, and the relative path where the PodSpec belongs.
 _NOT_A_POD_SPEC = {
     "jobset.JobSetSpec": (
-        "PodSpecInsteadOfJobSetSpec",
+        "MisplacedPodSpec",
         "this is a PodSpec, and a JobSetSpec is expected here",
         "move its fields to replicatedJobs[].template.spec.template.spec",
     ),
     "batch.JobSpec": (
-        "PodSpecInsteadOfJobSpec",
+        "MisplacedPodSpec",
         "this is a PodSpec, and a JobSpec is expected here",
         "move its fields one level down, to template.spec",
     ),

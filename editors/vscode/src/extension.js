@@ -20,7 +20,11 @@ function configured() {
 async function start() {
   const trusted = vscode.workspace.isTrusted;
   const folders = (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath);
-  const [command, ...args] = findProgram({ configured: configured(), folders, trusted }, fs.existsSync, process.platform);
+  const found = findProgram({ configured: configured(), folders, trusted }, fs.existsSync, process.platform);
+  if (found === undefined) {
+    return;
+  }
+  const [command, ...args] = found;
   client = new LanguageClient(
     "trainc",
     "trainc",
@@ -34,7 +38,7 @@ async function start() {
     await client.start();
   } catch (error) {
     const choice = await vscode.window.showErrorMessage(
-      explainFailure(command, error.message, trusted),
+      explainFailure(command, error.message),
       "How to install",
       "Settings",
     );

@@ -72,6 +72,28 @@ def test_pods_that_leave_gaps_on_the_nodes_of_a_rack_never_all_run() -> None:
     assert placed(smaller, cluster, NEW) == {"r0": 3}
 
 
+ANYWHERE = {f"{PREFIX}unconstrained-topology": "true"}
+NEAR = {f"{PREFIX}preferred-topology": RACK}
+
+
+@pytest.mark.parametrize("annotations", [ANYWHERE, NEAR], ids=["unconstrained", "preferred"])
+def test_pods_that_kueue_places_in_a_rack_by_its_sum_may_wait_there_before_0_20(annotations: dict[str, str]) -> None:
+    """Three pods of 5 GPUs are less than the 16 of two nodes, which hold two; the third would fit in the other rack."""
+    job, cluster = jobset(pods=3, gpus=5, annotations=annotations), racks(r0=[8, 8], r1=[8])
+    found = answer(job, cluster, OLD)
+    assert (found.verdict, found.cause, found.runs) == ("fits", "gaps", None)
+    (problem,) = found.diagnostics
+    assert (problem.code, problem.severity) == ("UnschedulableAfterAdmission", "warning")
+    assert "adds up the nodes of r0, where it places 3 pods of node if the cluster is idle" in problem.message
+    assert "one by one, they have room for 2" in problem.message
+    assert verdict(job, cluster, NEW) == FITS
+    assert placed(job, cluster, NEW) == {"r0": 2, "r1": 1}
+    even = jobset(pods=3, gpus=4, annotations=annotations)
+    assert verdict(even, cluster, OLD) == FITS
+    assert answer(even, cluster, OLD).diagnostics == ()
+    assert verdict(job, with_hosts(cluster), OLD) == FITS
+
+
 def test_a_rack_of_nodes_that_the_pods_do_not_tolerate_is_no_place() -> None:
     cluster = racks(r0=[8, 8], r1=[8])
     for one in cluster:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from commands import run
+from published_schemas import of_kind
 
 CLUSTERS = """\
 release: "2.3"
@@ -95,3 +97,65 @@ def test_the_name_of_an_environment_becomes_a_valid_name(name: str) -> None:
     assert application["metadata"]["name"].replace("-", "").isalnum()
     assert application["metadata"]["name"].islower()
     assert application["spec"]["source"]["path"] == "ml/rendered/a b: c"
+
+
+def test_an_application_set_for_all_environments() -> None:
+    words = ["init", "ml", "--only", "gitops", "--application-set", "--cluster", "h100=https://h100.example.com"]
+    result = run(*words)
+    assert result.status == 0, result.stderr
+    assert "kubectl apply -f argocd/" in result.stderr
+    found = written("ml/argocd")
+    assert list(found) == ["training.yaml"]
+    [application_set] = found["training.yaml"]
+    assert [each["list"]["elements"] for each in application_set["spec"]["generators"]] == [
+        [
+            {"name": "training-h100", "path": "ml/rendered/h100", "server": "https://h100.example.com"},
+            {"name": "training-tpu", "path": "ml/rendered/tpu", "server": "https://kubernetes.default.svc"},
+        ]
+    ]
+    # What the elements name is what the template uses, and the rest is as in the Applications.
+    template = application_set["spec"]["template"]
+    assert template["metadata"] == {"name": "{{.name}}"}
+    shutil.rmtree("ml/argocd")
+    assert run("init", "ml", "--only", "gitops", *words[-2:]).status == 0
+    for element in application_set["spec"]["generators"][0]["list"]["elements"]:
+        [application] = written("ml/argocd")[f"{element['name'].removeprefix('training-')}.yaml"]
+        spec = {**template["spec"], "destination": {"server": element["server"]}}
+        spec["source"] = {**spec["source"], "path": element["path"]}
+        assert (application["metadata"]["name"], application["spec"]) == (element["name"], spec)
+    # Whoever drops an environment from trainc.yaml does not end its jobs.
+    assert application_set["spec"]["syncPolicy"] == {"preserveResourcesOnDeletion": True}
+
+
+def test_an_application_set_of_a_new_repository_creates_the_namespaces() -> None:
+    assert run("init", "new", "--application-set").status == 0
+    [application_set] = written("new/argocd")["training.yaml"]
+    elements = application_set["spec"]["generators"][0]["list"]["elements"]
+    assert [each["namespace"] for each in elements] == ["ml-dev", "ml-prod"]
+    spec = application_set["spec"]["template"]["spec"]
+    assert spec["destination"] == {"server": "{{.server}}", "namespace": "{{.namespace}}"}
+    assert spec["syncPolicy"]["syncOptions"] == ["CreateNamespace=true", "ServerSideApply=true"]
+
+
+def test_flux_has_no_application_set() -> None:
+    result = run("init", "ml", "--only", "gitops", "--gitops", "flux", "--application-set")
+    assert (result.status, "--application-set is for Argo CD" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("words", [[], ["--application-set"], ["--gitops", "flux"]], ids=" ".join)
+def test_what_applies_the_outputs_fits_the_schemas_of_argo_cd_and_flux(words: list[str]) -> None:
+    from jsonschema import Draft202012Validator
+
+    assert run("init", "new", *words).status == 0
+    assert run("init", "ml", "--only", "gitops", *words).status == 0
+    documents = [
+        each
+        for folder in ("ml", "new")
+        for tool in ("argocd", "flux")
+        for file in written(f"{folder}/{tool}").values()
+        for each in file
+    ]
+    custom = [each for each in documents if each["kind"] != "Namespace"]
+    assert len(custom) == (2 if "--application-set" in words else 4)
+    for each in custom:
+        assert list(Draft202012Validator(of_kind(each)).iter_errors(each)) == []

@@ -72,7 +72,7 @@ def test_a_runtime_that_is_being_edited_is_the_one_its_jobs_get(workspace_at: Op
     }
     workspace.look_at(runtime, texts)
     workspace.changed()
-    assert "UnknownPatchedJob" in [d.code for d in workspace.look_at(patched, texts).diagnostics]
+    assert "UnknownPatchTarget" in [d.code for d in workspace.look_at(patched, texts).diagnostics]
 
 
 def test_the_settings_are_those_of_trainc_yaml_as_it_is_being_edited(workspace_at: Opens, repository: Path) -> None:
@@ -124,7 +124,7 @@ def test_other_open_files_are_told_of_a_change_when_nobody_types(repository: Pat
         session.change("runtimes/pretrain.yaml", RUNTIME.replace("- name: node\n        t", "- name: nodes\n        t"))
         while not (found := session.diagnostics("jobs/patched.yaml")):
             session.receive()
-    assert "UnknownPatchedJob" in [d["code"] for d in found]
+    assert "UnknownPatchTarget" in [d["code"] for d in found]
 
 
 @pytest.mark.slow

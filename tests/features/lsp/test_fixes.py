@@ -67,7 +67,7 @@ EXPECTED = {
     *("InvalidRestartPolicy", "InvalidStorageUri", "MisspeltKueueName", "MisspeltVariable", "MoreProcessesThanDevices"),
     *("PodsWithoutIndex", "RanksDoNotMeet", "ReplicasNotOne", "ReservedEnv", "RuntimeNotFound", "SuspendFightsKueue"),
     *("TTLRerun", "TooManyNodes", "UnknownAPIVersion", "UnknownCode", "UnknownField", "UnknownKind"),
-    *("UnknownPatchedContainer", "UnknownPatchedJob", "UnknownTargetJob", "UnlikelyAmount", "UnlikelyResource"),
+    *("UnknownPatchTarget", "UnknownPatchTarget", "UnknownTargetJob", "UnlikelyAmount", "UnlikelyResource"),
     *("UnsupportedValue", "ValueOverridden", "WrongType"),
 }
 

@@ -48,6 +48,22 @@ def test_a_runtime_tells_what_becomes_of_it_in_a_job_that_uses_it(editor: Editor
     assert "`4`: overridden by plugin Torch" in told
 
 
+def test_variables_and_runtimes_are_explained(editor: Editor) -> None:
+    env = "env: [{name: NCCL_DEBUG, value: INFO}, {name: EPOCHS, value: x}]\n    numNodes: 4"
+    text = JOB.replace("numNodes: 4", env)
+    editor.open("jobs/explained.yaml", text)
+    for word in ("NCCL_DEBUG", "INFO"):
+        told = shown(editor, "jobs/explained.yaml", text, word)
+        assert told.startswith("`NCCL_DEBUG`: read by NCCL: how much NCCL logs")
+        assert "`WARN`, `INFO`" in told
+    assert "read by" not in shown(editor, "jobs/explained.yaml", text, "EPOCHS")
+    told = shown(editor, "jobs/explained.yaml", text, "pretrain")
+    assert "`runtimes/pretrain.yaml`; `torch`; numNodes 2; job `node` with `registry.example.com/pretrain:1`" in told
+    catalog = text.replace("pretrain", "torch-distributed")
+    editor.change("jobs/explained.yaml", catalog)
+    assert "job `node` with `pytorch/" in shown(editor, "jobs/explained.yaml", catalog, "torch-distributed")
+
+
 def test_a_patch_tells_what_becomes_of_it(editor: Editor) -> None:
     editor.open("jobs/patched.yaml")
     told = shown(editor, "jobs/patched.yaml", PATCHED, "/scratch")

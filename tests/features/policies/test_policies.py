@@ -160,6 +160,78 @@ def test_a_policy_and_its_binding(spec: dict[str, Any], bound: dict[str, Any], f
     assert result.status == int(bool({"PolicyDenied", "PolicyInvalid"} & found))
 
 
+PARAM = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
+NAMED_LIMITS = {"name": "limits", "parameterNotFoundAction": "Deny"}
+TRUE = [{"expression": "true"}]
+# What is wrong, and beside it what is right and looks alike: fields of the policy and of its binding.
+AT_CREATION: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "a star beside another group": (rule(apiGroups=["*", "apps"]), {}, rule(apiGroups=["*"]), {}),
+    "a star beside another version": (rule(apiVersions=["v1", "*"]), {}, rule(apiVersions=["v1", "v1alpha2"]), {}),
+    "a star beside another operation": (rule(operations=["CREATE", "*"]), {}, rule(operations=["CREATE", "UPDATE"]), {}),
+    "a star before a resource": (rule(resources=["*", "jobsets"]), {}, rule(resources=["jobsets", "*"]), {}),
+    "two stars beside a resource": (rule(resources=["*/*", "jobsets"]), {}, rule(resources=["*", "pods/log"]), {}),
+    "no versions": (rule(apiVersions=[]), {}, rule(apiVersions=["*"]), {}),
+    "an empty resource": (rule(resources=["jobsets", ""]), {}, rule(apiGroups=["", "jobset.x-k8s.io"]), {}),
+    "a name of a resource twice": (rule(resourceNames=["a", "a"]), {}, rule(resourceNames=["a", "b"]), {}),
+    "a variable that no expression can name": (
+        {"variables": [{"name": "my-list", "expression": "[1]"}], "validations": TRUE}, {},
+        {"variables": [{"name": "my_list", "expression": "[1]"}], "validations": TRUE}, {},
+    ),
+    "a variable with a reserved name": (
+        {"variables": [{"name": "in", "expression": "[1]"}], "validations": TRUE}, {},
+        {"variables": [{"name": "inside", "expression": "[1]"}], "validations": TRUE}, {},
+    ),
+    "two conditions of one name": (
+        {"matchConditions": [{"name": "a", "expression": "true"}] * 2, "validations": TRUE}, {},
+        {"matchConditions": [{"name": n, "expression": "true"} for n in "ab"], "validations": TRUE}, {},
+    ),
+    "too many conditions": (
+        {"matchConditions": [{"name": f"c{i}", "expression": "true"} for i in range(65)], "validations": TRUE}, {},
+        {"matchConditions": [{"name": f"c{i}", "expression": "true"} for i in range(64)], "validations": TRUE}, {},
+    ),
+    "a condition whose name has a blank": (
+        {"matchConditions": [{"name": "a b", "expression": "true"}], "validations": TRUE}, {},
+        {"matchConditions": [{"name": "example.com/a-b", "expression": "true"}], "validations": TRUE}, {},
+    ),
+    "an audit annotation twice": (
+        {"auditAnnotations": [{"key": "k", "valueExpression": "'a'"}] * 2}, {},
+        {"auditAnnotations": [{"key": k, "valueExpression": "'a'"} for k in "kl"]}, {},
+    ),
+    "a message of two lines": (
+        {"validations": [{"expression": "true", "message": "a\nb"}]}, {},
+        {"validations": [{"expression": "true", "message": "a\n"}]}, {},
+    ),
+    "a blank message": (
+        {"validations": [{"expression": "true", "message": " "}]}, {},
+        {"validations": [{"expression": "true || \n false"}]}, {},
+    ),
+    "a blank messageExpression": (
+        {"validations": [{"expression": "true", "messageExpression": " "}]}, {},
+        {"validations": [{"expression": "true", "messageExpression": "'a'"}]}, {},
+    ),
+    "an action twice": ({"validations": TRUE}, {"validationActions": ["Warn", "Warn"]}, {"validations": TRUE}, {"validationActions": ["Warn", "Audit"]}),
+    "a parameter by name and selector": (
+        {**PARAM, "validations": TRUE}, {"paramRef": {**NAMED_LIMITS, "selector": {}}},
+        {**PARAM, "validations": TRUE}, {"paramRef": NAMED_LIMITS},
+    ),
+    "a parameter without either": (
+        {**PARAM, "validations": TRUE}, {"paramRef": {"parameterNotFoundAction": "Deny"}},
+        {**PARAM, "validations": TRUE}, {"paramRef": {"selector": {}, "parameterNotFoundAction": "Deny"}},
+    ),
+    "nothing for a missing parameter": (
+        {**PARAM, "validations": TRUE}, {"paramRef": {"name": "limits"}}, {**PARAM, "validations": TRUE}, {"paramRef": NAMED_LIMITS},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", AT_CREATION)
+def test_what_the_api_server_refuses_at_creation(what: str) -> None:
+    spec, bound, other, otherwise = AT_CREATION[what]
+    refused = checked(policy(**spec), binding(**bound), PROD, LIMITS)
+    assert (refused.status, "PolicyInvalid" in codes(refused)) == (1, True), refused.stderr
+    assert "PolicyInvalid" not in codes(checked(policy(**other), binding(**otherwise), PROD, LIMITS))
+
+
 def test_nothing_is_built_that_is_denied() -> None:
     result = checked(policy(), binding(), command="build")
     assert (result.status, result.stdout) == (1, "")

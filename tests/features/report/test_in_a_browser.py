@@ -136,7 +136,7 @@ def test_keys_lead_to_every_filter_and_back(browser: Page, pages: dict[int, Path
     browser.open(pages[60].as_uri())
     browser.press("Tab")
     assert browser.evaluate("document.activeElement.textContent") == "Skip to the jobs"
-    met = []
+    met: list[str] = []
     while len(met) < 60 and "shown" not in met[-1:]:
         browser.press("Tab")
         met.append(focused(browser))

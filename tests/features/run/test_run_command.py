@@ -7,6 +7,7 @@ import io
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -384,3 +385,22 @@ def test_a_second_run_in_the_same_folder_is_refused_and_the_first_goes_on(tmp_pa
         assert first.stdout.read() == ""
         assert first.wait(60) == 0
     assert ran(job(tmp_path, "echo up", nodes=1), "--workdir", work).status == 0
+
+
+@linux_only
+@pytest.mark.parametrize("option", ["--master_port={}", "--rdzv-endpoint=127.0.0.1:{}", "--x=localhost:{}"])
+def test_a_port_on_which_another_program_listens_is_refused_before_anything_starts(tmp_path: Path, option: str) -> None:
+    path = job(tmp_path, "echo up", nodes=1)
+
+    def with_port(number: int) -> str:
+        text = Path(path).read_text(encoding="utf-8")
+        Path(path).write_text(text.replace("node.sh]", f'node.sh, "{option.format(number)}"]'), encoding="utf-8")
+        return path
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        refused = ran(with_port(port))
+        assert (refused.status, refused.stdout) == (2, "")
+        assert f"another program on this machine listens on port {port}, at which node-0-0" in refused.stderr
+        assert run("run", path, "--release", "2.3", "--dry-run").status == 0
+    assert ran(path).status == 0

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from commands import run
 
 import trainc
 from trainc import CompileError
@@ -134,6 +135,19 @@ def test_every_file_names_the_version_and_is_what_it_should_be() -> None:
         "argocd-cm.yaml": None,
     }
     assert set(yaml.safe_load(texts["argocd-cm.yaml"])) == {"data"}
+
+
+def test_the_image_of_a_private_network_comes_from_its_mirrors() -> None:
+    plain = run("cmp", "--print", "Dockerfile").stdout
+    assert "ARG BASE=python:3.13-slim\n" in plain
+    assert "ARG PIP_INDEX_URL\n" in plain
+    image, index = "mirror.example.com/library/python:3.13-slim", "https://pypi.example.com/simple"
+    own = run("cmp", "--print", "Dockerfile", "--base-image", image, "--index-url", index).stdout
+    assert f"ARG BASE={image}\n" in own
+    assert f"ARG PIP_INDEX_URL={index}\n" in own
+    for words in (["--print", "plugin.yaml"], ["generate"]):
+        assert run("cmp", *words, "--base-image", image).status == 2
+    assert run("cmp", "--print", "Dockerfile", "--base-image", "a\nRUN b").status == 2
 
 
 def test_the_sidecar_runs_as_argo_cd_wants_it() -> None:

@@ -181,7 +181,7 @@ def test_check_finds_a_name_that_an_outer_kustomization_has_changed(
     assert by_kind(done)["JobSet"]["metadata"]["name"] == "x-llm"
     result = run("check", "-", stdin=done.stdout.encode())
     assert result.status == 1
-    assert "error[StaleAddress]" in result.stderr
+    assert "error[StaleReference]" in result.stderr
 
 
 def test_standalone_kustomize_runs_the_function(standalone: str, app: Path, plugin: Path) -> None:

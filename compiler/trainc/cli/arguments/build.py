@@ -55,7 +55,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--exit-code", action="store_true", help="exit 1 if any file was written or deleted (for hooks)"
     )
     output.add_argument(
-        "--format", choices=("yaml", "json"), default="yaml", help="yaml (default) or a v1 List in JSON"
+        "--format",
+        choices=("yaml", "json", "github"),
+        default="yaml",
+        help="yaml (default), json for a v1 List, or with --check github for annotations",
     )
     output.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
     add_shaping(parser)

@@ -8,6 +8,7 @@ the folder has an overlay.yaml, it is applied.
 Examples:
   trainc cmp generate
   trainc cmp parameters
+  trainc cmp --print Dockerfile --base-image mirror.example.com/library/python:3.13-slim
   trainc cmp --print plugin.yaml
   kubectl -n argocd patch deployment argocd-repo-server --patch "$(trainc cmp --print sidecar.yaml)"
 """
@@ -24,4 +25,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the choice of what to print."""
     parser.add_argument("action", nargs="?", choices=("generate", "parameters"), default="generate")
     parser.add_argument("--print", choices=FILE_NAMES, help="print a file for setting up Argo CD, and exit")
+    parser.add_argument("--base-image", metavar="IMAGE", default="", help="for the Dockerfile: the image with Python")
+    parser.add_argument("--index-url", metavar="URL", default="", help="for the Dockerfile: the package index for pip")
     add_reporting(parser)

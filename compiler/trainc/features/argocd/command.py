@@ -6,10 +6,11 @@ import json
 import os
 from collections.abc import Sequence
 
-from trainc.api.arguments import COMMANDS, Arguments, Status, Streams
+from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import is_overlay_folder
 from trainc.api.findings import CompileError, Diagnostic
+from trainc.api.records import pattern
 from trainc.api.settings import read_configuration
 from trainc.features.argocd.files import text_of
 from trainc.features.argocd.parameters import PARAMETERS, Parameter, read_parameters
@@ -17,10 +18,17 @@ from trainc.features.argocd.parameters import PARAMETERS, Parameter, read_parame
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print manifests, parameters or a file."""
+    for name in ("base_image", "index_url"):
+        given, flag = getattr(arguments, name), f"--{name.replace('_', '-')}"
+        if given and arguments.print != "Dockerfile":
+            raise UsageError(f"{flag} needs --print Dockerfile")
+        if given and not pattern(r"[!-~]+").fullmatch(given):
+            raise UsageError(f"argument {flag}: {given!r} has spaces or characters that cannot be printed")
     if arguments.print:
         from trainc import __version__
 
-        streams.out.write(text_of(arguments.print, __version__).encode("utf-8", "backslashreplace"))
+        text = text_of(arguments.print, __version__, arguments.base_image, arguments.index_url)
+        streams.out.write(text.encode("utf-8", "backslashreplace"))
         return Status.DONE
     try:
         return _generate(arguments, streams) if arguments.action == "generate" else _announce(streams)

@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-
-def _template(name: str, version: str) -> str:
-    from importlib.resources import files
-    from string import Template
-
-    text = files(__package__).joinpath(name).read_text("utf-8")
-    return Template(text).substitute(version=version, parameters=_parameters() if name == "plugin.yaml" else "")
-
 
 def _parameters() -> str:
     """Return the part of plugin.yaml that announces the parameters."""
@@ -30,25 +20,22 @@ _MERGE = """\
 """
 
 
-def _health(name: str, version: str) -> str:
-    """A patch of the ConfigMap with this name in Argo CD."""
-    from trainc.api.output import dump_yaml
-    from trainc.features.argocd.health import argocd_health_checks
-
-    return _MERGE + dump_yaml([{"data": argocd_health_checks()}])
+FILE_NAMES = ("plugin.yaml", "sidecar.yaml", "Dockerfile", "application.yaml", "argocd-cm.yaml")
 
 
-# File name -> the function that generates its text.
-_FILES: Mapping[str, Callable[[str, str], str]] = {
-    "plugin.yaml": _template,
-    "sidecar.yaml": _template,
-    "Dockerfile": _template,
-    "application.yaml": _template,
-    "argocd-cm.yaml": _health,
-}
-FILE_NAMES = tuple(_FILES)
+def text_of(name: str, version: str, image: str = "", index: str = "") -> str:
+    """Return one of FILE_NAMES for a version of trainc; in the Dockerfile, the image with Python and pip's package index."""
+    if name == "argocd-cm.yaml":  # A patch of the ConfigMap with this name in Argo CD.
+        from trainc.api.output import dump_yaml
+        from trainc.features.argocd.health import argocd_health_checks
 
+        return _MERGE + dump_yaml([{"data": argocd_health_checks()}])
+    from importlib.resources import files
+    from string import Template
 
-def text_of(name: str, version: str) -> str:
-    """Return one of FILE_NAMES, generated for a version of trainc."""
-    return _FILES[name](name, version)
+    return Template(files(__package__).joinpath(name).read_text("utf-8")).substitute(
+        version=version,
+        parameters=_parameters() if name == "plugin.yaml" else "",
+        image=image or "python:3.13-slim",
+        index=f"={index}" if index else "",
+    )

@@ -127,7 +127,7 @@ def _objects(answer: Any, *, may_be_nothing: bool) -> list[Manifest]:
     if answer is None and may_be_nothing:
         return []
     if not isinstance(answer, dict):
-        raise _NoAnswerError("its answer is no object")
+        raise _NoAnswerError("its answer is not an object")
     if str(answer.get("kind", "")).endswith("List"):
         return [dict(mapping(item)) for item in objects(answer.get("items"))]
     return [answer]

@@ -16,6 +16,7 @@ from trainc.features.fits.assigner import TOPOLOGY, Assigned, Assignment, State
 from trainc.features.fits.cluster import Cluster, ClusterQueue, Flavor
 from trainc.features.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
 from trainc.features.fits.nodes import TOO_FEW_NODES, Inventory, Shortfall, evictable_pods
+from trainc.features.fits.pods import PODS, times_in
 from trainc.features.fits.references import Created, missing_objects
 from trainc.features.fits.scheduling import (
     ADMITTED,
@@ -29,7 +30,7 @@ from trainc.features.fits.scheduling import (
     idle_state,
     would_be_admitted,
 )
-from trainc.features.fits.shortfall import PARTIAL_SLICE, shortfall, unplaced_pods
+from trainc.features.fits.shortfall import GAPS, PARTIAL_SLICE, left_in_domain, shortfall, unplaced_pods
 from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.webhooks import refusals
 from trainc.features.fits.workload import Workload, job_name, place, queue_of, workload_of
@@ -278,10 +279,23 @@ class _Judge:
         if all(one.placement is None or self.state.trees[one.tree].by_node for one in found.pod_sets):
             return None
         entry = admitted(workload, queue, self.by_node)
-        if entry.cause != TOPOLOGY:
+        if entry.cause == TOPOLOGY:
+            why = shortfall(entry, queue, self.by_node, self.inventory)
+            return TOO_FEW_NODES, replace(why, certain=not self.cluster.down_nodes)
+        gaps = filter(None, map(self._gaps, found.pod_sets))
+        return next(((GAPS, gap) for gap in gaps), None)
+
+    def _gaps(self, one: Assigned) -> Shortfall | None:
+        """Why the nodes of a domain do not hold what Kueue places there, although their sum would; None if they do."""
+        if one.placement is None or self.state.trees[one.tree].by_node:
             return None
-        why = shortfall(entry, queue, self.by_node, self.inventory)
-        return TOO_FEW_NODES, replace(why, certain=not self.cluster.down_nodes)
+        tree, pod = self.by_node.trees[one.tree], (*one.pod_set.scheduled.items(), (PODS, 1))
+        suitable = tree.matching(one.pod_set.pod)
+        for values, count in one.placement:
+            held = sum(times_in(pod, leaf.capacity) for leaf in tree.leaves_in(values) if leaf in suitable)
+            if held < count:
+                return left_in_domain(one.pod_set, "/".join(values), count, held)
+        return None
 
     def _flavors(self, one: Assigned) -> list[Flavor]:
         return [self.cluster.flavors[name] for name in sorted({choice.flavor for choice in one.flavors.values()})]

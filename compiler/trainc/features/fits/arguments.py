@@ -9,7 +9,7 @@ admission checks are unknown. --cluster expects the output of
   kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,admissionchecks,workloadpriorityclasses -A -o yaml > cluster/kueue.yaml
 
 or as much of it as you have. docs/fits.md has a command for the names of
-Secrets and ConfigMaps, and an example of lists written by hand.
+Secrets and ConfigMaps, and docs/cluster.md an example of lists by hand.
 
 Examples:
   trainc fits jobs/ --cluster cluster/

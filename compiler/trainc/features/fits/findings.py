@@ -14,7 +14,7 @@ from trainc.features.fits.assigner import TOPOLOGY
 from trainc.features.fits.cluster import Cluster, ClusterQueue
 from trainc.features.fits.nodes import NO_NODE, TOO_FEW_NODES, Shortfall
 from trainc.features.fits.references import Missing
-from trainc.features.fits.shortfall import PARTIAL_SLICE
+from trainc.features.fits.shortfall import GAPS, PARTIAL_SLICE
 from trainc.features.fits.snapshot import READ_KINDS, export_command
 from trainc.features.fits.webhooks import Refusal
 from trainc.features.fits.workload import QUEUE, Workload
@@ -79,6 +79,8 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
         code = "UnschedulableAfterAdmission"
         message = f"ClusterQueue {queue.name} admits the job, which then keeps its quota and never runs: {message}"
     severity: Severity = "error"
+    if cause == GAPS:  # In a cluster that is not idle, Kueue may choose another domain.
+        code, severity = "UnschedulableAfterAdmission", "warning"
     if cause in NODES_MAY_COME and (scaler or not why.certain):
         severity = "warning"
         message += f"; {scaler or 'a node that is not Ready or is cordoned'} may provide one that does"

@@ -50,13 +50,9 @@ def verdict_text(alone: Fit, together: Fit) -> str:
 def _pod_sets(fit: Fit) -> Iterator[str]:
     for name, flavors in fit.flavors.items():
         chosen = ", ".join(f"{flavor} ({', '.join(of)})" for flavor, of in _by_flavor(flavors).items())
-        places = fit.places.get(name)
-        where = (
-            f", on {', '.join(f'{domain}: {count}' for domain, count in list(places.items())[:_MOST_DOMAINS])}"
-            if places
-            else ""
-        )
-        where += f" and {len(places) - _MOST_DOMAINS} more" if places and len(places) > _MOST_DOMAINS else ""
+        places = list(fit.places.get(name, {}).items())
+        where = f", on {', '.join(f'{domain}: {count}' for domain, count in places[:_MOST_DOMAINS])}" if places else ""
+        where += f" and {len(places) - _MOST_DOMAINS} more" if len(places) > _MOST_DOMAINS else ""
         yield f"{name}: {counted_pods(fit.pods[name])}, {chosen or 'no requests'}{where}"
 
 

@@ -71,7 +71,7 @@ class Scheduler:
     def __init__(self, state: State) -> None:
         self.state = replace(state, used=dict(state.used), occupied=state.occupied.copy())
         self.lines: dict[str, _Line] = {}
-        self.looks = 0
+        self.looks = self.admitted = 0
         self.admissions: Counter[QuotaNode] = Counter()  # by tree of cohorts
         self._settled = False
 
@@ -141,7 +141,7 @@ class _Cycle:
     def look(self, queue: ClusterQueue, entry: Entry) -> Assignment:
         """Find flavors for a job, resuming its latest attempt; reuse its result if nothing has changed since."""
         admissions = self.scheduler.admissions
-        in_tree, in_all = admissions[self.state.nodes[queue.name].root], admissions.total()
+        in_tree, in_all = admissions[self.state.nodes[queue.name].root], self.scheduler.admitted
         found = entry.assignment
         if found is None or entry.seen != (entry.progress, in_tree, in_all if found.saw_nodes else 0):
             self.scheduler.looks += 1
@@ -171,6 +171,7 @@ class _Cycle:
         _take(self.state, queue, found, found.used, shared=False)
         _take(self.lasting, queue, found, found.used, shared=True)
         self.scheduler.admissions[self.state.nodes[queue.name].root] += 1
+        self.scheduler.admitted += 1
         return ADMITTED
 
     def _fits_quota(self, queue: ClusterQueue, found: Assignment) -> bool:

@@ -21,6 +21,7 @@ from trainc.features.fits.cluster import ClusterQueue
 from trainc.features.fits.nodes import Inventory, Shortfall, split_hint, too_small
 from trainc.features.fits.placement import NoPlace
 from trainc.features.fits.pods import (
+    HOSTNAME,
     amount_with_unit,
     bare_amount,
     counted_pods,
@@ -41,7 +42,7 @@ from trainc.features.fits.scheduling import (
 )
 from trainc.features.fits.workload import PodSet, Workload, with_tolerations, with_topology
 
-PARTIAL_SLICE = "partial-slice"
+PARTIAL_SLICE, GAPS = "partial-slice", "gaps"
 
 
 def unplaced_pods(one: PodSet, placed: int) -> Shortfall:
@@ -53,6 +54,16 @@ def unplaced_pods(one: PodSet, placed: int) -> Shortfall:
     )
     fewer = f"write numNodes: {placed}" if one.step == names.TRAINER else f"reduce {one.name} to {counted_pods(placed)}"
     return Shortfall(message, f"{fewer}, or another slice size", one.name)
+
+
+def left_in_domain(one: PodSet, domain: str, count: int, held: int) -> Shortfall:
+    """Why pods may be left in the domain in which Kueue places them: it looks at the sum of the nodes there."""
+    message = (
+        f"Kueue before 0.20 adds up the nodes of {domain}, where it places {counted_pods(count)} of {one.name} if the "
+        f"cluster is idle; one by one, they have room for {held}, and the others keep the quota and wait"
+    )
+    hint = f"end the levels of the Topology with {HOSTNAME}, update Kueue, or request what divides a node evenly"
+    return Shortfall(message, hint, one.name, certain=False)
 
 
 def shortfall(entry: Entry, queue: ClusterQueue, state: State, inventory: Inventory) -> Shortfall:

@@ -25,7 +25,7 @@ from trainc.features.fits.cluster import (
 )
 from trainc.features.fits.pods import amount, amounts, merged_limits
 from trainc.kube import kueue
-from trainc.reading.cluster import label_of
+from trainc.reading.cluster import CLUSTER, label_of  # noqa: F401 - the table of features names the kind
 from trainc.schema.unknown_fields import mistyped
 
 # Kueue's limit: apis/kueue/v1beta2/topology_types.go.

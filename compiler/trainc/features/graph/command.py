@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from trainc.api.arguments import Arguments, Status, Streams
 from trainc.api.command import Paint, Part, compiled_job
 from trainc.api.findings import escape_report
-from trainc.api.jobs import enabled
-from trainc.api.kube import Manifest
+from trainc.api.jobs import OneJob, enabled
 from trainc.features.graph.formats import Role
 from trainc.features.graph.model import Graph, read_graph
 
@@ -35,7 +33,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     graph = read_graph(one.compiled.manifests, enabled(settings.options.plugins))
     try:
         drawn = one.found_by if arguments.format == "text" else ""
-        drawn += _format(graph, one.compiled.manifests, arguments, streams)
+        drawn += _format(graph, one, arguments, streams)
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise
@@ -45,7 +43,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return Status.DONE
 
 
-def _format(graph: Graph, manifests: Sequence[Manifest], arguments: Arguments, streams: Streams) -> str:
+def _format(graph: Graph, one: OneJob, arguments: Arguments, streams: Streams) -> str:
+    manifests = one.compiled.manifests
     match arguments.format:
         case "mermaid":
             from trainc.features.graph.formats import graph_mermaid
@@ -62,7 +61,7 @@ def _format(graph: Graph, manifests: Sequence[Manifest], arguments: Arguments, s
         case "json":
             from trainc.features.graph.formats import graph_json
 
-            document = graph_json(graph)
+            document = {**graph_json(graph), **({"pod": one.pod} if one.pod else {})}
             if arguments.ranks:
                 from trainc.features.graph.ranks import ranks_json, read_ranks
 

@@ -16,6 +16,7 @@ Examples:
   trainc init --only hooks --only workflow
   trainc init --only workflow --print
   trainc init --only gitops --cluster h100=https://h100.example.com
+  trainc init --only gitops --application-set
   trainc init --requirement 'trainc @ git+https://git.example.com/platform/trainc@8f3c2d1'
 """
 
@@ -52,6 +53,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="ENV=URL",
         action="append",
         help="API server of an environment's cluster, for Argo CD (default: the one that it runs in)",
+    )
+    parser.add_argument(
+        "--application-set", action="store_true", help="one ApplicationSet for all environments, for Argo CD"
     )
     parser.add_argument("--index-url", metavar="URL", default="", help="package index for pip, in a private network")
     parser.add_argument("--only", choices=PARTS, action="append", help="write only this part (repeatable)")

@@ -15,6 +15,7 @@ from trainc.api.records import replace
 from trainc.api.settings import Limits, read_configuration
 from trainc.features.init import PARTS, REPOSITORY
 from trainc.features.init.scaffold import (
+    APPLICATION_SET,
     ATTRIBUTES,
     EXAMPLES,
     HOOKS,
@@ -78,6 +79,8 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
         given = getattr(arguments, name)
         if given is not None and not given.isprintable():
             raise UsageError(f"argument --{name.replace('_', '-')}: {given!r} must contain printable characters only")
+    if arguments.application_set and arguments.gitops != "argocd":
+        raise UsageError("--application-set is for Argo CD; Flux has a Kustomization for each environment")
     folder = arguments.folder
     configuration = Configuration()
     if arguments.only and "jobs" not in arguments.only:
@@ -97,7 +100,14 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
         arguments.repository = shared_url(origin[0])
     delivered = _delivered(arguments, configuration, root, inside)
     return folder, Plan(
-        arguments.gitops, arguments.repository, __version__, requirement, inside, delivered, arguments.index_url
+        arguments.gitops,
+        arguments.repository,
+        __version__,
+        requirement,
+        inside,
+        delivered,
+        arguments.index_url,
+        arguments.application_set,
     )
 
 
@@ -264,7 +274,7 @@ def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arg
             f"  set the requirement in {REQUIREMENTS}, such as `trainc @ git+https://HOST/PATH@COMMIT`:",
             f"    {requirement.problem}",
         ]
-    if f"{arguments.gitops}/prod.yaml" in paths:
+    if f"{arguments.gitops}/prod.yaml" in paths or APPLICATION_SET in paths:
         if arguments.repository == REPOSITORY:
             lines.append(f"  set the repository URL in {arguments.gitops}/*.yaml")
         lines.append(f"  kubectl apply -f {arguments.gitops}/    (after pushing the repository)")

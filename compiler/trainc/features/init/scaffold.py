@@ -33,6 +33,7 @@ HOOKS = ".pre-commit-config.yaml"
 ATTRIBUTES = ".gitattributes"
 SETTINGS = ".vscode/settings.json"
 WORKFLOW = ".github/workflows/trainc.yaml"
+APPLICATION_SET = "argocd/training.yaml"
 _TOOLS: Mapping[GitOps, str] = {"argocd": "Argo CD", "flux": "Flux CD"}
 # The files of each part: a path in the repository, and the template beside this module that it comes from.
 _FILES: Mapping[Part, Mapping[str, str]] = {
@@ -116,6 +117,7 @@ class Plan:
     inside: str = ""
     delivered: Sequence[Delivered] = EXAMPLES
     index_url: str = ""
+    application_set: bool = False
 
 
 def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
@@ -144,8 +146,10 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
         texts[WORKFLOW.replace("trainc.yaml", f"trainc{values['suffix']}.yaml")] = texts.pop(WORKFLOW)
     texts = {f"{up}/{path}" if up and is_at_root(path) else path: text for path, text in texts.items()}
     if "gitops" in parts:
-        for each in plan.delivered:
-            file = _NO_NAME.sub("-", each.environment.lower()).strip("-") or "training"
+        if plan.application_set:
+            texts[APPLICATION_SET] = _application_set(plan, values)
+        for each in () if plan.application_set else plan.delivered:
+            file = _file_name(each)
             here = {
                 **values,
                 "file": file,
@@ -153,7 +157,7 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
                 "server": each.server,
                 **_namespace(gitops, each.namespace),
             }
-            here["name"] = f"training-{file}" if each.environment else "training"
+            here["name"] = _application(each)
             here["place"] = _quoted(each.path if gitops == "argocd" else f"./{each.path}")
             texts[f"{gitops}/{file}.yaml"] = Template(_template(f"{gitops}.yaml")).substitute(here)
         if gitops == "argocd":
@@ -162,6 +166,33 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
     if "kustomize" in parts:
         texts[KUSTOMIZE_CONFIG] = kustomize_config()
     return texts
+
+
+def _file_name(each: Delivered) -> str:
+    return _NO_NAME.sub("-", each.environment.lower()).strip("-") or "training"
+
+
+def _application(each: Delivered) -> str:
+    return f"training-{_file_name(each)}" if each.environment else "training"
+
+
+def _application_set(plan: Plan, values: Mapping[str, str]) -> str:
+    """One ApplicationSet for all outputs, which have namespaces to be created or have none."""
+    elements = [
+        {"name": _application(each), "path": each.path, "server": each.server}
+        | ({"namespace": each.namespace} if each.namespace else {})
+        for each in plan.delivered
+    ]
+    named = any(each.namespace for each in plan.delivered)
+    namespace = _namespace("argocd", "{{.namespace}}") if named else _namespace("argocd", "")
+    here = {
+        **values,
+        **{
+            name: indent(text, "    ").replace("{{.namespace}}", '"{{.namespace}}"') for name, text in namespace.items()
+        },
+        "elements": "\n".join(f"          - {json.dumps(each, ensure_ascii=False)}" for each in elements),
+    }
+    return Template(_template("applicationset.yaml")).substitute(here)
 
 
 def is_at_root(path: str) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
 import os
+import pkgutil
 import runpy
 import sys
 import warnings
@@ -12,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO, TypeVar
 from unittest import mock
 
+import kubeflow
 from kubeflow.trainer import TrainerClient
 
 from trainc.api.findings import CompileError
@@ -121,7 +124,12 @@ def run_script(
         client.backend = backend_of(getattr(backend_config, "namespace", None))
         backends.append(client.backend)
 
-    with mock.patch.object(TrainerClient, "__init__", replaced), _as_main(path, words), contextlib.redirect_stdout(out):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(TrainerClient, "__init__", replaced))
+        for client in _other_clients():
+            stack.enter_context(mock.patch.object(client, "__init__", _refuse))
+        stack.enter_context(_as_main(path, words))
+        stack.enter_context(contextlib.redirect_stdout(out))
         try:
             runpy.run_path(path, run_name="__main__")
         except SystemExit as left:
@@ -131,6 +139,21 @@ def run_script(
         except Exception as error:
             raise ScriptError(_place(error, path)) from error
     return ScriptResult(backends, 0)
+
+
+def _other_clients() -> Iterator[type]:
+    """The SDK's clients for anything but training, as far as this installation can import them."""
+    for module in pkgutil.iter_modules(kubeflow.__path__):
+        if module.name not in ("common", "trainer"):
+            with contextlib.suppress(ImportError):
+                found = vars(importlib.import_module(f"kubeflow.{module.name}"))
+                yield from (each for name, each in found.items() if isinstance(each, type) and name.endswith("Client"))
+
+
+def _refuse(client: object, *_: object, **__: object) -> None:
+    name = type(client).__name__
+    instead = "; write its search as a Sweep (trainc help sweeps)" if name == "OptimizerClient" else ""
+    raise RuntimeError(f"{name} would connect to a cluster, and trainc sdk replaces TrainerClient only{instead}")
 
 
 class ScriptError(Exception):

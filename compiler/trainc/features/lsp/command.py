@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trainc.api.arguments import Arguments, Status, Streams
 
 if TYPE_CHECKING:
-    from trainc.features.lsp.snapshot import Workspace
+    from trainc.features.lsp.workspace import Workspace
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

@@ -14,12 +14,13 @@ from trainc.features.lsp.names import OVERLAY, SETTINGS, at, fields_of, kind_of,
 from trainc.features.lsp.snapshot import Schema, Snapshot, Typing, typing_at
 from trainc.kube.devices import KNOWN
 from trainc.kube.names import TRAINER_API
+from trainc.kube.tuning_variables import meaning_of, suggested_values, suggested_variables
 from trainc.reading.catalog import names as names_in_catalog
 from trainc.reading.edits import Position, Range
 
 Role: TypeAlias = Literal["field", "value", "name"]
 
-_QUEUE = "kueue.x-k8s.io/queue-name"
+_QUEUE, _PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 _KINDS = ("TrainJob", *RUNTIME_KINDS)
 _LINE = pattern(r"^(kind|name|namespace|  name|  namespace)\s*:\s*[\"']?([^\s\"'#]+)")
 _JOBS = "replicatedJobs"
@@ -44,29 +45,44 @@ def completions(snapshot: Snapshot, position: Position) -> list[Completion]:
     if typing is None:
         return []
     place = Range(Position(position.line, typing.start), position)
-    document = _document(lines, position.line, typing.first)
+    document = _document(lines, position.line, typing)
     root = _root(snapshot, document)
     if typing.awaits == "key":
         inside = at(root, typing.path) if root is not None else None
         listed = inside is not None and "items" in inside and "properties" not in inside
         if listed or inside is None or root is None:
-            return list(_named(snapshot, document, typing, place))
-        return [*_fields(inside, root, typing, place), *_keys(typing, place)]
+            return [*_named(snapshot, document, typing, place), *_keys(snapshot, typing, place)]
+        return [*_fields(inside, root, typing, place), *_keys(snapshot, typing, place)]
     found = at(root, typing.path) if root is not None else None
     known = [Completion(value, "value", place, _plain(value, found)) for value in (values_of(found) if found else ())]
     return [*known, *_named(snapshot, document, typing, place)]
 
 
-def _document(lines: Sequence[str], number: int, first: int) -> Json:
-    """The document around a line, without that line; where it cannot be read, what its first fields say."""
+def _document(lines: Sequence[str], number: int, typing: Typing) -> Json:
+    """The document around what is being typed, without that; where it cannot be read, what its first fields say."""
     end = next((n for n in range(number, len(lines)) if lines[n].startswith("---")), len(lines))
-    others = [*lines[first:number], "", *lines[number + 1 : end]]
+    line = _closed(lines[number][: typing.start]) if number < len(lines) else ""
+    others = [*lines[typing.first : number], line, *lines[number + 1 : end]]
     found, _ = read_documents(encode("\n".join(others)), "", Limits())
     if found:
         return found[0].data
     matches = [match for line in others if (match := _LINE.match(line))]
     metadata = {match[1].strip(): match[2] for match in reversed(matches) if match[1].startswith(" ")}
     return {**{match[1]: match[2] for match in matches if not match[1].startswith(" ")}, "metadata": metadata}
+
+
+def _closed(line: str) -> str:
+    """What stands in brackets before the entry that a line ends with, closed; nothing of a line without brackets."""
+    closers, cut, kept = "", 0, ""
+    for column, character in enumerate(line):
+        if character in "[{":
+            closers = "]}"["[{".index(character)] + closers
+            cut, kept = column + 1, closers
+        elif character in "]}":
+            closers = closers[1:]
+        elif character == "," and closers:
+            cut, kept = column, closers
+    return line[:cut] + kept
 
 
 def _root(snapshot: Snapshot, document: Json) -> Schema | None:
@@ -94,11 +110,16 @@ def _after(schema: Schema, indent: int) -> str:
     return f"\n{' ' * indent}{'  ' if schema['type'] == 'object' else '- '}"
 
 
-def _keys(typing: Typing, place: Range) -> Iterator[Completion]:
-    """Keys that are the author's own, of which some are known: resources, and the label of the queue."""
-    if typing.path[-1:] in (("limits",), ("requests",)) or typing.path[-1:] == ("resourcesPerNode",):
-        for name in ("cpu", "memory", *sorted(KNOWN)):
+def _keys(snapshot: Snapshot, typing: Typing, place: Range) -> Iterator[Completion]:
+    """Keys that are the author's own, of which some are known: resources, and labels of nodes and of the queue."""
+    nodes = _nodes(snapshot)
+    if typing.path[-1:] in (("limits",), ("requests",), ("resourcesPerNode",)):
+        offered = {name for node in nodes for name in mapping(value_at_index(node, ("status", "allocatable")))}
+        for name in dict.fromkeys(("cpu", "memory", *sorted(_texts(offered - {"pods"})), *sorted(KNOWN))):
             yield Completion(name, "name", place, f"{name}: ", "resource")
+    if typing.path[-1:] == ("nodeSelector",):
+        for name in sorted(_texts({name for node in nodes for name in _labels(node)})):
+            yield Completion(name, "name", place, f"{name}: ", "label of nodes")
     if typing.path[-2:] == ("metadata", "labels"):
         yield Completion(_QUEUE, "name", place, f"{_QUEUE}: ", "the Kueue queue")
 
@@ -111,22 +132,25 @@ def _plain(value: str, schema: Schema | None) -> str:
 
 def _named(snapshot: Snapshot, document: Json, typing: Typing, place: Range) -> Iterator[Completion]:
     """The names that there are for what is awaited."""
-    shape = tuple("*" if isinstance(step, int) else step for step in typing.path)
+    path = typing.path
     for ending, detail, names in _NAMES:
-        if shape[-len(ending) :] == ending:
-            for name in dict.fromkeys(names(snapshot, document, typing.path)):
-                yield Completion(name, "name", place, name, detail)
+        if len(ending) <= len(path) and all(
+            one in ("*", step) for one, step in zip(ending, path[-len(ending) :], strict=True)
+        ):
+            for name in dict.fromkeys(_texts(names(snapshot, document, path))):
+                about = meaning_of(name) if names is _variables else ""
+                yield Completion(name, "name", place, _plain(name, {}), detail, about)
             return
 
 
-_Names: TypeAlias = Callable[[Snapshot, Json, Path], Iterable[str]]
+_Names: TypeAlias = Callable[[Snapshot, Json, Path], Iterable[Any]]
 
 
-def _runtimes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+def _runtimes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     wanted = value_at_index(document, ("spec", "runtimeRef", "kind"))
     for one in snapshot.workspace:
         if one.data.get("kind") in ((wanted,) if wanted in RUNTIME_KINDS else RUNTIME_KINDS):
-            yield str(value_at_index(one.data, ("metadata", "name")))
+            yield value_at_index(one.data, ("metadata", "name"))
     if wanted != "TrainingRuntime":
         releases = (built.session.options.release for built in snapshot.built)
         yield from names_in_catalog(next(filter(None, releases), NEWEST_RELEASE))
@@ -142,9 +166,9 @@ def _template(snapshot: Snapshot, document: Json) -> Json:
     return mapping(value_at_index(document, ("spec", "template")))
 
 
-def _jobs(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+def _jobs(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     for job in objects(value_at_index(_template(snapshot, document), ("spec", _JOBS))):
-        yield str(job.get("name"))
+        yield job.get("name")
 
 
 def _pods(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Json]:
@@ -161,43 +185,75 @@ def _pods(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Json]:
             yield mapping(value_at_index(job, ("template", "spec", "template", "spec")))
 
 
-def _containers(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+def _containers(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     field = next(step for step in reversed(path) if step in ("containers", "initContainers"))
     for pod in _pods(snapshot, document, path):
-        yield from _texts(container.get("name") for container in objects(pod.get(str(field))))
+        yield from (container.get("name") for container in objects(pod.get(str(field))))
 
 
-def _volumes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+def _volumes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     """Those of the runtime's pods, and those that the same patch adds."""
     end = next(i for i in range(len(path) - 1, -1, -1) if path[i] in ("containers", "initContainers"))
     for pod in (mapping(value_at_index(document, path[:end])), *_pods(snapshot, document, path)):
-        yield from _texts(volume.get("name") for volume in objects(pod.get("volumes")))
+        yield from (volume.get("name") for volume in objects(pod.get("volumes")))
 
 
 def _texts(found: Iterable[object]) -> Iterator[str]:
-    """Leave out names that are not written yet."""
-    return (name for name in found if isinstance(name, str) and name)
+    """Leave out what is no name, or not written yet."""
+    return (name for name in found if isinstance(name, str) and name.isprintable() and name)
 
 
-def _queues(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
-    """Those of the cluster that trainc.yaml names, and those that other documents use."""
-    yield from snapshot.queues
+def _queues(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
+    """Those of the cluster, and those that other documents use."""
+    yield from _named_in("LocalQueue")(snapshot, document, path)
     labels = (value_at_index(one.data, ("metadata", "labels")) for one in snapshot.workspace)
     yield from sorted(set(_texts(found.get(_QUEUE) for found in labels if isinstance(found, Mapping))))
 
 
-def _variables(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
+def _variables(snapshot: Snapshot, document: Json, path: Path) -> Iterable[str]:
     """Those of NCCL, PyTorch, OpenMP and Hugging Face."""
-    from trainc.kube.tuning_variables import known_variables
-
-    yield from sorted(known_variables())
+    return suggested_variables()
 
 
-def _named_in(kinds: Sequence[str]) -> _Names:
-    def names(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
-        for one in snapshot.workspace:
-            if one.data.get("kind") in kinds:
-                yield from _texts((value_at_index(one.data, ("metadata", "name")),))
+def _values(snapshot: Snapshot, document: Json, path: Path) -> Iterable[str]:
+    return suggested_values(str(value_at_index(document, (*path[:-1], "name"))))
+
+
+def _nodes(snapshot: Snapshot) -> Sequence[Json]:
+    return list(snapshot.cluster.of("Node").values()) if snapshot.cluster is not None else []
+
+
+def _labels(node: Json) -> Json:
+    return mapping(value_at_index(node, ("metadata", "labels")))
+
+
+def _label_values(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
+    yield from sorted({str(_labels(node).get(str(path[-1]), "")) for node in _nodes(snapshot)})
+
+
+def _known(snapshot: Snapshot, document: Json, kind: str) -> Iterator[Json]:
+    """The objects of a kind in the cluster, of the namespace of a document if it says which, and in the input."""
+    namespace = value_at_index(document, ("metadata", "namespace"))
+    if snapshot.cluster is not None:
+        of_kind = sorted(snapshot.cluster.of(kind).items())
+        yield from (one for (where, _), one in of_kind if namespace is None or where in ("", namespace))
+    yield from (one.data for one in snapshot.workspace if one.data.get("kind") == kind)
+
+
+def _named_in(*kinds: str) -> _Names:
+    def names(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
+        for kind in kinds:
+            yield from (value_at_index(one, ("metadata", "name")) for one in _known(snapshot, document, kind))
+
+    return names
+
+
+def _keys_in(kind: str) -> _Names:
+    def names(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
+        name = value_at_index(document, (*path[:-1], "name"))
+        for one in _known(snapshot, document, kind):
+            if value_at_index(one, ("metadata", "name")) == name:
+                yield from (key for part in ("data", "stringData") for key in mapping(one.get(part)))
 
     return names
 
@@ -221,9 +277,27 @@ _NAMES: tuple[tuple[Path, str, _Names], ...] = (
     (("coordinator", "replicatedJob"), "replicated job", _jobs),
     (("volumeMounts", "*", "name"), "volume", _volumes),
     (("env", "*", "name"), "environment variable", _variables),
+    (("env", "*", "value"), "value", _values),
+    (("persistentVolumeClaim", "claimName"), "PersistentVolumeClaim", _named_in("PersistentVolumeClaim")),
+    (("secret", "secretName"), "Secret", _named_in("Secret")),
+    (("imagePullSecrets", "*", "name"), "Secret", _named_in("Secret")),
+    (("secretKeyRef", "name"), "Secret", _named_in("Secret")),
+    (("secretKeyRef", "key"), "key of the Secret", _keys_in("Secret")),
+    (("secretRef", "name"), "Secret", _named_in("Secret")),
+    (("configMap", "name"), "ConfigMap", _named_in("ConfigMap")),
+    (("configMapKeyRef", "name"), "ConfigMap", _named_in("ConfigMap")),
+    (("configMapKeyRef", "key"), "key of the ConfigMap", _keys_in("ConfigMap")),
+    (("configMapRef", "name"), "ConfigMap", _named_in("ConfigMap")),
+    (("serviceAccountName",), "ServiceAccount", _named_in("ServiceAccount")),
+    (("priorityClassName",), "PriorityClass", _named_in("PriorityClass")),
+    (("runtimeClassName",), "RuntimeClass", _named_in("RuntimeClass")),
+    (("storageClassName",), "StorageClass", _named_in("StorageClass")),
+    (("labels", _PRIORITY), "WorkloadPriorityClass", _named_in("WorkloadPriorityClass")),
+    (("metadata", "namespace"), "namespace", _named_in("Namespace")),
+    (("nodeSelector", "*"), "label of nodes", _label_values),
     (("containers", "*", "name"), "container", _containers),
     (("initContainers", "*", "name"), "container", _containers),
-    (("target", "name"), "document", _named_in(_KINDS)),
+    (("target", "name"), "document", _named_in(*_KINDS)),
     (("target", "kind"), "kind", _fixed(*_KINDS)),
     (("apiVersion",), "", _fixed(TRAINER_API)),
     (("kind",), "", _fixed(*_KINDS)),

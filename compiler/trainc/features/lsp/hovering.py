@@ -7,35 +7,28 @@ from collections.abc import Iterator, Sequence
 from trainc.api.documents import Document
 from trainc.api.explained import ExplainedField, Explanation, Recorder, describe_origin, explanation
 from trainc.api.findings import Diagnostic, Source, escape_line
-from trainc.api.kube import FieldPath, format_field, stable_path
+from trainc.api.kube import FieldPath, format_field, mapping, objects, stable_path, value_at_index
 from trainc.api.records import dataclass
 from trainc.explain.model import Input, prefix
 from trainc.explain.text import shorten_value
-from trainc.features.lsp.names import at, kind_of, root_of
+from trainc.features.lsp.names import at, kind_of, root_of, runtime_of
 from trainc.features.lsp.snapshot import Built, Snapshot
 from trainc.findings.text import underlined
 from trainc.kube.names import JOB_KINDS
+from trainc.kube.tuning_variables import meaning_of, suggested_values
 from trainc.reading.edits import Field, Position, Range, Tree, trees
 
 _MOST_SHOWN = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Hover:
-    """Markdown about a range."""
-
-    range: Range
-    text: str
-
-
-def hover(snapshot: Snapshot, position: Position) -> Hover | None:
-    """About the field at a place; None where there is none."""
+def hover(snapshot: Snapshot, position: Position) -> tuple[Range, str] | None:
+    """Markdown about the field at a place, and the range of that; None where there is none."""
     found = field_at(snapshot, position)
     if found is None:
         return None
     field = found.field
     parts = [*_meaning(snapshot, found), *_fate(snapshot, found)]
-    return Hover(field.key if field.key.holds(position) else field.value, "\n\n".join(parts)) if parts else None
+    return (field.key if field.key.holds(position) else field.value, "\n\n".join(parts)) if parts else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +68,7 @@ def _meaning(snapshot: Snapshot, found: Found) -> Iterator[str]:
     if schema is None or root is None:
         yield f"`{escape_line(name)}`"
         return
+    yield from _named(snapshot, found)
     details = [kind_of(schema)]
     details += [f"default `{schema['default']}`"] if "default" in schema else []
     above = at(root, field.path[:-1])
@@ -82,6 +76,31 @@ def _meaning(snapshot: Snapshot, found: Found) -> Iterator[str]:
     yield f"`{escape_line(name)}` ({', '.join(filter(None, details))})".removesuffix(" ()")
     if description := schema.get("description"):
         yield str(description)
+
+
+def _named(snapshot: Snapshot, found: Found) -> Iterator[str]:
+    """What has the name under the cursor: an environment variable that a known program reads, or a runtime."""
+    data, path = found.document.data, found.field.path
+    if path[-3:-2] == ("env",) and path[-1] in ("name", "value"):
+        name = str(value_at_index(data, (*path[:-1], "name")))
+        if meaning := meaning_of(name):
+            yield f"`{name}`: {meaning}"
+            if values := suggested_values(name):
+                yield f"Values: {', '.join(f'`{value}`' for value in values)}"
+    elif path[-2:] == ("runtimeRef", "name") and (runtime := runtime_of(snapshot, data)) is not None:
+        yield "; ".join(_parts_of(runtime))
+
+
+def _parts_of(runtime: Document) -> Iterator[str]:
+    source, spec = runtime.locate(()), mapping(runtime.data.get("spec"))
+    yield f"{runtime.data.get('kind')} of `{escape_line(source.file if source is not None else '')}`"
+    policy = mapping(spec.get("mlPolicy"))
+    yield from (f"`{escape_line(str(name))}`" for name in policy if name != "numNodes")
+    yield f"numNodes {escape_line(str(policy.get('numNodes', 1)))}"
+    for job in objects(value_at_index(spec, ("template", "spec", "replicatedJobs"))):
+        pod = value_at_index(job, ("template", "spec", "template", "spec"))
+        images = [str(container.get("image")) for container in objects(mapping(pod).get("containers"))]
+        yield f"job `{escape_line(str(job.get('name')))}` with `{escape_line(', '.join(images))}`"
 
 
 def _fate(snapshot: Snapshot, found: Found) -> Iterator[str]:

@@ -8,35 +8,26 @@ from typing import Any
 from trainc.api.documents import Document
 from trainc.api.findings import Source, counted
 from trainc.api.jobs import CompiledJob
-from trainc.api.records import dataclass
 from trainc.features import ask
 from trainc.features.lsp.names import RUNTIME, mentions, references
 from trainc.features.lsp.snapshot import Built, Snapshot
 from trainc.reading.edits import Position, Range
 
 
-@dataclass(frozen=True, slots=True)
-class Lens:
-    """A line of text above a range."""
-
-    range: Range
-    text: str
-
-
-def lenses(snapshot: Snapshot, before: Sequence[Sequence[CompiledJob]] | None) -> list[Lens]:
-    """The lenses of every document of the file; `before` are its jobs in git's HEAD, for each environment."""
+def lenses(snapshot: Snapshot, before: Sequence[Sequence[CompiledJob]] | None) -> list[tuple[Range, str]]:
+    """The lines above every document of the file; `before` are its jobs in git's HEAD, for each environment."""
     texts: dict[Source | None, list[str]] = {}
     for number, built in enumerate(snapshot.built):
         where = f"{built.environment}: " if len(snapshot.built) > 1 else ""
         earlier = before[number] if before is not None and number < len(before) else None
         for source, text in _of_built(built, snapshot.fits, earlier):
             texts.setdefault(source, []).append(where + text)
-    found: list[Lens] = []
+    found: list[tuple[Range, str]] = []
     for document in snapshot.documents:
         source = document.locate(())
         line = source.line - 1 if source is not None else 0
         place = Range(Position(line, 0), Position(line, 0))
-        found += [Lens(place, text) for text in dict.fromkeys((*texts.get(source, ()), *_users(snapshot, document)))]
+        found += [(place, text) for text in dict.fromkeys((*texts.get(source, ()), *_users(snapshot, document)))]
     return found
 
 

@@ -201,22 +201,30 @@ class Mention:
 def mentions(document: Document) -> Iterator[Mention]:
     """Every name that a document gives or uses."""
     data, kind = document.data, document.data.get("kind")
-    name, namespace = value_at_index(data, ("metadata", "name")), value_at_index(data, ("metadata", "namespace"))
+    name = value_at_index(data, ("metadata", "name"))
     if kind in RUNTIME_KINDS:
-        scope = _scope(kind, namespace, name)
+        scope = scope_of(data, kind, name)
         yield Mention((RUNTIME, *scope), document, ("metadata", "name"), defines=True)
         yield from _of_jobset(document, scope, _JOBSET)
     elif kind == "JobSet":
-        yield from _of_jobset(document, ("JobSet", str(namespace or ""), str(name)), ("spec",))
+        yield from _of_jobset(document, scope_of(data, "JobSet", name), ("spec",))
     elif kind in ("TrainJob", "TrainingJob"):
         yield Mention((TRAINJOB, str(name)), document, ("metadata", "name"), defines=True)
-        yield from _of_trainjob(document, namespace)
+        yield from _of_trainjob(document)
     elif kind == "Overlay":
         yield from _of_overlay(document)
 
 
-def _scope(kind: Any, namespace: Any, name: Any) -> Symbol:
-    return str(kind), "" if kind == "ClusterTrainingRuntime" else str(namespace or ""), str(name)
+def scope_of(data: Json, kind: Any, name: Any) -> Symbol:
+    """The runtime that a document calls so: its kind, its namespace if it has one, and its name."""
+    namespace = "" if kind == "ClusterTrainingRuntime" else value_at_index(data, ("metadata", "namespace"))
+    return str(kind), str(namespace or ""), str(name)
+
+
+def runtime_scope(job: Json) -> Symbol:
+    """The runtime that a TrainJob names."""
+    reference = mapping(value_at_index(job, ("spec", "runtimeRef")))
+    return scope_of(job, reference.get("kind") or "ClusterTrainingRuntime", reference.get("name"))
 
 
 def _of_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]:
@@ -234,11 +242,10 @@ def _of_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]
             yield Mention((JOB, *scope, text), document, place, defines=False)
 
 
-def _of_trainjob(document: Document, namespace: Any) -> Iterator[Mention]:
+def _of_trainjob(document: Document) -> Iterator[Mention]:
     spec = mapping(value_at_index(document.data, ("spec",)))
-    reference = mapping(value_at_index(spec, ("runtimeRef",)))
-    scope = _scope(reference.get("kind") or "ClusterTrainingRuntime", namespace, reference.get("name"))
-    if "name" in reference:
+    scope = runtime_scope(document.data)
+    if "name" in mapping(spec.get("runtimeRef")):
         yield Mention((RUNTIME, *scope), document, ("spec", "runtimeRef", "name"), defines=False)
     for path, _ in _items(spec, ("spec", "runtimePatches")):
         jobs = (*path, "trainingRuntimeSpec", "template", "spec", "replicatedJobs")
@@ -271,9 +278,7 @@ def _of_overlay(document: Document) -> Iterator[Mention]:
     for path, patch in _items(document.data, ("patches",)):
         target = mapping(value_at_index(patch, ("target",)))
         kind, name = target.get("kind"), target.get("name")
-        symbol = (
-            (TRAINJOB, str(name)) if kind == "TrainJob" else (RUNTIME, *_scope(kind, target.get("namespace"), name))
-        )
+        symbol = (TRAINJOB, str(name)) if kind == "TrainJob" else (RUNTIME, *scope_of({"metadata": target}, kind, name))
         if name and (kind == "TrainJob" or kind in RUNTIME_KINDS):
             yield Mention(symbol, document, (*path, "target", "name"), defines=False)
 
@@ -306,20 +311,12 @@ def references(snapshot: Snapshot, mention: Mention) -> list[Mention]:
 
 def runtime_of(snapshot: Snapshot, job: Json) -> Document | None:
     """The runtime that a TrainJob's document names, as it is written."""
-    reference = mapping(value_at_index(job, ("spec", "runtimeRef")))
-    kind = reference.get("kind") or "ClusterTrainingRuntime"
-    wanted = _scope(kind, value_at_index(job, ("metadata", "namespace")), reference.get("name"))
+    scope = runtime_scope(job)
     for document in snapshot.workspace:
         data = document.data
-        if (
-            data.get("kind") == kind
-            and _scope(
-                kind, value_at_index(data, ("metadata", "namespace")), value_at_index(data, ("metadata", "name"))
-            )
-            == wanted
-        ):
+        if scope == scope_of(data, data.get("kind"), value_at_index(data, ("metadata", "name"))):
             return document
-    return _shipped(snapshot, wanted[2]) if kind == "ClusterTrainingRuntime" else None
+    return _shipped(snapshot, scope[2]) if scope[0] == "ClusterTrainingRuntime" else None
 
 
 def _shipped(snapshot: Snapshot, name: str) -> Document | None:

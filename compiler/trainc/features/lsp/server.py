@@ -13,7 +13,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -26,11 +26,13 @@ from trainc.api.documents import decode, read_file
 from trainc.api.findings import Diagnostic, Source
 from trainc.cli.version import describe_defect
 from trainc.features.lsp import completing, fixes, hovering, lenses, names
-from trainc.features.lsp import names as symbols
-from trainc.features.lsp.snapshot import Snapshot, Workspace
+from trainc.features.lsp.snapshot import Snapshot
 from trainc.reading.catalog import SHOWN_FOLDER, catalog_folder
 from trainc.reading.edits import Position, Range
 from trainc.reading.opening import CONFIGURATION_FILE, folders_upward
+
+if TYPE_CHECKING:
+    from trainc.features.lsp.workspace import Workspace
 
 # How long nobody has typed, in seconds, when what takes longer is done: the cluster is asked, and other files are looked at.
 _MOMENT = 0.4
@@ -83,7 +85,7 @@ class Units:
 
 
 # Opens the workspace in a folder; that of one file alone where no folder is known to be one.
-Opens: TypeAlias = Callable[[str, str | None], Workspace]
+Opens: TypeAlias = "Callable[[str, str | None], Workspace]"
 
 
 class Server(LanguageServer):
@@ -322,7 +324,8 @@ def _hover(server: Server, params: types.HoverParams) -> types.Hover | None:
     found = hovering.hover(snapshot, units.position_of(params.position))
     if found is None:
         return None
-    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, found.text), units.range(found.range))
+    place, text = found
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), units.range(place))
 
 
 def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -348,17 +351,17 @@ def _definition(server: Server, params: types.DefinitionParams) -> list[types.Lo
 
 
 def _references(server: Server, params: types.ReferenceParams) -> list[types.Location]:
-    def wanted(snapshot: Snapshot, mention: names.Mention) -> list[names.Mention]:
+    def mentions(snapshot: Snapshot, mention: names.Mention) -> list[names.Mention]:
         declared = names.definitions(snapshot, mention) if params.context.include_declaration else []
         return [*declared, *names.references(snapshot, mention)]
 
-    return _located(server, params, wanted)
+    return _located(server, params, mentions)
 
 
 def _located(
     server: Server,
     params: types.DefinitionParams | types.ReferenceParams,
-    wanted: Callable[[Snapshot, names.Mention], list[names.Mention]],
+    mentions: Callable[[Snapshot, names.Mention], list[names.Mention]],
 ) -> list[types.Location]:
     snapshot = server.look(params.text_document.uri)
     position = server.units(snapshot.lines).position_of(params.position) if snapshot is not None else None
@@ -368,15 +371,11 @@ def _located(
     files = dict(names.named_files(snapshot, found.document))
     if found.field.path in files:
         path = os.path.join(snapshot.root, files[found.field.path])
-        return [_top(path)] if os.path.isfile(path) else []
+        top, name = types.Position(0, 0), from_fs_path(os.path.normpath(path)) or ""
+        return [types.Location(name, types.Range(top, top))] if os.path.isfile(path) else []
     mention = names.mentioned(found.document, found.field.path)
-    places = [server.place_of(one, snapshot) for one in wanted(snapshot, mention)] if mention is not None else []
+    places = [server.place_of(one, snapshot) for one in mentions(snapshot, mention)] if mention is not None else []
     return [place for place in places if place is not None]
-
-
-def _top(path: str) -> types.Location:
-    start = types.Position(0, 0)
-    return types.Location(from_fs_path(os.path.normpath(path)) or "", types.Range(start, start))
 
 
 def _completion(server: Server, params: types.CompletionParams) -> list[types.CompletionItem]:
@@ -406,7 +405,7 @@ def _lenses(server: Server, params: types.CodeLensParams) -> list[types.CodeLens
     before = server.around(path).at_head(path, server.texts()) if snapshot.documents else None
     units = server.units(snapshot.lines)
     found = lenses.lenses(snapshot, before)
-    return [types.CodeLens(units.range(lens.range), types.Command(lens.text, "")) for lens in found]
+    return [types.CodeLens(units.range(place), types.Command(text, "")) for place, text in found]
 
 
 def _symbols(server: Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
@@ -415,7 +414,7 @@ def _symbols(server: Server, params: types.DocumentSymbolParams) -> list[types.D
         return []
     units = server.units(snapshot.lines)
 
-    def made(symbol: symbols.OutlineSymbol) -> types.DocumentSymbol:
+    def made(symbol: names.OutlineSymbol) -> types.DocumentSymbol:
         return types.DocumentSymbol(
             symbol.name,
             _KINDS[symbol.role],
@@ -425,7 +424,7 @@ def _symbols(server: Server, params: types.DocumentSymbolParams) -> list[types.D
             children=[made(child) for child in symbol.children],
         )
 
-    return [made(symbol) for symbol in symbols.symbols(snapshot.text)]
+    return [made(symbol) for symbol in names.symbols(snapshot.text)]
 
 
 _FEATURES: tuple[tuple[str, Callable[..., Any], Any], ...] = (

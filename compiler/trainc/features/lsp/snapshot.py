@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from trainc.api.cluster import Dump
 from trainc.api.documents import Document
 from trainc.api.findings import Diagnostic, Path
 from trainc.api.jobs import CompiledJob, Session
@@ -12,10 +13,6 @@ from trainc.api.records import dataclass, field, pattern
 from trainc.reading.edits import Position, lines_of
 
 Schema: TypeAlias = Mapping[str, Any]
-
-
-def _no_schema(kind: str) -> Schema | None:
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +33,8 @@ class Snapshot:
 
     `file` is what diagnostics call it, and so is `Document.file` of all documents: paths lead from `root`. `documents`
     are those of the file, `workspace` all that were read, both as they are written. `schema` gives the JSON Schema of
-    a kind, or of `trainc.yaml`. `queues` are the LocalQueues of the cluster that trainc.yaml names, and `fits` says
-    whether it can ever admit the jobs of the file. It is `complete` once what all jobs together show is known.
+    a kind, or of `trainc.yaml`. `cluster` is the dump that trainc.yaml names, and `fits` says whether that cluster
+    can ever admit the jobs of the file. It is `complete` once what all jobs together show is known.
     """
 
     root: str
@@ -47,8 +44,8 @@ class Snapshot:
     workspace: Sequence[Document] = ()
     built: Sequence[Built] = ()
     diagnostics: Sequence[Diagnostic] = ()
-    schema: Callable[[str], Schema | None] = field(default=_no_schema, repr=False)
-    queues: Sequence[str] = ()
+    schema: Callable[[str], Schema | None] = field(default=dict[str, Schema]().get, repr=False)
+    cluster: Dump | None = field(default=None, repr=False)
     fits: Sequence[Any] = ()
     complete: bool = True
     docs_url: str = ""
@@ -57,21 +54,6 @@ class Snapshot:
     def lines(self) -> list[str]:
         """The lines of the text, without their ends."""
         return lines_of(self.text)
-
-
-class Workspace(Protocol):
-    """A folder with its trainc.yaml, if it has one, as the editor has its files: what makes snapshots."""
-
-    root: str
-
-    def changed(self) -> None:
-        """Take notice that something on the disk has changed."""
-
-    def look_at(self, file: str, texts: Mapping[str, str], *, thorough: bool = True) -> Snapshot:
-        """One file, by its real path; `texts` are those of all open files. `thorough` asks the cluster, too."""
-
-    def at_head(self, file: str, texts: Mapping[str, str]) -> Sequence[Sequence[CompiledJob]] | None:
-        """What the jobs of a file were in git's HEAD, for each environment; None where there is no HEAD."""
 
 
 # Where somebody is typing: the path of the line under the cursor, in a text that need not be right yet.

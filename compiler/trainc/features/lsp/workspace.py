@@ -43,12 +43,12 @@ from trainc.api.settings import (
 )
 from trainc.cli.compiling import judge_of, skipped_documents
 from trainc.features import ask
+from trainc.features.lsp.names import runtime_scope, scope_of
 from trainc.features.lsp.snapshot import Built, Snapshot
 from trainc.kube.names import JOB_KINDS
 from trainc.lints.manifests import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_job
-from trainc.pipeline.index import Key
 from trainc.pipeline.inputs import expansion_of
 from trainc.project.dialects import is_sweep
 from trainc.project.overlays.load import Stack, load_overlays, values_of
@@ -131,15 +131,11 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
     known = {order for order, _, _ in entries}
     entries += [(one.order, None, one.claims) for one in neighbours.beyond(files) if one.order not in known]
     services: Services = {}
-    for _, home, claims in sorted(entries, key=_order):
+    for _, home, claims in sorted(entries, key=lambda entry: entry[0]):
         between = list(lint_all_jobs(claims, services, session.options))
         if home is not None:
             found += session.rules(map(home.place_built, between), False)
     return compiled, found
-
-
-def _order(entry: tuple[tuple[str, str], Any, Any]) -> tuple[str, str]:
-    return entry[0]
 
 
 # One environment of trainc.yaml as an editor has it open: what was read once, and what a file of it comes to.
@@ -276,20 +272,20 @@ class Opened:
         """Some of the jobs that use a runtime of this file."""
         mine = {_name(document) for document in own if _is_job(document)}
         runtimes = [document for document in own if is_trainer_document(document.data) and not _is_job(document)]
-        keys = {_key(document.data.get("kind"), document, _name(document)) for document in runtimes}
-        using = (d for d in self._documents if _is_job(d) and _reference(d) in keys and _name(d) not in mine)
-        return list(islice(using, _MOST_USERS if keys else 0))
+        scopes = {scope_of(document.data, document.data.get("kind"), _name(document)) for document in runtimes}
+        using = (d for d in self._documents if _is_job(d) and runtime_scope(d.data) in scopes and _name(d) not in mine)
+        return list(islice(using, _MOST_USERS if scopes else 0))
 
     def _about_others(self, file: str, session: Session, rules: Policy) -> list[Diagnostic]:
         """Diagnostics about unused runtimes, fragments, rendered JobSets, and everything else."""
         own = [document for document in self.documents if document.file == file]
         found: list[Diagnostic] = []
         # A refused job does not use its runtime; jobs of other files are assumed to be valid.
-        used = {_reference(document) for document in self._documents if _is_job(document) and document.file != file}
-        used |= {_reference(job.document) for job in session.jobs}
+        used = {runtime_scope(d.data) for d in self._documents if _is_job(d) and d.file != file}
+        used |= {runtime_scope(job.document.data) for job in session.jobs}
         for runtime in session.index.runtimes.values():
             home = runtime.document
-            if home.file == file and _key(home.data["kind"], home, _name(home)) not in used:
+            if home.file == file and scope_of(home.data, home.data["kind"], _name(home)) not in used:
                 found += check_runtime(runtime, session)
         options = self.settings.options
         found += rules(check_fragments(own, options), False)
@@ -307,13 +303,11 @@ class Opened:
 
 def _replaced(source: Sequence[Document], file: str, found: Sequence[Document]) -> Iterator[Document]:
     """The documents of a source, with those of one file replaced."""
-    placed = False
-    for document in source:
-        if document.file != file:
-            yield document
-        elif not placed:
-            placed = True
-            yield from found
+    start = next((i for i, document in enumerate(source) if document.file == file), None)
+    others = (document for document in source if document.file != file)
+    yield from islice(others, start)
+    yield from found if start is not None else ()
+    yield from others
 
 
 def _is_job(document: Document) -> bool:
@@ -324,31 +318,16 @@ def _name(document: Document) -> str:
     return identity_of(document.data)[1]
 
 
-def _reference(document: Document) -> Key | None:
-    """The runtime that a job refers to."""
-    spec = document.data.get("spec")
-    reference = spec.get("runtimeRef") if isinstance(spec, dict) else None
-    if not isinstance(reference, dict):
-        return None
-    return _key(reference.get("kind") or "ClusterTrainingRuntime", document, reference.get("name"))
-
-
-def _key(kind: Any, document: Document, name: Any) -> Key:
-    return str(kind), identity_of(document.data)[0] if kind != "ClusterTrainingRuntime" else "", str(name)
-
-
-Schema = dict[str, Any]
-
-
 class Workspace:
     """The files below `root`, compiled as `arguments` and trainc.yaml specify. See lsp.snapshot.Workspace."""
 
     def __init__(self, arguments: Arguments, root: str) -> None:
         self.root = os.path.realpath(root)
         self._arguments = arguments
+        self._limits = limits_of(arguments)
         self._opened: list[Opened] | None = None
         self._refused: list[Diagnostic] = []
-        self._queues: list[str] | None = None
+        self._cluster: Dump | None = None
         # The texts that the environments were read with or have been updated to.
         self._known: dict[str, str] = {}
         self._neighbours: dict[str, Neighbours] = {}
@@ -356,7 +335,7 @@ class Workspace:
 
     def changed(self) -> None:
         """Read everything again for the next answer."""
-        self._opened = self._queues = None
+        self._opened = self._cluster = None
         self._heads.clear()
 
     def look_at(self, file: str, texts: Mapping[str, str], *, thorough: bool = True) -> Snapshot:
@@ -407,11 +386,6 @@ class Workspace:
                 return None
             name = shown_path(os.path.relpath(file))
             return [read[o.name].build(name)[0].compiled if o.name in read else () for o in environments]
-
-    @property
-    def _limits(self) -> Any:
-
-        return limits_of(self._arguments)
 
     @contextmanager
     def _open(self, texts: Mapping[str, str]) -> Iterator[None]:
@@ -510,7 +484,7 @@ class Workspace:
             built,
             own_diagnostics,
             lambda kind: _schema(kind, release),
-            self._local_queues(environments),
+            self._dump(environments),
             fits,
             complete,
             next((o.settings.configuration.docs_url for o in environments), ""),
@@ -522,12 +496,13 @@ class Workspace:
         own = [d for d in every if d.source and d.source.file == name]
         return [] if has_errors(own) else list(check_ignores(ignores_of(decode(encode(text)), name), own))
 
-    def _local_queues(self, environments: Sequence[Opened]) -> Sequence[str]:
-        if self._queues is None:
+    def _dump(self, environments: Sequence[Opened]) -> Dump:
+        """The clusters of all environments."""
+        if self._cluster is None:
             folders = {o.settings.configuration.cluster for o in environments if o.settings.configuration.cluster}
             read = [d for folder in sorted(folders) for d in read_paths([folder], self._limits, everything=True)[0]]
-            self._queues = sorted({name for _, name in Dump.of_documents(read).of("LocalQueue")})
-        return self._queues
+            self._cluster = Dump.of_documents(read)
+        return self._cluster
 
     def _texts(self, environments: Sequence[Opened], top: str) -> Iterator[tuple[str, bytes]]:
         """The files that were read, by their path relative to the repository root."""
@@ -558,7 +533,7 @@ def _is_settings(name: str) -> bool:
     return name.rpartition("/")[2] in (FILE_NAME, OVERLAY_FILE)
 
 
-def _schema(kind: str, release: str) -> Schema | None:
+def _schema(kind: str, release: str) -> Mapping[str, Any] | None:
     if kind in ROOTS:
         return json_schema(kind, release)
     return OWN_KINDS[kind].json_schema() if kind in OWN_KINDS else None

@@ -1,4 +1,4 @@
-"""Load policies and bindings from documents: check their shape, compile their expressions, report what is unsupported.
+"""Load policies and bindings from documents: compile their expressions, report what is unsupported.
 
 Source: kubernetes v1.36 pkg/apis/admissionregistration/validation/validation.go; apiserver
 pkg/admission/plugin/cel/compile.go and composition.go.
@@ -24,86 +24,9 @@ from trainc.features.policies.cel import (
     parse_type,
     strings,
 )
+from trainc.features.policies.creation import BINDING, POLICY, misshapen, refusals
 from trainc.features.policies.matching import is_about
 
-
-def _mapping(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
-    return {"type": "object", "required": list(required), "properties": properties}
-
-
-def _list(items: Any) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-_TEXT = {"type": "string"}
-_SELECTOR = _mapping(
-    matchLabels={"type": "object", "additionalProperties": _TEXT},
-    matchExpressions=_list(
-        _mapping(
-            ["key", "operator"],
-            key=_TEXT,
-            operator={"enum": ["In", "NotIn", "Exists", "DoesNotExist"]},
-            values=_list(_TEXT),
-        )
-    ),
-)
-_RULES = _list(
-    _mapping(
-        ["apiGroups", "apiVersions", "operations", "resources"],
-        **dict.fromkeys(("apiGroups", "apiVersions", "resources", "resourceNames"), _list(_TEXT)),
-        operations=_list({"enum": ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"]}),
-        scope={"enum": ["Namespaced", "Cluster", "*"]},
-    )
-)
-_MATCH = _mapping(
-    resourceRules=_RULES,
-    excludeResourceRules=_RULES,
-    namespaceSelector=_SELECTOR,
-    objectSelector=_SELECTOR,
-    matchPolicy={"enum": ["Exact", "Equivalent"]},
-)
-_METADATA = _mapping(["name"], name=_TEXT, namespace=_TEXT)
-_NAMED_EXPRESSIONS = _list(_mapping(["name", "expression"], name=_TEXT, expression=_TEXT))
-# The fields that are in use; kubernetes api admissionregistration/v1 types.go, v1.36.
-POLICY = _mapping(
-    ["metadata", "spec"],
-    metadata=_METADATA,
-    spec=_mapping(
-        ["matchConstraints"],
-        failurePolicy={"enum": ["Fail", "Ignore"]},
-        paramKind=_mapping(["apiVersion", "kind"], apiVersion=_TEXT, kind=_TEXT),
-        matchConstraints={**_MATCH, "required": ["resourceRules"]},
-        matchConditions=_NAMED_EXPRESSIONS,
-        variables=_NAMED_EXPRESSIONS,
-        validations=_list(
-            _mapping(
-                ["expression"],
-                expression=_TEXT,
-                message=_TEXT,
-                messageExpression=_TEXT,
-                reason={"enum": ["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"]},
-            )
-        ),
-        auditAnnotations=_list(_mapping(["key", "valueExpression"], key=_TEXT, valueExpression=_TEXT)),
-    ),
-)
-_ACTIONS = {**_list({"enum": ["Deny", "Warn", "Audit"]}), "minItems": 1}
-BINDING = _mapping(
-    ["metadata", "spec"],
-    metadata=_METADATA,
-    spec=_mapping(
-        ["policyName", "validationActions"],
-        policyName=_TEXT,
-        validationActions=_ACTIONS,
-        matchResources=_MATCH,
-        paramRef=_mapping(
-            name=_TEXT, namespace=_TEXT, selector=_SELECTOR, parameterNotFoundAction={"enum": ["Allow", "Deny"]}
-        ),
-    ),
-)
-
-
-_LONGEST_MESSAGE = 200
 _GROUP = "admissionregistration.k8s.io"
 _BOOL, _STRING, _NULL, _DYN = map(Type, ("bool", "string", "null_type", "dyn"))
 # API groups of policies that other programs evaluate, and the program's own command for files.
@@ -225,10 +148,12 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> Loaded:
     policies: dict[str, Policy | None] = {}
     diagnostics: list[Diagnostic] = []
     for document in about:
-        findings: list[Finding] = list(_misshapen(document, POLICY))
+        findings: list[Finding] = list(misshapen(document, POLICY))
         policy = None
         if not findings and is_about(document.data["spec"]["matchConstraints"]):
             policy, findings = _policy(document, kubernetes_minor)
+            findings = [*refusals(document), *findings]
+            policy = None if findings else policy
         policies[str(_name(document))] = policy
         diagnostics += [document.place(finding) for finding in findings]
     bindings: list[Binding] = []
@@ -258,16 +183,6 @@ def _name(document: Document) -> Any:
     return metadata.get("name") if isinstance(metadata, dict) else None
 
 
-def _misshapen(document: Document, schema: Any) -> Iterator[Finding]:
-    from jsonschema import Draft202012Validator
-
-    for error in Draft202012Validator(schema).iter_errors(document.data):
-        path: Path = tuple(error.absolute_path)
-        what = error.message if len(error.message) <= _LONGEST_MESSAGE else f"{error.message[:_LONGEST_MESSAGE]}..."
-        hint = "`kubectl explain validatingadmissionpolicy.spec` describes the fields"
-        yield Finding("PolicyInvalid", "error", what, hint, path)
-
-
 class _Compiler:
     """Compiles the expressions of one policy, in their order: variables can use those before them."""
 
@@ -295,11 +210,11 @@ class _Compiler:
         return expression
 
     def _compiled(self, text: str, path: Path, kinds: Sequence[Type], authorizer: bool) -> tuple[Expression, Type]:
-        names = dict(self._names)
+        variables = dict(self._names)
         if authorizer:
-            names["authorizer"] = Type(kubernetes.AUTHORIZER)
-            names["authorizer.requestResource"] = Type(kubernetes.RESOURCE_CHECK)
-        environment = Environment(names, {**_FIELDS, _VARIABLES: self._types}, self._minor)
+            variables["authorizer"] = Type(kubernetes.AUTHORIZER)
+            variables["authorizer.requestResource"] = Type(kubernetes.RESOURCE_CHECK)
+        environment = Environment(variables, {**_FIELDS, _VARIABLES: self._types}, self._minor)
         try:
             node, kind = environment.compile(text, kinds)
         except UnsupportedError as error:
@@ -363,14 +278,11 @@ def _check_regexes(policy: Policy) -> None:
 
 
 def _binding(document: Document, policies: dict[str, Policy | None]) -> tuple[Binding | None, list[Finding]]:
-    findings = list(_misshapen(document, BINDING))
+    findings = list(misshapen(document, BINDING)) or list(refusals(document))
     if findings:
         return None, findings
     spec = document.data["spec"]
     name = spec["policyName"]
-    if {"Deny", "Warn"} <= set(spec["validationActions"]):
-        message, hint = "Deny and Warn cannot be combined", "remove one of them"
-        return None, [Finding("PolicyInvalid", "error", message, hint, ("spec", "validationActions"))]
     if name not in policies:
         message = f"no policy {name!r} in the policies folders; the binding has no effect here"
         hint = "add the policy's manifest to a folder listed under `policies:` in trainc.yaml"

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_hex
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
@@ -18,7 +18,7 @@ from trainc.api.git import find_program
 from trainc.api.jobs import OneJob, Plugin, enabled
 from trainc.api.kube import Json
 from trainc.cli.command import temporary_folder
-from trainc.features.run.model import Machine, Plan, Size, requested_programs, scale_job
+from trainc.features.run.model import Machine, Plan, Size, meeting_ports, requested_programs, scale_job
 from trainc.features.run.plan import inherited_variables, plan_of
 from trainc.features.run.processes import MARK, Printed, Reports, run_plan
 from trainc.features.run.stand_ins import MODULES_LOOKED_UP, PROGRAMS_LOOKED_UP, local_variables, uses_launcher
@@ -69,6 +69,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             )
         if arguments.dry_run:
             return Status.DONE
+        for port in sorted(meeting_ports(plan).keys() & _listening()):
+            pod = meeting_ports(plan)[port]
+            raise UsageError(
+                f"another program on this machine listens on port {port}, at which {pod} waits for the others"
+            )
         stack.enter_context(_alone_in(workdir))
         _make(plan)
         reports = _reports(arguments, streams, plan, streams.progress)
@@ -135,6 +140,16 @@ def _free_ports(count: int) -> tuple[int, ...]:
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return tuple(each.getsockname()[1] for each in sockets)
+
+
+def _listening() -> set[int]:
+    """The TCP ports on which a program of this machine listens. Linux only (proc_pid_net(5))."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError), open(table, encoding="ascii") as lines:
+            rows = [line.split() for line in lines][1:]
+            found |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A"}
+    return found
 
 
 def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:

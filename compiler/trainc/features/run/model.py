@@ -238,6 +238,21 @@ class Folders:
         return self._path.sub(lambda found: self._places[found[1]], text) if self._path else text
 
 
+_MEETING = re.compile(
+    r"(?<![\w.-])(?:localhost|127\.0\.0\.1):(\d{1,5})\b|--(?:master|main[-_]process)[-_]port[= ]+(\d{1,5})\b"
+)
+
+
+def meeting_ports(plan: Plan) -> dict[int, str]:
+    """The ports at which the ranks of a command meet on this machine, each with the pod that listens there."""
+    found: dict[int, str] = {}
+    for pod in (pod for step in plan.steps for pod in step.pods):
+        for program in pod.programs:
+            for pair in _MEETING.findall(" ".join(program.words)):
+                found.setdefault(int("".join(pair)), pod.short)
+    return found
+
+
 def _short(host: str) -> str:
     """The first label of a host name, which is the same in all its forms."""
     return host.partition(".")[0]

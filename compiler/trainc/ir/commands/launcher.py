@@ -21,6 +21,7 @@ class Launcher:
 
     - `programs`, `modules`: what starts it: programs, followed by one of `subcommands` if there are any, and modules
       with `python -m`, followed by their own subcommand if they need one ("accelerate.commands.accelerate_cli launch").
+    - `commands`: all that its program has, if it refuses other words in their place.
     - `options`: what each option of its parser takes, if it refuses all others: nothing (""), one of several words
       ("no fp16 bf16"), or a kind: "text", "integer", "count", "number", "port", "processes", "nodes" or "backend". `abbreviates`
       means that it accepts the beginning of an option, and `dashes` that it reads `-` in names as `_`.
@@ -39,6 +40,7 @@ class Launcher:
     programs: tuple[str, ...]
     modules: tuple[str, ...] = ()
     subcommands: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     abbreviates: bool = True
     dashes: bool = True

@@ -62,7 +62,7 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
     if pod_set is None or (info.gitops and patched.name not in info.runtime_jobs):
         message = f"the patch is for job {patched.name!r}, which the runtime does not have"
         hint = choose(patched.name, sorted(info.runtime_jobs), "use one of the runtime's jobs:", "(it has none)")
-        yield Finding("UnknownPatchedJob", "error", message, hint, patched.path)
+        yield Finding("UnknownPatchTarget", "error", message, hint, patched.path)
         return
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(patched.pod_spec.get(kind, ())):
@@ -70,7 +70,7 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
             if info.gitops and container["name"] not in (known := info.runtime_jobs[patched.name]):
                 message = f"the patch is for container {container['name']!r}, which the runtime's job {patched.name!r} does not have, so it would add a container"
                 hint = choose(container["name"], known, "use one of the job's containers:")
-                yield Finding("UnknownPatchedContainer", "error", message, hint, path)
+                yield Finding("UnknownPatchTarget", "error", message, hint, path)
             yield from _mounts_at_one_path(container.get("volumeMounts", ()), info, (*path, "volumeMounts"))
             if kind == "containers" and container.get("env") and container["name"] in _MAIN_CONTAINERS:
                 message = f"a patch cannot set env of container {container['name']!r}"

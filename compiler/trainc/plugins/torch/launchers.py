@@ -115,6 +115,7 @@ TUNE = Launcher(
     programs=("tune",),
     modules=("torchtune._cli.tune run",),
     subcommands=("run",),
+    commands=("download", "ls", "cp", "run", "validate", "cat"),
     options=_TORCHRUN,
     flags=TORCHRUN.flags,
     nodes=TORCHRUN.nodes,
@@ -132,6 +133,10 @@ ACCELERATE = Launcher(
     programs=("accelerate", "accelerate-launch"),
     modules=("accelerate.commands.launch", "accelerate.commands.accelerate_cli launch"),
     subcommands=("launch",),
+    commands=(
+        *("config", "estimate-memory", "env", "launch", "merge-weights", "tpu-config", "test", "to-fsdp2"),
+        *("estimate", "merge"),
+    ),
     options=_ACCELERATE,
     abbreviates=False,
     flags=_flags(_ACCELERATE),

@@ -84,10 +84,10 @@ def _group(
             f"group {name!r} uses template {reference.get('templateName')!r} of Workload "
             f"{reference.get('workloadName')!r}, which is not among the manifests"
         )
-        yield Finding("StaleGroup", "error", message, _HINT, path)
+        yield Finding("StaleReference", "error", message, _HINT, path)
         return
     controller = value_at(workload, ("spec", "controllerRef")) or {}
     own = value_at(jobset, ("metadata", "name"))
     if controller.get("kind") == "JobSet" and controller.get("name") != own:
         message = f"the Workload of group {name!r} belongs to JobSet {controller.get('name')!r}, and this is {own!r}"
-        yield Finding("StaleGroup", "error", message, _HINT, path)
+        yield Finding("StaleReference", "error", message, _HINT, path)

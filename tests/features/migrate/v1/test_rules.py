@@ -94,6 +94,15 @@ def test_a_restart_policy_keeps_its_meaning(restart: str, policy: Job, pods: str
     assert ("MigrationDiffers" in codes(job)) == (restart == "Always")
 
 
+@pytest.mark.parametrize("field", ["finalizers", "ownerReferences"])
+def test_metadata_that_the_new_job_does_not_have_is_said(field: str) -> None:
+    job = v1(Master=ONE)
+    job["metadata"][field] = [{"kind": "Workflow", "name": "w"}] if field == "ownerReferences" else ["example.com/a"]
+    assert [d.path for d in migrate([job]).diagnostics if d.code == "MigrationDiffers"] == [f"metadata.{field}"]
+    job["metadata"][field] = []
+    assert migrate([job]).diagnostics == []
+
+
 @pytest.mark.parametrize(
     ("job", "targets", "first"),
     [

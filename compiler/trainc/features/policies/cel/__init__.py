@@ -10,7 +10,7 @@ v1.37.
 from trainc.features.policies.cel import functions, kubernetes, strings
 from trainc.features.policies.cel.checking import Environment
 from trainc.features.policies.cel.evaluation import Evaluation, Lazy
-from trainc.features.policies.cel.syntax import InvalidExpressionError, Node, UnsupportedError
+from trainc.features.policies.cel.syntax import InvalidExpressionError, Node, UnsupportedError, is_identifier
 from trainc.features.policies.cel.values import (
     Budget,
     CostExceededError,
@@ -22,7 +22,21 @@ from trainc.features.policies.cel.values import (
 )
 
 __all__ = [
-    "Budget", "CostExceededError", "Environment", "Evaluation", "EvaluationError", "InvalidExpressionError", "Lazy",
-    "Node", "Type", "Unknown", "UnknownError", "UnsupportedError", "functions", "kubernetes", "parse_type",
+    "Budget",
+    "CostExceededError",
+    "Environment",
+    "Evaluation",
+    "EvaluationError",
+    "InvalidExpressionError",
+    "Lazy",
+    "Node",
+    "Type",
+    "Unknown",
+    "UnknownError",
+    "UnsupportedError",
+    "functions",
+    "is_identifier",
+    "kubernetes",
+    "parse_type",
     "strings",
 ]  # fmt: skip

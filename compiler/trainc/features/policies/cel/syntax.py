@@ -194,6 +194,11 @@ def parse(text: str, minor: int = 99) -> Node:
     return node
 
 
+def is_identifier(text: str) -> bool:
+    """Return whether a text can be the name of a variable."""
+    return text.isascii() and text.isidentifier() and text not in _RESERVED
+
+
 def place(text: str, at: int) -> str:
     """The position of an offset in an expression, for messages."""
     return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
