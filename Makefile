@@ -59,7 +59,7 @@ e2e: $(READY) ## dry-run every golden against the cluster of KUBECONFIG; missing
 test-editors: $(READY) ## drive the language server from Emacs, and pack the VS Code extension; missing programs are listed and skipped
 	@$(BIN)/python -m pytest -q -m editors
 
-test-quick: $(READY) ## run the tests that are neither slow nor about other programs, in a minute
+test-quick: $(READY) ## run the tests that are neither slow nor about other programs: some minutes
 	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser and not editors and not e2e'
 
 test-room: $(READY) ## run the tests of one folder: ROOM=lints, ROOM=features/diff

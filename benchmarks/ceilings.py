@@ -1,7 +1,8 @@
 """`python -m benchmarks.ceilings`: the maximum processor time and memory of each command on hostile documents.
 
 Every command processes each small document of tests/hostile_inputs.py in one process; `build` processes each large one
-in a process of its own. Finally, 100,000 jobs in 1,000 files are built. Prints a Markdown table.
+in a process of its own. Each command and each request of the language server gets every document that grows, at 1 MB.
+Finally, 100,000 jobs in 1,000 files are built. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hostile_inputs import COMPILING, FLAGS, HEAD, LARGE, REWRITING, SMALL, words_of, written
+from hostile_inputs import COMPILING, FLAGS, GROWING, HEAD, LARGE, REWRITING, SMALL, words_of, written
 from limited import outcomes, request
+from requests_of_editors import REQUESTS
 
 FILES, JOBS_PER_FILE = 1_000, 100
+LONGEST = 1_000_000
 _MEASURED = """
 import sys, time
 from limited import peak
@@ -36,8 +39,30 @@ def main() -> None:
         for name, (content, _) in LARGE.items():
             (root / "job.yaml").write_text(content(), encoding="utf-8")
             _row(f"build, {name}", [request(root, ["build", "job.yaml", *FLAGS])])
+        _grown(root)
     with TemporaryDirectory() as folder:
         _many(Path(folder))
+
+
+def _grown(root: Path) -> None:
+    """A row for each command and request: the slowest of the documents that grow, at 1 MB, each in a process of its own."""
+    for shape, content in GROWING.items():
+        (root / f"{shape}.yaml").write_text(content(2_000 * LONGEST // len(content(2_000))), encoding="utf-8")
+    words = {command: words for command, words in {**COMPILING, **REWRITING}.items() if command != "krm"}
+    for what, template in {**words, **{method: [method, "FILE"] for method in REQUESTS}}.items():
+        found = {}
+        for shape in GROWING:
+            try:
+                (found[shape],) = outcomes(
+                    [request(root, [word.replace("FILE", f"{shape}.yaml") for word in template])]
+                )
+            except AssertionError:
+                found[shape] = {"seconds": float("inf"), "peak": 0}
+        slowest = max(found, key=lambda shape: float(found[shape]["seconds"]))
+        total, peak = (sum(one["seconds"] for one in found.values()), max(one["peak"] for one in found.values()))
+        print(
+            f"| {what}, 1 MB | {found[slowest]['seconds']:.2f} s ({slowest}) | {total:.1f} s | {peak} MB |", flush=True
+        )
 
 
 def _file(number: int) -> str:

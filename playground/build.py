@@ -42,7 +42,7 @@ TOOLS = {"esbuild", "@esbuild", "@types", "ws"}
 LEFT_OUT = {"tests", "benchmarks", "test"}
 NOT_NEEDED = {"jinja2", "markupsafe", "ruamel-yaml"}
 # Of the other features, the page has the codes and the pages of their rules.
-FEATURES = {"diff", "graph", "lsp", "sweeps"}
+FEATURES = {"diff", "graph", "sweeps"}
 # Modules of the standard library that nothing here imports, a third of it; and of its encodings, those that are needed.
 NOT_IMPORTED = """
     _pyrepl antigravity bdb cProfile cmd compileall curses dbm doctest ensurepip fileinput ftplib http idlelib imaplib

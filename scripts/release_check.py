@@ -66,7 +66,7 @@ def wheel_installs_and_compiles(work: Path) -> str:
     for version in PYTHONS:
         home = work / version
         try:
-            run(str(UV), "venv", "--quiet", "--no-python-downloads", "--python", version, str(home))
+            run(str(UV), "venv", "--quiet", "--no-python-downloads", "--python", python_of(version), str(home))
         except Failed:
             continue
         install = [str(UV), "pip", "install", "--quiet", "--python", str(home)]
@@ -83,6 +83,12 @@ def wheel_installs_and_compiles(work: Path) -> str:
     missing = [version for version in PYTHONS if version not in outputs]
     more = f"; not here: {', '.join(missing)}" if missing else ""
     return f"{len(first)} manifests, the same on Python {', '.join(outputs)}{more}"
+
+
+def python_of(version: str) -> str:
+    """The Python that pyenv keeps of a version, whose shims uv does not follow; else the version, for uv to find."""
+    kept = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob(f"versions/{version}.*/bin/python")
+    return str(max(kept, default=version))
 
 
 def bill_of_materials_is_made(_: Path) -> str:

@@ -160,6 +160,7 @@ spec:
                 volumes:
                 - name: data
                   emptyDir: {}
+            backoffLimit: 0
 """
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1

@@ -1,6 +1,7 @@
 """trainc with little memory and little time, both held to by the kernel: commands on stdin, outcomes on stdout, as JSON.
 
-Run as a program. Each line of stdin is a request, `{"folder": ..., "words": [...], "stdin": path or null}`; each line of
+Run as a program. Each line of stdin is a request, `{"folder": ..., "words": [...], "stdin": path or null}`, whose words are
+those of a command, or the method of a request to the language server and a file; each line of
 stdout is its outcome, `{"status": ..., "codes": [...], "traceback": ..., "stderr": ..., "seconds": ..., "peak": ...}`: the
 processor time of the command, and the megabytes that the process has taken at most so far. One that takes more than it
 may have is killed.
@@ -54,6 +55,14 @@ def main() -> None:
     from trainc.cli.command import Streams
     from trainc.cli.main import main as trainc
 
+    def called(words: Sequence[str], streams: Streams) -> int:
+        if words[0].startswith("textDocument/"):
+            from requests_of_editors import answer
+
+            answer(words[0], Path(words[1]).read_text(encoding="utf-8"), Path())
+            return 0
+        return trainc(words, streams)
+
     for line in sys.stdin:
         requested = json.loads(line)
         os.chdir(requested["folder"])
@@ -61,7 +70,7 @@ def main() -> None:
         reported = io.StringIO()
         begun = time.process_time()
         try:
-            status = trainc(requested["words"], Streams(io.BytesIO(given), io.BytesIO(), reported))
+            status = called(requested["words"], Streams(io.BytesIO(given), io.BytesIO(), reported))
         except SystemExit as ended:
             status = int(str(ended.code))
         text = reported.getvalue()

@@ -5,17 +5,17 @@ without `.md`; what it answers best stands first. In phrases, each word counts.
 """
 
 WORDS = {
-    "docs/ci": "ci merge queue pipeline github gitlab pre-commit workflow action jenkins pull request bot comment",
+    "docs/ci": "ci merge pipeline github gitlab pre-commit workflow action jenkins hook queue pull request bot comment",
     "docs/comparison": "helm kueuectl skypilot torchx xpk kubeconform alternatives versus ray kustomize",
-    "docs/compatibility": "version versions matrix supported jobset trainer kueue upgrade kubernetes requirements prerequisites",
+    "docs/compatibility": "version versions matrix supported upgrade jobset trainer kueue kubernetes requirements prerequisites",
     "docs/concepts": "beginner introduction crd operator controller pod node rank jobset new user semantics",
     "docs/configuration": "settings silence suppress severity ignore warning strict exclude docs-url docsUrl environments",
     "docs/diff": "preview change review impact plan upgrade dry run release comment",
-    "docs/doctor": "doctor preflight prerequisites installed missing pvc secret versions storage class cluster check drain",
+    "docs/doctor": "doctor preflight prerequisites installed missing pvc secret versions storage class cluster check",
     "docs/drift": "drift live finished cluster waiting conditions pending dump",
     "docs/editors": "vscode neovim vim emacs helix jetbrains lsp language server completion autocomplete schema ide editor",
     "docs/explain": "provenance blame origin why trace field explain graph picture",
-    "docs/fits": "quota queue pending gpu capacity borrow stuck forever preemption topology scheduling admitted cohort priority kueue",
+    "docs/fits": "quota queue kueue pending gpu capacity borrow stuck forever preemption topology scheduling admitted cohort priority",
     "docs/gangs": "gang deadlock coscheduling all-or-nothing volcano podgroup partial start priority queue",
     "docs/gitops": "argo argocd flux fluxcd gitops sync waves secret token sealed external secrets kueue apply deploy",
     "docs/kubeflow-sdk": "sdk notebook jupyter python client submit trainerclient customtrainer",

@@ -10,6 +10,7 @@ import atexit
 import io
 import os
 import shutil
+from contextlib import chdir
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -96,18 +97,18 @@ def check(data: bytes) -> None:
 def run(data: bytes) -> dict[str, tuple[int, str]]:
     """The status of each command on these documents, and what it reports."""
     file, commands = ROLES[(data[0] if data else 0) % len(ROLES)]
-    root = _folder()
-    os.chdir(root)
-    whole = Path(file).read_bytes() if os.path.exists(file) else None
-    Path(file).write_bytes(data[1:])
-    try:
-        return {command: _run(command, data[1:] if command == "krm" else b"") for command in commands}
-    finally:
-        if whole is None:
-            os.remove(file)
-        else:
-            Path(file).write_bytes(whole)
-        shutil.rmtree("out", ignore_errors=True)
+    # libFuzzer looks for its folders after the first input, from where it was started.
+    with chdir(_folder()):
+        whole = Path(file).read_bytes() if os.path.exists(file) else None
+        Path(file).write_bytes(data[1:])
+        try:
+            return {command: _run(command, data[1:] if command == "krm" else b"") for command in commands}
+        finally:
+            if whole is None:
+                os.remove(file)
+            else:
+                Path(file).write_bytes(whole)
+            shutil.rmtree("out", ignore_errors=True)
 
 
 def _run(command: str, stdin: bytes) -> tuple[int, str]:

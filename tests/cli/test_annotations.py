@@ -21,16 +21,16 @@ def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         job("a", f"job-{number}")
 
 
-def printed() -> list[str]:
+def annotated() -> list[str]:
     return [line for line in run("build", "--check", "--format", "github").stdout.splitlines() if line.startswith("::")]
 
 
 def test_ten_annotations_at_most_and_the_last_counts_the_rest() -> None:
     assert run("build").status == 0
-    assert printed() == []
+    assert annotated() == []
     for number in range(12):
         write(f"rendered/a/job-{number}.yaml", (Path(f"rendered/a/job-{number}.yaml").read_text()).replace("WARN", "x"))
-    found = printed()
+    found = annotated()
     assert len(found) == 10
     assert found[-1].startswith("::error title=OutputStale::3 more files are out of date%0Arun `trainc build`")
 
@@ -39,7 +39,7 @@ def test_a_missing_and_a_foreign_file_are_named_too() -> None:
     assert run("build").status == 0
     Path("rendered/a/job-1.yaml").unlink()
     Path("jobs/a/job-2.yaml").unlink()
-    assert [line.partition("::")[2].partition("%0A")[0].partition("::")[2] for line in printed()] == [
+    assert [line.partition("::")[2].partition("%0A")[0].partition("::")[2] for line in annotated()] == [
         "rendered/a/job-1.yaml is missing",
         "rendered/a/job-2.yaml belongs to no job of the sources",
     ]
@@ -51,7 +51,7 @@ def test_an_error_is_an_annotation_and_the_text_says_what_to_do() -> None:
     assert run("build", "--check").stderr.endswith("\nrun `trainc build`, and commit what it writes\n")
     assert "commit" not in run("build", "--check", "-q").stderr
     write("jobs/a/new.yaml", Path("jobs/a/new.yaml").read_text().replace("numNodes", "numNods"))
-    (error,) = printed()
+    (error,) = annotated()
     assert error.startswith("::error file=jobs/a/new.yaml,line=6")
 
 

@@ -38,6 +38,17 @@ def test_six_mistakes_are_six_findings() -> None:
     )
 
 
+def test_a_runtime_that_is_misspelt_is_one_finding_of_several() -> None:
+    command = ["torchrun", "--nproc_per_node 4", "t.py", "--out=s3://<your-bucket>/x"]
+    document = training(command, runtime="torch-distribued", env={"NCCL_IB_DISABLE": "true"})
+    assert codes(document) == sorted(
+        ["RuntimeNotFound", "InvalidLauncherArguments", "PlaceholderNotReplaced", "InvalidVariableValue"]
+    )
+    assert codes(training(command, runtime="our-own-runtime")) == ["RuntimeNotFound"]
+    document["spec"]["trainer"]["numNodes"] = "two"
+    assert {"RuntimeNotFound", "InvalidLauncherArguments", "WrongType"} <= set(codes(document))
+
+
 TOLERATION = {"key": "spot", "operator": "Equals", "value": True, "effect": "NoSchedul"}
 # A mistake that the schema refuses, beside others.
 AT_ONCE: dict[str, tuple[Json, list[str]]] = {

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from commands import Result, run
+from shown import ROOT, File, steps
 
 from trainc.features.run.processes import find_strays
 
@@ -184,6 +185,31 @@ def test_a_wrong_number_of_nodes_hangs_here_as_it_would_there(tmp_path: Path) ->
     refused = started(tmp_path, "torch-distributed", spelled, ALL_REDUCE, *words)
     assert (refused.status, "error[RanksDoNotMeet]" in refused.stderr) == (1, True)
     assert "error[RanksDoNotMeet]" in run("check", str(tmp_path / "job.yaml"), "--release", "2.3").stderr
+
+
+RECIPES = {
+    Path(step.name).stem: step.text
+    for page in ("recipes.md", "slurm.md")
+    for step in steps((ROOT / "docs" / page).read_text(encoding="utf-8"))
+    if isinstance(step, File) and "command: [tune" not in step.text
+}
+OF_JAX = "jax"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=with_jax if name == OF_JAX else with_torch) for name in RECIPES if name != "accelerate"]
+)  # fmt: skip
+def test_the_ranks_of_a_documented_recipe_meet(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_TOKEN", "x")
+    for script in ("train.py", "train_fsdp.py"):
+        (tmp_path / script).write_text(GATHER if name == OF_JAX else ALL_REDUCE, encoding="utf-8")
+    (tmp_path / "job.yaml").write_text(RECIPES[name], encoding="utf-8")
+    words = ("--release", "2.3", "--no-restarts", "--workdir", "w", "--map", f"/app={tmp_path}", "--pods", "2")
+    procs = () if name == OF_JAX else ("--procs", "1")
+    result = run("run", "job.yaml", *words, *procs, "--python", JAX if name == OF_JAX else TORCH)
+    met = re.findall(r"1 of 2 \[0, 1\]" if name == OF_JAX else r"rank 1 of 2: 3", result.stdout)
+    assert (result.status, len(met)) == (0, 1), result.stdout + result.stderr
 
 
 MEET = "--rdzv_endpoint=$(PET_MASTER_ADDR):$(PET_MASTER_PORT)"

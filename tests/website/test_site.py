@@ -11,7 +11,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from website.links import problems
@@ -89,6 +89,26 @@ def test_the_search_finds_a_page_without_asking_anybody_else(
     html, hosts = rendered(f"{address}/latest/search.html?q={word}", tmp_path)
     assert f'href="{page}' in html
     assert hosts == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("slurm", "docs/slurm"),
+        ("drift", "docs/drift"),
+        ("rollback", "docs/merged-job"),
+        ("huggingface token", "docs/recipes"),
+        ("deadlock", "docs/gangs"),
+        ("queue", "docs/fits"),
+        ("pull secret", "docs/overlays"),
+        ("merge queue", "docs/ci"),
+        ("oom", "docs/troubleshooting"),
+        ("install", "docs/tutorial"),
+    ],
+)
+def test_the_page_that_answers_comes_first(address: str, tmp_path: Path, words: str, page: str) -> None:
+    html, _ = rendered(f"{address}/latest/search.html?q={quote(words)}", tmp_path)
+    assert html.partition('<ul class="search">')[2].partition('<a href="')[2].startswith(f"{page}.html")
 
 
 def test_a_page_that_asks_another_host_would_be_noticed(address: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, cast
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from trainc.project.dialects.enclosed import Enclosed
 
 
+_MOST_SKIPPED = 100
 # Kinds of other documents that a compilation or a check reads.
 _USED_KINDS = ("ClusterBaseModel", "JobSet", "SealedSecret")
 
@@ -260,13 +262,16 @@ def diagnostics_paint(arguments: Arguments, streams: Streams) -> Paint:
 def skipped_documents(
     documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
 ) -> Iterator[Diagnostic]:
-    """Report documents that are not compiled: a warning for each if the file was named, else a single info."""
+    """Report documents that are not compiled: a warning for each if the file was named, a single info for the others.
+
+    Of many in one file, only the first get a warning: to place one, its text is read again.
+    """
     from trainc.project.dialects import is_legacy, is_trainer_document
     from trainc.project.dialects.enclosed import enclosed, legacy_job
 
     named = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
-    skipped = 0
+    skipped, reported = 0, Counter[str]()
     with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
     for document in documents:
         if is_legacy(document.data):
@@ -284,7 +289,9 @@ def skipped_documents(
         fragment = fragment_of(document)
         if fragment is not None and checks_fragments:
             continue
-        if document.file in named and not (document.file in with_jobs and _is_expected_kind(document)):
+        unexpected = document.file in named and not (document.file in with_jobs and _is_expected_kind(document))
+        if unexpected and reported[document.file] < _MOST_SKIPPED:
+            reported[document.file] += 1
             yield _skipped(document, fragment)
         else:
             skipped += 1

@@ -162,11 +162,7 @@ def _of_actions(actions: Iterable[argparse.Action], before: Sequence[str], curre
     if current.startswith("-"):
         return _answer(((flag, action.help or "") for flag, action in options.items()), current)
     takes = {flag for flag, action in options.items() if action.nargs != 0}
-    given = [
-        word
-        for i, word in enumerate(before)
-        if not word.startswith("-") and before[i - 1 : i] not in [[flag] for flag in takes]
-    ]
+    given = [word for last, word in zip(["", *before], before, strict=False) if word[:1] != "-" and last not in takes]
     positionals = [action for action in actions if not action.option_strings]
     if not positionals:
         return _answer((), current)

@@ -57,7 +57,7 @@ def _program(entry: Entrypoint) -> Iterator[Finding]:
     elif any(c.isspace() for c in first):
         shown = first if len(first) < 60 else first[:57] + "..."
         message = f"{shown!r} is run as one program name, spaces included, and no image has such a file"
-        yield _finding(entry, 0, message, write(_as_list(first)))
+        yield _finding(entry, 0, message, _as_list(first))
     elif _TYPOGRAPHIC.search(first):
         message = f"the program's name {first!r} contains typographic quotes, spaces or dashes"
         yield _finding(entry, 0, message, write(_TYPOGRAPHIC.sub("", first)))
@@ -208,15 +208,16 @@ def _finding(entry: Entrypoint, index: int, message: str, hint: str, severity: S
 
 
 def _as_list(text: str) -> str:
+    """Return the hint to write a command line as a list of words."""
     import shlex
 
     if "\n" in text.strip():
-        return '[bash, -c, "..."] with this text as its last item'
+        return 'write [bash, -c, "..."] with this text as its last item'
     try:
         words = shlex.split(text)
     except ValueError:
         words = text.split()
-    return f"[{', '.join(_quoted(word) for word in words)}]"
+    return write(f"[{', '.join(map(_quoted, words))}]")
 
 
 def _quoted(word: str) -> str:

@@ -228,7 +228,8 @@ def more_than_node(entry: Entrypoint) -> Iterator[Finding]:
         (name, count) for name, count in accelerators(resources).items() if not is_slice(name) and is_gpu(name)
     ]
     for label, values in _selected(entry.info.pod_spec(entry.pod_set.name)) if requested else ():
-        has, (name, count) = most_gpus(label, values), requested[0]
+        has = most_gpus(label, values)
+        name, count = requested[0]
         if has is None or count <= has:
             continue
         shown = " or ".join(values)
@@ -251,8 +252,9 @@ def _selected(spec: Json) -> Iterator[tuple[str, list[str]]]:
         if label in labels:
             yield label, [str(value)]
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []
-    for expression in (terms[0].get("matchExpressions") or ()) if len(terms) == 1 else ():
+    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or ()
+    expressions = [each for term in terms for each in term.get("matchExpressions") or ()] if len(terms) == 1 else []
+    for expression in expressions:
         if expression.get("key") in labels and expression.get("operator") == "In":
             yield expression["key"], [*map(str, expression.get("values") or ())]
 

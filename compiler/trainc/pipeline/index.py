@@ -184,6 +184,16 @@ def find_runtime(
     return None, [] if key in index.refused else [not_found(job, index.runtimes, index.catalog_misses.get(key))]
 
 
+def meant_runtime(job: Json, index: InputIndex) -> str:
+    """Return the name of the runtime that a reference misspells, or an empty string."""
+    from trainc.findings.text import misspelt
+
+    kind, namespace, name = key = wanted_key(job)
+    known = [known_name for known_kind, home, known_name in index.runtimes if (known_kind, home) == (kind, namespace)]
+    miss = index.catalog_misses.get(key)
+    return misspelt(name, known) or (miss.meant if miss is not None else "")
+
+
 @dataclass(frozen=True, slots=True)
 class InputIndex:
     """All documents of an input: jobs sorted by (namespace, name), runtimes by key, and documents of other kinds.
@@ -279,7 +289,8 @@ def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Opt
     shipped: dict[Key, ValidDocument] = {}
     misses: dict[Key, NotFound] = {}
     shadowed: list[Diagnostic] = []
-    for key in dict.fromkeys(map(wanted_key, asking)):
+    waiting = [*dict.fromkeys(map(wanted_key, asking))]
+    for key in waiting:
         kind, _, name = key
         if kind != "ClusterTrainingRuntime" or key in index.refused:
             continue
@@ -293,6 +304,8 @@ def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Opt
         if callable(answer):
             if key not in index.runtimes:
                 misses[key] = answer()
+                # The job is compiled with the runtime that is meant, for what else is wrong with it.
+                waiting += [(kind, "", misses[key].meant)] if misses[key].meant else []
         elif key in index.runtimes and index.runtimes[key].data["spec"] == answer[key].data["spec"]:
             continue
         elif key in index.runtimes:

@@ -11,13 +11,13 @@ from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Report, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Json, Manifest, mapping
+from trainc.kube.documents import Json, Manifest, mapping, with_value
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.lints.manifests import Services, claims_of, queued_without_requests
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
 from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
-from trainc.pipeline.index import InputIndex, Shipped, find_runtime, index_documents, with_catalog
+from trainc.pipeline.index import InputIndex, Shipped, find_runtime, index_documents, meant_runtime, with_catalog
 from trainc.pipeline.lowering import Prepared
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins.registry import choose
@@ -49,7 +49,7 @@ _SIZES = frozenset(("numNodes", "numProcPerNode", "resourcesPerNode"))
 _BY_SIZE = frozenset(
     (
         *("RanksDoNotMeet", "TorchrunArgOverridesPolicy", "ParallelismMismatch", "BatchDoesNotDivide", "NoLauncher"),
-        *("TensorParallelAcrossNodes", "InvalidLauncherArguments", "TooManyNodes", "MultiNodeLoRA"),
+        *("TensorParallelAcrossNodes", "TooManyNodes", "MultiNodeLoRA"),
     )
 )
 
@@ -157,7 +157,7 @@ class Session:
             result.report.add("policies", _about_objects(self.judge(objects.manifests)))
         diagnostics = self.placed(result)
         if objects is None:
-            return None, diagnostics
+            return None, [*diagnostics, *self._with_meant_runtime(job, result)]
         compiled = CompiledJob(*job.key, objects.manifests, objects.secrets, job.document.file)
         if not has_errors(diagnostics):
             return compiled, diagnostics
@@ -165,6 +165,14 @@ class Session:
         if all(diagnostic.code in by_judge for diagnostic in diagnostics if diagnostic.severity == "error"):
             self.denied.append(compiled)
         return None, diagnostics
+
+    def _with_meant_runtime(self, job: ValidDocument, result: Result) -> Iterator[Diagnostic]:
+        """Yield what else is wrong with a job whose reference misspells the name of its runtime."""
+        if result.runtime is None and (name := meant_runtime(job.data, self.index)):
+            data = with_value(job.data, ("spec", "runtimeRef", "name"), name)
+            for diagnostic in self.placed(compile_job(replace(job, data=data), self)):
+                if diagnostic.source is None or diagnostic.source.file == job.document.file:
+                    yield diagnostic
 
     def count(self, compiled: int) -> None:
         """Say how many jobs are compiled."""

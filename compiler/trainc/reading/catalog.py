@@ -26,10 +26,11 @@ _SUFFIX = ".yaml"
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
-    """Why the catalog has no such runtime: what it has instead, if anything, and a hint."""
+    """Why the catalog has no such runtime: what it has instead, if anything, a hint, and the name that is misspelled."""
 
     instead: str = ""
     hint: str = ""
+    meant: str = ""
 
 
 # (name, release) -> the runtime, or a function that explains why there is none.
@@ -81,7 +82,7 @@ def text_of(shown: str) -> str:
 
 def _files(name: str) -> list[str]:
     """Return the files of a runtime, oldest release first."""
-    if not name or os.sep in name or name.startswith("."):
+    if not name or {"/", "\\"} & set(name) or name.startswith("."):
         return []
     single, folder = os.path.join(catalog_folder(), name + _SUFFIX), os.path.join(catalog_folder(), name)
     if os.path.isfile(single):
@@ -99,9 +100,9 @@ def _serving(name: str, release: str) -> list[str]:
 def _instead(name: str, release: str) -> NotFound:
     serving = releases(name)
     if not serving:
-        from trainc.findings.text import did_you_mean
+        from trainc.findings.text import did_you_mean, misspelt
 
-        return NotFound("", did_you_mean(name, names(release), 0.5))
+        return NotFound("", did_you_mean(name, names(release), 0.5), misspelt(name, names(release)))
     first, last = serving[0], serving[-1]
     if first > release:
         return NotFound(

@@ -42,7 +42,7 @@ def read_objects(chunk: Chunk, depth: int) -> Iterator[tuple[Any, Chunk]]:
             break
         part = chunk.part(at, end)
         part = replace(part, text=_SURROGATE_PAIR.sub(_TWO_ESCAPES, part.text))
-        if _SURROGATE.search(part.text) or _deeper(value, depth):
+        if _SURROGATE.search(part.text):
             break
         yield value, part
         at = _after_space(chunk.text, end)
@@ -65,11 +65,3 @@ def _number(text: str) -> int | float:
     if isinstance(value, str):
         raise ValueError(text)  # noqa: TRY004 - NaN, Infinity, or more than a float holds
     return value
-
-
-def _deeper(value: Any, depth: int) -> bool:
-    level = [value]
-    for _ in range(depth):
-        inner = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
-        level = [child for child in inner if isinstance(child, dict | list)]
-    return bool(level)

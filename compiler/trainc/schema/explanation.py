@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -56,6 +57,7 @@ _EXPECTED = {
     "number": "a number",
     "boolean": "true or false",
 }
+_MOST_LISTED = 5_000
 # Fields whose type changed between releases.
 _FIELD_HINTS: dict[Path, str] = {
     (
@@ -272,7 +274,7 @@ def explain_own(kind: DocumentKind, data: Mapping[str, Any]) -> list[Finding]:
     """Return all problems of a document of trainc's own, which its schema rejects."""
     errors = jsonschema.Draft202012Validator(kind.schema).iter_errors(data)
     findings = (finding for error in errors for finding in _explain_own_error(error, kind))
-    return [replace(finding, code=kind.code) for finding in dict.fromkeys(findings)]
+    return [replace(finding, code=kind.code) for finding in dict.fromkeys(_first(findings))]
 
 
 def _explain_own_error(error: jsonschema.ValidationError, kind: DocumentKind) -> Iterator[Finding]:
@@ -371,11 +373,11 @@ def explain(
     """Return all problems, and the document without nulls and, with `prune`, without unknown fields."""
     shape = Struct(ROOTS[kind])
     severity: Severity = "warning" if prune else "error"
-    findings = list(unknown_fields(Node(dict(document), shape, (), kind), release, severity))
+    findings = _first(unknown_fields(Node(dict(document), shape, (), kind), release, severity))
     remaining = without_nulls(dict(document), shape, release)
     if prune:
         remaining = without_unknown(remaining, shape, release)
-    structure = list(dict.fromkeys(structural_findings(remaining, kind, release)))
+    structure = list(dict.fromkeys(_first(structural_findings(remaining, kind, release))))
     siblings: dict[Path, list[Finding]] = {}
     for finding in findings:
         siblings.setdefault(finding.path[:-1], []).append(finding)
@@ -386,6 +388,14 @@ def explain(
     wrong = {finding.path for finding in findings}
     findings += [finding for finding in _rule_findings(typed, release) if not _has_wrong_parent(finding.path, wrong)]
     return findings, remaining
+
+
+def _first(findings: Iterator[Finding]) -> list[Finding]:
+    """As many problems as anybody fixes at once; the last of them says if there are more."""
+    found = list(islice(findings, _MOST_LISTED))
+    if len(found) == _MOST_LISTED and next(findings, None) is not None:
+        found[-1] = replace(found[-1], hint=f"{found[-1].hint}; fix these first: the document has more problems")
+    return found
 
 
 def _is_consequence(missing: Finding, siblings: Mapping[Path, Sequence[Finding]]) -> bool:

@@ -34,21 +34,25 @@ class Node:
 
 def nodes(node: Node, release: str) -> Iterator[Node]:
     """Yield `node` and everything below it, as far as the types match the schema."""
-    yield node
-    match node.shape, node.value:
-        case Struct(name), dict():
-            structs = (*node.structs, (node.path, name))
-            fields = definition(release, name).fields
-            for field in fields:
-                if field in node.value:
-                    child = Node(node.value[field], fields[field], (*node.path, field), f"{name}.{field}", structs)
-                    yield from nodes(child, release)
-        case ListOf(item), list():
-            for index, value in enumerate(node.value):
-                yield from nodes(Node(value, item, (*node.path, index), f"{node.key}[]", node.structs), release)
-        case MapOf(shape), dict():
-            for name, value in node.value.items():
-                yield from nodes(Node(value, shape, (*node.path, str(name)), f"{node.key}{{}}", node.structs), release)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        path, structs = node.path, node.structs
+        inside: list[Node] = []
+        match node.shape, node.value:
+            case Struct(name), dict() as value:
+                structs = (*structs, (path, name))
+                fields = definition(release, name).fields
+                known = [field for field in fields if field in value]
+                inside = [Node(value[f], fields[f], (*path, f), f"{name}.{f}", structs) for f in known]
+            case ListOf(item), list() as value:
+                key = f"{node.key}[]"
+                inside = [Node(each, item, (*path, index), key, structs) for index, each in enumerate(value)]
+            case MapOf(item), dict() as value:
+                key = f"{node.key}{{}}"
+                inside = [Node(each, item, (*path, str(name)), key, structs) for name, each in value.items()]
+        waiting += reversed(inside)
 
 
 def without_nulls(value: Any, shape: Shape, release: str) -> Any:
@@ -178,8 +182,9 @@ def suggest_amount(resource: str, text: str) -> str:
         return write(count) if count else "write a whole number, such as 8"
     if resource == "cpu":
         found = _AMOUNT.match(text)
-        cores = f"write {found['number']}" if found and "," not in found["number"] else "write a number of cores"
-        return f'{cores}, or millicores such as "500m"'
+        cores = found["number"] if found and "," not in found["number"] else ""
+        millicores = ', or millicores such as "500m"'
+        return write(cores, millicores) if cores else f"write a number of cores{millicores}"
     found = _AMOUNT.fullmatch(text)
     if found is None:
         return 'write an amount such as "500m", 4 or 16Gi'

@@ -132,7 +132,7 @@ def test_an_answer_that_is_none_is_told(kubectl: Fake, answer: str) -> None:
     kubectl({**GOOD, "crd": answer})
     result = run("doctor", JOB, "--release", "2.3")
     assert result.status == 0
-    assert f"its answer is {'no object' if answer == '7' else 'not JSON'}" in result.stdout
+    assert f"its answer is {'not an object' if answer == '7' else 'not JSON'}" in result.stdout
 
 
 def test_without_kubectl_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

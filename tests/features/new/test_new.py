@@ -104,3 +104,12 @@ def test_no_file_and_no_job_is_taken_over() -> None:
     assert (again.status, "there is a TrainJob bert already" in again.stderr) == (1, True)
     assert [path.name for path in Path("jobs").iterdir()] == ["bert.yaml"]
     assert Path("jobs/bert.yaml").read_text(encoding="utf-8") == text
+
+
+def test_without_settings_other_files_of_the_folder_do_not_matter() -> None:
+    Path("trainc.yaml").unlink()
+    Path("jobs/copy.yaml").write_text(RUNTIME, encoding="utf-8")
+    Path("jobs/broken.yaml").write_text("kind: TrainJob\nspec: {", encoding="utf-8")
+    result = run("new", "bert", "--runtime", "torch-distributed", "--release", "2.3")
+    assert (result.status, result.stderr) == (0, "bert.yaml: created; compile it with `trainc build`\n")
+    assert run("new", "b", "--runtime", "torch-h100", "--runtimes", "runtimes", "--release", "2.3").status == 0

@@ -15,13 +15,13 @@ from trainc.api.cluster import Dump, group_of
 from trainc.api.documents import Document
 from trainc.api.explained import Recorder, explanation
 from trainc.api.findings import Diagnostic, Path, Source
-from trainc.api.kube import NEWEST_RELEASE, FieldPath, Json, Manifest, mapping, read_json
+from trainc.api.kube import NEWEST_RELEASE, FieldPath, Json, Manifest, identity_of, mapping, read_json
 from trainc.api.records import dataclass, field, replace
 from trainc.explain.placing import source_of
 from trainc.features import ask
 from trainc.features.diff.changes import Change, compare_manifests, normalize, strip_server_fields
 from trainc.features.diff.delivery import DeliveryMethod, Outcome, chosen_method, effective_method
-from trainc.features.diff.manifests import ManifestSet
+from trainc.features.diff.manifests import JobKey, ManifestSet
 from trainc.features.diff.model import Names, plain_names
 from trainc.features.diff.sides import ReadSide
 from trainc.features.diff.verdicts import JobSetRules, sync_outcome
@@ -38,7 +38,6 @@ from trainc.kube.live_objects import (
     is_mark,
     state_of,
 )
-from trainc.output.ownership import source_in
 
 Presence: TypeAlias = Literal["same", "drifted", "missing", "extra"]
 # API group, kind, namespace and name.
@@ -358,9 +357,6 @@ def _last_applied(live: Manifest) -> Manifest | None:
 # Read the dump of a cluster, and find where in git the jobs of a side come from.
 
 
-_Key = tuple[str, str]
-
-
 def compare_with_dump(
     deployed: ReadSide, coming: ReadSide, arguments: Arguments, stdin: BinaryIO
 ) -> tuple[LiveDiff | None, list[Diagnostic]]:
@@ -380,13 +376,14 @@ def compare_with_dump(
 def in_git(found: ManifestSet, namespace: str) -> InGit:
     """A side with the places of its jobs. Objects without a namespace are in `namespace`."""
     rendered = {(key[0] or namespace, key[1]): document for key, document in found.rendered.items()}
-    sources = {key: source for key, document in rendered.items() if (source := _source_of_file(document.file))}
     locate = _in_sources(found) if found.session is not None else _in_rendered(rendered)
     manifests = [_in_namespace(manifest, namespace) for manifest in found.manifests]
-    return InGit(manifests, found.names, locate, {**sources, **found.sources})
+    places = zip(manifests, found.homes, strict=True)
+    sources = {identity_of(one): file for one, (_, file) in places if one["kind"] == "JobSet" and file}
+    return InGit(manifests, found.names, locate, sources)
 
 
-def _judged(deployed: InGit, dump: Dump, kueue: str | None) -> dict[_Key, list[Wait]]:
+def _judged(deployed: InGit, dump: Dump, kueue: str | None) -> dict[JobKey, list[Wait]]:
     """Why the queues in the dump can never admit JobSets that are suspended; nothing if the dump has no queues."""
     judge = ask("fits", "never")
     if judge is None or not dump.of("ClusterQueue"):
@@ -411,28 +408,20 @@ def _in_namespace(manifest: Manifest, namespace: str) -> Manifest:
     return {**manifest, "metadata": {**metadata, "namespace": namespace}}
 
 
-def _source_of_file(file: str) -> str:
-    """The source that the first line of a rendered file names; empty if there is none."""
-    try:
-        return source_in(file) or ""
-    except OSError:
-        return ""
-
-
-def _in_rendered(documents: Mapping[_Key, Document]) -> Callable[[_Key, Path], str]:
-    def locate(job: _Key, path: Path) -> str:
+def _in_rendered(documents: Mapping[JobKey, Document]) -> Callable[[JobKey, Path], str]:
+    def locate(job: JobKey, path: Path) -> str:
         return _place(documents[job].locate(path) if job in documents else None)
 
     return locate
 
 
-def _in_sources(found: ManifestSet) -> Callable[[_Key, Path], str]:
+def _in_sources(found: ManifestSet) -> Callable[[JobKey, Path], str]:
     """Finds the line of a source that set a field, by compiling its job under observation."""
     session = found.session
     assert session is not None
     jobs = found.trainjobs
 
-    def locate(job: _Key, path: Path) -> str:
+    def locate(job: JobKey, path: Path) -> str:
         source = jobs.get((job[0], found.names.get(job, job[1])))
         if source is None:
             return ""

@@ -50,8 +50,8 @@ class ManifestSet:
 
     `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name. `kept` knows the jobs
     that are kept as built, and the session that compiled them. `session` is the one that compiled, `rendered` are the
-    documents of JobSets that were not compiled, and `sources` the files of the TrainJobs, both by namespace and name of
-    the JobSet.
+    documents of JobSets that were not compiled, by namespace and name. `homes` has the namespace and name of each
+    manifest's TrainJob, and the file with that, as far as known.
     """
 
     manifests: list[dict[str, Any]]
@@ -61,9 +61,7 @@ class ManifestSet:
     kept: tuple[Session, Keeping] | None = None
     session: Session | None = None
     rendered: Mapping[tuple[str, str], Document] = field(default_factory=dict)
-    sources: Mapping[tuple[str, str], str] = field(default_factory=dict)
     failures: Failures = field(default_factory=Failures)
-    # For each manifest, the namespace and name of its TrainJob, and the file with that.
     homes: Sequence[tuple[tuple[str, str], str]] = ()
 
     @property
@@ -131,15 +129,8 @@ def manifest_set(
     manifests = [manifest for job in jobs for manifest in job.manifests]
     homes = [((job.namespace, job.name), os.path.normpath(job.file)) for job in jobs for _ in job.manifests]
     kept = None if keeping is None else (session, keeping)
-    sources = {
-        (job.namespace, manifest["metadata"]["name"]): job.file
-        for job in jobs
-        for manifest in job.manifests
-        if manifest["kind"] == "JobSet"
-    }
-    return ManifestSet(
-        manifests, sort_diagnostics(diagnostics), True, names_of(jobs), kept, session, {}, sources, failures, homes
-    )
+    found = sort_diagnostics(diagnostics)
+    return ManifestSet(manifests, found, True, names_of(jobs), kept, session, {}, failures, homes)
 
 
 def names_of(jobs: Iterable[CompiledJob]) -> Names:

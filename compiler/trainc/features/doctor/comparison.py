@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.api.cluster import Dump
 from trainc.api.findings import Path
 from trainc.api.kube import RELEASES, Json, mapping, objects, value_at
-from trainc.api.records import dataclass, pattern
+from trainc.api.records import dataclass, pattern, replace
 from trainc.features import ask
 from trainc.kube.releases import JOBSETS, Columns
 
@@ -349,63 +349,73 @@ def _kubernetes(server: Component | None, wanted: Wanted) -> Row:
 
 def _jobset(jobset: Component | None, wanted: Wanted, blind: bool) -> Row:
     minor = wanted.jobsets[wanted.release]
-    if jobset is None:
-        return _absent("JobSet", minor, blind, "install JobSet: without it, the cluster accepts no compiled job")
-    if jobset.runs is False:
-        return _stopped(jobset, minor)
-    if not jobset.minor:
-        return Row("JobSet", minor, _shown(jobset), "unknown", "check the version of its controller's image")
-    if jobset.minor == minor:
-        return _running(jobset, minor)
-    release = next((trainer for trainer, other in wanted.jobsets.items() if other == jobset.minor), None)
-    if number_of(jobset.version) > number_of(minor):
-        uses = f"; --release {release} uses it" if release else ""
-        return _running(jobset, minor, f"newer, which usually works{uses}")
-    other = f"compile with --release {release}, which uses it, or " if release else ""
-    return Row("JobSet", minor, _shown(jobset), "differs", f"{other}install JobSet {minor}")
+    release = next((trainer for trainer, other in wanted.jobsets.items() if jobset and other == jobset.minor), None)
+    absent = "install JobSet: without it, the cluster accepts no compiled job"
+    if jobset is not None and jobset.minor and number_of(jobset.version) > number_of(minor):
+        hint = "newer, which usually works" + (f"; --release {release} uses it" if release else "")
+        return _row("JobSet", jobset, minor, {jobset.minor}, blind, absent, hint=hint)
+    differs = f"compile with --release {release}, which uses it, or " * bool(release) + f"install JobSet {minor}"
+    unknown = "check the version of its controller's image"
+    return _row("JobSet", jobset, minor, {minor}, blind, absent, differs, unknown)
 
 
 def _trainer(trainer: Component | None, wanted: Wanted, blind: bool) -> Row:
-    needed = wanted.uses_trainer
-    if trainer is None:
-        return _absent("Trainer", wanted.release, blind, "compiled jobs do not need it" * (not needed), needed)
-    if trainer.runs is False:
-        return _stopped(trainer, wanted.release, needed)
-    if trainer.minor == wanted.release:
-        return _running(trainer, wanted.release, needed=needed)
-    if not trainer.minor:
-        return Row("Trainer", wanted.release, _shown(trainer), "unknown", needed=needed)
-    known = trainer.minor in wanted.jobsets
-    hint = f"compile with --release {trainer.minor} to get what this controller would create" if known else ""
-    return Row("Trainer", wanted.release, _shown(trainer), "differs", hint, needed)
+    needed, release = wanted.uses_trainer, wanted.release
+    absent = "" if needed else "compiled jobs do not need it"
+    differs = ""
+    if trainer is not None and trainer.minor in wanted.jobsets:
+        differs = f"compile with --release {trainer.minor} to get what this controller would create"
+    return _row("Trainer", trainer, release, {release}, blind, absent, differs, needed=needed)
 
 
 def _kueue(kueue: Component | None, wanted: Wanted, blind: bool) -> Row:
     oldest, newest, needed = wanted.kueues[0], wanted.kueues[-1], bool(wanted.queues)
     minors = newest if oldest == newest else f"{oldest} to {newest}"
-    if kueue is None:
-        hint = "install Kueue, or remove the queue label from the jobs" if needed else "no job uses a queue"
-        return _absent("Kueue", minors, blind, hint, needed)
-    if kueue.runs is False:
-        return _stopped(kueue, minors, needed)
-    if not kueue.minor:
-        return Row("Kueue", minors, _shown(kueue), "unknown", needed=needed)
-    if kueue.minor in wanted.kueues:
-        return _running(kueue, minors, needed=needed)
+    absent = "install Kueue, or remove the queue label from the jobs" if needed else "no job uses a queue"
     # Compiled jobs are JobSets. Kueue usually works with JobSet versions other than the one it was built with.
-    hint = f"it was built for a different JobSet version than {wanted.jobsets[wanted.release]}; test with one job first"
-    return Row("Kueue", minors, _shown(kueue), "differs", hint, needed=False)
+    built = (
+        f"it was built for a different JobSet version than {wanted.jobsets[wanted.release]}; test with one job first"
+    )
+    row = _row("Kueue", kueue, minors, set(wanted.kueues), blind, absent, built, needed=needed)
+    return replace(row, needed=False) if row.status == "differs" else row
 
 
 def _gang(group: str, found: Mapping[str, Component], wanted: Wanted, blind: bool) -> Row:
     name, source = _GANGS[group]
-    component, needed = found.get(name), group in wanted.gangs
-    if component is not None and component.runs is False:
-        return _stopped(component, "any" if needed else "", needed)
-    if component is not None:
-        return _running(component, "any" if needed else "", needed=needed)
-    hint = f"install {source}, or remove the podGroupPolicy from the runtimes" if needed else "no job uses it"
-    return _absent(name, "any" if needed else "", blind, hint, needed)
+    needed = group in wanted.gangs
+    absent = f"install {source}, or remove the podGroupPolicy from the runtimes" if needed else "no job uses it"
+    return _row(name, found.get(name), "any" * needed, None, blind, absent, needed=needed)
+
+
+def _row(  # noqa: PLR0913, PLR0917 - what the rows have in common, and the hints in which they differ
+    name: str,
+    component: Component | None,
+    minors: str,
+    accepted: set[str] | None,
+    blind: bool,
+    absent: str,
+    differs: str = "",
+    unknown: str = "",
+    hint: str = "",
+    *,
+    needed: bool = True,
+) -> Row:
+    """The row of a component: `accepted` are the minors that are fine, None for all."""
+    if component is None and blind:
+        hint = "list Deployments and custom resource definitions, which show it, or ask someone who may"
+        return Row(name, minors, "", "unknown", hint, needed, visible=False)
+    if component is None:
+        return Row(name, minors, "", "not found", absent, needed)
+    shown = component.version or "version unknown"
+    if component.runs is False:
+        return Row(name, minors, shown, "not running", component.problem, needed)
+    if accepted is not None and component.minor not in accepted:
+        status: Status = "differs" if component.minor else "unknown"
+        return Row(name, minors, shown, status, differs if component.minor else unknown, needed)
+    if component.runs is None:
+        unseen = "it is defined; whether its controller runs is not known, because no Deployment was listed"
+        return Row(name, minors, shown, "unknown", hint or unseen, needed)
+    return Row(name, minors, shown, "OK", hint, needed)
 
 
 def _workloads(served: bool | None) -> Row:
@@ -437,29 +447,6 @@ def missing_rows(wanted: Wanted, dump: Dump) -> list[Row]:
             hint = one.hint.partition(", or export")[0]  # The answers of a cluster are new.
             rows.setdefault(name, Row(name, "", "", "not found", hint))
     return list(rows.values())
-
-
-def _running(component: Component, wanted: str, hint: str = "", needed: bool = True) -> Row:
-    """A component in a version that is fine, which may be defined only."""
-    if component.runs is None:
-        unseen = "it is defined; whether its controller runs is not known, because no Deployment was listed"
-        return Row(component.name, wanted, _shown(component), "unknown", hint or unseen, needed)
-    return Row(component.name, wanted, _shown(component), "OK", hint, needed)
-
-
-def _stopped(component: Component, wanted: str, needed: bool = True) -> Row:
-    return Row(component.name, wanted, _shown(component), "not running", component.problem, needed)
-
-
-def _absent(name: str, wanted: str, blind: bool, hint: str, needed: bool = True) -> Row:
-    if blind:
-        hint = "list Deployments and custom resource definitions, which show it, or ask someone who may"
-        return Row(name, wanted, "", "unknown", hint, needed, visible=False)
-    return Row(name, wanted, "", "not found", hint, needed)
-
-
-def _shown(component: Component) -> str:
-    return component.version or "version unknown"
 
 
 def text_of(rows: Sequence[Row], unanswered: Mapping[str, str]) -> str:

@@ -282,8 +282,7 @@ class _Judge:
         if entry.cause == TOPOLOGY:
             why = shortfall(entry, queue, self.by_node, self.inventory)
             return TOO_FEW_NODES, replace(why, certain=not self.cluster.down_nodes)
-        gaps = filter(None, map(self._gaps, found.pod_sets))
-        return next(((GAPS, gap) for gap in gaps), None)
+        return next(((GAPS, gap) for one in found.pod_sets if (gap := self._gaps(one))), None)
 
     def _gaps(self, one: Assigned) -> Shortfall | None:
         """Why the nodes of a domain do not hold what Kueue places there, although their sum would; None if they do."""

@@ -179,7 +179,7 @@ def marked(snapshot: Snapshot) -> list[tuple[Diagnostic, Range]]:
 
 
 def words(lines: Sequence[str], source: Source, message: str) -> Range:
-    """Where the words begin and end that a message about a place means; at least one character, where there is one."""
+    """The range of the words that a message is about: at least one character, if the line has any."""
 
     def line_of(number: int) -> str | None:
         return lines[number - 1] if 0 < number <= len(lines) else None

@@ -1,4 +1,4 @@
-"""Names that documents call each other by: where each is defined, and where it is mentioned.
+"""Cross-references between documents: where each name is defined, and where it is mentioned.
 
 Runtimes are named by TrainJobs; replicated jobs, containers and volumes of a runtime by itself and by the patches of
 the TrainJobs that use it; files and folders by overlays and trainc.yaml.

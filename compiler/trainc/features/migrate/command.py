@@ -104,7 +104,8 @@ def _texts(
             elif (data := walk.read(file, streams.stdin)) is not None and (
                 _OF_KUEUE in data or not walk.skips(file, path, data)
             ):
-                yield file, decode(data)
+                text = decode(data)
+                yield file, text.replace("\n", "\r\n") if b"\r\n" in data else text
     overlays = map(shown_path, walk.overlays)
     diagnostics += (
         _skipped(f"{folder} is an overlay", f"to migrate it, name it: `trainc migrate {folder}`") for folder in overlays

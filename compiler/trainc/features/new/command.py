@@ -13,7 +13,7 @@ from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_erro
 from trainc.api.jobs import Inputs, compile_documents
 from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, RUNTIME_KINDS, identity_of
 from trainc.api.output import dump_yaml
-from trainc.api.records import pattern
+from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, Settings, settings_of
 from trainc.ir.release import release_facts
 from trainc.kube.names import ANCESTOR_LABEL, JOB_KINDS, TRAINER_API
@@ -34,6 +34,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     arguments.paths = []
     try:
         settings = settings_of(arguments)
+        if settings.configuration.file is None:
+            settings = replace(settings, paths=())  # Other files of the folder have nothing to do with the job.
         inputs = settings.read(streams.stdin)
         file = _target(arguments, settings)
         job = _job(arguments, settings.options, _runtime(arguments.runtime, inputs, settings.options), mounts, secrets)
@@ -70,7 +72,7 @@ def _target(arguments: Arguments, settings: Settings) -> str:
         return "-"
     folder = next((path for path in settings.paths if os.path.isdir(path)), "")
     file: str = arguments.output or os.path.normpath(os.path.join(folder, f"{arguments.name}.yaml"))
-    if not arguments.output and os.sep in arguments.name:
+    if not arguments.output and {"/", "\\"} & set(arguments.name):
         raise UsageError(f"{arguments.name!r} cannot be the name of a TrainJob")
     if os.path.lexists(file):
         hint = "choose another name, or another file with -o"
