@@ -95,7 +95,7 @@ export function goTo(view, line, column = 1, { focus = true } = {}) {
 // Edits of trainc's, as one step that can be undone.
 export function edit(view, edits) {
   const at = (line, column) => (line > view.state.doc.lines ? view.state.doc.length : offset(view.state.doc, line, column));
-  view.dispatch({ changes: edits.map((one) => ({ from: at(one.line, one.column), to: at(one.endLine, one.endColumn), insert: one.text })) });
+  view.dispatch({ changes: edits.map((one) => ({ from: at(one.line, one.column), to: at(one.endLine, one.endColumn), insert: one.text })), userEvent: "input.fix" });
   view.focus();
 }
 

@@ -39,7 +39,7 @@ class Completion:
 
 
 def completions(snapshot: Snapshot, position: Position) -> list[Completion]:
-    """What can be written at a place; whatever fits what is there already is for the editor to tell."""
+    """The completions at a position; the editor filters them by what is typed."""
     lines = snapshot.lines
     typing = typing_at(lines, position)
     if typing is None:
@@ -116,7 +116,7 @@ def _plain(value: str, schema: Schema | None) -> str:
 
 
 def _named(snapshot: Snapshot, document: Json, typing: Typing, place: Range) -> Iterator[Completion]:
-    """The names that there are for what is awaited."""
+    """The known names of the expected kind."""
     path = typing.path
     for ending, detail, names in _NAMES:
         if len(ending) <= len(path) and all(

@@ -34,7 +34,7 @@ from trainc.reading.opening import CONFIGURATION_FILE, folders_upward
 if TYPE_CHECKING:
     from trainc.features.lsp.workspace import Workspace
 
-# How long nobody has typed, in seconds, when what takes longer is done: the cluster is asked, and other files are looked at.
+# Seconds without typing before slow work starts: checking the cluster and the other open files.
 _MOMENT = 0.4
 # Nobody writes a longer text by hand; `trainc check` reads what is longer.
 _MOST_BYTES = 1_000_000
@@ -286,7 +286,7 @@ def _answer(handler: Callable[[Server, Any], Any], server: Server, params: Any) 
 
 
 async def _initialized(server: Server, params: types.InitializedParams) -> None:
-    """Ask the client to tell of files that change on the disk, where it can."""
+    """Have the client report changes of files on the disk, if it supports that."""
     files = server.client_capabilities.workspace and server.client_capabilities.workspace.did_change_watched_files
     if files and files.dynamic_registration:
         watchers = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(_WATCHED)])

@@ -1,4 +1,4 @@
-"""What an editor is answered from: one open file, and what the workspace around it has to do with it."""
+"""Everything the server needs to answer a request about one open file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One file as the editor has it. Nothing in it changes: another text is another snapshot.
+    """An immutable view of one open file: every edit creates a new one.
 
     `file` is what diagnostics call it, and so is `Document.file` of all documents: paths lead from `root`. `documents`
     are those of the file, `workspace` all that were read, both as they are written. `schema` gives the JSON Schema of
@@ -56,7 +56,7 @@ class Snapshot:
         return lines_of(self.text)
 
 
-# Where somebody is typing: the path of the line under the cursor, in a text that need not be right yet.
+# The field path at the cursor, even while the YAML is incomplete.
 #
 # Read from indentation alone, line by line upward from the cursor, and inside brackets that stand on the same line.
 

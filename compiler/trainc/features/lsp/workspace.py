@@ -138,7 +138,7 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
     return compiled, found
 
 
-# One environment of trainc.yaml as an editor has it open: what was read once, and what a file of it comes to.
+# One environment of trainc.yaml, loaded once, and the results for each of its files.
 #
 # A job is compiled with the runtimes of all files and without their jobs, so that an answer takes no longer where
 # there are a thousand of them.
