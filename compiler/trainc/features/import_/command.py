@@ -130,7 +130,6 @@ def _adopt(found: Import, dump: Dump, release: str, arguments: Arguments) -> Ado
 
 
 def _report(found: Import, folder: str, arguments: Arguments) -> str:
-    """The table of jobs, a summary, and what is to be known."""
     paths = (os.path.join(folder, job.path) for job in found.jobs)
     rows = [(j.job, STATES.get(j.state, "unknown"), j.runtime, path) for j, path in zip(found.jobs, paths, strict=True)]
     lines = list(_table([_HEADINGS, *rows])) if rows and not arguments.quiet else []
@@ -160,7 +159,6 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _next_steps(adoption: Adoption, settings: Settings) -> Iterator[str]:
-    """How to hand the adopted jobs over from Trainer's controller."""
     jobs: list[ImportedJob] = adoption.jobs
     if not jobs:
         return

@@ -193,7 +193,6 @@ _NOT_SUPPORTED = {
 
 
 def _unsupported(document: Json) -> Finding:
-    """Why this version of the API is not migrated."""
     kind, version = str(document.get("kind")), str(document.get("apiVersion"))
     older = "is older than the last API of Training Operator v1", "set apiVersion: kubeflow.org/v1, then migrate it"
     why, hint = _NOT_SUPPORTED.get(kind) or _NOT_SUPPORTED.get(version.partition("/")[0], older)
@@ -311,7 +310,6 @@ def _replacing(data: Any, plan: Plan) -> list[Json]:
 
 
 def _with(data: Any, path: Path, value: Any) -> Any:
-    """Return `data` with `value` at `path`."""
     if not path:
         return value
     step, *rest = path

@@ -190,7 +190,6 @@ def _runtime(document: Json) -> tuple[Json, list[Finding]]:
 
 
 def _refuse(path: Path, message: str, hint: str) -> Finding:
-    """A finding about a field that stays as written, with advice."""
     return Finding("CannotMigrate", "warning", message, hint=hint, path=path)
 
 
@@ -254,7 +253,6 @@ def _with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json,
 
 
 def _retargeted(target: Json, renamed: Roles) -> Json:
-    """A patch of one replicated job, retargeted to the new names of the job and its main container."""
     new = renamed.get(target["name"])
     if new is None:
         return target
@@ -275,7 +273,6 @@ def _renamed(job: Json, role: Role | None, new_names: Mapping[str, str]) -> Json
 
 
 def _with_references(job_set: Json, new_names: Mapping[str, str]) -> Json:
-    """The JobSetSpec with the references of its policies to renamed jobs updated."""
 
     def retargeted(policy: Json) -> Json:
         targets = policy.get("targetReplicatedJobs")

@@ -122,7 +122,6 @@ class _Writer:
         return self._source.elsewhere(names, slot.path, slot.key is None, slot.value)
 
     def _entry(self, slot: _Slot, entry: Entry | None) -> None:
-        """Write an entry as the text has it, or, if that has none, anew."""
         source, (key, value, path, column) = self._source, slot
         if entry is None or source is None or entry.is_copied or entry.place is not None:
             self._fresh(slot, "")
@@ -180,7 +179,6 @@ class _Writer:
             self._line(column, f"{name} {text}{behind}")
 
     def _collection(self, slot: _Slot, node: Node | None, behind: str, indent: int) -> None:
-        """Write the line of a key, or begin that of an item, and then what the collection has."""
         key, value, path, column = slot
         if key is None:
             self._lines += [" " * column + behind.lstrip()] if behind else []
@@ -319,7 +317,6 @@ def _name(entry: Entry) -> tuple[str, str]:
 
 
 def _own(source: SourceText, entry: Entry) -> list[str]:
-    """Return the comments of an entry itself."""
     lines = [] if entry.in_flow else [*source.lines[entry.top : entry.line], entry.behind, *source.below(entry)]
     inside = source.comments_in(entry.node)
     return [*(line.strip() for line in lines if line.lstrip().startswith("#")), *inside]

@@ -229,7 +229,6 @@ class SourceText:
 
 
 def _parsed(text: str) -> Node:
-    """Return the tree of the one document in a text, which must be a collection."""
     parser = EventParser(text)
     around = [Node("stream", 0, 0)]
     while (event := parser.get_event()) is not None:

@@ -146,7 +146,6 @@ def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: O
 
 
 def _trainer_in(runtime: Mapping[str, Any]) -> tuple[str, str]:
-    """The job and the container of a runtime that train, as far as it is valid."""
     jobs = runtime.get("spec", {}).get("template", {}).get("spec", {}).get("replicatedJobs", ())
     for job in jobs:
         template = job.get("template", {})

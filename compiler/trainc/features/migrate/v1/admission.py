@@ -89,7 +89,6 @@ def admit(kind: Kind, document: Json, release: str) -> tuple[Json, list[Finding]
 
 
 def _refuse(path: Path, message: str, hint: str) -> Finding:
-    """One thing that v1 would not have run."""
     return Finding("InvalidTrainingJob", "error", message, hint, path)
 
 

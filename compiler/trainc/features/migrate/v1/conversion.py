@@ -95,7 +95,6 @@ def convert(kind: Kind, document: Json, choices: Choices, *, is_named: bool = Tr
 
 
 def _impossible(job: Job) -> Iterator[Finding]:
-    """Reasons why a job cannot be expressed as a TrainJob."""
     for role in job.roles:
         for index, container in enumerate(role.containers):
             if container.get("name") == names.NODE and index != job.main(role):
@@ -240,7 +239,6 @@ def _patched(job: Json, runtime: Json, name: str) -> dict[str, Any]:
 
 
 def _lost_settings(layout: Layout, runtime: Json, name: str) -> Iterator[Finding]:
-    """What the runtime of the catalog decides instead of the job."""
     template, job = runtime["spec"]["template"], _job_of(runtime)["spec"]
     lost = [field for field in ("backoffLimit", "podFailurePolicy", "successPolicy") if field in job]
     lost += [field for field in ("ttlSecondsAfterFinished",) if field in template["spec"]]

@@ -35,7 +35,6 @@ _RESTARTS = {"Always": "OnFailure", "ExitCode": "Never"}
 
 
 def _trainjob_fields(policy: Json) -> dict[str, Any]:
-    """The fields of a TrainJob's spec that a run policy becomes."""
     fields: dict[str, Any] = {"suspend": True} if policy.get("suspend") else {}
     if policy.get("managedBy") == names.MULTIKUEUE_MANAGED_BY:
         fields["managedBy"] = names.MULTIKUEUE_MANAGED_BY
@@ -45,7 +44,6 @@ def _trainjob_fields(policy: Json) -> dict[str, Any]:
 
 
 def _job_fields(layout: Layout, group: Group) -> dict[str, Any]:
-    """What a Job of a group says of failures and success."""
     limit, main = _backoff_limit(layout.job, group.role), main_name(layout, group)
     fields: dict[str, Any] = {} if limit is None else {"backoffLimit": limit}
     if group.role.restart == "ExitCode":
@@ -146,7 +144,6 @@ _COSCHEDULING = ("scheduler-plugins", "scheduler-plugins-scheduler")
 
 
 def _scheduler(job: Job) -> str | None:
-    """The gang scheduler that the pods of a job with a scheduling policy name."""
     named = {role.template["spec"].get("schedulerName") for role in job.roles}
     if not job.policy.get("schedulingPolicy"):
         return None
@@ -295,7 +292,6 @@ def _container(
 
 
 def _main(layout: Layout, group: Group, container: dict[str, Any], given: frozenset[str]) -> dict[str, Any]:
-    """The main container, less the variables that a policy gives it."""
     kind = layout.job.kind
     if given and container.get("env"):
         container["env"] = [variable for variable in container["env"] if variable["name"] not in given]

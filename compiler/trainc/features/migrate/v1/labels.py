@@ -64,7 +64,6 @@ def _read_label(value: Json) -> str | None:
 
 
 def _label_values(layout: Layout, group: Group, label: str) -> list[str]:
-    """What a label of v1 held in each pod of a group."""
     return [labels_of(layout.job, pod).get(LABELS + label, "") for pod in group.pods]
 
 

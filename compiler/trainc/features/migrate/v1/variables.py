@@ -113,7 +113,6 @@ def _set(name: str, value: object) -> Json:
 
 
 def _rank(name: str, group: Group) -> Json:
-    """The rank of the pod among all pods, the master's first."""
     return {"name": name, **counted(group, group.before)}
 
 
