@@ -59,7 +59,7 @@ def main() -> None:
         if words[0].startswith("textDocument/"):
             from requests_of_editors import answer
 
-            answer(words[0], Path(words[1]).read_text(encoding="utf-8"), Path())
+            answer(words[0], Path(words[1]).read_text(encoding="utf-8"), Path().absolute())
             return 0
         return trainc(words, streams)
 

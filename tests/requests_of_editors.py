@@ -49,7 +49,7 @@ def answer(method: str, text: str, folder: Path, *, release: str = "2.3") -> Any
     server = serving.make_server(lambda root, alone: lsp._workspace(arguments, root, alone))
     server.protocol._workspace = Workspace(folder.as_uri())
     published: list[types.PublishDiagnosticsParams] = []
-    server.text_document_publish_diagnostics = published.append  # type: ignore[method-assign]
+    server.text_document_publish_diagnostics = published.append  # type: ignore[method-assign, assignment]
     uri = (folder / "open.yaml").as_uri()
     server.workspace.put_text_document(types.TextDocumentItem(uri, "yaml", 1, text))
     handler, params = REQUESTS[method]

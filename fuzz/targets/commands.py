@@ -10,14 +10,18 @@ import atexit
 import io
 import os
 import shutil
-from contextlib import chdir
+from contextlib import chdir, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from trainc.cli.command import Streams
+from trainc.cli.command import COMMANDS, Streams
 from trainc.cli.main import main
 
+# Imported now, because what is imported with the first input is not instrumented.
+for _command in COMMANDS:
+    with suppress(ImportError):
+        _command.load()
 JOB = """apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata: {name: llm, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: a}}

@@ -215,13 +215,14 @@ def test_kubectl_passes_on_the_keys_of_secrets_and_not_their_values(stub: tuple[
 def test_the_exported_names_are_those_and_nothing_more(stub: tuple[Stub, Live], tmp_path: Path) -> None:
     server, live = stub
     with_names(server)
-    environment = {"KUBECONFIG": live.kubeconfig, "PATH": f"{Path(live.program).parent}:/usr/bin:/bin"}
+    path = f"{Path(live.program).parent}:/usr/bin:/bin"
+    environment = {"KUBECONFIG": live.kubeconfig, "PATH": path, "HOME": str(tmp_path)}
     done = subprocess.run(
         ["sh", "-c", EXPORT["names.yaml"]], env=environment, capture_output=True, text=True, check=True
     )
-    path = tmp_path / "names.yaml"
-    path.write_text(done.stdout)
-    dump, problems_ = Dump.read(str(path), Limits())
+    names = tmp_path / "names.yaml"
+    names.write_text(done.stdout)
+    dump, problems_ = Dump.read(str(names), Limits())
     assert dump is not None
     assert problems_ == []
     found = {one["metadata"]["name"]: sorted(one["data"] or ()) for one in dump}

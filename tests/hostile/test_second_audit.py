@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -132,58 +129,3 @@ def test_excluded_rows_are_looked_up() -> None:
         }
     )
     assert "kinds of rows" in refused.message
-
-
-def trainc(words: str, *, output: str = "cat", **environ: str) -> tuple[list[str], str]:
-    """The exit codes of `trainc ... | output`, and what stderr says."""
-    command = f'"$0" -m trainc {words} 2>stderr | {output}; echo "${{PIPESTATUS[0]}}" >status'
-    subprocess.run(["bash", "-c", command, sys.executable], env={**os.environ, **environ}, check=False)
-    return Path("status").read_text().split(), Path("stderr").read_text()
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "build job.yaml",
-        "check --format json job.yaml",
-        "graph job.yaml",
-        "explain job.yaml",
-        "report job.yaml -o -",
-        "rule --all",
-        "help limits",
-        "schema",
-    ],
-)
-def test_a_reader_that_goes_away_and_a_full_disk_are_no_defects(words: str) -> None:
-    Path("job.yaml").write_text(HEAD, encoding="utf-8")
-    status, stderr = trainc(words, output="true")
-    assert status in (["0"], ["141"])
-    assert "Traceback" not in stderr
-    status, stderr = trainc(f"{words} > /dev/full")
-    assert status == ["1"]
-    assert "No space left on device" in stderr
-    assert "Traceback" not in stderr
-
-
-def test_no_space_in_an_output_folder_leaves_it_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("job.yaml").write_text(HEAD, encoding="utf-8")
-    assert run("build", "job.yaml", "-o", "out", *FLAGS).status == 0
-    before = {path: path.read_bytes() for path in Path("out").rglob("*.yaml")}
-    Path("job.yaml").write_text(HEAD.replace("spec:", "spec:\n  suspend: true"), encoding="utf-8")
-    code = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); from trainc.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    words = [sys.executable, "-c", code, "build", "job.yaml", "-o", "out", *FLAGS]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
-    assert {path: path.read_bytes() for path in Path("out").rglob("*.yaml")} == before
-
-
-@pytest.mark.parametrize("words", ["build", "check --format json", "explain", "graph --format svg", "report -o -"])
-def test_the_seed_of_hashes_changes_nothing(words: str) -> None:
-    case = CASES / "torch-distributed-with-initializers.yaml"
-    command, *flags = words.split()
-    outputs = set()
-    for seed in ("0", "1", "2"):
-        environ = {**os.environ, "PYTHONHASHSEED": seed}
-        full = [sys.executable, "-m", "trainc", command, str(case), *flags, *FLAGS]
-        outputs.add(subprocess.run(full, env=environ, capture_output=True, check=False).stdout)
-    assert len(outputs) == 1

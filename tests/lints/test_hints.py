@@ -50,6 +50,8 @@ def test_a_bracket_too_many_is_removed(text: str, hint: str, tmp_path: Any) -> N
 def test_a_word_processors_dash_before_an_option_was_two() -> None:
     (found,) = of_code("TypographicCharacter", training(["torchrun", "t.py", "\u2013lr", "1"]))
     assert found.hint == "write --lr"
+    (found,) = of_code("TypographicCharacter", training(["torchrun", "t.py", "\u201c\u2013lr\u201d", "1"]))
+    assert found.hint == "write --lr"
     assert "which the program treats as a letter" in found.message
     (found,) = of_code("TypographicCharacter", training(shell("torchrun t.py \u2013\u2013lr 1")))
     assert "which the shell treats as a letter" in found.message

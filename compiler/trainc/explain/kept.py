@@ -134,11 +134,12 @@ def _path_text(change: Change) -> str:
 def changes_json(file: str, found: Sequence[Change]) -> dict[str, Any]:
     """Return the same as JSON-serializable data: the file, and the changes with both values."""
     described = [
-        {"path": _path_text(change), "kept": change.kept, "rebuilt": change.rebuilt, "sources": _places(change)}
+        {
+            "path": _path_text(change),
+            "kept": change.kept,
+            "rebuilt": change.rebuilt,
+            "sources": [{"file": one.file, "line": one.line, "column": one.column} for one in change.sources],
+        }
         for change in found
     ]
     return {"file": file, "changes": described}
-
-
-def _places(change: Change) -> list[dict[str, Any]]:
-    return [{"file": one.file, "line": one.line, "column": one.column} for one in change.sources]

@@ -25,7 +25,10 @@ def value_at(document: Any, path: Path) -> Any:
 
 def pod_spec_of(replicated_job: Json) -> Json:
     """Return the spec of the pods of a JobSet's replicated job; of one that no schema has checked, perhaps an empty one."""
-    return mapping(value_at(replicated_job, ("template", "spec", "template", "spec")))
+    try:
+        return mapping(replicated_job["template"]["spec"]["template"]["spec"])
+    except (KeyError, TypeError):
+        return {}
 
 
 def without_path(document: Json, path: Path) -> dict[str, Any]:

@@ -178,6 +178,8 @@ def _reader(entry: Entrypoint, letter: str) -> tuple[str, Severity]:
 
 def _in_ascii(word: str, character: str) -> str:
     """Return the hint for a word with a typographic character: the whole word in ASCII, if it is short."""
+    if " " not in word:
+        word = word.strip("\u201c\u201d\u2018\u2019")  # A word of a list needs no quotes.
     # Word processors make a dash of the two that begin an option.
     plain = _LONG_OPTION.sub("--", word).translate(_PLAIN)
     if plain.isascii() and plain.isprintable() and len(plain) <= _LONGEST_SHOWN:

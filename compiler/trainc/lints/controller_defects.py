@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 
 from trainc.findings import Finding, Path
 from trainc.ir import info as gang
@@ -20,26 +20,6 @@ def _metadata(job: TrainJob, info: Info) -> Path | None:
         if any(built.get(key) != value for key, value in carried(own).items()):
             return ("metadata", field)
     return None
-
-
-def _suspend(job: TrainJob, info: Info) -> Path | None:
-    return ("spec", "suspend") if names.QUEUE_LABEL in info.labels else None
-
-
-def _managed_by(job: TrainJob, info: Info) -> Path | None:
-    return ("spec", "managedBy") if job.managed_by == names.MULTIKUEUE_MANAGED_BY else None
-
-
-def _deadline(job: TrainJob, info: Info) -> Path | None:
-    return ("spec", "activeDeadlineSeconds") if job.active_deadline_seconds else None
-
-
-CARRIED_FIELDS: Mapping[str, Callable[[TrainJob, Info], Path | None]] = {
-    "metadata-moves-to-jobset": _metadata,
-    "no-suspend-beside-queue": _suspend,
-    "managed-by-moves-to-jobset": _managed_by,
-    "deadline-moves-to-trainer": _deadline,
-}
 
 
 # Lints for defects of a release's controller that affect a job: one warning for each deviation that avoids one.
@@ -79,14 +59,6 @@ def _warning(deviation: Deviation, path: Path) -> Finding:
         f"compile with --semantics gitops, where {deviation.summary} (deviation {deviation.id})",
         path,
     )
-
-
-def _gang_never_complete(job: TrainJob, info: Info) -> Path | None:
-    return _RUNTIME_REF if info.pod_group_policy and gang.awaited_pod_sets(info) else None
-
-
-def _gang_ignores_replicas(job: TrainJob, info: Info) -> Path | None:
-    return _RUNTIME_REF if info.pod_group_policy and any(p.replicas > 1 for p in info.pod_sets) else None
 
 
 def _gang_ignores_limits(job: TrainJob, info: Info) -> Path | None:
@@ -169,10 +141,6 @@ def _no_rank_environment(job: TrainJob, info: Info) -> Path | None:
     return ("spec",) if ranked and not job.has_trainer and info.trainer_container is not None else None
 
 
-def _ambiguous_gpu(job: TrainJob, info: Info) -> Path | None:
-    return next((finding.path for finding in ambiguous_gpus(job, info)), None)
-
-
 def _env_source_lost(job: TrainJob, info: Info) -> Path | None:
     initializer: Path = ("spec", "initializer")
     holders: tuple[tuple[Path, Trainer | InitializerStep | None], ...] = (
@@ -188,8 +156,12 @@ def _env_source_lost(job: TrainJob, info: Info) -> Path | None:
 
 
 _DETECTORS: dict[str, Detect] = {
-    "gang-of-pods-that-run-together": _gang_never_complete,
-    "gang-counts-replicas": _gang_ignores_replicas,
+    "gang-of-pods-that-run-together": lambda _, info: (
+        _RUNTIME_REF if info.pod_group_policy and gang.awaited_pod_sets(info) else None
+    ),
+    "gang-counts-replicas": lambda _, info: (
+        _RUNTIME_REF if info.pod_group_policy and any(p.replicas > 1 for p in info.pod_sets) else None
+    ),
     "gang-counts-limits": _gang_ignores_limits,
     "unnamed-ports-kept": _unnamed_ports,
     "patch-targets-checked": _patch_creates,
@@ -198,7 +170,15 @@ _DETECTORS: dict[str, Detect] = {
     "resource-claims-kept": _claims_lost,
     "real-master-address": _master_address,
     "rank-environment-without-trainer": _no_rank_environment,
-    "one-gpu-resource": _ambiguous_gpu,
+    "one-gpu-resource": lambda job, info: next((found.path for found in ambiguous_gpus(job, info)), None),
     "env-sources-kept": _env_source_lost,
-    **CARRIED_FIELDS,
+    # What is not carried over to the JobSet.
+    "metadata-moves-to-jobset": _metadata,
+    "no-suspend-beside-queue": lambda _, info: ("spec", "suspend") if names.QUEUE_LABEL in info.labels else None,
+    "managed-by-moves-to-jobset": lambda job, _: (
+        ("spec", "managedBy") if job.managed_by == names.MULTIKUEUE_MANAGED_BY else None
+    ),
+    "deadline-moves-to-trainer": lambda job, _: (
+        ("spec", "activeDeadlineSeconds") if job.active_deadline_seconds else None
+    ),
 }

@@ -215,7 +215,9 @@ def _of_option(training: Training, launch: Launch, option: Option) -> Iterator[P
             message = f"{option.written} takes no value, so {launcher.name} refuses {option.value!r}"
             yield option.index, message, f"write {option.written} alone"
         return
-    kind, example = _KINDS.get(takes, (_choice, "VALUE"))
+    words = takes.split()
+    of_words = words.__contains__, f"is not one of {', '.join(words)}", f"write {{}}={words[0]}", "VALUE"
+    accepts, wrong, hint, example = _KINDS.get(takes, of_words)
     if option.value is None:
         message = f"{option.written} needs a value, and none follows"
         yield option.index, message, f"write {option.written}={example}"
@@ -223,9 +225,8 @@ def _of_option(training: Training, launch: Launch, option: Option) -> Iterator[P
     value = training.value(option.value, None if "$" in option.value else launch)
     if value is None or value in training.variables or "$" in option.value:
         return  # What nothing sets is reported by its own lint.
-    if problem := kind(value, takes):
-        what, hint = problem
-        yield option.index, f"{option.written} {value!r} {what}, so {launcher.name} exits", hint.format(option.written)
+    if not accepts(value.strip() if takes in _KINDS else value):
+        yield option.index, f"{option.written} {value!r} {wrong}, so {launcher.name} exits", hint.format(option.written)
 
 
 def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
@@ -257,66 +258,59 @@ def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
     yield option.index, message, "put options of your program after its name, or remove it"
 
 
-_Check: TypeAlias = Callable[[str, str], "tuple[str, str] | None"]
+def _is_integer(value: str) -> bool:
+    return _INTEGER.fullmatch(value) is not None
 
 
-def _integer(value: str, _: str) -> tuple[str, str] | None:
-    return None if _INTEGER.fullmatch(value.strip()) else ("is not an integer", "write {}=1")
+def _is_count(value: str) -> bool:
+    return _is_integer(value) and int(value) >= 0
 
 
-def _count(value: str, _: str) -> tuple[str, str] | None:
-    valid = _INTEGER.fullmatch(value.strip()) is not None and not value.strip().startswith("-")
-    return None if valid else ("is not a number of times", "write {}=0")
+def _is_number(value: str) -> bool:
+    return _NUMBER.fullmatch(value) is not None
 
 
-def _number(value: str, _: str) -> tuple[str, str] | None:
-    return None if _NUMBER.fullmatch(value.strip()) else ("is not a number", "write {}=0.1")
+def _is_port(value: str) -> bool:
+    return _is_integer(value) and 0 <= int(value) <= _LAST_PORT
 
 
-def _port(value: str, _: str) -> tuple[str, str] | None:
-    if not _INTEGER.fullmatch(value.strip()) or not 0 <= int(value) <= _LAST_PORT:
-        return "is not a port", "write {}=29500, or remove it"
-    return None
+def _is_processes(value: str) -> bool:
+    return value in _PROCESSES | _BACKENDS or (_is_integer(value) and int(value) > 0)
 
 
-def _processes(value: str, _: str) -> tuple[str, str] | None:
-    if value in _PROCESSES | _BACKENDS or (_INTEGER.fullmatch(value.strip()) and int(value) > 0):
-        return None
-    return "is not a number of processes, auto, gpu, cpu or xpu", "write {}=auto for one process per device"
+def _is_nodes(value: str) -> bool:
+    found = _NODES.fullmatch(value)
+    return found is not None and 0 < int(found[1]) <= int(found[2] or found[1])
 
 
-def _nodes(value: str, _: str) -> tuple[str, str] | None:
-    found = _NODES.fullmatch(value.strip())
-    if found is None or not 0 < int(found[1]) <= int(found[2] or found[1]):
-        return "is not a number of nodes or a range such as 2:4", "remove it: the runtime sets the number of nodes"
-    return None
-
-
-def _rendezvous(value: str, _: str) -> tuple[str, str] | None:
+def _is_backend(value: str) -> bool:
+    """Return whether torchrun may know a backend of its rendezvous: others than its own may be registered."""
     from trainc.findings.text import misspelt
 
-    if value in _BACKENDS_OF_RENDEZVOUS or not (
-        value.lower() in _NO_RENDEZVOUS or misspelt(value, _BACKENDS_OF_RENDEZVOUS)
-    ):
-        return None  # Others may be registered.
-    return "is not a rendezvous backend", "remove it, or write {}=c10d"
+    own = _BACKENDS_OF_RENDEZVOUS
+    return value in own or not (value.lower() in _NO_RENDEZVOUS or misspelt(value, own))
 
 
-def _choice(value: str, words: str) -> tuple[str, str] | None:
-    if words == "text" or value in words.split():
-        return None
-    return f"is not one of {', '.join(words.split())}", f"write {{}}={words.split(maxsplit=1)[0]}"
-
-
-# What checks a kind of value, and an example of one.
-_KINDS: Mapping[str, tuple[_Check, str]] = {
-    "integer": (_integer, "1"),
-    "count": (_count, "0"),
-    "number": (_number, "0.1"),
-    "port": (_port, "29500"),
-    "processes": (_processes, "auto"),
-    "nodes": (_nodes, "4"),
-    "backend": (_rendezvous, "c10d"),
+# For a kind of value: what accepts one, what is wrong with the others, a hint, and an example.
+_KINDS: Mapping[str, tuple[Callable[[str], object], str, str, str]] = {
+    "integer": (_is_integer, "is not an integer", "write {}=1", "1"),
+    "count": (_is_count, "is not a number of times", "write {}=0", "0"),
+    "number": (_is_number, "is not a number", "write {}=0.1", "0.1"),
+    "port": (_is_port, "is not a port", "write {}=29500, or remove it", "29500"),
+    "processes": (
+        _is_processes,
+        "is not a number of processes, auto, gpu, cpu or xpu",
+        "write {}=auto for one process per device",
+        "auto",
+    ),
+    "nodes": (
+        _is_nodes,
+        "is not a number of nodes or a range such as 2:4",
+        "remove it: the runtime sets the number of nodes",
+        "4",
+    ),
+    "backend": (_is_backend, "is not a rendezvous backend", "remove it, or write {}=c10d", "c10d"),
+    "text": (lambda _: True, "", "", "VALUE"),
 }
 
 

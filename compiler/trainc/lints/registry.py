@@ -32,10 +32,6 @@ def _gang(job: TrainJob, info: Info) -> bool:
     return info.pod_group_policy is not None
 
 
-def _processes(job: TrainJob, info: Info) -> bool:
-    return job.trainer.num_proc_per_node is not None
-
-
 def _named(job: TrainJob, info: Info) -> bool:
     """Return whether the user has set labels or annotations, or the job has several steps, which Kueue limits."""
     if job.labels or job.annotations or info.labels or info.annotations or len(info.pod_sets) > 1:
@@ -50,26 +46,6 @@ def _named(job: TrainJob, info: Info) -> bool:
 
 def _volumes(job: TrainJob, info: Info) -> bool:
     return "volumeClaimPolicies" in info.template or any(pod_set.volumes for pod_set in info.pod_sets)
-
-
-def _initialized(job: TrainJob, info: Info) -> bool:
-    return job.dataset is not None or job.model is not None
-
-
-def _empty(job: TrainJob, info: Info) -> bool:
-    return job.trainer.num_nodes == 0
-
-
-def _claims(job: TrainJob, info: Info) -> bool:
-    return "volumeClaimPolicies" in info.template
-
-
-def _heredoc(entry: Entrypoint) -> bool:
-    return "<<" in entry.text
-
-
-def _refers(entry: Entrypoint) -> bool:
-    return "$" in entry.text
 
 
 def _is_template(entry: Entrypoint) -> bool:
@@ -126,7 +102,12 @@ LINTS: tuple[Lint, ...] = (
     Lint("lowered", "trainc.lints.templates", "gpu_without_limit", per="container"),
     Lint("lowered", "trainc.lints.templates", "scheduler_name_missing", _gang),
     Lint("lowered", "trainc.lints.templates", "foreign_schedulers", _gang),
-    Lint("lowered", "trainc.lints.templates", "processes_ignored", _processes),
+    Lint(
+        "lowered",
+        "trainc.lints.templates",
+        "processes_ignored",
+        lambda job, _: job.trainer.num_proc_per_node is not None,
+    ),
     Lint("controller", "trainc.lints.controller_defects", "controller_defects"),
     Lint("sized", "trainc.lints.templates", "gang_in_sequence", _gang),
     Lint("sized", "trainc.lints.rendezvous", "rendezvous", per="training", when=_options_given),
@@ -140,23 +121,28 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.rendezvous", "script_interfaces", per="training", when=_scripted),
     Lint("sized", "trainc.lints.scripts", "shell_endings", per="training", when=_scripted),
     Lint("sized", "trainc.lints.cannot_start", "cannot_start", per="container"),
-    Lint("sized", "trainc.lints.variables", "unset_variables", per="container", when=_refers),
+    Lint("sized", "trainc.lints.variables", "unset_variables", per="container", when=lambda entry: "$" in entry.text),
     Lint("sized", "trainc.lints.variables", "placeholders", per="container", when=_is_template),
-    Lint("sized", "trainc.lints.scripts", "heredocs", per="container", when=_heredoc),
+    Lint("sized", "trainc.lints.scripts", "heredocs", per="container", when=lambda entry: "<<" in entry.text),
     Lint("sized", "trainc.lints.cannot_start", "invalid_image", per="container"),
     Lint("sized", "trainc.lints.templates", "moving_tag", per="container", when=has_moving_tag),
     Lint("sized", "trainc.lints.variables", "plain_tokens", per="container"),
-    Lint("sized", "trainc.lints.variables", "tokens_of_initializers", _initialized),
+    Lint(
+        "sized",
+        "trainc.lints.variables",
+        "tokens_of_initializers",
+        lambda job, _: job.dataset is not None or job.model is not None,
+    ),
     Lint("sized", "trainc.lints.variables", "tuning_variables", per="container", when=_has_variables),
     Lint("sized", "trainc.lints.devices", "unlikely_amounts", per="container"),
     Lint("sized", "trainc.lints.devices", "more_than_node", per="container", when=_selects_nodes),
-    Lint("sized", "trainc.lints.devices", "no_nodes", _empty),
+    Lint("sized", "trainc.lints.devices", "no_nodes", lambda job, _: job.trainer.num_nodes == 0),
     Lint("sized", "trainc.lints.rendezvous", "network"),
     Lint("sized", "trainc.lints.storage", "volumes", _volumes),
     Lint("sized", "trainc.lints.kueue", "kueue", _named),
     Lint("sized", "trainc.lints.templates", "values_overridden"),
     Lint("built", "trainc.lints.restarts", "ttl_rerun"),
-    Lint("built", "trainc.lints.restarts", "retained_claims", _claims),
+    Lint("built", "trainc.lints.restarts", "retained_claims", lambda _, info: "volumeClaimPolicies" in info.template),
     Lint("built", "trainc.lints.manifests", "subdomain_of_every_run"),
     Lint("all_jobs", "trainc.lints.manifests", "between_jobs"),
     Lint("rendered", "trainc.lints.manifests", "stale_names"),
@@ -216,7 +202,9 @@ def lint(
             if when is None or when(subject):
                 for function in group.functions:
                     findings += function(subject)
-    return findings if info.gitops else [_downgrade(finding) for finding in findings]
+    if info.gitops:
+        return findings
+    return [replace(found, severity="warning") if found.severity == "error" else found for found in findings]
 
 
 class Document(Protocol):
@@ -264,7 +252,3 @@ def lint_rendered(
     for group in _at("rendered", options.plugins):
         for function in group.functions:
             yield from function(jobset, objects, enabled(options.plugins))
-
-
-def _downgrade(finding: Finding) -> Finding:
-    return replace(finding, severity="warning") if finding.severity == "error" else finding

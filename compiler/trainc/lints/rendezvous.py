@@ -387,8 +387,8 @@ def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: in
 def script_interfaces(training: Training) -> Iterator[Finding]:
     """Yield an error for an interface that a script sets and that reaches no other pod."""
     for start in training.line.ran("launcher", "python") if training.nodes > 1 and training.policy else ():
-        for name in sorted(_INTERFACES & set(start.variables)):
-            value = start.variables[name]
+        for name in sorted(_INTERFACES):
+            value = start.variables.get(name)
             if value in _LOOPBACK:
                 message = f"{name} is {value}, which cannot reach other pods: the {training.nodes} pods cannot find each other"
                 severity: Severity = "error" if start.sure else "warning"

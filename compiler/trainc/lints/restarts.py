@@ -72,7 +72,12 @@ def restarts(training: Training) -> Iterator[Finding]:
         value = training.value(option.value or "", launch) if option is not None else None
         if option is None or value is None or not value.isdecimal() or int(value) < 1:
             continue
-        of_workers, of_pods, of_job = int(value), _backoff(training), _job_restarts(training.info)
+        spec, policy = (
+            training.replicated_job["template"].get("spec") or {},
+            training.info.template.get("failurePolicy"),
+        )
+        of_workers, of_pods = int(value), _number(spec.get("backoffLimit"))
+        of_job = _number((policy or {}).get("maxRestarts", 0))
         if not of_pods and not of_job:
             continue
         several = [f"{of_pods + 1} pods" if of_pods else "", f"{of_job + 1} times by the JobSet" if of_job else ""]
@@ -85,11 +90,5 @@ def restarts(training: Training) -> Iterator[Finding]:
         yield training.finding("RestartsMultiply", "info", message, hint, option.index)
 
 
-def _backoff(training: Training) -> int:
-    limit = (training.replicated_job["template"].get("spec") or {}).get("backoffLimit", DEFAULT_BACKOFF_LIMIT)
-    return limit if isinstance(limit, int) else DEFAULT_BACKOFF_LIMIT
-
-
-def _job_restarts(info: Info) -> int:
-    restarts_of_all = (info.template.get("failurePolicy") or {}).get("maxRestarts", 0)
-    return restarts_of_all if isinstance(restarts_of_all, int) else 0
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else DEFAULT_BACKOFF_LIMIT

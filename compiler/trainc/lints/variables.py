@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from trainc.findings import Finding, Path, Severity, suggest
+from trainc.findings import Finding, Fix, Hint, Path, Severity, suggest
 from trainc.ir.commands.launcher import Launch
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
@@ -62,6 +62,8 @@ _IN_SHELL = pattern(r"\$(?:\{([A-Z]\w*)\}|([A-Z]\w*)|\(([A-Z]\w*)\))")
 _WITH_DEFAULT = pattern(r"\$\{([A-Z]\w*)[^}\w]")
 _IN_BRACKETS = pattern(r"<([A-Za-z][\w .-]{0,60})>")
 _WORD_ENDS = pattern(r"[-_ .]")
+# The first programs of a script, and the last one, are enough to see what it sets for them.
+_MOST_STARTS, _MOST_SET = 8, 100
 _SAID = ("#", "echo ", "printf ")
 _STANDING = frozenset(
     (
@@ -180,9 +182,10 @@ def tuning_variables(entry: Entrypoint) -> Iterator[Finding]:
 def _set_in(line: CommandLine) -> dict[str, str | None]:
     """Return the variables that a script sets for a program that it starts, as far as they are checked."""
     found: dict[str, str | None] = {}
-    for start in line.ran("launcher", "python"):
+    starts = line.ran("launcher", "python")
+    for start in (*starts[:_MOST_STARTS], *starts[-1:]):
         names = tuple(start.variables)
-        found |= {names[index]: start.variables[names[index]] for index in _read_by_programs(names)}
+        found |= {names[index]: start.variables[names[index]] for index in _read_by_programs(names)[:_MOST_SET]}
     return found
 
 
@@ -223,7 +226,7 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
 
     if name in INTEGERS and not _INTEGER.fullmatch(value):
         on = value.lower() in ("true", "yes", "on", "enable", "enabled")
-        return "which is not read: it must be a number", f'write "{1 if on else 0}"'
+        return "which is not read: it must be a number", _instead("1" if on else "0")
     if name in WORDS and value.strip().upper() not in WORDS[name]:
         near = misspelt(value, WORDS[name])
         shown = ", ".join(WORDS[name])
@@ -239,6 +242,13 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
     return None
 
 
+def _instead(value: str) -> str:
+    text = f'"{value}"'
+    if '"' in value or "\\" in value:
+        return f"write {text}"
+    return Hint(f"write {text}", Fix("set", text, "value"))
+
+
 def _allocator(value: str) -> tuple[str, str] | None:
     """Return what PyTorch refuses of its allocator's settings: `NAME:VALUE`, and True or False as Python writes them."""
     from trainc.findings.text import misspelt
@@ -247,9 +257,9 @@ def _allocator(value: str) -> tuple[str, str] | None:
     for setting in value.split(","):
         name, colon, given = setting.partition(":")
         if "=" in setting and not colon:
-            return "which PyTorch refuses: settings are written NAME:VALUE", f'write "{value.replace("=", ":")}"'
+            return "which PyTorch refuses: settings are written NAME:VALUE", _instead(value.replace("=", ":"))
         if name.strip() == "expandable_segments" and given.strip() not in ("True", "False"):
-            return "which PyTorch refuses: expandable_segments is True or False", 'write "expandable_segments:True"'
+            return "which PyTorch refuses: expandable_segments is True or False", _instead("expandable_segments:True")
         near = misspelt(name.strip(), ALLOCATOR_SETTINGS, 3)
         if near and name.strip() not in ALLOCATOR_SETTINGS:
             return f"which PyTorch refuses: it has no setting {name.strip()!r}", suggest(name.strip(), [near])
@@ -289,15 +299,15 @@ def placeholders(entry: Entrypoint) -> Iterator[Finding]:
         if found := _TRIAL_VALUE.search(text):
             message = f"only a sweep replaces {found[0]}, and this job is compiled by itself"
             hint, severity = "write a value, or name the job in a Sweep or OptimizationJob of the same input", "error"
-        elif stands := _stands_for_a_value(text):
-            message = f"{stands!r} stands for a value, and the program gets it as it is written"
+        elif left := _placeholder(text):
+            message = f"{left!r} is a placeholder, and the program gets it as it is written"
             hint = "write the value in its place"
         else:
             continue
         yield Finding("PlaceholderNotReplaced", severity, message, hint, *place)
 
 
-def _stands_for_a_value(text: str) -> str:
+def _placeholder(text: str) -> str:
     """Return a placeholder in a text, or an empty string. Special tokens of a model, such as `<pad>`, are none."""
     lines = text.splitlines() if "\n" in text else [text]
     code = "\n".join(line.partition(" #")[0] for line in lines if not line.lstrip().startswith(_SAID))

@@ -92,7 +92,7 @@ def test_a_bundle_has_the_same_as_text() -> None:
     assert bundle["text/html"] == compiled()._repr_html_()
     assert bundle["text/plain"].splitlines()[:2] == [
         "team-a/llm: 4 pods x 8 GPUs, torchrun, 8 processes per pod, 32 ranks, rendezvous at llm-node-0-0.llm:29500",
-        "1 warning",
+        "1 warning, 1 info",
     ]
 
 

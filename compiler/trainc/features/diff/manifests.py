@@ -129,8 +129,8 @@ def manifest_set(
     manifests = [manifest for job in jobs for manifest in job.manifests]
     homes = [((job.namespace, job.name), os.path.normpath(job.file)) for job in jobs for _ in job.manifests]
     kept = None if keeping is None else (session, keeping)
-    found = sort_diagnostics(diagnostics)
-    return ManifestSet(manifests, found, True, names_of(jobs), kept, session, {}, failures, homes)
+    diagnostics = sort_diagnostics(diagnostics)
+    return ManifestSet(manifests, diagnostics, True, names_of(jobs), kept, session, {}, failures, homes)
 
 
 def names_of(jobs: Iterable[CompiledJob]) -> Names:

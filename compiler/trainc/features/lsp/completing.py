@@ -61,28 +61,13 @@ def completions(snapshot: Snapshot, position: Position) -> list[Completion]:
 def _document(lines: Sequence[str], number: int, typing: Typing) -> Json:
     """The document around what is being typed, without that; where it cannot be read, what its first fields say."""
     end = next((n for n in range(number, len(lines)) if lines[n].startswith("---")), len(lines))
-    line = _closed(lines[number][: typing.start]) if number < len(lines) else ""
-    others = [*lines[typing.first : number], line, *lines[number + 1 : end]]
+    others = [*lines[typing.first : number], typing.line, *lines[number + 1 : end]]
     found, _ = read_documents(encode("\n".join(others)), "", Limits())
     if found:
         return found[0].data
     matches = [match for line in others if (match := _LINE.match(line))]
     metadata = {match[1].strip(): match[2] for match in reversed(matches) if match[1].startswith(" ")}
     return {**{match[1]: match[2] for match in matches if not match[1].startswith(" ")}, "metadata": metadata}
-
-
-def _closed(line: str) -> str:
-    """What stands in brackets before the entry that a line ends with, closed; nothing of a line without brackets."""
-    closers, cut, kept = "", 0, ""
-    for column, character in enumerate(line):
-        if character in "[{":
-            closers = "]}"["[{".index(character)] + closers
-            cut, kept = column + 1, closers
-        elif character in "]}":
-            closers = closers[1:]
-        elif character == "," and closers:
-            cut, kept = column, closers
-    return line[:cut] + kept
 
 
 def _root(snapshot: Snapshot, document: Json) -> Schema | None:

@@ -61,8 +61,6 @@ class Snapshot:
 # Read from indentation alone, line by line upward from the cursor, and inside brackets that stand on the same line.
 
 
-Awaits: TypeAlias = Literal["key", "value", "item"]
-
 _KEY = pattern(r"""(?:"([^"]*)"|'([^']*)'|([^\s"'#:{}\[\],][^:#{}\[\],]*?))\s*:(?:\s|$)""")
 _LONGEST = 10_000
 _DASHES = pattern(r"(?:- +|-$)*")
@@ -72,16 +70,18 @@ _DASHES = pattern(r"(?:- +|-$)*")
 class Typing:
     """What is being typed: a key of the mapping at `path`, or the value at it; `word` is what is there of it already.
 
-    `start` is the column at which the word begins; `indent` that of the mapping. `siblings` are the keys beside it.
+    `start` is the column at which the word begins; `indent` that of the mapping, -1 in brackets. `siblings` are the keys
+    beside it, and `line` is the line without what is being typed: empty, or what is in its brackets, which are closed.
     """
 
     path: Path
-    awaits: Awaits
+    awaits: Literal["key", "value"]
     word: str
     start: int
     indent: int
     siblings: frozenset[str]
     first: int
+    line: str = ""
 
 
 def typing_at(lines: Sequence[str], position: Position) -> Typing | None:
@@ -100,14 +100,14 @@ def typing_at(lines: Sequence[str], position: Position) -> Typing | None:
     indent, content = indent + skipped, content[skipped:]
     above = _above(lines, position.line, first, indent - skipped if skipped else indent, dashed=bool(skipped))
     if content[:1] in ("{", "["):
-        return _in_brackets(above, content, position, indent, first)
+        return _in_brackets(above, content, before, indent, first)
     key = _KEY.match(content)
     if key is None:
         siblings = frozenset(_siblings(lines, position.line, first, indent))
         return Typing(above, "key", content, position.column - len(content), indent, siblings, first)
     path, value = (*above, _text(key)), content[key.end() :].lstrip(" ")
     if value[:1] in ("{", "["):
-        return _in_brackets(path, value, position, indent, first)
+        return _in_brackets(path, value, before, indent, first)
     return Typing(path, "value", value, position.column - len(value), indent, frozenset(), first)
 
 
@@ -173,34 +173,35 @@ def _siblings(lines: Sequence[str], number: int, first: int, indent: int) -> Ite
             at += step
 
 
-def _in_brackets(path: Path, value: str, position: Position, indent: int, first: int) -> Typing:
+def _in_brackets(path: Path, value: str, before: str, indent: int, first: int) -> Typing:
     """What is being typed behind brackets that are still open at the cursor."""
     stack: list[str | int] = []
     kinds: list[str] = []
-    start, key = 0, False
+    start, end, key = 0, 0, False
     names: list[set[str]] = []
     for at, character in enumerate(value):
         if character in "{[":
             kinds.append(character)
             stack.append(0 if character == "[" else "")
             names.append(set())
-            start, key = at + 1, False
+            start, end, key = at + 1, at + 1, False
         elif character in "}]" and kinds:
             kinds.pop()
             stack.pop()
             names.pop()
-            start = at + 1
+            start = end = at + 1
         elif character == "," and kinds:
             stack[-1] = int(stack[-1]) + 1 if kinds[-1] == "[" else ""
-            start, key = at + 1, False
+            start, end, key = at + 1, at, False
         elif character == ":" and kinds and kinds[-1] == "{":
             stack[-1] = value[start:at].strip().strip("\"'")
             names[-1].add(str(stack[-1]))
             start, key = at + 1, True
     word = value[start:].lstrip(" ")
-    column = position.column - len(word)
+    column = len(before) - len(word)
+    line = before.removesuffix(value) + value[:end] + "".join("}" if kind == "{" else "]" for kind in reversed(kinds))
     if not kinds:
         return Typing(path, "value", word, column, indent, frozenset(), first)
     if kinds[-1] == "{" and not key:
-        return Typing((*path, *stack[:-1]), "key", word, column, -1, frozenset(names[-1]), first)
-    return Typing((*path, *stack), "value", word, column, -1, frozenset(), first)
+        return Typing((*path, *stack[:-1]), "key", word, column, -1, frozenset(names[-1]), first, line)
+    return Typing((*path, *stack), "value", word, column, -1, frozenset(), first, line)

@@ -131,7 +131,7 @@ def _of_rule(rule: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
         if not rule[part] or ("" in rule[part] and part in ("apiVersions", "resources")):
             yield part, "a rule needs values here, none of them empty"
         elif "*" in rule[part] and len(rule[part]) > 1 and part != "resources":
-            yield part, "`*` stands alone, or not at all"
+            yield part, "`*` cannot be combined with other values"
     listed = rule["resources"]
     whole = [one for one in listed if one and "/" not in one]
     # As upstream, which looks at the last of these only.
@@ -167,7 +167,7 @@ def _of_messages(spec: Json) -> Iterator[Problem]:
     for i, one in enumerate(spec.get("validations", ())):
         for part in ("message", "messageExpression"):
             if one.get(part) and not one[part].strip():
-                yield ("validations", i, part), "it is blank"
+                yield ("validations", i, part), "it is empty"
         if set("\n\r") & set(one.get("message", "").strip()):
             yield ("validations", i, "message"), "a message has one line"
 

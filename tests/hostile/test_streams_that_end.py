@@ -1,0 +1,146 @@
+"""Readers that go away, disks that are full, and seeds of hashes: of none of them does a command die or say otherwise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import run
+from hostile_inputs import CLUSTER, FLAGS, HEAD
+
+from trainc.cli.command import COMMANDS
+
+CASES = Path(__file__).parents[1] / "cases"
+# A line that prints for each command, run in a folder with a job, a cluster, an older job, and a dump.
+PRINTS = {
+    "build": "build job.yaml",
+    "check": "check --format json job.yaml",
+    "cmp": "cmp --print plugin.yaml",
+    "completion": "completion bash",
+    "diff": "diff job.yaml other.yaml",
+    "doctor": "doctor job.yaml --from versions.yaml --format json",
+    "explain": "explain job.yaml",
+    "fits": "fits job.yaml --cluster cluster.yaml",
+    "graph": "graph job.yaml",
+    "help": "help limits",
+    "import": "import live.yaml",
+    "init": "init new --print",
+    "krm": "krm --print kustomizeconfig.yaml",
+    "migrate": "migrate --diff old.yaml",
+    "new": "new llm --runtime torch-distributed -o - -- torchrun train.py",
+    "report": "report job.yaml -o -",
+    "rule": "rule --all",
+    "run": "run job.yaml --dry-run",
+    "runtimes": "runtimes list",
+    "schema": "schema",
+    "version": "version",
+}
+# These print nothing by themselves, or need the SDK.
+SILENT = {"lsp", "sdk"}
+VERSIONS = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, namespace: b}
+spec: {template: {spec: {containers: [{name: a, image: "registry.k8s.io/jobset/jobset:v0.12.0"}]}}}
+"""
+WRITES = {
+    "build": "build job.yaml -o out",
+    "import": "import live.yaml -o imported",
+    "init": "init new",
+    "migrate": "migrate old.yaml",
+    "new": "new llm --runtime torch-distributed -o new.yaml -- torchrun train.py",
+    "report": "report job.yaml -o report.html",
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("trainc.yaml").write_text("release: '2.3'\n", encoding="utf-8")
+    Path("job.yaml").write_text(f"{HEAD}  trainer: {{command: [torchrun, x.py]}}\n", encoding="utf-8")
+    Path("live.yaml").write_text(HEAD, encoding="utf-8")
+    Path("other.yaml").write_text(f"{HEAD}  suspend: true\n", encoding="utf-8")
+    Path("old.yaml").write_text(
+        HEAD.replace("trainer.kubeflow.org/v1alpha1", "kubeflow.org/v2alpha1"), encoding="utf-8"
+    )
+    Path("versions.yaml").write_text(VERSIONS, encoding="utf-8")
+    Path("cluster.yaml").write_text(CLUSTER, encoding="utf-8")
+
+
+def trainc(words: str, output: str) -> tuple[list[str], str]:
+    """The exit codes of `trainc ... | output`, and what stderr says."""
+    command = f'"$0" -m trainc {words} 2>stderr | {output}; echo "${{PIPESTATUS[0]}}" >status'
+    subprocess.run(["bash", "-c", command, sys.executable], check=False, stdin=subprocess.DEVNULL)
+    return Path("status").read_text().split(), Path("stderr").read_text()
+
+
+def test_every_command_is_here() -> None:
+    assert {command.name for command in COMMANDS} == {*PRINTS, *SILENT}
+
+
+@pytest.mark.parametrize("command", PRINTS)
+def test_a_reader_that_goes_away_and_a_full_disk_are_no_defects(command: str) -> None:
+    # The cluster of `doctor` shows no version.
+    status, stderr = trainc(PRINTS[command], "true")
+    assert status in (["0"], ["141"], ["1"] if command == "doctor" else ["0"]), stderr
+    assert "Traceback" not in stderr
+    status, stderr = trainc(f"{PRINTS[command]} > /dev/full", "cat")
+    assert status == ["1"], stderr
+    assert "No space left on device" in stderr
+    assert "Traceback" not in stderr
+
+
+FULL = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
+from trainc.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("command", WRITES)
+def test_a_disk_that_takes_part_of_a_file_is_no_defect_and_damages_nothing(command: str) -> None:
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    words = [sys.executable, "-c", FULL, *WRITES[command].split()]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+    assert "File too large" in done.stderr
+    assert {name: Path(name).read_bytes() for name in before} == before
+
+
+def test_no_space_in_an_output_folder_leaves_it_as_it_was() -> None:
+    assert run("build", "job.yaml", "-o", "out", *FLAGS).status == 0
+    before = {path: path.read_bytes() for path in Path("out").rglob("*.yaml")}
+    words = [sys.executable, "-c", FULL, "build", "other.yaml", "-o", "out", *FLAGS]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+    assert {path: path.read_bytes() for path in Path("out").rglob("*.yaml")} == before
+
+
+PRINTED = """
+import io, shlex, sys
+from pathlib import Path
+from trainc.cli.command import Streams
+from trainc.cli.main import main
+for case in sorted(Path(sys.argv[1]).glob("*.yaml")):
+    flags = shlex.split(case.read_text().partition("\\n")[0].removeprefix("# trainc:"))
+    for command in ("build", "check --format json", "explain", "graph --format dot", "report -o -"):
+        first, *others = command.split()
+        out, err = io.BytesIO(), io.StringIO()
+        status = main([first, str(case), *others, *flags], Streams(io.BytesIO(), out, err))
+        print(case.stem, command, status, out.getvalue(), err.getvalue())
+"""
+
+
+def test_the_seed_of_hashes_changes_nothing_of_any_case() -> None:
+    outputs = set()
+    for seed in ("0", "1"):
+        environ = {**os.environ, "PYTHONHASHSEED": seed}
+        words = [sys.executable, "-c", PRINTED, str(CASES)]
+        done = subprocess.run(words, env=environ, capture_output=True, check=True)
+        assert len(done.stdout.splitlines()) >= 5 * len(list(CASES.glob("*.yaml")))
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
