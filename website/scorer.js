@@ -8,7 +8,7 @@ var Scorer = {
     const words = WORDS[page] ?? [];
     const last = Math.max(...wanted.map((word) => (words.includes(word) ? words.indexOf(word) : Infinity)));
     // What a page is there for stands first among its words; a part of a page comes after the whole.
-    const answers = wanted.length && last < Infinity ? (anchor ? 6 : 30 - Math.min(last, 20)) : 0;
+    const answers = wanted.length && last < Infinity ? (anchor ? 6 : 60 - 2 * Math.min(last, 20)) : 0;
     return score + answers - (FOR_CONTRIBUTORS.test(page) ? 12 : page.startsWith("rules/") ? 2 : 0);
   },
 };
