@@ -204,7 +204,8 @@ class Session:
         report.add("pods", pod_refusals(manifests, self.around, "error" if is_error else "warning"))
         limit_ranges = list(self.around.get("LimitRange", {}).values())
         report.add("pods", _about_objects(queued_without_requests(manifests, limit_ranges)))
-        report.add("pods", _about_objects(restarts_by_default(manifests)))
+        if not report.has_errors:  # A job that does not start does not crash.
+            report.add("pods", _about_objects(restarts_by_default(manifests)))
 
     def refuses(self, result: Result) -> bool:
         """Return whether a job has errors so far that remain errors under the user's rules."""
