@@ -157,8 +157,8 @@ class Setting:
     @property
     def key(self) -> str:
         """The key in trainc.yaml and overlays: `syncOptions`."""
-        first, *others = self.name.split("_")
-        return first + "".join(word.capitalize() for word in others)
+        first, *rest = self.name.split("_")
+        return first + "".join(word.capitalize() for word in rest)
 
     @property
     def parameter(self) -> str:

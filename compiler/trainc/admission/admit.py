@@ -106,11 +106,11 @@ def _judged(
     return stored, findings + _new_findings(admission_errors(baked, version, later), findings)
 
 
-def _new_findings(findings: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that are not about a value for which the schema already has a finding in `known`."""
-    if not known:
+def _new_findings(findings: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that are not about a value for which the schema already has a finding in `earlier`."""
+    if not earlier:
         return list(findings)
-    places = {finding.path for finding in known}
+    places = {finding.path for finding in earlier}
     return [f for f in findings if f.path not in places and f.path[:-1] not in places]
 
 
@@ -127,9 +127,9 @@ def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Option
     _require_jobset(new)
     before, _ = as_submitted(old, release)
     after, findings = as_submitted(new, release)
-    found = [f for f in findings if f.severity == "error"]
-    found.extend(update_refusals(before, after, release_facts(release).jobset))
-    return sort_diagnostics(_place(new, found))
+    errors = [f for f in findings if f.severity == "error"]
+    errors.extend(update_refusals(before, after, release_facts(release).jobset))
+    return sort_diagnostics(_place(new, errors))
 
 
 def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[Finding]]:

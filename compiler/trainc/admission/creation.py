@@ -96,8 +96,8 @@ def _feature_gates(policy: Json, version: JobSetVersion) -> Iterator[Finding]:
             yield _gate("RestartJob", f"action {action}", version, (*path, "rules", i, "action"))
 
 
-def _gate(gate: str, what: str, version: JobSetVersion, path: Path) -> Finding:
-    message = f"{what} needs JobSet's feature gate {gate}, which is off by default in {version.minor}"
+def _gate(gate: str, feature: str, version: JobSetVersion, path: Path) -> Finding:
+    message = f"{feature} needs JobSet's feature gate {gate}, which is off by default in {version.minor}"
     return Finding("FeatureGateOff", "error", message, "use a value that does not need a feature gate", path)
 
 
@@ -155,11 +155,11 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
 
 
 def _unknown(jobset: JobSet, job: str, name: str, path: tuple[str | int, ...]) -> Finding:
-    known = name in jobset.job_names
-    where = "comes later in replicatedJobs" if known else "is not in replicatedJobs"
-    others = [other for other in jobset.job_names if other != job]
-    hint = suggest(name, others, f"the jobs are {', '.join(jobset.job_names)}")
-    if known:
+    exists = name in jobset.job_names
+    where = "comes later in replicatedJobs" if exists else "is not in replicatedJobs"
+    other_jobs = [other for other in jobset.job_names if other != job]
+    hint = suggest(name, other_jobs, f"the jobs are {', '.join(jobset.job_names)}")
+    if exists:
         hint = f"put {name!r} before {job!r}"
     return Finding("DependsOnUnknown", "error", f"{job!r} depends on {name!r}, which {where}", hint, path)
 
@@ -280,14 +280,14 @@ def name_to_shorten(jobset: JobSet, name: DerivedName) -> Path:
 
 def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
     """Yield the webhook's errors for `volumeClaimPolicies` (JobSet 0.11 and later)."""
-    taken: set[str] = set()
+    seen: set[str] = set()
     for path, template in claim_templates(jobset):
         name = text(mapping(template.get("metadata")).get("name"))
         name_path = (*path, "metadata", "name")
-        if name in taken:
+        if name in seen:
             message = f"another claim template is called {name!r}"
             yield Finding("DuplicateVolumeClaim", "error", message, "give each template a different name", name_path)
-        taken.add(name)
+        seen.add(name)
         if not is_dns1123_subdomain(name) or length(name) > SUBDOMAIN_LIMIT:
             message = f"{name!r} is not a valid name for a claim template"
             yield Finding("InvalidVolumeClaimName", "error", message, f"use {DNS_1123_FORM}", name_path)

@@ -73,7 +73,7 @@ def write_folders(targets: Sequence[Target], arguments: Arguments, streams: Stre
         target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
         target.compilation.diagnostics += proofs.pop(target.folder, ())
         target.compilation.diagnostics += target.compilation.as_built() if arguments.check else ()
-    targets[-1].compilation.diagnostics += [found for about in proofs.values() for found in about]
+    targets[-1].compilation.diagnostics += [diagnostic for about in proofs.values() for diagnostic in about]
     if any(has_errors(target.compilation.diagnostics[len(before[id(target)]) :]) for target in targets):
         return _refuse_all(targets, arguments, streams)
     stale = _stale(targets, plans) if arguments.check and arguments.format == "github" else []
@@ -345,8 +345,8 @@ STDOUT = "-"
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile everything, and write the output if there are no errors."""
     try:
-        every = environments_of(arguments)
-        settings = [settings_of(each) for each in every]
+        environments = environments_of(arguments)
+        settings = [settings_of(each) for each in environments]
     except CompileError as error:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
     if arguments.format == "github" and not arguments.check:
@@ -357,15 +357,15 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.check and arguments.base is not None:
         from trainc.cli.under_base import under_base
 
-        named = dict(zip(map(environment_name, every), settings, strict=True))
+        named = dict(zip(map(environment_name, environments), settings, strict=True))
         strict, at_base = under_base(named, arguments)
         settings = list(strict.values())
     folders = [_target(arguments, each) for each in settings]
-    if len(every) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
-        names = ", ".join(map(environment_name, every))
+    if len(environments) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
+        names = ", ".join(map(environment_name, environments))
         raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env")
     targets = []
-    for which, each, folder in zip(every, settings, folders, strict=True):
+    for which, each, folder in zip(environments, settings, folders, strict=True):
         skip = each.output if folder == STDOUT else folder
         compilation = start(
             each,

@@ -31,11 +31,11 @@ from trainc.startup.records import dataclass
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, discard the manifests, and report."""
     try:
-        every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
+        environments = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
-    settings, loosened = _under_base(dict(every), arguments)
-    stdin = read_stdin(every[0][1], streams)
+    settings, loosened = _under_base(dict(environments), arguments)
+    stdin = read_stdin(environments[0][1], streams)
     checked = {name: _check(each, stdin, streams.progress, arguments) for name, each in settings.items()}
     streams.progress.clear()
     report_unselected([each.checking for each in checked.values()])
@@ -43,10 +43,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         if each.checking.settings.whole:
             each.checking.diagnostics += _skipped_sources(each.checking, each.compiled)
     findings = _check_ignore_comments([each.checking for each in checked.values()])
-    found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
-    status = _report(found, next(iter(checked.values())).checking.files, arguments, streams, loosened)
+    diagnostics = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
+    status = _report(diagnostics, next(iter(checked.values())).checking.files, arguments, streams, loosened)
     for name, each in checked.items():
-        lines = [*each.runs, *([] if arguments.quiet or has_errors(found) else [each.counted])]
+        lines = [*each.runs, *([] if arguments.quiet or has_errors(diagnostics) else [each.counted])]
         if arguments.format == "text":
             streams.err.write("".join(f"{name}: {line}\n" if name else f"{line}\n" for line in lines))
     return status
@@ -88,22 +88,22 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
             runs += _runs(job)
     inputs, rules = checking.inputs, checking.session.rules
     tried = list(check_unused_runtimes(checking.session))
-    checking.diagnostics += [diagnostic for found in tried for diagnostic in found]
+    checking.diagnostics += [diagnostic for result in tried for diagnostic in result]
     checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
     checking.diagnostics += rules(check_rendered(inputs.documents, settings.options, around), False)
     # The cluster is asked about all jobs together, also about those that only a policy denies.
     jobs += checking.session.denied
-    others = [
+    blocking = [
         diagnostic
         for diagnostic in checking.diagnostics
         if not diagnostic.code.startswith(("Policy", "ImageNot", "Registry"))
     ]
-    if cluster and not has_errors(others):
+    if cluster and not has_errors(blocking):
         judge_jobs = ask("fits", "judge jobs")
         if judge_jobs is None:
             raise UsageError("trainc.yaml sets `cluster`, which this installation of trainc cannot evaluate")
-        found = judge_jobs(jobs, inputs.documents, cluster, settings.options, snapshot, session=checking.session)
-        checking.diagnostics += rules(found.diagnostics, found.answers is None)
+        result = judge_jobs(jobs, inputs.documents, cluster, settings.options, snapshot, session=checking.session)
+        checking.diagnostics += rules(result.diagnostics, result.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(
             settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected) + len(inputs.elsewhere)
@@ -124,24 +124,24 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]]) -> Iter
 
     broken = {d.source.file for d in checking.diagnostics if d.severity == "error" and d.source}
     files = {file_name(namespace, name) for namespace, name in compiled}
-    for found in skipped_sources(checking.settings.output or "", files, sources_of(checking)):
-        if found.source is None or found.source.file not in broken:
-            yield found
+    for diagnostic in skipped_sources(checking.settings.output or "", files, sources_of(checking)):
+        if diagnostic.source is None or diagnostic.source.file not in broken:
+            yield diagnostic
 
 
-def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:
+def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:
     """Report on ignored findings and comments once all findings are known: a comment may concern a single environment."""
     from trainc.reading.ignores import Comments, check_ignores, count_ignored
 
-    found = [diagnostic for checking in every for diagnostic in checking.diagnostics]
-    counts = list(count_ignored(found))
-    if has_errors(found):
+    diagnostics = [diagnostic for checking in runs for diagnostic in checking.diagnostics]
+    counts = list(count_ignored(diagnostics))
+    if has_errors(diagnostics):
         return counts
-    read = [document.file for checking in every for document in checking.inputs.read]
-    read += [file for checking in every for overlay in checking.settings.overlays for file, _ in overlay.texts]
-    comments = Comments(every[0].files.text)
+    read = [document.file for checking in runs for document in checking.inputs.read]
+    read += [file for checking in runs for overlay in checking.settings.overlays for file, _ in overlay.texts]
+    comments = Comments(runs[0].files.text)
     ignores = [ignore for file in dict.fromkeys(read) for ignore in comments(file)]
-    return every[0].session.rules([*check_ignores(ignores, found), *counts], True)
+    return runs[0].session.rules([*check_ignores(ignores, diagnostics), *counts], True)
 
 
 def _runs(job: CompiledJob) -> Iterator[str]:
@@ -161,12 +161,12 @@ def _report(
     first: Sequence[Diagnostic] = (),
 ) -> Status:
     """Report diagnostics in order, after those that come first."""
-    found = [*first, *sort_diagnostics(diagnostics)]
+    ordered = [*first, *sort_diagnostics(diagnostics)]
     if arguments.format == "text":
-        streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
+        streams.err.write(text_report(ordered, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
     else:
-        streams.out.write(_format(found, files, arguments.format).encode("utf-8", "backslashreplace"))
-    return Status.DIAGNOSED if is_failure(found, arguments) else Status.DONE
+        streams.out.write(_format(ordered, files, arguments.format).encode("utf-8", "backslashreplace"))
+    return Status.DIAGNOSED if is_failure(ordered, arguments) else Status.DONE
 
 
 def _format(diagnostics: Sequence[Diagnostic], files: Files, form: str) -> str:

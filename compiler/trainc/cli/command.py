@@ -66,9 +66,9 @@ class Progress:
         self._next = time.monotonic() + _PATIENCE if self._on else 0.0
         self._shown = 0
 
-    def step(self, what: str, done: int, total: int | None = None) -> None:
+    def step(self, label: str, done: int, total: int | None = None) -> None:
         """Report that `done` of `total` are done; `total` is None if unknown."""
-        self.show(lambda: _line(what, done, total))
+        self.show(lambda: _line(label, done, total))
 
     def show(self, line: Callable[[], str]) -> None:
         """Show the line if there is a terminal and the last update is long enough ago; it is computed only then."""
@@ -76,10 +76,10 @@ class Progress:
             self._next = now + _BETWEEN
             self._write(line()[: _columns(self._stream) - 1])
 
-    def over(self, what: str, items: Sequence[T]) -> Iterator[T]:
+    def over(self, label: str, items: Sequence[T]) -> Iterator[T]:
         """Yield the items, and report each."""
         for number, item in enumerate(items, start=1):
-            self.step(what, number, len(items))
+            self.step(label, number, len(items))
             yield item
 
     def clear(self) -> None:
@@ -95,11 +95,11 @@ class Progress:
         self._shown = len(line)
 
 
-def _line(what: str, done: int, total: int | None) -> str:
+def _line(label: str, done: int, total: int | None) -> str:
     if not total:
-        return f"{what} {done:,}"
+        return f"{label} {done:,}"
     full = _BAR * done // total
-    return f"{what} [{'#' * full}{'.' * (_BAR - full)}] {done:,} of {total:,}"
+    return f"{label} [{'#' * full}{'.' * (_BAR - full)}] {done:,} of {total:,}"
 
 
 def _columns(stream: TextIO) -> int:
@@ -295,7 +295,7 @@ def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
     from trainc.findings.text import near_names
 
     # Compared without the leading dashes, which would make all options look similar.
-    names = (known[2:] for known in parser._option_string_actions if known.startswith("--"))  # noqa: SLF001 - as below
+    names = (flag[2:] for flag in parser._option_string_actions if flag.startswith("--"))  # noqa: SLF001 - as below
     near = [f"--{name}" for name in near_names(option.lstrip("-"), names, cutoff=0.65)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"see `{parser.prog} --help`"
     return f"unknown option {option}; {hint}"
@@ -336,9 +336,9 @@ FOLDER, FILE, RUNTIME, CODE, TOPIC = "folder", "file", "runtime", "code", "topic
 JOB, FIELD, SIDE, ENVIRONMENT, REVISION = "job", "field", "side", "environment", "revision"
 
 
-def set_completion(argument: Any, what: str) -> None:
+def set_completion(argument: Any, kind: str) -> None:
     """Set what the shell completes for an argument."""
-    argument.completes = what
+    argument.completes = kind
 
 
 def topic_group(parser: ArgumentParser, topic: str) -> Any:
@@ -468,14 +468,14 @@ def add_limits(parser: ArgumentParser) -> None:
     for limit in fields(Limits):
         if limit.name == _OUTSIDE:
             continue
-        what = _BOUNDED.get(limit.name, limit.name.replace("_", " "))
+        description = _BOUNDED.get(limit.name, limit.name.replace("_", " "))
         default = f"{getattr(defaults, limit.name):,}"
         group.add_argument(
             f"--max-{limit.name.replace('_', '-')}",
             dest=limit.name,
             type=_positive,
             metavar="N",
-            help=f"{what} (default: {default})",
+            help=f"{description} (default: {default})",
         )
 
 

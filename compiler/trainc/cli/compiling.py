@@ -96,12 +96,12 @@ class Run:
 
         Errors in the others are added to `diagnostics`.
         """
-        for number, (job, found) in enumerate(self.session.compile_each()):
+        for number, (job, diagnostics) in enumerate(self.session.compile_each()):
             if number == 0:
-                self._whole = [*self.diagnostics, *found]
-            elif job is not None and not has_errors(found):
+                self._whole = [*self.diagnostics, *diagnostics]
+            elif job is not None and not has_errors(diagnostics):
                 self._right.add((job.namespace, job.name))
-            self.diagnostics += found if self.tally is None else self.tally.without_repetitions(found)
+            self.diagnostics += diagnostics if self.tally is None else self.tally.without_repetitions(diagnostics)
             if job is not None:
                 self.compiled += 1
                 if self.tally is not None:
@@ -158,8 +158,8 @@ def start(  # noqa: PLR0913 - all but three go by their names
     session = Session(settings.options, inputs.catalog, place, rules, judge, cluster, hold, quiet, inputs.step)
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
-    found = rules([*inputs.diagnostics, *problems, *skipped], True)
-    return Run(settings, inputs, session, files, found, inputs.tally, keeping)
+    diagnostics = rules([*inputs.diagnostics, *problems, *skipped], True)
+    return Run(settings, inputs, session, files, diagnostics, inputs.tally, keeping)
 
 
 def report_unselected(runs: Sequence[Run]) -> None:
@@ -174,10 +174,10 @@ def report_unselected(runs: Sequence[Run]) -> None:
         message = "`select` in trainc.yaml does not select this job, so it is not compiled"
     hint = "change its queue, labels or namespace, extend `select`, or list the file under `exclude`"
     finding = Finding("NotSelected", "warning", message, hint, ("metadata", "name"))
-    found = [document.place(finding) for document in left_out.values()]
+    diagnostics = [document.place(finding) for document in left_out.values()]
     for run in runs:
         run.unselected = list(left_out.values())
-        run.diagnostics += run.session.rules(found, False)
+        run.diagnostics += run.session.rules(diagnostics, False)
 
 
 def _place(document: Document) -> object:
@@ -219,16 +219,16 @@ def _policies(settings: Settings, documents: Sequence[Document]) -> tuple[Judge 
     raise UsageError("trainc.yaml sets `policies`, which this installation of trainc cannot evaluate")
 
 
-def is_failure(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
+def is_failure(diagnostics: Sequence[Diagnostic], arguments: Arguments) -> bool:
     """Whether diagnostics make a command fail: errors do, and with --strict, warnings do as well."""
-    return has_errors(found) or (arguments.strict and any(d.severity == "warning" for d in found))
+    return has_errors(diagnostics) or (arguments.strict and any(d.severity == "warning" for d in diagnostics))
 
 
 def nothing_found(
-    settings: Settings, found: Sequence[Diagnostic], documents: int, unselected: int = 0
+    settings: Settings, diagnostics: Sequence[Diagnostic], documents: int, unselected: int = 0
 ) -> list[Diagnostic]:
     """The error for input without anything to process, unless other errors already explain why."""
-    if has_errors(found):
+    if has_errors(diagnostics):
         return []
     read = ["the standard input" if path == STDIN else path for path in settings.paths]
     paths = ", ".join(read) or "the overlay's resources"

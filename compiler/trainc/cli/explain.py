@@ -31,10 +31,10 @@ _MOST_MADE = 4
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the selected fields."""
-    found = compiled_job(arguments, streams, in_git=True)
-    if found is None:
+    result = compiled_job(arguments, streams, in_git=True)
+    if result is None:
         return Status.DIAGNOSED
-    job, settings = found
+    job, settings = result
     if not job.compiles:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(job.diagnostics, Files(), paint, quiet=arguments.quiet))

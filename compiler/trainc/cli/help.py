@@ -293,9 +293,9 @@ def _page(topic: str | None) -> str:
     if topic not in TOPICS:
         from trainc.findings.text import did_you_mean
 
-        known = [*(command.name for command in COMMANDS), *TOPICS]
+        topics = [*(command.name for command in COMMANDS), *TOPICS]
         meant = _MEANT.get(topic.lower())
-        hint = f"did you mean `trainc help {meant}`?" if meant in known else did_you_mean(topic, known)
+        hint = f"did you mean `trainc help {meant}`?" if meant in topics else did_you_mean(topic, topics)
         raise UsageError(f"no help for {topic!r}; {hint or '`trainc help` lists the topics'}")
     return topic_text(topic)
 

@@ -64,19 +64,19 @@ def check_choices(arguments: Arguments, environments: Iterable[Keeping | None]) 
         raise UsageError("--rebuild and --keep need an output folder, and `rebuild: changed-jobs` in trainc.yaml")
     jobs = [job for each in keeping for job in each.digests]
     if unused := _choices(arguments).unused(jobs):
-        known = [name for job in jobs for name in (job[1], "/".join(job))]
-        raise UsageError(f"there is no TrainJob {unused[0]}; {did_you_mean(unused[0], known) or 'check the name'}")
+        job_names = [name for job in jobs for name in (job[1], "/".join(job))]
+        raise UsageError(f"there is no TrainJob {unused[0]}; {did_you_mean(unused[0], job_names) or 'check the name'}")
 
 
 def digests_of(documents: Iterable[Document], options: Options) -> dict[JobKey, str]:
     """The digest of every TrainJob, by namespace and name."""
-    found: dict[JobKey, str] = {}
+    digests: dict[JobKey, str] = {}
     for document in documents:
         metadata = document.data.get("metadata")
         if document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data) and isinstance(metadata, dict):
             key = str(metadata.get("namespace") or options.namespace or ""), str(metadata.get("name"))
-            found[key] = digest_of(document.data)
-    return found
+            digests[key] = digest_of(document.data)
+    return digests
 
 
 # What has changed since the kept files were built.
@@ -108,8 +108,8 @@ class Cause:
     def diagnostic(self) -> Diagnostic:
         """The cause at its line."""
         names = ", ".join(self.jobs[:_SOME]) + (f" and {len(self.jobs) - _SOME} more" if self.jobs[_SOME:] else "")
-        others = len({source.line for source in self.lines}) - 1
-        where = f"this line and {counted(others, 'other')} have" if others > 0 else "this line has"
+        other_lines = len({source.line for source in self.lines}) - 1
+        where = f"this line and {counted(other_lines, 'other')} have" if other_lines > 0 else "this line has"
         message = f"{self.count}; {self.reason or f'{where} changed since'}: {names}"
         hint = "trainc build --rebuild NAME compiles a job again, and --rebuild all every job"
         return Diagnostic("KeptAsBuilt", "info", message, hint, source=self.lines[0] if self.lines else None)
@@ -210,12 +210,12 @@ def prove_outputs(
     `outputs` are the folders with their environments and decisions. With `whole` they are all that trainc.yaml names, and
     folders that only the base names are compared too.
     """
-    given = list(outputs)
-    if arguments.base is None and not any(keeping for _, _, keeping in given):
+    entries = list(outputs)
+    if arguments.base is None and not any(keeping for _, _, keeping in entries):
         return {}
     compared = [
         Compared(folder, environment, keeping.kept if keeping else (), {**foreign_files(folder), **_submodules(folder)})
-        for folder, environment, keeping in given
+        for folder, environment, keeping in entries
     ]
     count = sum(each.count for each in compared)
     if arguments.base == NO_BASE:
@@ -227,11 +227,11 @@ def prove_outputs(
     except CompileError as error:
         files = f"{counted(count, 'file')} that {_differ(count)}" if count else "rendered files"
         return {each.folder: [no_base(error.diagnostics[0], files, arguments.base)] for each in compared}
-    found: dict[str, list[Diagnostic]] = {}
+    diagnostics: dict[str, list[Diagnostic]] = {}
     for each, base in bases:
         errors, permitted = prove(each.folder, each.kept, each.foreign, base)
-        found[each.folder] = [*errors, *([_adopted(each.folder, permitted, base)] if permitted else [])]
-    return found
+        diagnostics[each.folder] = [*errors, *([_adopted(each.folder, permitted, base)] if permitted else [])]
+    return diagnostics
 
 
 def _submodules(folder: str) -> dict[str, bytes]:
@@ -252,10 +252,10 @@ def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Ar
     def read(path: str) -> str | None:
         nonlocal texts
         if texts is None:
-            wanted = Compared(folder, settings.configuration.environment, foreign=dict.fromkeys(paths, b""))
+            compared = Compared(folder, settings.configuration.environment, foreign=dict.fromkeys(paths, b""))
             texts = {}
             with suppress(CompileError):
-                ((_, base),) = _read_bases([wanted], settings.configuration, arguments, whole=False)
+                ((_, base),) = _read_bases([compared], settings.configuration, arguments, whole=False)
                 texts = {path: data.decode(errors="replace") for path in paths if (data := base.read(path)) is not None}
         return texts.get(path)
 
@@ -293,26 +293,32 @@ def _read_bases(
     top, folder = os.path.realpath(repository.top), os.path.dirname(configuration.file or "")
     home = os.path.realpath(folder or os.curdir)
     places = {os.path.relpath(os.path.realpath(each.folder), top): each for each in compared}
-    given = Arguments(**vars(arguments))
-    given.config, given.paths, given.env = configuration.file, [], None
+    base_arguments = Arguments(**vars(arguments))
+    base_arguments.config, base_arguments.paths, base_arguments.env = configuration.file, [], None
     settings_file = os.path.join(home, os.path.basename(configuration.file or FILE_NAME))
-    with copy_of_revision(commit, given, [os.path.relpath(settings_file, top)]) as copy:
+    with copy_of_revision(commit, base_arguments, [os.path.relpath(settings_file, top)]) as copy:
         outputs = _outputs(copy)
         by_name = {each.environment: place for place, each in outputs.items()}
-        found: list[tuple[Compared, Base]] = []
+        bases: list[tuple[Compared, Base]] = []
         for place, each in places.items():
             there = place if place in outputs else by_name.get(each.environment, place)
             shown = os.path.relpath(os.path.join(top, place), home)
-            data, known = _contents(copy, there, each.paths), outputs.get(there)
-            digests = _digests(copy, known, os.path.relpath(home, top)) if known is not None and each.kept else {}
-            found.append((each, Base(name, shown, data.get, digests, () if known is None else known.adopted)))
+            data, base_settings = _contents(copy, there, each.paths), outputs.get(there)
+            digests = (
+                _digests(copy, base_settings, os.path.relpath(home, top))
+                if base_settings is not None and each.kept
+                else {}
+            )
+            bases.append(
+                (each, Base(name, shown, data.get, digests, () if base_settings is None else base_settings.adopted))
+            )
         for place in outputs if whole else ():
             if place not in places and (files := _left_in(os.path.join(top, place), top, places)):
                 shown = os.path.relpath(os.path.join(top, place), home)
                 left = os.path.relpath(os.path.join(top, place), os.path.join(top, repository.prefix))
                 data = _contents(copy, place, list(files))
-                found.append((Compared(left, "", foreign=files), Base(name, shown, data.get, {})))
-        return found
+                bases.append((Compared(left, "", foreign=files), Base(name, shown, data.get, {})))
+        return bases
 
 
 def _outputs(copy: Copy) -> dict[str, Configuration]:
@@ -323,8 +329,8 @@ def _outputs(copy: Copy) -> dict[str, Configuration]:
     if file is None or not os.path.isfile(file):
         return {}
     configuration = read_configuration([], file, limits_of(copy.arguments))
-    every = configuration.environments.values() or [configuration]
-    return {os.path.relpath(os.path.realpath(each.output), copy.tree): each for each in every if each.output}
+    configurations = configuration.environments.values() or [configuration]
+    return {os.path.relpath(os.path.realpath(each.output), copy.tree): each for each in configurations if each.output}
 
 
 def _contents(copy: Copy, folder: str, paths: Sequence[str]) -> dict[str, bytes | None]:

@@ -72,8 +72,8 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
         _discard_output(streams)
         return Status.DIAGNOSED
     except (MemoryError, RecursionError) as error:
-        what = "not enough memory" if isinstance(error, MemoryError) else "nested too deeply for Python"
-        streams.err.write(f"trainc: the input is too large: {what}; split it up rather than raising limits\n")
+        reason = "not enough memory" if isinstance(error, MemoryError) else "nested too deeply for Python"
+        streams.err.write(f"trainc: the input is too large: {reason}; split it up rather than raising limits\n")
         return Status.DIAGNOSED
     except Exception:  # noqa: BLE001 - the one place where a defect becomes an exit code
         from trainc.cli.version import describe_defect

@@ -101,10 +101,10 @@ def _of_rendered(path: str, source: str, chosen: str | None, arguments: Argument
 
 def _environments(arguments: Arguments) -> Iterator[tuple[str, Configuration]]:
     """The environments that may have the job, by name; without any, the settings themselves under an empty name."""
-    known = read_configuration([], arguments.config, limits_of(arguments))
+    configuration = read_configuration([], arguments.config, limits_of(arguments))
     for each in environments_of(Arguments(**{**vars(arguments), "paths": []})):
         name = each.env[0] if each.env else ""
-        yield name, known.environments.get(name, known)
+        yield name, configuration.environments.get(name, configuration)
 
 
 def choose_environment(name: str, arguments: Arguments) -> None:
@@ -112,8 +112,8 @@ def choose_environment(name: str, arguments: Arguments) -> None:
     from trainc.output.folder import jobs_of
 
     best: dict[int, list[str]] = {}
-    for environment, found in _environments(arguments):
-        jobs = jobs_of(found.output, name) if environment and found.output is not None else ()
+    for environment, configuration in _environments(arguments):
+        jobs = jobs_of(configuration.output, name) if environment and configuration.output is not None else ()
         for _, _, jobset in jobs[:1]:
             best.setdefault(len(jobset), []).append(environment)
     having = best[max(best)] if best else []
@@ -123,33 +123,33 @@ def choose_environment(name: str, arguments: Arguments) -> None:
         arguments.env = having
 
 
-def candidates(wanted: Wanted, settings: Settings, documents: Sequence[Document]) -> list[tuple[str | None, str]]:
+def candidates(query: Wanted, settings: Settings, documents: Sequence[Document]) -> list[tuple[str | None, str]]:
     """The jobs that may be meant, the most likely first, each with the name of its JobSet; empty if that is not known.
 
     Raises NoSuchJobError if there is none.
     """
     from trainc.output.folder import jobs_of
 
-    name = wanted.name or wanted.job
+    name = query.name or query.job
     if name is None:
         return [(None, "")]
-    known = _trainjobs(documents, settings.options.namespace or "")
+    trainjobs = _trainjobs(documents, settings.options.namespace or "")
     space, _, plain = name.rpartition("/")
-    if any(plain == job and space in ("", namespace) for namespace, job in known):
+    if any(plain == job and space in ("", namespace) for namespace, job in trainjobs):
         return [(name, "")]
     rendered = jobs_of(settings.output, name) if settings.output is not None else []
-    found: list[tuple[str | None, str]] = [(f"{at}/{job}".lstrip("/"), jobset) for at, job, jobset in rendered]
+    matches: list[tuple[str | None, str]] = [(f"{at}/{job}".lstrip("/"), jobset) for at, job, jobset in rendered]
     # Without a rendered file, the hash of a name is not compared: it may be that of an earlier build.
-    for namespace, job in sorted(known if wanted.name else (), key=lambda each: -len(each[1])):
+    for namespace, job in sorted(trainjobs if query.name else (), key=lambda each: -len(each[1])):
         if space in ("", namespace) and plain.startswith(f"{job}-"):
             hashed = _HASH.match(plain, len(job))
-            found += [(f"{namespace}/{job}".lstrip("/"), plain[: hashed.end()] if hashed else job)]
-            found += [(f"{namespace}/{job}".lstrip("/"), job)] if hashed else []
-    if found or not wanted.name:
-        return found or [(name, "")]
-    names = ["/".join(each).lstrip("/") for each in known]
+            matches += [(f"{namespace}/{job}".lstrip("/"), plain[: hashed.end()] if hashed else job)]
+            matches += [(f"{namespace}/{job}".lstrip("/"), job)] if hashed else []
+    if matches or not query.name:
+        return matches or [(name, "")]
+    names = ["/".join(each).lstrip("/") for each in trainjobs]
     hint = (
-        did_you_mean(name, [*names, *(job for _, job in known)]) or f"the TrainJobs are {first_of(names)}"
+        did_you_mean(name, [*names, *(job for _, job in trainjobs)]) or f"the TrainJobs are {first_of(names)}"
         if names
         else ""
     )
@@ -158,12 +158,12 @@ def candidates(wanted: Wanted, settings: Settings, documents: Sequence[Document]
 
 
 def _trainjobs(documents: Sequence[Document], namespace: str) -> list[tuple[str, str]]:
-    found = []
+    jobs = []
     for document in documents:
         if document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data):
             own, name = identity_of(document.data)
-            found.append((own or namespace, name))
-    return found
+            jobs.append((own or namespace, name))
+    return jobs
 
 
 class Pod(NamedTuple):
@@ -223,13 +223,13 @@ def compiled_job(
     """
     stdin = b""
     try:
-        with input_of(arguments) as (placed, wanted):
+        with input_of(arguments) as (placed, query):
             # Kept, because a diagnostic may quote a line of it.
             stdin = read_bounded(streams.stdin, limits_of(placed).file_bytes) if placed.paths == [STDIN] else b""
-            if wanted.name:
-                choose_environment(wanted.name, placed)
+            if query.name:
+                choose_environment(query.name, placed)
             settings = settings_of(placed)
-            return _compiled(wanted, settings, settings.read(BytesIO(stdin)), Files(stdin), edit, in_git), settings
+            return _compiled(query, settings, settings.read(BytesIO(stdin)), Files(stdin), edit, in_git), settings
     except CompileError as error:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(stdin), paint, quiet=arguments.quiet))
@@ -239,12 +239,12 @@ def compiled_job(
 
 
 def _compiled(  # noqa: PLR0913, PLR0917 - each is a part of the question
-    wanted: Wanted, settings: Settings, inputs: Inputs, files: Files, edit: Edit | None, in_git: bool
+    query: Wanted, settings: Settings, inputs: Inputs, files: Files, edit: Edit | None, in_git: bool
 ) -> OneJob:
     """Compile the first candidate that has the pod that is asked for, or the only one."""
     keeping = kept_in(settings.output, settings, inputs.documents) if in_git else None
-    name = (wanted.name or wanted.job or "").rpartition("/")[2]
-    for job, jobset in candidates(wanted, settings, inputs.documents):
+    name = (query.name or query.job or "").rpartition("/")[2]
+    for job, jobset in candidates(query, settings, inputs.documents):
         one = compile_one(inputs, job, settings.options, settings.policy(files.text), edit, keeping)
         manifests = one.compiled.manifests
         if jobset in ("", name):
@@ -252,6 +252,6 @@ def _compiled(  # noqa: PLR0913, PLR0917 - each is a part of the question
         if pod := pod_of(manifests, jobset, name):
             ranks = ask("graph", "ranks of pod")
             numbers = ranks(manifests, pod.step, pod.replica, pod.number) if ranks else ""
-            found = pod.text(numbers) + other_build(manifests, jobset)
-            return replace(one, found_by=found, pod={**pod._asdict(), "ranks": numbers})
+            description = pod.text(numbers) + other_build(manifests, jobset)
+            return replace(one, found_by=description, pod={**pod._asdict(), "ranks": numbers})
     raise NoSuchJobError(f"there is no TrainJob, JobSet or pod {name}; the job of that name has no such pod")

@@ -92,9 +92,9 @@ def _sarif_rule(code: str) -> dict[str, Any]:
     described: dict[str, Any] = {"id": code, "shortDescription": {"text": summary_of(code) or code}}
     if (url := rule_page(code)) is not None:
         described["helpUri"] = url
-    if (known := codes().get(code)) is not None:
-        described["defaultConfiguration"] = {"level": _SARIF_LEVELS[known.severity]}
-        described["properties"] = {"tags": [known.stage]}
+    if (entry := codes().get(code)) is not None:
+        described["defaultConfiguration"] = {"level": _SARIF_LEVELS[entry.severity]}
+        described["properties"] = {"tags": [entry.stage]}
     return described if text is None else {**described, "help": {"text": _FENCES.sub("", text), "markdown": text}}
 
 
@@ -117,8 +117,8 @@ def _moved(d: Diagnostic, prefix: str) -> Diagnostic:
 
 
 def _sarif_result(d: Diagnostic, rule: int) -> dict[str, Any]:
-    what = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
-    text = f"{what}. Help: {d.hint}" if d.hint else what
+    message = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
+    text = f"{message}. Help: {d.hint}" if d.hint else message
     result = {"ruleId": d.code, "ruleIndex": rule, "level": _SARIF_LEVELS[d.severity], "message": {"text": text}}
     if d.environments:
         result["properties"] = {"environments": list(d.environments)}
@@ -161,8 +161,8 @@ def _github_command(d: Diagnostic) -> str:
     if d.source is not None:
         properties = {"file": d.source.file, "line": str(d.source.line), "col": str(d.source.column)}
     properties["title"] = f"{d.code} ({d.object})" if d.object else d.code
-    what = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
-    text = "\n".join(filter(None, (what, d.hint, rule_page(d.code) or f"trainc rule {d.code}")))
+    message = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
+    text = "\n".join(filter(None, (message, d.hint, rule_page(d.code) or f"trainc rule {d.code}")))
     written = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
     return f"::{_GITHUB_LEVELS[d.severity]} {written}::{_escaped(text, '')}\n"
 
@@ -184,12 +184,12 @@ def gitlab_report(diagnostics: Sequence[Diagnostic]) -> str:
     seen: Counter[str] = Counter()
     for d in _in_repository(replace(d, source=d.source or Source(FILE_NAME, 1, 1)) for d in diagnostics):
         assert d.source is not None
-        what = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
+        message = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
         identity = f"{d.code}\0{d.source.file}\0{d.object}\0{d.path}\0{d.message}"
         seen[identity] += 1
         entries.append(
             {
-                "description": f"{what}. {d.hint}" if d.hint else what,
+                "description": f"{message}. {d.hint}" if d.hint else message,
                 "check_name": d.code,
                 # Without the line, so that a finding stays the same when the text above it changes.
                 "fingerprint": hashlib.sha256(f"{identity}\0{seen[identity]}".encode()).hexdigest(),

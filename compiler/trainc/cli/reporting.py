@@ -98,16 +98,16 @@ class Files:
     _lines: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _edited: dict[str, EditedText] = field(default_factory=dict)
 
-    def edits(self, found: Diagnostic) -> Sequence[Edit]:
+    def edits(self, diagnostic: Diagnostic) -> Sequence[Edit]:
         """The edits of a file that fix a diagnostic, one of which is enough."""
         from trainc.reading.edits import EditedText
 
-        source = found.source
-        if source is None or source.origin != "file" or not found.fixes:
+        source = diagnostic.source
+        if source is None or source.origin != "file" or not diagnostic.fixes:
             return ()
         if source.file not in self._edited:
             self._edited[source.file] = EditedText(self.text(source.file))
-        return self._edited[source.file].edits(found)
+        return self._edited[source.file].edits(diagnostic)
 
     def text(self, file: str, origin: str = "file") -> str:
         """The text of a file, which is read once; empty if it can no longer be read."""
@@ -203,9 +203,9 @@ def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterab
     place = str(d.source) if d.source else d.object or "trainc"
     # The path refers to a compiled object, not to the source.
     inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""
-    what = f"{inside}{d.path}: {full_message(d)}" if d.path else full_message(d)
-    place, what = escape_line(place), escape_line(what)
-    yield f"{paint('place', place + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {what}"
+    message = f"{inside}{d.path}: {full_message(d)}" if d.path else full_message(d)
+    place, message = escape_line(place), escape_line(message)
+    yield f"{paint('place', place + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {message}"
     if d.source and d.severity != "info":
         for line in excerpt(files, d.source, d.message):
             yield paint("excerpt", line)

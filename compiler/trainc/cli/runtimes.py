@@ -36,13 +36,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.out.write("---\n".join(_shown(*each) for each in mine).encode("utf-8", "backslashreplace"))
         return Status.DONE
     release = arguments.release or NEWEST_RELEASE
-    found = catalog.find(arguments.name, release)
-    if not isinstance(found, Document):
-        miss = found()
+    runtime = catalog.find(arguments.name, release)
+    if not isinstance(runtime, Document):
+        miss = runtime()
         why = miss.instead or miss.hint or "`trainc runtimes list` lists them"
         streams.err.write(f"trainc runtimes: no runtime {arguments.name!r} for Trainer {release}; {why}\n")
         return Status.DIAGNOSED
-    streams.out.write(catalog.text_of(found.file).encode("utf-8", "backslashreplace"))
+    streams.out.write(catalog.text_of(runtime.file).encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 

@@ -82,8 +82,8 @@ class Settings:
 
             platform = [] if self.runtimes != configured else inputs.runtime_sources[: len(configured)]
             shared = [document for source in platform for document in source]
-            found = check_boundaries(inputs.documents, shared, self.configuration)
-            inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *found])
+            diagnostics = check_boundaries(inputs.documents, shared, self.configuration)
+            inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *diagnostics])
         if self.configuration.file is None and os.curdir in self.paths and (below := settings_below(os.curdir)):
             inputs = replace(inputs, diagnostics=[*inputs.diagnostics, _not_used(below)])
         return inputs
@@ -113,16 +113,16 @@ def settings_of(arguments: Arguments) -> Settings:
     """The settings of a command that reads input. Raises UsageError for conflicting arguments, and CompileError."""
     configuration = read_configuration(arguments.paths, arguments.config, limits_of(arguments))
     # A revision may predate the environment.
-    every, name = configuration.environments, environment_name(arguments)
-    configuration = every.get(name, configuration)
+    environments, name = configuration.environments, environment_name(arguments)
+    configuration = environments.get(name, configuration)
     configured_docs_url.set(configuration.docs_url)
     named = [path for path in arguments.paths if is_overlay_folder(path)]
-    given = [path for path in arguments.paths if path not in named]
+    input_paths = [path for path in arguments.paths if path not in named]
     chosen = [*named, *(arguments.overlay or ())]
     overlays = _overlays(chosen or configuration.overlay or (), limits_of(arguments))
     # An overlay with resources defines its own input, like a kustomization.
     has_resources = any(overlay.has_resources for overlay in overlays)
-    paths = given or ([] if named and has_resources else configuration.sources)
+    paths = input_paths or ([] if named and has_resources else configuration.sources)
     if paths is None:
         # Wherever trainc is run, its settings are about the same jobs.
         paths = [] if has_resources else [os.path.dirname(configuration.file or "") or os.curdir]
@@ -131,8 +131,8 @@ def settings_of(arguments: Arguments) -> Settings:
     # The output folder in trainc.yaml belongs to the overlay in trainc.yaml; other overlays must not write to it.
     output = None if chosen and configuration.overlay else configuration.output
     whole = configuration.file is not None and not arguments.paths and output is not None
-    others = [each for each in every.values() if each.environment != name]
-    return Settings(paths, runtimes, overlays, options, configuration, output, whole, others=others)
+    other_environments = [each for each in environments.values() if each.environment != name]
+    return Settings(paths, runtimes, overlays, options, configuration, output, whole, others=other_environments)
 
 
 def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
@@ -148,8 +148,8 @@ def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
 
 def _options(arguments: Arguments, configuration: Configuration, overlays: Sequence[Loaded]) -> Options:
     """The options from trainc.yaml, overridden by overlays, overridden by arguments."""
-    given = {setting.name: getattr(arguments, setting.name, None) for setting in SETTINGS}
-    explicit = {name: value for name, value in given.items() if value is not None}
+    values = {setting.name: getattr(arguments, setting.name, None) for setting in SETTINGS}
+    explicit = {name: value for name, value in values.items() if value is not None}
     chosen = layered(configuration.options, *(overlay.settings for overlay in overlays), explicit)
     try:
         options = Options(**chosen, limits=limits_of(arguments))
@@ -176,10 +176,10 @@ def environments_of(arguments: Arguments) -> list[Arguments]:
     Without PATH and --overlay, all environments are processed. Raises CompileError if trainc.yaml is invalid, and
     UsageError if it does not define an environment given by --env.
     """
-    known = read_configuration(arguments.paths, arguments.config, limits_of(arguments)).environments
+    environments = read_configuration(arguments.paths, arguments.config, limits_of(arguments)).environments
     is_whole = not arguments.paths and not arguments.overlay
     try:
-        chosen = choose_environments(known, arguments.env or (), otherwise_all=is_whole)
+        chosen = choose_environments(environments, arguments.env or (), otherwise_all=is_whole)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return [Arguments(**{**vars(arguments), "env": [name]}) for name in chosen] or [arguments]

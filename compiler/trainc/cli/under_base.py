@@ -28,10 +28,12 @@ def under_base(settings: Mapping[str, Settings], arguments: Arguments) -> tuple[
         base = _settings_at(arguments)
     except CompileError as error:
         return dict(settings), [no_base(error.diagnostics[0], "trainc.yaml", arguments.base)]
-    known = {name: base.environments.get(name, base) for name in settings}
-    strict = {name: replace(each, rules_at_base=known[name].rules) for name, each in settings.items()}
-    found = {name: list(_about(known[name], each.configuration, arguments.base)) for name, each in settings.items()}
-    return strict, merge_diagnostics(found)
+    at_base = {name: base.environments.get(name, base) for name in settings}
+    strict = {name: replace(each, rules_at_base=at_base[name].rules) for name, each in settings.items()}
+    diagnostics = {
+        name: list(_about(at_base[name], each.configuration, arguments.base)) for name, each in settings.items()
+    }
+    return strict, merge_diagnostics(diagnostics)
 
 
 def _settings_at(arguments: Arguments) -> Configuration:

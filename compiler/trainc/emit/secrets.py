@@ -23,13 +23,13 @@ def makes_new_keys(mode: SecretsMode) -> bool:
     return mode == "external-secrets"
 
 
-def provide(job: TrainJob, secrets: Sequence[ProvidedSecret], others: Sequence[Json], options: Options) -> Provision:
+def provide(job: TrainJob, secrets: Sequence[ProvidedSecret], documents: Sequence[Json], options: Options) -> Provision:
     """Return the objects that provide a job's Secrets, and findings that say what the user has to do.
 
-    `others` are the documents of the input that are neither TrainJobs nor runtimes, among which SealedSecrets are looked
+    `documents` are the documents of the input that are neither TrainJobs nor runtimes, among which SealedSecrets are looked
     up. Only key pairs can be created in a cluster; all other Secrets must exist.
     """
-    provisions = [_MODES[options.secrets if s.key_pair else "existing"](job, s, others, options) for s in secrets]
+    provisions = [_MODES[options.secrets if s.key_pair else "existing"](job, s, documents, options) for s in secrets]
     return Provision(
         tuple(manifest for provision in provisions for manifest in provision.manifests),
         tuple(finding for provision in provisions for finding in provision.findings),
@@ -53,7 +53,7 @@ Mode: TypeAlias = Callable[[TrainJob, ProvidedSecret, Sequence[Json], Options], 
 # Mode `existing`: the pods refer to a Secret that the cluster's administrator creates.
 
 
-def refer(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
+def refer(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], options: Options) -> Provision:
     """Return no objects, and an info that says what the Secret must contain and how to create it."""
     message = f"the pods mount the Secret {secret.name!r} of type {secret.type} with {' and '.join(secret.keys)}: "
     hint = f"create it if it does not exist: {secret.make} && {secret.create(job.namespace)}"
@@ -70,7 +70,7 @@ def refer(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options
 _GENERATORS_API = "generators.external-secrets.io/v1alpha1"
 
 
-def generate(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
+def generate(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], options: Options) -> Provision:
     """Return a generator and the ExternalSecret that uses it. The generated keys are never read back or changed."""
     generator: Manifest = {
         "apiVersion": _GENERATORS_API,
@@ -120,7 +120,7 @@ kubectl create secret generic "$SECRET_NAME" --type "$SECRET_TYPE" \\
 """
 
 
-def make_before_sync(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
+def make_before_sync(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], options: Options) -> Provision:
     """Return a Job, and the RBAC objects that let it create the Secret, as hooks that run before everything else."""
     findings = tuple(_problems(job, options))
     if findings:
@@ -195,19 +195,19 @@ _RSA_BLOCKS = (256, 384, 512, 1024)
 _TEMPLATE_FIELDS = ("type", "immutable", "metadata")
 
 
-def pass_sealed(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
+def pass_sealed(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], options: Options) -> Provision:
     """Return the SealedSecret with the Secret's name and namespace, or an error that says how to create it."""
-    found = next((document for document in others if _is_for(document, secret.name, job.namespace)), None)
-    if found is None:
+    sealed = next((document for document in documents if _is_for(document, secret.name, job.namespace)), None)
+    if sealed is None:
         place = f" in namespace {job.namespace!r}" if job.namespace else " without a namespace"
         message = f"the input has no SealedSecret {secret.name!r}{place} with {secret.purpose}"
         hint = f"create it and add it to the input: {_seal(job, secret)}"
         return Provision(findings=(Finding("SealedSecretMissing", "error", message, hint),))
-    if flaws := [*_flaws(found, secret)]:
+    if flaws := [*_flaws(sealed, secret)]:
         hint = f"seal it again: {_seal(job, secret)}"
         message = f"the SealedSecret {secret.name!r} cannot be used: "
         return Provision(findings=tuple(Finding("SealedSecretUnusable", "error", message + why, hint) for why in flaws))
-    return Provision((_clean_secret(found, job, secret),), tuple(_left_out(found, secret)))
+    return Provision((_clean_secret(sealed, job, secret),), tuple(_left_out(sealed, secret)))
 
 
 def _is_for(document: Json, name: str, namespace: str) -> bool:

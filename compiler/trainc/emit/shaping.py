@@ -136,8 +136,8 @@ def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manif
 
 def annotations_of(manifest: Manifest) -> Mapping[str, str]:
     """Return the object's annotations, or an empty mapping."""
-    found: Mapping[str, str] = manifest["metadata"].get("annotations") or {}
-    return found
+    annotations: Mapping[str, str] = manifest["metadata"].get("annotations") or {}
+    return annotations
 
 
 def with_annotations(manifest: Manifest, added: Mapping[str, str]) -> Manifest:

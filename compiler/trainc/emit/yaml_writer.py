@@ -150,8 +150,8 @@ def _mapping(lines: list[str], mapping: Mapping[str, Any], lead: str, indent: st
         name = f"? {text}\n{indent}" if is_long else text
         kind = value.__class__
         if kind is str:
-            known = _known(value) if len(value) < _LONGEST_KNOWN else None
-            lines.append(f"{lead}{name}: {known or _text(value, indent)}")
+            one_line = _known(value) if len(value) < _LONGEST_KNOWN else None
+            lines.append(f"{lead}{name}: {one_line or _text(value, indent)}")
         elif kind is int:
             lines.append(f"{lead}{name}: {value}")
         elif isinstance(value, dict) and value:
@@ -171,8 +171,8 @@ def _sequence(lines: list[str], items: Sequence[Any], lead: str, indent: str) ->
         if isinstance(item, dict) and item:
             _mapping(lines, item, lead + "- ", deeper, ELSEWHERE)
         elif item.__class__ is str:
-            known = _known(item) if len(item) < _LONGEST_KNOWN else None
-            lines.append(f"{lead}- {known or _text(item, indent)}")
+            one_line = _known(item) if len(item) < _LONGEST_KNOWN else None
+            lines.append(f"{lead}- {one_line or _text(item, indent)}")
         elif isinstance(item, _LISTS) and item:
             _sequence(lines, item, lead + "- ", deeper)
         else:

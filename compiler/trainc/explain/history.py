@@ -76,8 +76,8 @@ class History:
         if whole_items:
             touched = (*written, *(path for path in self._leaves if path not in after))
             written |= dict.fromkeys(key for path in touched for key in _item_keys(path) if key in after)
-        found = [(path, attribute(after[path])) for path in written]
-        for path, origin in found:
+        attributed = [(path, attribute(after[path])) for path in written]
+        for path, origin in attributed:
             self._origins.setdefault(path, []).append(origin)
         self._leaves = after
 
@@ -115,11 +115,11 @@ class Sources:
 
     def inputs(self, refs: Iterable[Ref]) -> tuple[Input, ...]:
         """The references as inputs, without duplicates."""
-        found: dict[tuple[str, Path, str], Input] = {}
+        inputs: dict[tuple[str, Path, str], Input] = {}
         for ref in refs:
-            for given in self._resolved(ref):
-                found.setdefault((given.object, given.index, given.rule), given)
-        return tuple(found.values())
+            for origin_input in self._resolved(ref):
+                inputs.setdefault((origin_input.object, origin_input.index, origin_input.rule), origin_input)
+        return tuple(inputs.values())
 
     def is_set(self, path: FieldPath) -> bool:
         """Whether the JobSet has a field at this point."""
@@ -173,21 +173,21 @@ def by_document(document: InputDocument, leaf: Leaf, index: Path, kind: Kind = "
 
     A position in a different file belongs to an overlay, which replaced the field before the document was validated.
     """
-    given = input_of(document, index)
-    if given.rule:
-        return Origin("default", document.label, leaf.value, rule=given.rule)
-    if given.source is not None and given.source.file != document.file:
-        return Origin("overlay", given.source.file, leaf.value, inputs=(given,))
-    return Origin(kind, document.label, leaf.value, inputs=(given,))
+    origin_input = input_of(document, index)
+    if origin_input.rule:
+        return Origin("default", document.label, leaf.value, rule=origin_input.rule)
+    if origin_input.source is not None and origin_input.source.file != document.file:
+        return Origin("overlay", origin_input.source.file, leaf.value, inputs=(origin_input,))
+    return Origin(kind, document.label, leaf.value, inputs=(origin_input,))
 
 
 def before_overlays(document: InputDocument, leaf: Leaf, index: Path) -> Origin | None:
     """The origin of a leaf before an overlay replaced it; None if no overlay did, or the field did not exist before."""
-    given = input_of(document, index)
-    overlaid = given.source is not None and given.source.file != document.file
-    if document.before is None or given.rule or not overlaid:
+    origin_input = input_of(document, index)
+    overlaid = origin_input.source is not None and origin_input.source.file != document.file
+    if document.before is None or origin_input.rule or not overlaid:
         return None
-    earlier = leaves(document.before.raw).get(given.path)
+    earlier = leaves(document.before.raw).get(origin_input.path)
     if earlier is None:
         return None
     was = input_of(document.before, earlier.index)
@@ -196,9 +196,9 @@ def before_overlays(document: InputDocument, leaf: Leaf, index: Path) -> Origin 
 
 def by_patch(trainjob: InputDocument, patch: Patch, written: Mapping[FieldPath, Path], leaf: Leaf) -> Origin:
     """The origin of a leaf set by a patch. A leaf that is only a side effect points to the patch as a whole."""
-    given = input_of(trainjob, written.get(leaf.path, patch.path))
+    origin_input = input_of(trainjob, written.get(leaf.path, patch.path))
     name = patch.manager or f"{patch.path[1]}[{patch.path[2]}]"
-    return Origin("patch", name, leaf.value, inputs=(given,))
+    return Origin("patch", name, leaf.value, inputs=(origin_input,))
 
 
 def by_label(leaf: Leaf) -> Origin:

@@ -90,8 +90,8 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def _sources(explanation: Explanation, field: ExplainedField) -> tuple[Source, ...]:
-    given = (one.source for one in field.origin.inputs if one.object != explanation.job)
-    return tuple(dict.fromkeys(source for source in given if source is not None))
+    sources = (one.source for one in field.origin.inputs if one.object != explanation.job)
+    return tuple(dict.fromkeys(source for source in sources if source is not None))
 
 
 def _nearest(described: ExplainedObject, path: FieldPath) -> ExplainedField | None:
@@ -103,20 +103,20 @@ def _nearest(described: ExplainedObject, path: FieldPath) -> ExplainedField | No
     return None
 
 
-def sources_of(found: Iterable[Change]) -> list[Source]:
+def sources_of(differences: Iterable[Change]) -> list[Source]:
     """Return the lines of files that set what has changed, without duplicates."""
-    return list(dict.fromkeys(source for change in found for source in change.sources if source.origin == "file"))
+    return list(dict.fromkeys(source for change in differences for source in change.sources if source.origin == "file"))
 
 
 _SHOWN = 10
 
 
-def changes_text(file: str, found: Sequence[Change]) -> str:
+def changes_text(file: str, differences: Sequence[Change]) -> str:
     """Describe what a rebuild of a kept file changes, in lines that precede the explanation of the rebuild."""
-    count = "1 field" if len(found) == 1 else f"{len(found)} fields"
+    count = "1 field" if len(differences) == 1 else f"{len(differences)} fields"
     lines = [f"{escape_line(file)} is kept as built. Below is what a rebuild gives, which changes {count}:"]
-    lines += [f"  {_change_text(change)}" for change in found[:_SHOWN]]
-    lines += [f"  and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+    lines += [f"  {_change_text(change)}" for change in differences[:_SHOWN]]
+    lines += [f"  and {len(differences) - _SHOWN} more"] if len(differences) > _SHOWN else []
     return "\n".join(lines) + "\n\n"
 
 
@@ -131,7 +131,7 @@ def _path_text(change: Change) -> str:
     return field if change.kind == "JobSet" else f"{change.kind}:{field}"
 
 
-def changes_json(file: str, found: Sequence[Change]) -> dict[str, Any]:
+def changes_json(file: str, differences: Sequence[Change]) -> dict[str, Any]:
     """Return the same as JSON-serializable data: the file, and the changes with both values."""
     described = [
         {
@@ -140,6 +140,6 @@ def changes_json(file: str, found: Sequence[Change]) -> dict[str, Any]:
             "rebuilt": change.rebuilt,
             "sources": [{"file": one.file, "line": one.line, "column": one.column} for one in change.sources],
         }
-        for change in found
+        for change in differences
     ]
     return {"file": file, "changes": described}

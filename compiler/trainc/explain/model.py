@@ -195,16 +195,16 @@ def _glob(pattern: str, text: str) -> bool:
 
 def suggest_paths(text: str, paths: Iterable[FieldPath], count: int = 3) -> list[str]:
     """Suggest existing fields, or parts of them, that are spelled like `text`."""
-    wanted = [step for step in parse(text) if step != ANY_STEPS]
-    if not wanted:
+    steps = [step for step in parse(text) if step != ANY_STEPS]
+    if not steps:
         return []
-    known: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for path in paths:
         for end in range(1, len(path) + 1):
-            for start in range(max(0, end - len(wanted)), end):
-                known.setdefault(".".join(map(str, path[start:end])), _shortest(path, start, end))
-    found = near_names(".".join(wanted), known, count) or near_names(wanted[-1], known, count)
-    return list(dict.fromkeys(known[name] for name in found))
+            for start in range(max(0, end - len(steps)), end):
+                by_name.setdefault(".".join(map(str, path[start:end])), _shortest(path, start, end))
+    near = near_names(".".join(steps), by_name, count) or near_names(steps[-1], by_name, count)
+    return list(dict.fromkeys(by_name[name] for name in near))
 
 
 def path_ending(path: FieldPath) -> str:
@@ -247,14 +247,14 @@ def choose(explanation: Explanation, expression: str | None) -> Explanation | No
     assert read is not None
     kind, name, text = read["kind"], read["name"], read["field"]
     requested = [o for o in explanation.objects if _is(o, kind or _JOBSET, name)]
-    others = [] if kind else [o for o in explanation.objects if o not in requested]
+    other_objects = [] if kind else [o for o in explanation.objects if o not in requested]
     pattern = parse(text)
-    for candidates in (requested, others):
+    for candidates in (requested, other_objects):
         for steps in (pattern, (ANY_STEPS, *pattern)):
-            objects = tuple(found for o in candidates if (found := _with_fields(o, steps)).fields)
+            objects = tuple(reduced for o in candidates if (reduced := _with_fields(o, steps)).fields)
             if objects:
                 return replace(explanation, objects=objects)
-    candidates = [*requested, *others]
+    candidates = [*requested, *other_objects]
     made = dict.fromkeys(_made(explanation, candidates, (ANY_STEPS, *pattern)))
     return NoMatch(tuple(dict.fromkeys(_near(explanation, candidates, text))), tuple(made))
 
@@ -281,14 +281,14 @@ def _made(explanation: Explanation, candidates: list[ExplainedObject], pattern: 
     for candidate in candidates:
         before = prefix(explanation, candidate)
         for explained in candidate.fields:
-            if any(matches(pattern, taken.path) for taken in explained.origin.inputs):
+            if any(matches(pattern, origin_input.path) for origin_input in explained.origin.inputs):
                 yield before + path_ending(explained.path)
 
 
 def _near(explanation: Explanation, candidates: list[ExplainedObject], text: str) -> Iterator[str]:
     """Fields of the input in other letters, the same field in objects of other kinds, then similarly spelled fields."""
     for explained in (each for candidate in candidates for each in candidate.fields):
-        names = (str(taken.path[-1]) for taken in explained.origin.inputs if taken.path)
+        names = (str(origin_input.path[-1]) for origin_input in explained.origin.inputs if origin_input.path)
         yield from (name for name in names if name.lower() == text.lower())
     for other in explanation.objects:
         if other not in candidates and _with_fields(other, (ANY_STEPS, *parse(text))).fields:

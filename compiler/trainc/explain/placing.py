@@ -56,4 +56,9 @@ def source_of(described: ExplainedObject, path: Path) -> Source | None:
 
 
 def _sources(fields: Iterable[ExplainedField]) -> Iterator[Source]:
-    return (given.source for field in fields for given in field.origin.inputs if given.source is not None)
+    return (
+        origin_input.source
+        for field in fields
+        for origin_input in field.origin.inputs
+        if origin_input.source is not None
+    )

@@ -90,7 +90,7 @@ _Move: TypeAlias = tuple[Path, str]
 
 def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, _Move]:
     """The fields that only the TrainJob has, by their path in the JobSet; its patches win over its metadata."""
-    found: dict[FieldPath, _Move] = {}
+    moves: dict[FieldPath, _Move] = {}
     for kind, own, spec_own in (
         ("labels", job.labels, job.spec_labels),
         ("annotations", job.annotations, job.spec_annotations),
@@ -99,14 +99,14 @@ def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, _Move]:
         for key in carried(own):
             if key not in patched:
                 path = ("metadata", kind, key)
-                found[path] = path, "metadata-moves-to-jobset"
+                moves[path] = path, "metadata-moves-to-jobset"
     if job.managed_by == names.MULTIKUEUE_MANAGED_BY:
-        found["spec", "managedBy"] = ("spec", "managedBy"), "managed-by-moves-to-jobset"
+        moves["spec", "managedBy"] = ("spec", "managedBy"), "managed-by-moves-to-jobset"
     if job.active_deadline_seconds and info.trainer is not None:
         deadline = ("spec", "activeDeadlineSeconds")
         place = ("spec", "replicatedJobs", Item(info.trainer.name), "template", *deadline)
-        found[place] = deadline, "deadline-moves-to-trainer"
-    return found
+        moves[place] = deadline, "deadline-moves-to-trainer"
+    return moves
 
 
 def by_stage(stage: str, options: Options, leaf: Leaf) -> Origin:
@@ -134,7 +134,7 @@ def by_secrets_mode(
     s = replace(situation, path=leaf.path, value=leaf.value)
     row = row_for((row for plugin in enabled(options.plugins) for row in rows_of(plugin, "secrets")), s)
     inputs = sources.inputs(row.refs(s)) if row is not None else ()
-    rule = "; ".join((flag, *(given.rule for given in inputs if given.rule)))
+    rule = "; ".join((flag, *(origin_input.rule for origin_input in inputs if origin_input.rule)))
     return Origin("delivery", "Secrets", leaf.value, rule=rule, inputs=tuple(i for i in inputs if not i.rule))
 
 
@@ -148,16 +148,16 @@ def sealed_of(documents: Sequence[InputDocument], manifest: Mapping[str, Any]) -
 
 def patch_leaves(patch: Patch) -> Mapping[FieldPath, Path]:
     """Map each leaf's path in the JobSet to its path in the TrainJob."""
-    found: dict[FieldPath, Path] = {}
+    trainjob_paths: dict[FieldPath, Path] = {}
     metadata: Path = (*patch.path, "trainingRuntimeSpec", "template", "metadata")
     for kind, values in (("labels", patch.labels), ("annotations", patch.annotations)):
-        found.update({("metadata", kind, key): (*metadata, kind, key) for key in values})
+        trainjob_paths.update({("metadata", kind, key): (*metadata, kind, key) for key in values})
     for patched in patch.jobs:
-        found["spec", "replicatedJobs", Item(patched.name), "name"] = (*patched.path, "name")
+        trainjob_paths["spec", "replicatedJobs", Item(patched.name), "name"] = (*patched.path, "name")
         job = ("spec", "replicatedJobs", Item(patched.name), "template")
         for path, leaf in leaves(patched.template or {}).items():
-            found[*job, *path] = _written_at(patch, patched, leaf.index)
-    return found
+            trainjob_paths[*job, *path] = _written_at(patch, patched, leaf.index)
+    return trainjob_paths
 
 
 def _written_at(patch: Patch, patched: PatchedJob, index: Path) -> Path:
@@ -218,7 +218,7 @@ def _reachable(path: FieldPath) -> bool:
 
 
 def find_overwritten(
-    found: Iterator[Leaf], untouched: Callable[[Leaf, Any], Any], stepped: Callable[[Leaf, Any], Any]
+    all_leaves: Iterator[Leaf], untouched: Callable[[Leaf, Any], Any], stepped: Callable[[Leaf, Any], Any]
 ) -> list[FieldPath]:
     """The leaves that a step writes regardless of their previous value.
 
@@ -227,7 +227,7 @@ def find_overwritten(
     """
     return [
         leaf.path
-        for leaf in found
+        for leaf in all_leaves
         for value in (different_value(leaf),)
         if value_at_index(untouched(leaf, value), leaf.index) == value
         and value_at_index(stepped(leaf, value), leaf.index) != value
@@ -257,8 +257,8 @@ def _pod_set(pod_set: PodSet, index: Path, value: Any) -> PodSet:
         return pod_set.with_count(value)
     if index[:4] == _POD_METADATA:
         key, labels = str(index[5]), index[4] == "labels"
-        known = pod_set.labels if labels else pod_set.annotations
-        added = {**known, key: value} if key in known else known
+        existing = pod_set.labels if labels else pod_set.annotations
+        added = {**existing, key: value} if key in existing else existing
         return replace(pod_set, labels=added) if labels else replace(pod_set, annotations=added)
     if index[:4] != _POD_SPEC:
         return pod_set
@@ -310,16 +310,18 @@ class Replay:
         self._step(_mirror(self._info.template, labels, annotations), by_label)
         self._lowered()
 
-    def _template(self, found: Leaves) -> None:
+    def _template(self, template_leaves: Leaves) -> None:
         """Record the runtime's template: first the values that overlays replaced, then the result."""
         earlier: dict[FieldPath, Origin] = {}
         if self._runtime.before is not None:
-            for path, leaf in found.items():
+            for path, leaf in template_leaves.items():
                 origin = before_overlays(self._runtime, leaf, (*_TEMPLATE, *leaf.index))
                 if origin is not None:
                     earlier[path] = origin
-            self._jobset.step({path: found[path] for path in earlier}, lambda leaf: earlier[leaf.path])
-        self._jobset.step(found, lambda leaf: by_document(self._runtime, leaf, (*_TEMPLATE, *leaf.index)), earlier)
+            self._jobset.step({path: template_leaves[path] for path in earlier}, lambda leaf: earlier[leaf.path])
+        self._jobset.step(
+            template_leaves, lambda leaf: by_document(self._runtime, leaf, (*_TEMPLATE, *leaf.index)), earlier
+        )
 
     def passed(self, applied: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
         """Record a pass, rerunning it on probes to find the leaves it rewrote with the same value."""
@@ -385,8 +387,8 @@ class Replay:
     def _unmoved(self) -> Iterator[FieldPath]:
         """Fields of the TrainJob whose value is already in the place they move to."""
         for path, (own, _) in self._moves.items():
-            found = self._jobset.leaves.get(path)
-            if found is not None and found.value == value_at_index(self._trainjob.data, own):
+            leaf = self._jobset.leaves.get(path)
+            if leaf is not None and leaf.value == value_at_index(self._trainjob.data, own):
                 yield path
 
     def _lowered(self) -> None:
@@ -406,9 +408,9 @@ class Replay:
 
     def _patch(self, patch: Patch, jobset: Manifest) -> None:
         written = patch_leaves(patch)
-        found = leaves(jobset)
+        jobset_leaves = leaves(jobset)
         # The name of an existing item only addresses that item; it sets nothing.
-        kept = [path for path in written if path in found and not is_item_name(path)]
+        kept = [path for path in written if path in jobset_leaves and not is_item_name(path)]
         self._step(jobset, lambda leaf: by_patch(self._trainjob, patch, written, leaf), kept)
 
     def _in_trainjob_spec(self, leaf: Leaf) -> Origin:

@@ -82,13 +82,13 @@ def split_job(text: str) -> tuple[str, str | None]:
 
 def compile_one(  # noqa: PLR0913, PLR0917 - the last ones go by their names
     inputs: Inputs,
-    wanted: str | None,
+    requested: str | None,
     options: Options,
     rules: Rules = keep_severities,
     edit: Edit | None = None,
     keeping: Keeping | None = None,
 ) -> OneJob:
-    """Compile the TrainJob that `wanted` names as `NAMESPACE/NAME` or `NAME`; None selects the only one.
+    """Compile the TrainJob that `requested` names as `NAMESPACE/NAME` or `NAME`; None selects the only one.
 
     `edit` modifies the job, in Trainer's own API, before compilation. `keeping` knows the jobs that are kept as built.
     Errors in unrelated documents are ignored. Raises CompileError if this job is refused, and NoSuchJobError if it does
@@ -96,7 +96,7 @@ def compile_one(  # noqa: PLR0913, PLR0917 - the last ones go by their names
     """
     session = _session(inputs, options, rules, keeping)
     read = rules([*inputs.diagnostics, *session.index.diagnostics], True)
-    job = _chosen(session.jobs, wanted, read)
+    job = _chosen(session.jobs, requested, read)
     if twice := [each for each in read if each.code == "DuplicateTrainJob" and each.object == job.label]:
         raise CompileError(twice)
     if edit is not None:
@@ -123,25 +123,25 @@ def compile_every(
     """
     session = _session(inputs, options, rules, keeping)
     kept, reported = session.kept_of_refused(rules([*inputs.diagnostics, *session.index.diagnostics], True))
-    found = list(reported)
+    all_diagnostics = list(reported)
     whole = list(reported)
     compiled = [OneJob(job, Recorder(), [], f"TrainJob {job.namespace}/{job.name}") for job in kept]
     for number, job in enumerate(session.jobs, start=1):
         recorder = Recorder()
         outcome, diagnostics = session.compile(job, recorder)
         session.count(number)
-        found += diagnostics
+        all_diagnostics += diagnostics
         if outcome is not None and outcome.manifests:
             compiled.append(OneJob(outcome, recorder, sort_diagnostics(diagnostics), job.label))
         else:
             reported += diagnostics
     problems = () if keeping is None else keeping.problems
-    if has_errors([*found, *problems]):
+    if has_errors([*all_diagnostics, *problems]):
         right = {(one.compiled.namespace, one.compiled.name) for one in compiled}
         failures = failures_of(session, inputs, whole, right, problems)
         compiled = [one for one in compiled if not failures.concerns(one.compiled)]
         if failures.fatal or not compiled:
-            raise CompileError([*found, *problems])
+            raise CompileError([*all_diagnostics, *problems])
         reported += left_out(failures)
     return compiled, sort_diagnostics(reported)
 
@@ -152,25 +152,25 @@ def _session(inputs: Inputs, options: Options, rules: Rules, keeping: Keeping | 
     return session.with_input(inputs.documents, inputs.runtime_sources)
 
 
-def _chosen(jobs: Sequence[ValidDocument], wanted: str | None, read: Sequence[Diagnostic]) -> ValidDocument:
-    found = [job for job in jobs if wanted is None or wanted in _names(job)]
-    if len(found) == 1:
-        return found[0]
-    if not found and has_errors(read):
+def _chosen(jobs: Sequence[ValidDocument], requested: str | None, read: Sequence[Diagnostic]) -> ValidDocument:
+    matches = [job for job in jobs if requested is None or requested in _names(job)]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches and has_errors(read):
         raise CompileError(read)
-    known = [_names(job)[0] for job in jobs]
+    names = [_names(job)[0] for job in jobs]
     if not jobs:
         raise NoSuchJobError("there is no TrainJob in the input")
-    if not found:
-        assert wanted is not None
-        first = trial_name(wanted, 0)
+    if not matches:
+        assert requested is not None
+        first = trial_name(requested, 0)
         if any(first in _names(job) for job in jobs):
-            trials = [name for name in known if name.rpartition("-")[0].endswith(first.rpartition("-")[0])]
-            message = f"{wanted} is a sweep of {counted(len(trials), 'trial')}; choose one with PATH#{wanted}#0: {first_of(trials)}"
+            trials = [name for name in names if name.rpartition("-")[0].endswith(first.rpartition("-")[0])]
+            message = f"{requested} is a sweep of {counted(len(trials), 'trial')}; choose one with PATH#{requested}#0: {first_of(trials)}"
             raise NoSuchJobError(message)
-        hint = did_you_mean(wanted, [_names(job)["/" not in wanted] for job in jobs])
-        raise NoSuchJobError(f"there is no TrainJob {wanted} in the input; {hint or 'it has ' + first_of(known)}")
-    raise NoSuchJobError(f"the input has several TrainJobs; choose one with PATH#NAME: {first_of(known)}")
+        hint = did_you_mean(requested, [_names(job)["/" not in requested] for job in jobs])
+        raise NoSuchJobError(f"there is no TrainJob {requested} in the input; {hint or 'it has ' + first_of(names)}")
+    raise NoSuchJobError(f"the input has several TrainJobs; choose one with PATH#NAME: {first_of(names)}")
 
 
 def _names(job: ValidDocument) -> tuple[str, str]:

@@ -61,9 +61,11 @@ def _details(origin: Origin) -> str:
         case "default" | "admission":
             return ""
         case "runtime":
-            given = origin.inputs[0]
-            moved = given.path[:2] != ("spec", "template")
-            return _joined_phrases([format_field(given.path) if moved else "", place(given.source), origin.rule])
+            origin_input = origin.inputs[0]
+            moved = origin_input.path[:2] != ("spec", "template")
+            return _joined_phrases(
+                [format_field(origin_input.path) if moved else "", place(origin_input.source), origin.rule]
+            )
         case "overlay" | "patch" | "trainjob":
             return _joined_phrases([place(origin.inputs[0].source), origin.rule])
         case _:
@@ -143,12 +145,12 @@ def plain(text: str, role: Role) -> str:
 def explanation_text(explanation: Explanation, paint: Paint = plain) -> str:
     """Render the whole explanation, with full details if it has a single field."""
     lines = [_heading(explanation, paint)]
-    fields = [field for found in explanation.objects for field in found.fields]
-    for found in explanation.objects:
+    fields = [field for explained in explanation.objects for field in explained.fields]
+    for explained in explanation.objects:
         if len(fields) == 1:
-            lines += ["", *_format_field(prefix(explanation, found), fields[0], paint)]
+            lines += ["", *_format_field(prefix(explanation, explained), fields[0], paint)]
         else:
-            lines += _object(explanation, found, paint)
+            lines += _object(explanation, explained, paint)
     return "\n".join(lines) + "\n"
 
 
@@ -157,12 +159,12 @@ def _heading(explanation: Explanation, paint: Paint) -> str:
     return f"{paint(explanation.job, 'heading')}  {paint(about, 'faint')}"
 
 
-def _object(explanation: Explanation, found: ExplainedObject, paint: Paint) -> Iterator[str]:
-    before = prefix(explanation, found)
-    place_of = "/".join(filter(None, (found.name.namespace, found.name.name)))
+def _object(explanation: Explanation, explained: ExplainedObject, paint: Paint) -> Iterator[str]:
+    before = prefix(explanation, explained)
+    place_of = "/".join(filter(None, (explained.name.namespace, explained.name.name)))
     yield ""
-    yield paint(f"{found.name.kind} {place_of}", "heading")
-    for section in sections(found.fields):
+    yield paint(f"{explained.name.kind} {place_of}", "heading")
+    for section in sections(explained.fields):
         if section.path:
             yield ""
             yield _title(section, before, paint)
@@ -223,11 +225,11 @@ def _block(value: object) -> str:
 
 
 def _evidence(origin: Origin, paint: Paint) -> Iterator[str]:
-    for given in origin.inputs:
-        name = paint(given.object, "faint")
-        where = paint(f"  {place(given.source)}", "faint") if place(given.source) else ""
-        value = "" if isinstance(given.value, dict | list) else f" = {shorten_value(given.value)}"
-        yield f"from {name} {format_field(given.path)}{paint(value, 'value')}{where}"
+    for origin_input in origin.inputs:
+        name = paint(origin_input.object, "faint")
+        where = paint(f"  {place(origin_input.source)}", "faint") if place(origin_input.source) else ""
+        value = "" if isinstance(origin_input.value, dict | list) else f" = {shorten_value(origin_input.value)}"
+        yield f"from {name} {format_field(origin_input.path)}{paint(value, 'value')}{where}"
     if origin.rule:
         yield origin.rule
     for deviation in DEVIATIONS:
@@ -267,7 +269,7 @@ def sections(fields: Sequence[ExplainedField]) -> list[Section]:
     grouped: dict[FieldPath, list[ExplainedField]] = {}
     for field in fields:
         grouped.setdefault(_home(field.path), []).append(field)
-    return [Section(_row_title(path), path, tuple(_rows(found, len(path)))) for path, found in grouped.items()]
+    return [Section(_row_title(path), path, tuple(_rows(members, len(path)))) for path, members in grouped.items()]
 
 
 def _home(path: FieldPath) -> FieldPath:
@@ -317,11 +319,15 @@ def _joined(words: Sequence[ExplainedField], skipped: int) -> Row:
 def _of_list(words: Sequence[ExplainedField], depth: int) -> Origin:
     first = words[0].origins[depth]
     values = [word.origins[depth].value for word in words if depth < len(word.origins)]
-    return replace(first, value=values, inputs=tuple(_without_index(given) for given in first.inputs))
+    return replace(first, value=values, inputs=tuple(_without_index(origin_input) for origin_input in first.inputs))
 
 
-def _without_index(given: Input) -> Input:
-    return replace(given, path=given.path[:-1]) if given.path and isinstance(given.path[-1], int) else given
+def _without_index(origin_input: Input) -> Input:
+    return (
+        replace(origin_input, path=origin_input.path[:-1])
+        if origin_input.path and isinstance(origin_input.path[-1], int)
+        else origin_input
+    )
 
 
 def _continues(left: ExplainedField, right: ExplainedField) -> bool:
@@ -359,16 +365,16 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
         "semantics": explanation.semantics,
         "objects": [
             {
-                "apiVersion": found.name.api_version,
-                "kind": found.name.kind,
-                "namespace": found.name.namespace,
-                "name": found.name.name,
+                "apiVersion": explained.name.api_version,
+                "kind": explained.name.kind,
+                "namespace": explained.name.namespace,
+                "name": explained.name.name,
                 "fields": [
                     {"path": format_field(field.path), "value": field.value, "origins": [*map(_origin, field.origins)]}
-                    for field in found.fields
+                    for field in explained.fields
                 ],
             }
-            for found in explanation.objects
+            for explained in explanation.objects
         ],
     }
 
@@ -380,13 +386,13 @@ def _origin(origin: Origin) -> dict[str, Any]:
         "by": origin.by,
         "value": origin.value,
         **{key: value for key, value in details.items() if value},
-        **({"inputs": [_input(given) for given in origin.inputs]} if origin.inputs else {}),
+        **({"inputs": [_input(origin_input) for origin_input in origin.inputs]} if origin.inputs else {}),
     }
 
 
-def _input(given: Input) -> dict[str, Any]:
-    document = {"object": given.object, "path": format_field(given.path), "value": given.value}
-    source = given.source
+def _input(origin_input: Input) -> dict[str, Any]:
+    document = {"object": origin_input.object, "path": format_field(origin_input.path), "value": origin_input.value}
+    source = origin_input.source
     if source is None:
         return document
     return {**document, "source": {"file": source.file, "line": source.line, "column": source.column}}

@@ -240,9 +240,9 @@ def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     Drops duplicates and ignored ones; of a template, only the first finding is kept. Sorts by file and position, then
     object, severity, path and code.
     """
-    found = sorted(dict.fromkeys(d for d in diagnostics if d.severity != "ignored"), key=_sort_key)
-    first = {d.source.file if d.source else d.object: d for d in reversed(found) if d.code == "UnrenderedTemplate"}
-    return [d for d in found if d.code != "UnrenderedTemplate" or d in first.values()] if first else found
+    ordered = sorted(dict.fromkeys(d for d in diagnostics if d.severity != "ignored"), key=_sort_key)
+    first = {d.source.file if d.source else d.object: d for d in reversed(ordered) if d.code == "UnrenderedTemplate"}
+    return [d for d in ordered if d.code != "UnrenderedTemplate" or d in first.values()] if first else ordered
 
 
 def has_errors(findings: Sequence[Finding] | Sequence[Diagnostic]) -> bool:

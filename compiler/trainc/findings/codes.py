@@ -187,7 +187,7 @@ _IGNORABLE = ("lint", "admission", "policy", "fits")
 def codes() -> Mapping[str, Code]:
     """Return all codes, those of features among them, sorted by name."""
     tables = [_TABLE, *(feature.load("codes.CODES") for feature in features() if feature.codes)]
-    return dict(sorted((code, known) for table in tables for code, known in _codes_in(table)))
+    return dict(sorted((code, entry) for table in tables for code, entry in _codes_in(table)))
 
 
 def _known(code: str) -> Code:
@@ -231,8 +231,8 @@ def rule_url(code: str, docs_url: str) -> str | None:
 
 def _how_sure(code: str) -> str:
     """Return how often a finding is right, which its severity says."""
-    known = _known(code)
-    severity, stage = known.severity, known.stage
+    entry = _known(code)
+    severity, stage = entry.severity, entry.stage
     if severity == "error" and stage in ("admission", "policy"):
         return "**Certain.** The cluster refuses the object, or the pods made from it."
     if severity == "error" and stage in ("lint", "fits"):
@@ -246,12 +246,12 @@ def _how_sure(code: str) -> str:
 
 def _how_to_silence(code: str) -> str:
     """Return the section on silencing a code, which only depends on its severity and stage."""
-    known = _known(code)
-    if known.severity == "error" and known.stage not in _IGNORABLE:
+    entry = _known(code)
+    if entry.severity == "error" and entry.stage not in _IGNORABLE:
         return "This error cannot be silenced: nothing can be compiled until it is fixed."
     comment = f"# trainc: ignore[{code}] why this is fine here"
     rule = f"rules: {{{code}: {{level: ignore, reason: why this is fine}}}}"
-    needed = "An error can only be ignored with a reason. " if known.severity == "error" else ""
+    needed = "An error can only be ignored with a reason. " if entry.severity == "error" else ""
     return (
         f"{needed}For one line, add a comment at its end or on the line above:\n\n    {comment}\n\n"
         f"For the whole repository, add a rule to trainc.yaml (`level: error`, `warning` or `info` changes the severity):"

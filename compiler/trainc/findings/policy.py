@@ -43,9 +43,9 @@ _GUARDED_STAYS = (
 )
 
 
-def keep_severities(found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
+def keep_severities(diagnostics: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
     """Return the diagnostics unchanged; used if there are no rules."""
-    return list(found)
+    return list(diagnostics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class Rule:
     glob: str = ""
     here: str = ""
 
-    def concerns(self, found: Diagnostic) -> bool:
+    def concerns(self, diagnostic: Diagnostic) -> bool:
         """Return whether the rule applies to a diagnostic with its code."""
         if not self.glob:
             return True
-        if found.source is None:
+        if diagnostic.source is None:
             return False
 
-        path = os.path.normpath(os.path.join(self.here, os.path.relpath(found.source.file)))
+        path = os.path.normpath(os.path.join(self.here, os.path.relpath(diagnostic.source.file)))
         return matches(path.replace(os.sep, "/"), self.glob)
 
 
@@ -106,45 +106,50 @@ class Policy:
         """Whether a rule makes errors of other diagnostics."""
         return any(rule.level == "error" for rule in self.rules)
 
-    def __call__(self, found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
+    def __call__(self, diagnostics: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
         """Return the diagnostics with their new severities. Idempotent."""
-        return [self._apply(diagnostic, fixed=fixed) for diagnostic in found]
+        return [self._apply(diagnostic, fixed=fixed) for diagnostic in diagnostics]
 
-    def _apply(self, found: Diagnostic, *, fixed: bool) -> Diagnostic:
-        if found.severity == "ignored":
-            return found
-        source = found.source
-        ignore = self.comment(source.file, found.code, source.line) if source is not None else None
-        if ignore is not None and found.code in GUARDED:
-            found = _with_hint(found, _GUARDED_STAYS.format(found.code))
+    def _apply(self, diagnostic: Diagnostic, *, fixed: bool) -> Diagnostic:
+        if diagnostic.severity == "ignored":
+            return diagnostic
+        source = diagnostic.source
+        ignore = self.comment(source.file, diagnostic.code, source.line) if source is not None else None
+        if ignore is not None and diagnostic.code in GUARDED:
+            diagnostic = _with_hint(diagnostic, _GUARDED_STAYS.format(diagnostic.code))
         elif ignore is not None:
-            example = f"`# trainc: ignore[{found.code}] why it is fine`"
-            return _ignored(replace(found, source=ignore.source), found, ignore.reason, example, fixed=fixed)
+            example = f"`# trainc: ignore[{diagnostic.code}] why it is fine`"
+            return _ignored(replace(diagnostic, source=ignore.source), diagnostic, ignore.reason, example, fixed=fixed)
         if self.rules and not self._by_code:
             for each in reversed(self.rules):
                 self._by_code.setdefault(each.code, []).append(each)
-        rule = next((rule for rule in self._by_code.get(found.code, ()) if rule.concerns(found)), None)
-        if found.code in GUARDED and self.at_base is not None:
+        rule = next((rule for rule in self._by_code.get(diagnostic.code, ()) if rule.concerns(diagnostic)), None)
+        if diagnostic.code in GUARDED and self.at_base is not None:
             before = next(
-                (one for one in reversed(self.at_base) if one.code == found.code and one.concerns(found)), None
+                (one for one in reversed(self.at_base) if one.code == diagnostic.code and one.concerns(diagnostic)),
+                None,
             )
-            was, now = (_STRICTEST.index(found.severity if one is None else one.level) for one in (before, rule))
+            was, now = (_STRICTEST.index(diagnostic.severity if one is None else one.level) for one in (before, rule))
             rule = before if was < now else rule
         if rule is None:
-            return found
+            return diagnostic
         if rule.level == "ignore":
-            example = f"`{found.code}: {{level: ignore, reason: why it is fine}}`"
-            return _ignored(found, found, rule.reason, example, fixed=fixed)
-        if found.severity == "error" and rule.level != "error" and (fixed or _hides_missing_output(found.code)):
-            return _with_hint(found, _STAYS)
-        return replace(found, severity=rule.level)
+            example = f"`{diagnostic.code}: {{level: ignore, reason: why it is fine}}`"
+            return _ignored(diagnostic, diagnostic, rule.reason, example, fixed=fixed)
+        if (
+            diagnostic.severity == "error"
+            and rule.level != "error"
+            and (fixed or _hides_missing_output(diagnostic.code))
+        ):
+            return _with_hint(diagnostic, _STAYS)
+        return replace(diagnostic, severity=rule.level)
 
 
-def _ignored(ignored: Diagnostic, found: Diagnostic, reason: str, example: str, *, fixed: bool) -> Diagnostic:
-    if found.severity == "error" and (fixed or _hides_missing_output(found.code)):
-        return _with_hint(found, _STAYS)
-    if found.severity == "error" and not reason:
-        return _with_hint(found, _NEEDS_REASON + example)
+def _ignored(ignored: Diagnostic, diagnostic: Diagnostic, reason: str, example: str, *, fixed: bool) -> Diagnostic:
+    if diagnostic.severity == "error" and (fixed or _hides_missing_output(diagnostic.code)):
+        return _with_hint(diagnostic, _STAYS)
+    if diagnostic.severity == "error" and not reason:
+        return _with_hint(diagnostic, _NEEDS_REASON + example)
     return replace(ignored, severity="ignored")
 
 
@@ -155,11 +160,11 @@ def _hides_missing_output(code: str) -> bool:
     return code in codes() and codes()[code].stage == "emit"
 
 
-def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:
-    if hint in found.hint:
-        return found
-    more = f" ({hint})" if found.hint.endswith("?") else f"; {hint}"
-    return replace(found, hint=found.hint + more if found.hint else hint)
+def _with_hint(diagnostic: Diagnostic, hint: str) -> Diagnostic:
+    if hint in diagnostic.hint:
+        return diagnostic
+    more = f" ({hint})" if diagnostic.hint.endswith("?") else f"; {hint}"
+    return replace(diagnostic, hint=diagnostic.hint + more if diagnostic.hint else hint)
 
 
 # The schema of `rules:` in trainc.yaml and overlays.
@@ -231,12 +236,12 @@ def unknown_code(code: str) -> str:
     """Return a hint for an unknown code, or an empty string if `code` exists."""
     from trainc.findings.codes import codes
 
-    known = codes()
-    if code in known:
+    known_codes = codes()
+    if code in known_codes:
         return ""
     from trainc.findings.text import did_you_mean
 
-    return did_you_mean(code, known) or "`trainc rule --all` lists the codes"
+    return did_you_mean(code, known_codes) or "`trainc rule --all` lists the codes"
 
 
 # Path globs with .gitignore syntax.
@@ -279,6 +284,6 @@ def _name(part: str) -> str:
     """Translate one path segment to a regular expression."""
     from re import escape, split
 
-    first, *others = (escape(piece).replace(r"\?", "[^/]") for piece in split(r"\*+", part))
-    inner, last = others[:-1], others[-1:]
+    first, *rest = (escape(piece).replace(r"\?", "[^/]") for piece in split(r"\*+", part))
+    inner, last = rest[:-1], rest[-1:]
     return first + "".join(f"(?>[^/]*?{piece})" for piece in inner) + "".join(f"[^/]*{piece}" for piece in last)

@@ -35,7 +35,7 @@ def escape_report(text: str, *, coloured: bool = False, json: bool = False) -> s
         return _INVISIBLE.sub(lambda c: c[0] if c[0].isprintable() else dumps(c[0])[1:-1], text)
     if not text.replace("\n", "").isprintable():
         text = _OBEYED.sub(
-            lambda found: _escape_characters(found[0], bool(found["end"] or (coloured and found["look"]))), text
+            lambda match: _escape_characters(match[0], bool(match["end"] or (coloured and match["look"]))), text
         )
     if "##" not in text and "::" not in text:
         return text
@@ -44,7 +44,7 @@ def escape_report(text: str, *, coloured: bool = False, json: bool = False) -> s
 
 def escape_xml(text: str) -> str:
     """Escape the characters that XML 1.0 does not allow, in XML or HTML."""
-    return _NOT_XML.sub(lambda found: escape_line(found[0]), text)
+    return _NOT_XML.sub(lambda match: escape_line(match[0]), text)
 
 
 def _break_command(command: re.Match[str]) -> str:
@@ -52,10 +52,10 @@ def _break_command(command: re.Match[str]) -> str:
     return rf"{command['before']}\x3a:" if called is None else rf"#\x23{called}["
 
 
-def _escape_characters(found: str, kept: bool) -> str:
+def _escape_characters(characters: str, kept: bool) -> str:
     if kept:
-        return found
-    return escape_line(found) if not found.startswith("\x1b") else found.replace("\x1b", r"\x1b")
+        return characters
+    return escape_line(characters) if not characters.startswith("\x1b") else characters.replace("\x1b", r"\x1b")
 
 
 # Counting and listing words.
@@ -114,7 +114,7 @@ def _inside(line_of: LineOf, source: Source, message: str) -> tuple[int, int, in
     # A long line is not searched to its end for each of the many messages that it may have.
     if len(header) > _LONGEST_LINE or not _BLOCK.match(header, source.column - 1):
         return None
-    named = [found[1] or found[2] or found[0] for found in _NAMED.finditer(message)]
+    named = [match[1] or match[2] or match[0] for match in _NAMED.finditer(message)]
     indent = len(header) - len(header.lstrip())
     for number in range(source.line + 1, source.line + _LONGEST_BLOCK):
         line = line_of(number)
@@ -133,16 +133,16 @@ def _in_line(line: str, column: int, message: str) -> tuple[int, int]:
     if word is None:
         return column, column
     for value in _VALUES:
-        found = value.match(line, word.end(), end)
-        if found is not None and _names(message, found[1].strip().strip("\"'")):
-            return found.start(1), found.start(1) + len(found[1].rstrip())
+        match = value.match(line, word.end(), end)
+        if match is not None and _names(message, match[1].strip().strip("\"'")):
+            return match.start(1), match.start(1) + len(match[1].rstrip())
     return word.span()
 
 
 def _names(message: str, value: str) -> bool:
     """Return whether a message mentions a value as a whole word: "3" is not mentioned by "Trainer 2.3"."""
-    before, found, after = message.partition(value) if value else ("", "", "")
-    return bool(found) and not _joined(before[-1:]) and (not _joined(after[:1]) or after[:2].strip() == ".")
+    before, separator, after = message.partition(value) if value else ("", "", "")
+    return bool(separator) and not _joined(before[-1:]) and (not _joined(after[:1]) or after[:2].strip() == ".")
 
 
 def _joined(letter: str) -> bool:
@@ -155,22 +155,22 @@ def _joined(letter: str) -> bool:
 _BEGINNING = 3  # The shortest prefix worth completing.
 
 
-def near_names(word: str, known: Iterable[str], limit: int = 3, cutoff: float = 0.6) -> list[str]:
-    """Return up to `limit` of the `known` names, most similar first, with a similarity (0 to 1) of at least `cutoff`.
+def near_names(word: str, candidates: Iterable[str], limit: int = 3, cutoff: float = 0.6) -> list[str]:
+    """Return up to `limit` of the `candidates`, most similar first, with a similarity (0 to 1) of at least `cutoff`.
 
     If no name is similar enough, return names that start with `word`, since it may be incomplete.
     """
     # Only needed for bad input.
     from difflib import get_close_matches
 
-    names = sorted(known)
+    names = sorted(candidates)
     near = get_close_matches(word, names, n=limit, cutoff=cutoff)
     return near or [name for name in names if name.startswith(word) and len(word) >= _BEGINNING][:limit]
 
 
-def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+def did_you_mean(word: str, candidates: Iterable[str], cutoff: float = 0.6) -> str:
     """Return `did you mean a or b?`, or an empty string if no known name is similar."""
-    near = near_names(word, known, cutoff=cutoff)
+    near = near_names(word, candidates, cutoff=cutoff)
     return suggest(word, near) if near else ""
 
 
@@ -192,14 +192,14 @@ def edits(left: str, right: str, most: int) -> int:
     return row[-1]
 
 
-def misspelt(word: str, known: Iterable[str], most: int = 2) -> str:
+def misspelt(word: str, candidates: Iterable[str], most: int = 2) -> str:
     """Return the known name that `word` misspells, or "".
 
     Ignores case, `_` and `-`, and allows up to `most` edits.
     """
     plain = _letters(word)
-    found = sorted((edits(plain, _letters(name), most), name) for name in known if name != word)
-    return found[0][1] if found and found[0][0] <= most else ""
+    ranked = sorted((edits(plain, _letters(name), most), name) for name in candidates if name != word)
+    return ranked[0][1] if ranked and ranked[0][0] <= most else ""
 
 
 def _letters(name: str) -> str:

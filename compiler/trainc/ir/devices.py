@@ -52,18 +52,18 @@ def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
     """
     resources = resources_per_node(job, info)
     for kind in ("requests", "limits"):
-        found = sorted(name for name in resources.get(kind) or {} if is_gpu(name))
-        if len(found) > 1:
+        gpu_resources = sorted(name for name in resources.get(kind) or {} if is_gpu(name))
+        if len(gpu_resources) > 1:
             requested = job.trainer.resources_per_node
             path: Path = ("spec", "trainer", "resourcesPerNode", kind) if requested else ("spec", "runtimeRef")
             hint = "keep one kind of GPU, or set spec.trainer.numProcPerNode"
             for name, amount in ((requested or {}).get(kind) or {}).items():
-                if is_gpu(name) and (meant := misspelt(name, found)):
+                if is_gpu(name) and (meant := misspelt(name, gpu_resources)):
                     path, hint = (
                         (*path, name),
                         suggest(name, [meant], f"did you mean {meant}? the runtime has it; write {meant}: {amount}"),
                     )
-            message = f"{kind} list {' and '.join(found)}; it is ambiguous which of them counts the processes per node"
+            message = f"{kind} list {' and '.join(gpu_resources)}; it is ambiguous which of them counts the processes per node"
             yield Finding("AmbiguousGPU", "error", message, hint, path)
             return
 

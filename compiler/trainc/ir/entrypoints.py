@@ -104,13 +104,13 @@ def shell_script(words: Sequence[str]) -> str | None:
 
 def _script(words: Sequence[str]) -> str | None:
     """Return the argument of `-c`: the first word that is neither a flag of the shell nor the value of one."""
-    given = False
+    has_command = False
     flags = iter(words)
     for flag in flags:
         if not flag.startswith(("-", "+")):
-            return flag if given else None
+            return flag if has_command else None
         letters = "" if flag.startswith("--") else flag[1:]
-        given = given or "c" in letters
+        has_command = has_command or "c" in letters
         if flag in _LONG_FLAGS_WITH_VALUE or "o" in letters.lower():
             next(flags, None)
     return None
@@ -137,8 +137,8 @@ def pod_path(job: TrainJob, info: Info, pod_set: str, *steps: Step) -> tuple[Pat
     """
     for patch in reversed(job.patches):
         for patched in patch.jobs:
-            if patched.name == pod_set and (found := _follow(patched.pod_spec, steps)) is not None:
-                return (*patched.pod_path, *found), "trainjob"
+            if patched.name == pod_set and (inner := _follow(patched.pod_spec, steps)) is not None:
+                return (*patched.pod_path, *inner), "trainjob"
     index = next((i for i, p in enumerate(info.pod_sets) if p.name == pod_set), 0)
     path: Path = (*JOBS, index, "template", "spec", "template", "spec")
     return (*path, *(_follow(info.pod_spec(pod_set), steps, partly=True) or ())), "runtime"

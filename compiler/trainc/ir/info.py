@@ -342,12 +342,12 @@ def held_back(info: Info) -> frozenset[str]:
         job["name"]: {dependency["name"] for dependency in job.get("dependsOn") or ()}
         for job in info.template.get("replicatedJobs", ())
     }
-    found: set[str] = set()
+    waiting: set[str] = set()
     # In a JobSet, a job can only depend on earlier ones.
     for name, awaited_by_it in awaits.items():
-        if awaited_by_it & (found | set(names)):
-            found.add(name)
-    return frozenset(found & set(names))
+        if awaited_by_it & (waiting | set(names)):
+            waiting.add(name)
+    return frozenset(waiting & set(names))
 
 
 def min_member(info: Info) -> int:

@@ -226,7 +226,7 @@ class Arguments:
 @lru_cache(maxsize=512)
 def read_arguments(words: tuple[str, ...]) -> Arguments:
     """Return the options (`--key value`, `--key=value`) and overrides (`key=value`) of a program; the last one counts."""
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     hidden = 0
     skipped = -1
     for index, word in enumerate(words):
@@ -238,12 +238,12 @@ def read_arguments(words: tuple[str, ...]) -> Arguments:
             if not equals and following and not following.startswith("--") and not _has_arguments(following):
                 value, skipped = following, index + 1
             shown = f"{name}={value}" if equals or not value else f"{name} {value}"
-            found[name[2:].replace("-", "_")] = Setting(shown, _known(value), index)
+            settings[name[2:].replace("-", "_")] = Setting(shown, _known(value), index)
         elif (override := _OVERRIDE.fullmatch(word)) is not None:
-            found[override[1].replace("-", "_")] = Setting(word.lstrip("+"), _known(override[2]), index)
+            settings[override[1].replace("-", "_")] = Setting(word.lstrip("+"), _known(override[2]), index)
         elif "$" in word or "`" in word:
             hidden = index + 1
-    return Arguments(found, hidden, words[0].rpartition("/")[2] if words else "")
+    return Arguments(settings, hidden, words[0].rpartition("/")[2] if words else "")
 
 
 def _has_arguments(word: str) -> bool:
@@ -308,7 +308,7 @@ def _merged(
     framework: Framework, arguments: Arguments, files: Mapping[str, Mapping[str, str]]
 ) -> tuple[dict[str, Setting], bool]:
     """Return the settings of a framework, of its files first, and whether there can be no others."""
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     complete = arguments.hidden == 0 and not framework.open
     for option in framework.config:
         named = arguments.settings.get(option)
@@ -317,10 +317,10 @@ def _merged(
         if option not in files:
             complete = False
         for key, value in files.get(option, {}).items():
-            found[key] = Setting(f"{key}: {value} in {named.value}", value, named.index)
+            settings[key] = Setting(f"{key}: {value} in {named.value}", value, named.index)
     # What may be hidden behind an option can override it.
-    found |= {key: each for key, each in arguments.settings.items() if each.index >= arguments.hidden}
-    return found, complete
+    settings |= {key: each for key, each in arguments.settings.items() if each.index >= arguments.hidden}
+    return settings, complete
 
 
 def groups(sizes: Mapping[str, int], order: Sequence[str], axis: str) -> list[list[int]]:

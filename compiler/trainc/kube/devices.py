@@ -64,9 +64,9 @@ VISIBLE = {
 
 def accelerator_of(resource: str) -> Accelerator | None:
     """Return what is known about a resource that computes; None for all others."""
-    known = ACCELERATORS.get(resource)
-    if known is not None:
-        return known
+    device = ACCELERATORS.get(resource)
+    if device is not None:
+        return device
     return next(
         (each for name, start, each in _SLICES if resource.startswith(start) and name.fullmatch(resource)), None
     )
@@ -79,9 +79,9 @@ def is_slice(resource: str) -> bool:
 
 def accelerator(resource: str) -> str:
     """Return what to call one device ("GPU", "TPU"); empty for resources that do not compute (RDMA, CPU)."""
-    known = accelerator_of(resource)
-    if known is not None or resource.lower() in _SHARES:
-        return known.noun if known is not None else ""
+    device = accelerator_of(resource)
+    if device is not None or resource.lower() in _SHARES:
+        return device.noun if device is not None else ""
     return next((noun for part, noun in _NOUNS.items() if part in resource.lower()), "")
 
 
@@ -106,7 +106,7 @@ def claimed(template: Mapping[str, Any]) -> dict[str, int]:
     Empty if it is not a fixed number.
     """
     spec = mapping(template.get("spec"))
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for request in objects(mapping((mapping(spec.get("spec")) or spec).get("devices")).get("requests")):
         exactly = mapping(request.get("exactly")) or request
         name, count = str(exactly.get("deviceClassName", "")), exactly.get("count", 1)
@@ -114,8 +114,8 @@ def claimed(template: Mapping[str, Any]) -> dict[str, int]:
             continue
         if exactly.get("allocationMode", "ExactCount") != "ExactCount" or not isinstance(count, int):
             return {}
-        found[name] = found.get(name, 0) + count
-    return found
+        counts[name] = counts.get(name, 0) + count
+    return counts
 
 
 def whole_units(amount: Any) -> int:

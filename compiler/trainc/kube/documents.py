@@ -304,8 +304,8 @@ def resolve_path(path: FieldPath, data: Any) -> Path:
 def _index(item: Item, data: Any) -> int | None:
     if not isinstance(data, list):
         return None
-    found = (i for i, member in enumerate(data) if isinstance(member, Mapping) and str(member.get(item.key)) == item)
-    return next(found, None)
+    matches = (i for i, member in enumerate(data) if isinstance(member, Mapping) and str(member.get(item.key)) == item)
+    return next(matches, None)
 
 
 def format_field(path: FieldPath) -> str:

@@ -46,8 +46,8 @@ V1BETA1 = _span("0.19.2", "0.19.6")
 
 def checked_kueue(text: str) -> str:
     """Return a version without its "v": "0.19", "0.20.1". Raises ValueError if its minor is not supported."""
-    found = _SPELLING.fullmatch(text)
-    if found is None or f"{found[1]}.{found[2]}" not in MINORS:
+    match = _SPELLING.fullmatch(text)
+    if match is None or f"{match[1]}.{match[2]}" not in MINORS:
         raise ValueError(
             f"unknown Kueue version {text!r}; choose one of {', '.join(MINORS)}, or a patch such as 0.19.6"
         )
@@ -59,20 +59,20 @@ def step_of(version: str) -> str:
 
     A minor without a patch stands for its first step.
     """
-    found = _SPELLING.fullmatch(version)
-    if found is None:
+    match = _SPELLING.fullmatch(version)
+    if match is None:
         return DEFAULT
-    number = tuple(int(part or 0) for part in found.groups())
+    number = tuple(int(part or 0) for part in match.groups())
     steps = [step for step in _STEPS if tuple(map(int, step.split("."))) <= number]
     return steps[-1] if steps else DEFAULT
 
 
-def version_of(requested: str | None, found: str) -> str:
-    """The version whose rules apply: the one requested, or else `found` in a cluster, which may add a patch to a minor."""
-    return found if not requested or minor_of(found) == requested else requested
+def version_of(requested: str | None, installed: str) -> str:
+    """The version whose rules apply: the one requested, or else `installed` in a cluster, which may add a patch to a minor."""
+    return installed if not requested or minor_of(installed) == requested else requested
 
 
 def minor_of(version: str) -> str:
     """The minor of a version: "0.19" for "v0.19.6"; empty if it has none."""
-    found = _SPELLING.fullmatch(version)
-    return f"{found[1]}.{found[2]}" if found else ""
+    match = _SPELLING.fullmatch(version)
+    return f"{match[1]}.{match[2]}" if match else ""

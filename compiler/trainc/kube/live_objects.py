@@ -132,7 +132,7 @@ class Owners:
         return node.get(f"i:{index}") if named is None else named
 
     def _index_items(self, node: Json) -> None:
-        found: dict[frozenset[tuple[str, str]], Any] = {}
+        by_identity: dict[frozenset[tuple[str, str]], Any] = {}
         keys: tuple[str, ...] = ()
         for name, inner in node.items():
             if name.startswith("k:"):
@@ -142,8 +142,8 @@ class Owners:
                     continue
                 if isinstance(identity, dict):
                     keys = tuple(identity)
-                    found[_identity(identity)] = inner
-        self._items[id(node)], self._keys[id(node)] = found, keys
+                    by_identity[_identity(identity)] = inner
+        self._items[id(node)], self._keys[id(node)] = by_identity, keys
 
 
 def _identity(keys: Mapping[str, Any]) -> frozenset[tuple[str, str]]:

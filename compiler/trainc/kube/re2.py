@@ -179,12 +179,12 @@ class _Reader:
         if perl := _PERL_CLASS.match(self.pattern, self.at):
             self.at = perl.end()
             return perl[0]
-        found = _UNICODE_CLASS.match(self.pattern, self.at)
-        if found is None:
+        match = _UNICODE_CLASS.match(self.pattern, self.at)
+        if match is None:
             return None
-        if found["name"] and not _CATEGORY_OR_SCRIPT.fullmatch(found["name"]):
-            raise NotRE2Error(f"{found[0]!r} is not a Unicode class")
-        self.at = found.end()
+        if match["name"] and not _CATEGORY_OR_SCRIPT.fullmatch(match["name"]):
+            raise NotRE2Error(f"{match[0]!r} is not a Unicode class")
+        self.at = match.end()
         return ""
 
     def _class(self) -> None:

@@ -86,8 +86,8 @@ def normalize_kubernetes(text: str) -> str:
     return _normalized(text, KUBERNETES, "Kubernetes minor")
 
 
-def _normalized(text: str, known: Sequence[str], what: str) -> str:
+def _normalized(text: str, choices: Sequence[str], noun: str) -> str:
     spelled = _SPELLING.fullmatch(text)
-    if spelled is None or spelled[1] not in known:
-        raise ValueError(f"unknown {what} {text!r}; choose one of {', '.join(known)}")
+    if spelled is None or spelled[1] not in choices:
+        raise ValueError(f"unknown {noun} {text!r}; choose one of {', '.join(choices)}")
     return spelled[1]

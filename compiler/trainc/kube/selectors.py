@@ -88,20 +88,20 @@ def parse_selector(text: str) -> tuple[Requirement, ...]:
 
 
 def _parsed(text: str) -> Requirement:
-    found = next((match for form in _TEXT_FORMS if (match := form.fullmatch(text))), None)
-    if found is None:
+    parsed = next((match for form in _TEXT_FORMS if (match := form.fullmatch(text))), None)
+    if parsed is None:
         raise ValueError(f"{text!r} is not a valid selector requirement")
-    operator = _OPERATOR_OF[found["op"]]
-    values = tuple(value.strip() for value in found["values"].split(",")) if OPERATORS[operator][0] else ()
-    return Requirement(found["key"], operator, values)
+    operator = _OPERATOR_OF[parsed["op"]]
+    values = tuple(value.strip() for value in parsed["values"].split(",")) if OPERATORS[operator][0] else ()
+    return Requirement(parsed["key"], operator, values)
 
 
 def int64(text: object) -> int | None:
     """Parse like Go's strconv.ParseInt(text, 10, 64); None on error. Python's int() fails for thousands of digits."""
-    found = _INTEGER.fullmatch(text) if isinstance(text, str) else None
-    if found is None or len(digits := found[2].lstrip("0") or "0") > 19:
+    match = _INTEGER.fullmatch(text) if isinstance(text, str) else None
+    if match is None or len(digits := match[2].lstrip("0") or "0") > 19:
         return None
-    number = int(found[1] + digits)
+    number = int(match[1] + digits)
     return number if -(2**63) <= number < 2**63 else None
 
 

@@ -139,7 +139,7 @@ class _Merge:
         return self._keyed_list(before, change, key, at, place)
 
     def _keyed_list(self, before: list[Any], change: list[Any], key: str, at: FieldPath, place: Path) -> list[Any]:
-        known: dict[Any, Any] = {name: item for item in before if (name := _name(item, key)) is not None}
+        by_name: dict[Any, Any] = {name: item for item in before if (name := _name(item, key)) is not None}
         merged: dict[Any, Any] = {}
         deleted: set[Any] = set()
         for index, item in enumerate(change):
@@ -149,15 +149,15 @@ class _Merge:
             item_at = (*at, Item(name, key))
             if _directive(item, inner) == "delete":
                 deleted.add(name)
-            elif name in known or name in merged:
-                merged[name] = self._value(merged.get(name, known.get(name)), item, item_at, inner)
+            elif name in by_name or name in merged:
+                merged[name] = self._value(merged.get(name, by_name.get(name)), item, item_at, inner)
             else:
                 merged[name] = self._set(None, item, item_at, inner)
         if self.all_named and any(_name(item, key) is None for item in before):
             raise PatchFailedError(f"an item of the runtime's {place[-1]} has no {key!r}", place)
         untouched = [item for item in before if _name(item, key) not in {None, *merged, *deleted}]
         nameless = [item for item in before if _name(item, key) is None and None not in merged]
-        order = in_merge_order(list(merged), [_name(item, key) for item in untouched], list(known))
+        order = in_merge_order(list(merged), [_name(item, key) for item in untouched], list(by_name))
         rest = iter(untouched)
         return [merged[name] if name in merged else next(rest) for name in order] + nameless
 

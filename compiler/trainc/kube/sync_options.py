@@ -189,14 +189,14 @@ def normalize_sync_options(names: Iterable[str], tool: str) -> tuple[str, ...]:
 
     Raises ValueError if the tool does not support an option, or if two options contradict each other.
     """
-    known = {option.name: option for option in sync_options_of(tool)}
-    short = {name.partition("=")[0]: name for name in known if name.endswith("=true")}
+    options = {option.name: option for option in sync_options_of(tool)}
+    short = {name.partition("=")[0]: name for name in options if name.endswith("=true")}
     chosen = [short.get(name, name) for name in names]
     for name in chosen:
-        if name not in known:
-            choices = f"choose one of {', '.join(known)}" if known else "it has none"
+        if name not in options:
+            choices = f"choose one of {', '.join(options)}" if options else "it has none"
             raise ValueError(f"unknown sync option {name!r} for {tool}; {choices}")
     for one, other, reason in _CONFLICTS:
         if one in chosen and other in chosen:
             raise ValueError(f"sync options {one} and {other} cannot be used together: {reason}")
-    return tuple(name for name in known if name in chosen)
+    return tuple(name for name in options if name in chosen)

@@ -39,8 +39,8 @@ def cannot_start(entry: Entrypoint) -> Iterator[Finding]:
 @lru_cache(maxsize=1024)
 def _starts(words: tuple[str, ...], is_command: bool) -> bool:
     """Return whether a command line clearly starts: a plain program with plain arguments."""
-    known = words[0] in BUILTINS or base(words[0]) in _SUBMITTING
-    plain = is_command and words[0] != "" and not known and "=" not in words[0]
+    excluded = words[0] in BUILTINS or base(words[0]) in _SUBMITTING
+    plain = is_command and words[0] != "" and not excluded and "=" not in words[0]
     return plain and all(map(_is_plain, words)) and not any(base(word) in SHELLS for word in words)
 
 
@@ -62,11 +62,11 @@ def _program(entry: Entrypoint) -> Iterator[Finding]:
         message = f"the program's name {first!r} contains typographic quotes, spaces or dashes"
         yield _finding(entry, 0, message, write(_TYPOGRAPHIC.sub("", first)))
     elif first in BUILTINS or _ASSIGNMENT.fullmatch(first):
-        what = "a shell keyword or builtin" if first in BUILTINS else "a variable, which only a shell expands"
-        message = f"{first!r} is {what}, but no shell runs this command"
+        description = "a shell keyword or builtin" if first in BUILTINS else "a variable, which only a shell expands"
+        message = f"{first!r} is {description}, but no shell runs this command"
         yield _finding(entry, 0, message, f"write {_in_shell(words)}")
-    elif found := list(_at_home(entry)):
-        yield from found
+    elif findings := list(_at_home(entry)):
+        yield from findings
     elif shell_script(words) is None and (index := next((i for i, w in enumerate(words) if i and w in _OPERATORS), 0)):
         message = f"no shell runs this command, so {words[index]!r} is passed to {base(first)} as an argument"
         # After an option, it may be the option's value.
@@ -159,12 +159,12 @@ def _script_file(entry: Entrypoint, at: int) -> Iterator[Finding]:
 def _letters(entry: Entrypoint) -> Iterator[Finding]:
     """Yield findings for a word processor's quotes and dashes, which programs treat as letters."""
     for index, word in enumerate(entry.words):
-        if not word.isascii() and (found := _TYPOGRAPHIC.search(_outside_comments(word))) is not None:
-            if not _means_punctuation(word, found.group()):
+        if not word.isascii() and (match := _TYPOGRAPHIC.search(_outside_comments(word))) is not None:
+            if not _means_punctuation(word, match.group()):
                 continue
-            reader, severity = _reader(entry, found.group())
-            message = f"{found.group()!r} (U+{ord(found.group()):04X}) is a typographic character, which {reader}"
-            yield entry.finding("TypographicCharacter", severity, message, _in_ascii(word, found.group()), index)
+            reader, severity = _reader(entry, match.group())
+            message = f"{match.group()!r} (U+{ord(match.group()):04X}) is a typographic character, which {reader}"
+            yield entry.finding("TypographicCharacter", severity, message, _in_ascii(word, match.group()), index)
 
 
 def _reader(entry: Entrypoint, letter: str) -> tuple[str, Severity]:

@@ -92,12 +92,12 @@ def _loses_ports(container: Container, gains_port: bool) -> bool:
 def _patch_creates(job: TrainJob, info: Info) -> Path | None:
     for patch in job.patches:
         for patched in patch.jobs:
-            known = info.runtime_jobs.get(patched.name)
-            if known is None:
+            container_names = info.runtime_jobs.get(patched.name)
+            if container_names is None:
                 return patched.path
             for kind in ("initContainers", "containers"):
                 for index, container in enumerate(patched.pod_spec.get(kind, ())):
-                    if container["name"] not in known:
+                    if container["name"] not in container_names:
                         return (*patched.pod_path, kind, index)
     return None
 

@@ -205,11 +205,11 @@ def unlikely_amounts(entry: Entrypoint) -> Iterator[Finding]:
     if _usual(tuple(limits.items()), tuple(requests.items())):
         return
     for name, amount in limits.items():
-        if (found := _unlikely(name, str(amount))) is not None:
-            yield _finding(entry, ("limits", name), found)
+        if (problem := _unlikely(name, str(amount))) is not None:
+            yield _finding(entry, ("limits", name), problem)
     for name, amount in requests.items():
-        if limits.get(name) != amount and (found := _unlikely(name, str(amount))) is not None:
-            yield _finding(entry, ("requests", name), found)
+        if limits.get(name) != amount and (problem := _unlikely(name, str(amount))) is not None:
+            yield _finding(entry, ("requests", name), problem)
     if len(limits) > 1 or len(requests) > 1:
         yield from _too_few_cores(entry)
         yield from _kinds(entry)
@@ -233,8 +233,10 @@ def more_than_node(entry: Entrypoint) -> Iterator[Finding]:
         if has is None or count <= has:
             continue
         shown = " or ".join(values)
-        what = f"a node of type {shown} has {has}" if "instance-type" in label else f"{label} selects nodes with {has}"
-        message = f"the pod needs {count} of {name}, but {what}: no node ever has room for it"
+        capacity = (
+            f"a node of type {shown} has {has}" if "instance-type" in label else f"{label} selects nodes with {has}"
+        )
+        message = f"the pod needs {count} of {name}, but {capacity}: no node ever has room for it"
         hint = f"select nodes with {count} or more"
         if entry.trains and has and count % has == 0:
             hint = f"write {name}: {has} and numNodes: {entry.pod_set.count * count // has}, or {hint}"
@@ -314,24 +316,24 @@ def misspelt_device(name: str) -> str:
     if name in KNOWN or is_slice(name):
         return ""
     domain, _, device = name.partition("/")
-    for known in sorted(KNOWN):
-        known_domain, _, known_device = known.partition("/")
+    for candidate in sorted(KNOWN):
+        known_domain, _, known_device = candidate.partition("/")
         if _nearly(domain, known_domain, whole=True) and _nearly(device, known_device):
-            return known
+            return candidate
     return ""
 
 
-def _nearly(word: str, known: str, *, whole: bool = False) -> bool:
+def _nearly(word: str, target: str, *, whole: bool = False) -> bool:
     """Return whether part of a name is the known one up to case, a letter or two, a plural or a missing ending."""
     from trainc.findings.text import edits
 
-    word, known = word.lower(), known.lower()
+    word, target = word.lower(), target.lower()
     # One edit turns a short word into another one: acme.com is not amd.com.
-    most = 0 if len(known) < 4 else 1 if len(known) < 9 else 2
-    ends = {known, f"{known}s"} | (
-        {known.partition(".")[0], f"k8s.{known}", known.replace(".com", ".io")} if whole else set()
+    most = 0 if len(target) < 4 else 1 if len(target) < 9 else 2
+    ends = {target, f"{target}s"} | (
+        {target.partition(".")[0], f"k8s.{target}", target.replace(".com", ".io")} if whole else set()
     )
-    return word in ends or edits(word, known, most) <= most
+    return word in ends or edits(word, target, most) <= most
 
 
 def _too_few_cores(entry: Entrypoint) -> Iterator[Finding]:
@@ -344,9 +346,9 @@ def _too_few_cores(entry: Entrypoint) -> Iterator[Finding]:
         return
     message = f"cpu: {amount} for {devices} devices is less than one core per process, which starves the data loaders"
     words = "UnlikelyAmount", message, f"write {devices * 8}, or the node's number of cores per device times {devices}"
-    found = _finding(entry, (kind, "cpu"), words)
+    finding = _finding(entry, (kind, "cpu"), words)
     # A container may use more than it requests.
-    yield found if kind == "limits" else replace(found, severity="info")
+    yield finding if kind == "limits" else replace(finding, severity="info")
 
 
 def _kinds(entry: Entrypoint) -> Iterator[Finding]:

@@ -83,8 +83,8 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
         for key, message, hint in _problems(requested, pods):
             yield Finding("InvalidTopologyRequest", severity, message, hint, (*path, key), "runtime")
         for key, message, hint, certain in _problems_by_version(requested, pods, info.kueue):
-            found: Severity = severity if certain else "warning"
-            yield Finding("InvalidTopologyRequest", found, message, hint, (*path, key), "runtime")
+            effective: Severity = severity if certain else "warning"
+            yield Finding("InvalidTopologyRequest", effective, message, hint, (*path, key), "runtime")
         if _GROUP in requested:
             groups.setdefault(requested[_GROUP], []).append((pods, requested, (*path, _GROUP)))
         if not queued and not requested.keys() & _honored(info):
@@ -310,8 +310,8 @@ def _meant(key: str, field: str) -> str:
     plain, home = name.lower().replace("_", "-"), domain.lower()
     near_home = bool(slash) and edits(home, _DOMAIN[:-1], 3) <= 3
     if near_home or home in ("kueue", "kueues") or home.startswith(("kueue.", "queue.x-k8s")):
-        known = [k.removeprefix(_DOMAIN) for k in (_LABELS if field == "labels" else _LABELS | _ANNOTATIONS)]
-        near = _SHORTER.get(plain) or misspelt(name, known, 2) or (name if name in known else "")
+        candidates = [k.removeprefix(_DOMAIN) for k in (_LABELS if field == "labels" else _LABELS | _ANNOTATIONS)]
+        near = _SHORTER.get(plain) or misspelt(name, candidates, 2) or (name if name in candidates else "")
         return f"{_DOMAIN}{near}" if near else "?"
     plain_queue = not slash and plain in ("queue-name", "kueue-queue-name", "kueue-queue")
     far = bool(slash) and plain == "queue-name" and edits(domain, _DOMAIN[:-1], 4) <= 4
@@ -320,9 +320,9 @@ def _meant(key: str, field: str) -> str:
 
 def _value(key: str, value: str, path: Path, about: str) -> Iterator[Finding]:
     if key in (names.QUEUE_LABEL, _PRIORITY) and value and not is_dns1123_subdomain(value):
-        what = "queue" if key == names.QUEUE_LABEL else "priority class"
+        noun = "queue" if key == names.QUEUE_LABEL else "priority class"
         better = value.lower().replace("_", "-").strip("-.")
-        message = f"{value!r} is not a valid name of a {what}, so Kueue refuses the job"
+        message = f"{value!r} is not a valid name of a {noun}, so Kueue refuses the job"
         hint = write(better) if is_dns1123_subdomain(better) else "use lowercase letters, digits, '-' and '.'"
         yield Finding("InvalidKueueValue", "error", message, hint, path, about)
     elif key == names.QUEUE_LABEL and not value:

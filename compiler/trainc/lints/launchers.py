@@ -57,11 +57,11 @@ def _foreign(training: Training, launch: Launch) -> Iterator[Finding]:
 
 def _is_configured(training: Training, launch: Launch) -> bool:
     """Return whether options, or variables that stand for them, say how many nodes there are and where they meet."""
-    launcher, known = launch.launcher, {**training.variables, **launch.variables}
+    launcher, all_variables = launch.launcher, {**training.variables, **launch.variables}
 
     def in_variables(names: frozenset[str]) -> bool:
         variables = (launcher.reads + name.upper().replace("-", "_") for name in names)
-        return bool(launcher.reads) and any(variable in known for variable in variables)
+        return bool(launcher.reads) and any(variable in all_variables for variable in variables)
 
     if launch.given(launcher.nodes) is None and not in_variables(launcher.nodes):
         return False
@@ -114,10 +114,10 @@ def _missing(training: Training) -> Iterator[Finding]:
     own, line, nodes, devices = training.starting, training.line, training.nodes, training.devices
     if own is None or not own.needed or line.ran("unknown") or line.unclosed or _runs_unread_shell(line):
         return
-    found = line.ran("python") or line.ran("code")
-    if not found or _reads_rank(training):
+    starts = line.ran("python") or line.ran("code")
+    if not starts or _reads_rank(training):
         return
-    start = found[-1]
+    start = starts[-1]
     if (nodes < 2 and devices < 2) or (not line.ran("python") and nodes > 1 and devices < 1):
         return
     severity: Severity = "info" if nodes < 2 or start.kind == "code" or not start.sure else "warning"
@@ -173,8 +173,8 @@ def launcher_usage(training: Training) -> Iterator[Finding]:
         yield from _without_command(training, start)
     for start, launch in training.launches:
         read = launch.launcher.options and not start.program.guessed and start.words[0] not in _ADDING
-        if read and launch.given(_HELP) is None and (found := next(_problems(training, start, launch), None)):
-            index, message, hint = found
+        if read and launch.given(_HELP) is None and (problem := next(_problems(training, start, launch), None)):
+            index, message, hint = problem
             severity: Severity = "error" if start.sure else "warning"
             yield training.finding("InvalidLauncherArguments", severity, message, hint, index)
 
@@ -238,7 +238,7 @@ def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
         yield option.index, f"{option.written} is ambiguous to {launcher.name}", f"write it in full, as in {shown}"
         return
     name = option.written.lstrip("-").replace("_", "-")
-    near = misspelt(name, [known for known in launcher.options if len(known) > 1])
+    near = misspelt(name, [candidate for candidate in launcher.options if len(candidate) > 1])
     message = f"{launcher.name} has no option {option.written}, and exits"
     if near or name in launcher.options:
         meant = (near or name).replace("-", "_") if "_" in option.written or not launcher.dashes else near or name
@@ -319,9 +319,9 @@ def _of_program(training: Training, start: Start, launch: Launch) -> Iterator[Pr
     name = launch.launcher.name
     arguments = training.arguments(start)
     if not arguments:
-        what, example = ("recipe", "recipe") if name == "tune run" else ("script", "train.py")
+        noun, example = ("recipe", "recipe") if name == "tune run" else ("script", "train.py")
         if not _is_cut(training):
-            yield launch.index, f"{name} has no {what} to run, and exits", f"add it: {name} {example}"
+            yield launch.index, f"{name} has no {noun} to run, and exits", f"add it: {name} {example}"
         return
     first = arguments[0]
     index = len(start.words) - len(launch.program)
@@ -366,13 +366,13 @@ def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Pr
     several = training.value(machines.value or "", launch) if machines is not None else None
     if machines is None or several is None or not (several.isdecimal() and int(several) > 1):
         return
-    for role, reference, what in (
+    for role, reference, unknown in (
         (launch.launcher.rank, "PET_NODE_RANK", "the rank of its machine, and fails"),
         (launch.launcher.address, "PET_MASTER_ADDR", "the address of the first machine, so they never connect"),
     ):
         if launch.given(role) is None:
             name = max(role).replace("-", "_")
-            message = f"with {machines.written} {several}, accelerate needs --{name}: it does not know {what}"
+            message = f"with {machines.written} {several}, accelerate needs --{name}: it does not know {unknown}"
             yield machines.index, message, f"add --{name}={training.reference(reference)}, or use torchrun"
             return
     total = total if total is not None or processes is not None else training.devices

@@ -84,12 +84,12 @@ def _pod_findings(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding
 
 def _files(path: Path, name: str, rendered: Rendered) -> Iterator[Finding]:
     """Yield findings about rendezvous files in the ConfigMap called `name`."""
-    known = [file for plugin in rendered.plugins for file in plugin.files]
+    files = [file for plugin in rendered.plugins for file in plugin.files]
     if name in rendered.files:
-        for file in known:
+        for file in files:
             if not file.port:
                 yield from _hosts(path, str(rendered.files[name].get(file.key, "")), rendered.hosts)
-    elif name.endswith(tuple(file.suffix for file in known)):
+    elif name.endswith(tuple(file.suffix for file in files)):
         message = f"ConfigMap {name!r} is not among the manifests"
         yield Finding("StaleReference", "error", message, _HINT, (*path, "configMap", "name"))
 
@@ -195,8 +195,8 @@ def between_jobs(claims: Iterable[Claim], services: Services) -> Iterator[Findin
     for claim in claims:
         first = services.setdefault((claim.namespace, claim.service), claim.jobset)
         if first != claim.jobset and claim.needed:
-            found = _overwritten(claim.service, first) if claim.written else _taken(claim.service, first)
-            yield replace(found, about=claim.jobset)
+            finding = _overwritten(claim.service, first) if claim.written else _taken(claim.service, first)
+            yield replace(finding, about=claim.jobset)
 
 
 def _overwritten(place: str, first: str) -> Finding:

@@ -43,7 +43,7 @@ def read_config(files: Mapping[str, str | None], path: str) -> Any:
 
 def flat(value: Any) -> dict[str, str]:
     """Return the scalars of nested mappings by their dotted keys."""
-    found: dict[str, str] = {}
+    scalars: dict[str, str] = {}
     waiting = [("", value)]
     while waiting:
         prefix, current = waiting.pop()
@@ -51,8 +51,8 @@ def flat(value: Any) -> dict[str, str]:
             if isinstance(inner, Mapping):
                 waiting.append((f"{prefix}{key}.", inner))
             elif isinstance(inner, (str, int, float)):
-                found[f"{prefix}{key}"] = str(inner)
-    return found
+                scalars[f"{prefix}{key}"] = str(inner)
+    return scalars
 
 
 def _toml(text: str) -> Any:
@@ -210,8 +210,8 @@ def _mismatches(job: _Job, division: Division) -> Iterator[Finding]:
     product = division.product(fills)
     if product < 2:
         return
-    known = all(division.degree(axis) for axis in fills)
-    if known or (division.complete and framework.rest in ("", *_set_to_a_number(division))):
+    all_known = all(division.degree(axis) for axis in fills)
+    if all_known or (division.complete and framework.rest in ("", *_set_to_a_number(division))):
         if product != job.ranks:
             message = f"{division.shown(fills)} is {product}, but there are {job.shown}: {framework.name} exits"
             yield _mismatch(job, division, fills, message, _filled(job, division, product))
@@ -244,10 +244,10 @@ def _instead(job: _Job, product: int) -> str:
 def _filled(job: _Job, division: Division, product: int) -> str:
     if division.framework.name == "Lightning":
         return f"write trainer.num_nodes={job.nodes} and trainer.devices={job.each}"
-    others = product // (division.degree("dp_shard") or 1)
-    if job.ranks % others == 0 and "dp_shard" in division.settings:
+    other_product = product // (division.degree("dp_shard") or 1)
+    if job.ranks % other_product == 0 and "dp_shard" in division.settings:
         written = division.settings["dp_shard"].written.partition(":")[0].partition("=")[0].partition(" ")[0]
-        return f"set {written} to {job.ranks // others}"
+        return f"set {written} to {job.ranks // other_product}"
     return f"use degrees whose product is {job.ranks}"
 
 
@@ -290,8 +290,14 @@ def _is_rack_scale(training: Training) -> bool:
     scheduling = [spec.get(field) for field in ("nodeSelector", "affinity", "tolerations", "resourceClaims")]
     template = training.replicated_job["template"]
     pods = (template.get("spec") or {}).get("template") or {}
-    found = (*scheduling, pods.get("metadata"), template.get("metadata"), training.job.annotations, training.job.labels)
-    return _RACK_SCALE.search(repr(found)) is not None
+    searched = (
+        *scheduling,
+        pods.get("metadata"),
+        template.get("metadata"),
+        training.job.annotations,
+        training.job.labels,
+    )
+    return _RACK_SCALE.search(repr(searched)) is not None
 
 
 def _deepspeed(job: _Job, arguments: Arguments, files: Mapping[str, str | None]) -> Iterator[Finding]:
@@ -342,7 +348,7 @@ def _model_size(arguments: Arguments, config: Mapping[str, Any]) -> int | None:
         config.get("sequence_parallel_size", 1),
         tensor.get("autotp_size", 1) if isinstance(tensor, Mapping) else 1,
     )
-    known = [count for size in sizes if (count := _count(size)) is not None]
-    if len(known) < len(sizes) or "model_parallel_size" in arguments.settings:
+    counts = [count for size in sizes if (count := _count(size)) is not None]
+    if len(counts) < len(sizes) or "model_parallel_size" in arguments.settings:
         return None
-    return prod((*known, *(division.product(("tp", "pp")) for division in divisions(arguments, {}))))
+    return prod((*counts, *(division.product(("tp", "pp")) for division in divisions(arguments, {}))))

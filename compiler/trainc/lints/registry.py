@@ -218,11 +218,11 @@ class Document(Protocol):
 class _Subjects(dict[str, Sequence[Any]]):
     """The containers of a job ("container"), and those that train with their parsed commands ("training")."""
 
-    def __init__(self, job: TrainJob, info: Info, others: Sequence[Document]) -> None:
+    def __init__(self, job: TrainJob, info: Info, documents: Sequence[Document]) -> None:
         super().__init__()
         self.job = job
         self.info = info
-        self.others = others
+        self.others = documents
 
     def __missing__(self, per: str) -> Sequence[Any]:
         if per == "container":
@@ -230,8 +230,8 @@ class _Subjects(dict[str, Sequence[Any]]):
         else:
             from trainc.lints.training import training_of
 
-            found = [training_of(entry, self.others) for entry in self["container"]]
-            self[per] = [training for training in found if training is not None]
+            trainings = [training_of(entry, self.others) for entry in self["container"]]
+            self[per] = [training for training in trainings if training is not None]
         return self[per]
 
 

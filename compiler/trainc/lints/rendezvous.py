@@ -102,8 +102,8 @@ def _is_given_an_address(training: Training, launch: Launch) -> bool:
     """
     if launch.given(launch.launcher.together) is not None:
         return True
-    known = launch.variables.get(_ENDPOINT, training.variables.get(_ENDPOINT, ""))
-    return bool(launch.options) and known != ""
+    endpoint = launch.variables.get(_ENDPOINT, training.variables.get(_ENDPOINT, ""))
+    return bool(launch.options) and endpoint != ""
 
 
 def _apart(training: Training, launch: Launch) -> Finding:
@@ -123,10 +123,10 @@ def _first_pod(training: Training) -> str:
 def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
     configured = training.variables.get("PET_NNODES") or str(training.nodes)
-    found = _RANGE.fullmatch(value or "")
-    if value in (None, "", configured, "PET_NNODES") or found is None:
+    match = _RANGE.fullmatch(value or "")
+    if value in (None, "", configured, "PET_NNODES") or match is None:
         return
-    least, most = int(found[1]), int(found[2] or found[1])
+    least, most = int(match[1]), int(match[2] or match[1])
     # Without agents that come and go, torchrun waits for the larger number.
     is_elastic = bool(launch.launcher.reads) and _backend(training, launch) != "static"
     if least > most or least == most == training.nodes or (least if is_elastic else most) <= training.nodes <= most:
@@ -164,14 +164,14 @@ def _of_torchrun(training: Training, start: Start, launch: Launch) -> Iterator[F
     torch/distributed/run.py, get_rdzv_endpoint and config_from_args).
     """
     backend = _backend(training, launch)
-    endpoint, given = training.setting(launch, "rdzv-endpoint")
+    endpoint, endpoint_option = training.setting(launch, "rdzv-endpoint")
     _, master = training.setting(launch, "master-addr")
     if backend == "c10d" and endpoint == "":
-        yield _no_endpoint(training, start, launch, given)
-    elif given is not None and endpoint != "":
-        yield from _address(training, start, launch, given)
+        yield _no_endpoint(training, start, launch, endpoint_option)
+    elif endpoint_option is not None and endpoint != "":
+        yield from _address(training, start, launch, endpoint_option)
         if backend == "static":
-            yield from _no_port(training, start, given, endpoint)
+            yield from _no_port(training, start, endpoint_option, endpoint)
     elif backend == "static" and master is not None and endpoint == "":
         yield from _address(training, start, launch, master)
     if backend == "static" and (option := launch.given(launch.launcher.rank)) is not None:
@@ -184,12 +184,12 @@ def _of_torchrun(training: Training, start: Start, launch: Launch) -> Iterator[F
         yield _finding(training, (start, local), "error", message, remove(word=local.word))
 
 
-def _no_endpoint(training: Training, start: Start, launch: Launch, given: Option | None) -> Finding:
+def _no_endpoint(training: Training, start: Start, launch: Launch, endpoint_option: Option | None) -> Finding:
     """Return the finding for c10d without an endpoint, which then is localhost.
 
     Source: pytorch torch/distributed/elastic/rendezvous/utils.py (parse_rendezvous_endpoint).
     """
-    option = given or launch.given(frozenset(("rdzv-backend",)))
+    option = endpoint_option or launch.given(frozenset(("rdzv-backend",)))
     message = f"with the backend c10d and no --rdzv_endpoint, each of the {training.nodes} pods waits for the others at its own address"
     hint = f"add --rdzv_endpoint={_first_pod(training)}, or remove --rdzv_backend: the runtime sets up the rendezvous"
     if option is not None:
@@ -215,12 +215,12 @@ def _key(training: Training, start: Start, launch: Launch, option: Option) -> It
     shell = training.line.script is not None
     own = _own_variables(training) | {_INDEX}
     own_value = value in own or any(name in own for name in map("".join, _VARIABLES.findall(written)))
-    others = f"so the {training.nodes} pods wait in separate groups"
-    message = f"{option.written} {written} is different in each pod, {others}"
+    consequence = f"so the {training.nodes} pods wait in separate groups"
+    message = f"{option.written} {written} is different in each pod, {consequence}"
     if not own_value and not (shell and _OWN_TEXT.search(written) is not None):
         if not shell or _TIME.search(written) is None:
             return
-        message = f"{option.written} {written} is the same only in pods that start in the same second, {others}"
+        message = f"{option.written} {written} is the same only in pods that start in the same second, {consequence}"
     hint = f"write the same in all pods, such as {option.written}={training.job.name}"
     if launch.given(launch.launcher.nodes) is None and "PET_NNODES" not in launch.variables and start.sure:
         # By the runtime's variables, it waits for all pods, also if they are told apart by their index.
@@ -376,8 +376,8 @@ def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: in
     for container in pod_set.containers:
         for variable in [v for v in container.env if v["name"] in _READ]:
             name, value = str(variable["name"]), variable.get("value")
-            if isinstance(value, str) and (found := _unreachable(name, value, policy, job.name)):
-                code, severity, why = found
+            if isinstance(value, str) and (problem := _unreachable(name, value, policy, job.name)):
+                code, severity, why = problem
                 message = f"{name} is {value}, {why}: the {pods} pods cannot find each other"
                 hint = remove(f"remove {name}: the runtime sets up the rendezvous")
                 place = variable_path(job, info, pod_set, container.name, name)

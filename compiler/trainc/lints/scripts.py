@@ -33,8 +33,8 @@ def shell_endings(training: Training) -> Iterator[Finding]:
     line = training.line
     if not training.entry.trains:
         return
-    if line.script is not None and (found := line.ran("launcher") or line.ran("python")):
-        yield from _script(training, found[-1])
+    if line.script is not None and (starts := line.ran("launcher") or line.ran("python")):
+        yield from _script(training, starts[-1])
         return
     waits = line.ran("sleep")
     # Users open a shell in a Flux instance and submit jobs from there.
@@ -93,8 +93,8 @@ def _after(item: Item, options: _Options) -> _Options:
 
 def _top_level(items: tuple[Item, ...], trains: Start) -> int | None:
     """Return the index of the item that is or pipes the training; None inside a condition, a loop or a function."""
-    found = [i for i, item in enumerate(items) if any(_holds(stage, trains) for stage in item.stages)]
-    return found[-1] if found else None
+    indexes = [i for i, item in enumerate(items) if any(_holds(stage, trains) for stage in item.stages)]
+    return indexes[-1] if indexes else None
 
 
 def _holds(stage: Stage, trains: Start) -> bool:
@@ -207,22 +207,22 @@ def _waits_behind(item: Item, rest: tuple[Item, ...]) -> Command | None:
 def heredocs(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a warning for each program in an unquoted here-document that the shell changes."""
     line = read_command(entry.words, programs(""))
-    known = {str(variable["name"]) for variable in entry.container.env}
-    known |= {set_here.name for command, _ in commands(line.items) for set_here in command.assignments}
+    variables = {str(variable["name"]) for variable in entry.container.env}
+    variables |= {set_here.name for command, _ in commands(line.items) for set_here in command.assignments}
     for command, _ in commands(line.items):
         for heredoc in command.heredocs:
-            changed = _changed(command, heredoc, known) if heredoc.rewritten else ""
+            changed = _changed(command, heredoc, variables) if heredoc.rewritten else ""
             if changed and line.script is not None:
                 yield entry.finding("HeredocRewritten", "warning", *_words(changed, heredoc), line.script)
 
 
-def _changed(command: Command, heredoc: Heredoc, known: set[str]) -> str:
+def _changed(command: Command, heredoc: Heredoc, variables: set[str]) -> str:
     """Return the first text that the shell replaces unintentionally, or an empty string."""
     is_code = _holds_code(command, heredoc)
-    for found in _REWRITTEN.finditer(heredoc.body):
-        text = found[1] or found[2]
+    for match in _REWRITTEN.finditer(heredoc.body):
+        text = match[1] or match[2]
         name = text.strip("${}").partition(":")[0]
-        if name in known:
+        if name in variables:
             continue
         # In a configuration file, an uppercase variable is meant to be expanded.
         if is_code or (text.startswith("$") and name.isidentifier() and name.islower()):

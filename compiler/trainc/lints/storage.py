@@ -60,8 +60,8 @@ def output_paths(words: Sequence[Any]) -> list[str]:
     lower = text.lower()
     if "/" not in lower or not any(word in lower for word in _ENDINGS):
         return []
-    found = [path.rstrip("/") for path in _OUTPUT.findall(text)]
-    return [path for path in found if "$" not in path and "{" not in path]
+    paths = [path.rstrip("/") for path in _OUTPUT.findall(text)]
+    return [path for path in paths if "$" not in path and "{" not in path]
 
 
 def claimed_paths(pod_spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -95,9 +95,9 @@ def storage(training: Training) -> Iterator[Finding]:
         for key, setting in settings.items():
             path = (setting.value or "").strip("\"'").rstrip("/")
             if (path.startswith("/") or _is_folder_of_pod(training, key, path)) and path not in reported:
-                for found in _of_path(training, key.replace(".", "_"), path, first + setting.index, uploads=uploads):
+                for finding in _of_path(training, key.replace(".", "_"), path, first + setting.index, uploads=uploads):
                     reported.add(path)
-                    yield found
+                    yield finding
             elif _SHM not in reported and _workers(key, setting) > 1 and _has_default_shm(training):
                 reported.add(_SHM)
                 yield _few(training, setting.written, first + setting.index)
@@ -289,8 +289,8 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     if not filled or any(source in read and source[0] not in _OWN for source in filled.values()):
         return
     name, (kind, identity) = next(iter(filled.items()))
-    what = f"claim {identity!r}" if kind == "persistentVolumeClaim" else f"{kind} volume {name!r}"
-    message = f"{pod_set.name!r} fills its {what}, and the trainer's pods do not mount it: they find an empty folder"
+    volume = f"claim {identity!r}" if kind == "persistentVolumeClaim" else f"{kind} volume {name!r}"
+    message = f"{pod_set.name!r} fills its {volume}, and the trainer's pods do not mount it: they find an empty folder"
     hint = f"give both jobs a volume {name!r} of one persistentVolumeClaim, and mount it in both"
     if kind in _OWN:
         message = f"{pod_set.name!r} fills an {kind} volume, which is gone with its pod: the trainer finds nothing"
@@ -364,13 +364,13 @@ def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]
     for pod_set in info.pod_sets if modes else ():
         for volume in pod_set.volumes:
             claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-            found = modes.get(str(claim))
+            access_modes = modes.get(str(claim))
             pods = pod_set.count * pod_set.replicas
             if (
-                found
-                and found <= _ONE_NODE
+                access_modes
+                and access_modes <= _ONE_NODE
                 and pods > 1
                 and any(m.get("name") == volume["name"] for m in _mounts(pod_set))
             ):
                 path, about = pod_path(job, info, pod_set.name, "volumes", ("name", volume["name"]))
-                yield _one_node(str(claim), sorted(found), pods, path, about)
+                yield _one_node(str(claim), sorted(access_modes), pods, path, about)

@@ -78,8 +78,8 @@ def moving_tag(entry: Entrypoint) -> Iterator[Finding]:
     if not _restarts(entry) or reference_problem(entry.image):
         return
     tag = _tag(entry.image)
-    what = f"the tag {tag!r} moves" if tag else f"{entry.image!r} has no tag, so it is 'latest', which moves"
-    message = f"{what} from image to image: pods that are created again may run another one than the rest of the job"
+    problem = f"the tag {tag!r} moves" if tag else f"{entry.image!r} has no tag, so it is 'latest', which moves"
+    message = f"{problem} from image to image: pods that are created again may run another one than the rest of the job"
     name = entry.image.removesuffix(f":{tag}")
     hint = f"write a tag that stays, such as {name}:1.0, or a digest: {name}@sha256:..."
     yield Finding("MovingImageTag", "warning", message, hint, *entry.image_place())
@@ -135,10 +135,10 @@ def _logins(document: Json) -> Collection[str]:
     text = mapping(document.get("stringData")).get(".dockerconfigjson")
     try:
         encoded = mapping(document.get("data")).get(".dockerconfigjson", "")
-        known = mapping(read_json(text if isinstance(text, str) else a2b_base64(str(encoded)).decode()))
+        docker_config = mapping(read_json(text if isinstance(text, str) else a2b_base64(str(encoded)).decode()))
     except ValueError:
         return ()
-    return {key.removeprefix("https://").partition("/")[0] for key in map(str, mapping(known.get("auths")))}
+    return {key.removeprefix("https://").partition("/")[0] for key in map(str, mapping(docker_config.get("auths")))}
 
 
 def gpu_without_limit(entry: Entrypoint) -> Iterator[Finding]:
@@ -163,8 +163,8 @@ def processes_ignored(job: TrainJob, info: Info) -> Iterator[Finding]:
     # XGBoost derives the number of workers from the GPUs.
     several = [plugin for plugin in enabled(info.plugins) if plugin.reads_processes]
     if not any(plugin.policy_of(job, info) is not None for plugin in several):
-        *others, last = (plugin.policy for plugin in several)
-        message = f"numProcPerNode has no effect: the runtime's mlPolicy is not {', '.join(others)} or {last}"
+        *rest, last = (plugin.policy for plugin in several)
+        message = f"numProcPerNode has no effect: the runtime's mlPolicy is not {', '.join(rest)} or {last}"
         hint = remove("remove it, or use a runtime whose framework starts several processes per node")
         yield Finding("FieldIgnored", "warning", message, hint, ("spec", "trainer", "numProcPerNode"))
 
@@ -232,8 +232,8 @@ def _gangs(info: Info) -> list[Plugin]:
 def foreign_schedulers(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield a warning for pods of a gang that another gang scheduler places, which ignores this gang's PodGroup."""
     chosen = _gangs(info)
-    others = [p.gang for p in enabled(info.plugins) if p.gang is not None and p not in chosen]
-    foreign = {other.scheduler for other in others if other.scheduler}
+    other_gangs = [p.gang for p in enabled(info.plugins) if p.gang is not None and p not in chosen]
+    foreign = {other.scheduler for other in other_gangs if other.scheduler}
     for index, pod_set in enumerate(info.pod_sets if chosen else ()):
         scheduler = info.pod_spec(pod_set.name).get("schedulerName")
         if scheduler not in foreign or pod_set not in gang.members(info):

@@ -57,8 +57,8 @@ class Training:
     @property
     def replicated_job(self) -> Json:
         """The replicated job of the runtime to which the container belongs."""
-        found: Json = self.info.template["replicatedJobs"][self.info.pod_sets.index(self.entry.pod_set)]
-        return found
+        job: Json = self.info.template["replicatedJobs"][self.info.pod_sets.index(self.entry.pod_set)]
+        return job
 
     @property
     def launches(self) -> list[tuple[Start, Launch]]:
@@ -109,9 +109,9 @@ class Training:
         return None if "$" in text or "`" in text else text
 
     def _known(self, name: str, written: str, launch: Launch | None = None) -> str:
-        for known in (launch.variables if launch else {}, self.variables):
-            if name in known:
-                return known[name] or name
+        for variables in (launch.variables if launch else {}, self.variables):
+            if name in variables:
+                return variables[name] or name
         return written
 
     def arguments(self, start: Start) -> tuple[str, ...]:
@@ -200,16 +200,16 @@ def training_of(entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | 
     if not (entry.trains or any(str(v["name"]).startswith("PET_") for v in env)):
         return None
     policy = policy_of(info)
-    found = accelerators(entry.container.resources) or _claimed(entry, documents)
-    if policy == "mpi" and not found and (node := info.pod_set_in_role(names.NODE)) is not None:
-        found = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
-    device, devices = next(iter(found.items())) if len(found) == 1 else ("", 0)
+    counts = accelerators(entry.container.resources) or _claimed(entry, documents)
+    if policy == "mpi" and not counts and (node := info.pod_set_in_role(names.NODE)) is not None:
+        counts = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
+    device, devices = next(iter(counts.items())) if len(counts) == 1 else ("", 0)
     built = entry.trainer is not NO_TRAINER and info.command is not None and info.command != entry.trainer.command
     words = tuple(map(str, (*(info.command or ()), *entry.args))) if built else entry.words
     line = read_command(words, programs(policy))
-    known = {str(v["name"]): v.get("value") for v in env}
+    variables = {str(v["name"]): v.get("value") for v in env}
     whole = len(info.command or ()) if built else 0
-    return Training(entry, line, policy, _nodes(entry, policy), devices, device, known, documents, whole)
+    return Training(entry, line, policy, _nodes(entry, policy), devices, device, variables, documents, whole)
 
 
 def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
@@ -221,13 +221,13 @@ def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
         for claim in claims
         if claim.get("name") in used
     }
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for document in documents if named else ():
         data = document.data
         if data.get("kind") in ("ResourceClaimTemplate", "ResourceClaim") and identity_of(data)[1] in named:
             for name, count in claimed(data).items():
-                found[name] = found.get(name, 0) + count
-    return found
+                counts[name] = counts.get(name, 0) + count
+    return counts
 
 
 def policy_of(info: Info) -> str:

@@ -150,12 +150,12 @@ def _holds_token(text: str) -> bool:
 
 
 def _token(name: str, path: Path, about: About) -> Finding:
-    what = f"{name} is a secret" if name else "this contains a secret"
+    subject = f"{name} is a secret" if name else "this contains a secret"
     key = name.lower().replace("_", "-") or "token"
     return Finding(
         "PlainToken",
         "warning",
-        f"{what} in plain text, and the compiled manifests go to git",
+        f"{subject} in plain text, and the compiled manifests go to git",
         f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {key}}}}}; revoke it if it is in git",
         path,
         about,
@@ -181,12 +181,12 @@ def tuning_variables(entry: Entrypoint) -> Iterator[Finding]:
 
 def _set_in(line: CommandLine) -> dict[str, str | None]:
     """Return the variables that a script sets for a program that it starts, as far as they are checked."""
-    found: dict[str, str | None] = {}
+    variables: dict[str, str | None] = {}
     starts = line.ran("launcher", "python")
     for start in (*starts[:_MOST_STARTS], *starts[-1:]):
         names = tuple(start.variables)
-        found |= {names[index]: start.variables[names[index]] for index in _read_by_programs(names)[:_MOST_SET]}
-    return found
+        variables |= {names[index]: start.variables[names[index]] for index in _read_by_programs(names)[:_MOST_SET]}
+    return variables
 
 
 @lru_cache(maxsize=1024)
@@ -255,10 +255,10 @@ def _allocator(value: str) -> tuple[str, str] | None:
     from trainc.kube.tuning_variables import ALLOCATOR_SETTINGS
 
     for setting in value.split(","):
-        name, colon, given = setting.partition(":")
+        name, colon, setting_value = setting.partition(":")
         if "=" in setting and not colon:
             return "which PyTorch refuses: settings are written NAME:VALUE", _instead(value.replace("=", ":"))
-        if name.strip() == "expandable_segments" and given.strip() not in ("True", "False"):
+        if name.strip() == "expandable_segments" and setting_value.strip() not in ("True", "False"):
             return "which PyTorch refuses: expandable_segments is True or False", _instead("expandable_segments:True")
         near = misspelt(name.strip(), ALLOCATOR_SETTINGS, 3)
         if near and name.strip() not in ALLOCATOR_SETTINGS:
@@ -296,8 +296,8 @@ def placeholders(entry: Entrypoint) -> Iterator[Finding]:
     env = [(str(v.get("value", "")), entry.variable_place(str(v["name"]))) for v in entry.container.env]
     for text, place in (*places, *env):
         severity: Severity = "warning"
-        if found := _TRIAL_VALUE.search(text):
-            message = f"only a sweep replaces {found[0]}, and this job is compiled by itself"
+        if match := _TRIAL_VALUE.search(text):
+            message = f"only a sweep replaces {match[0]}, and this job is compiled by itself"
             hint, severity = "write a value, or name the job in a Sweep or OptimizationJob of the same input", "error"
         elif left := _placeholder(text):
             message = f"{left!r} is a placeholder, and the program gets it as it is written"
@@ -322,8 +322,8 @@ def _wrapped(line: CommandLine) -> bool:
     """Return whether a program comes before the shell that may set variables, such as a launcher."""
     from trainc.ir.commands.programs import program_of
 
-    found = program_of(line.words[: line.script], programs(""))
-    return found.kind != "shell" or found.guessed
+    program = program_of(line.words[: line.script], programs(""))
+    return program.kind != "shell" or program.guessed
 
 
 class _Container:
@@ -390,33 +390,33 @@ class _Container:
             if start.kind not in ("launcher", "python"):
                 continue
             needed = _needed(start.launch)
-            found: dict[str, bool] = {}
+            unset: dict[str, bool] = {}
             for index, word in enumerate(start.words):
                 for name in _foreign(word) if "$" in word else ():
                     if not (name in start.variables or name in guarded or self._may_be_set(name)):
-                        found[name] = found.get(name, False) or index in needed
-            if found:
-                yield self._unset(line, start, found)
+                        unset[name] = unset.get(name, False) or index in needed
+            if unset:
+                yield self._unset(line, start, unset)
 
     def _may_be_set(self, name: str) -> bool:
         return name in self.names or (self.policy == "mpi" and name.startswith(_OF_MPI))
 
-    def _unset(self, line: CommandLine, start: Start, found: Mapping[str, bool]) -> Finding:
+    def _unset(self, line: CommandLine, start: Start, unset: Mapping[str, bool]) -> Finding:
         program = start.launch.launcher.name if start.launch is not None else "the program"
-        names = " and ".join(found)
+        names = " and ".join(unset)
         message = f"nothing sets {names} in this pod, so {program} gets an empty value"
         hint = "; ".join(
-            f"write ${self.instead[name]} for {name}" if name in self.instead else f"remove {name}" for name in found
+            f"write ${self.instead[name]} for {name}" if name in self.instead else f"remove {name}" for name in unset
         )
         if start.launch is not None and self.instead:
             hint += f"; or remove the flags: {program} reads what the runtime sets"
         path, about = self.entry.place(line.word(start.program.index))
-        certain = any(found.values()) and start.sure and bool(self.entry.command) and about == "trainjob"
+        certain = any(unset.values()) and start.sure and bool(self.entry.command) and about == "trainjob"
         return Finding("UnsetVariable", "error" if certain else "warning", message, hint, path, about)
 
 
-def _unique(found: Sequence[str | tuple[str, ...]]) -> list[str]:
-    return list(dict.fromkeys("".join(each) for each in found))
+def _unique(matches: Sequence[str | tuple[str, ...]]) -> list[str]:
+    return list(dict.fromkeys("".join(each) for each in matches))
 
 
 @lru_cache(maxsize=256)
@@ -437,8 +437,8 @@ def _guarded(line: CommandLine) -> frozenset[str]:
     """Return the variables that a script tests or has a default for."""
     from trainc.ir.commands.shell import commands
 
-    found = set(_WITH_DEFAULT.findall(line.words[line.script or 0]))
+    guarded = set(_WITH_DEFAULT.findall(line.words[line.script or 0]))
     for command, _ in commands(line.items):
         if command.words and command.words[0] in _TESTS:
-            found.update(name for word in command.words if "$" in word for name in _foreign(word))
-    return frozenset(found)
+            guarded.update(name for word in command.words if "$" in word for name in _foreign(word))
+    return frozenset(guarded)

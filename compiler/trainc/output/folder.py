@@ -81,7 +81,7 @@ class Plan:
             yield "removed" if text is None else ("created" if self.old[path] is None else "changed"), path
 
 
-def plan(folder: str, wanted: Mapping[str, str], *, prune: bool, sources: Sources | None = None) -> Plan:
+def plan(folder: str, texts: Mapping[str, str], *, prune: bool, sources: Sources | None = None) -> Plan:
     """Compare `folder` with its wanted texts, by relative path, without writing anything.
 
     With `prune`, other files of trainc's are removed, unless `sources` says that this would be a mistake; without it they
@@ -89,30 +89,30 @@ def plan(folder: str, wanted: Mapping[str, str], *, prune: bool, sources: Source
     """
     state = os.path.join(folder, STATE_FOLDER)
     if os.path.islink(state):
-        return Plan(folder, wanted, prune, {}, {}, (_obstacle(state, _LINK),))
+        return Plan(folder, texts, prune, {}, {}, (_obstacle(state, _LINK),))
     listed = listed_files(folder)
     old: dict[str, str | None] = {}
     new: dict[str, str | None] = {}
     refused: dict[str, str] = {}
-    for path, text in sorted(wanted.items()):
+    for path, text in sorted(texts.items()):
         current, obstacle = _current(folder, path)
         if current == text:
             continue
         if obstacle or (current is not None and path not in listed and not is_marked(current)):
             refused[path] = obstacle or _NOT_OURS
         old[path], new[path] = current, text
-    gone = marked_files(folder, wanted)
+    gone = marked_files(folder, texts)
     if sources is not None:
         gone = {path: name for path, name in gone.items() if not sources.spares(path, name)}
     for path in gone if prune else ():
         old[path], new[path] = _current(folder, path)[0], None
-    left = [path for path in sorted(listed - wanted.keys()) if os.path.lexists(os.path.join(folder, path))]
+    left = [path for path in sorted(listed - texts.keys()) if os.path.lexists(os.path.join(folder, path))]
     kept = tuple(left if prune else sorted({*left, *gone}))
     in_the_way = tuple(_obstacle(os.path.join(folder, path), why) for path, why in refused.items())
     skipped = tuple(_skipped(folder, gone, sources)) if prune else ()
     contended = set(refused.values()) == {_NOT_OURS} and not skipped
     return Plan(
-        folder, wanted, prune, old, new, (*in_the_way, *skipped), kept, _interruption(folder), contended, sources,
+        folder, texts, prune, old, new, (*in_the_way, *skipped), kept, _interruption(folder), contended, sources,
     )  # fmt: skip
 
 
@@ -130,7 +130,7 @@ def foreign_files(folder: str, *, ours: bool = False) -> dict[str, bytes]:
 
     With `ours`, return those that it wrote too. The content of a symlink is its target.
     """
-    waiting, found = [""], {}
+    waiting, contents = [""], {}
     while waiting:
         inside = waiting.pop()
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(os.path.join(folder, inside)) as entries:
@@ -139,30 +139,30 @@ def foreign_files(folder: str, *, ours: bool = False) -> dict[str, bytes]:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(path)
                 elif (is_applied(entry.name) or entry.is_dir()) and (ours or not _is_ours(entry, path)):
-                    found[path.replace(os.sep, "/")] = bytes_at(folder, path) or b""
-    return dict(sorted(found.items()))
+                    contents[path.replace(os.sep, "/")] = bytes_at(folder, path) or b""
+    return dict(sorted(contents.items()))
 
 
-def jobs_of(folder: str, wanted: str) -> list[tuple[str, str, str]]:
-    """Return namespace, TrainJob and JobSet of the rendered files whose JobSet, or a pod of it, may be called `wanted`.
+def jobs_of(folder: str, requested: str) -> list[tuple[str, str, str]]:
+    """Return namespace, TrainJob and JobSet of the rendered files whose JobSet, or a pod of it, may have the name `requested`.
 
-    `wanted` is NAMESPACE/NAME or NAME. A file that is kept as built has a JobSet with the hash of an earlier build, which
+    `requested` is NAMESPACE/NAME or NAME. A file that is kept as built has a JobSet with the hash of an earlier build, which
     compiling does not find. The longest names come first.
     """
     import re
 
     from trainc.emit.name_hash import ALPHABET, LENGTH, job_in
 
-    space, _, name = wanted.rpartition("/")
-    found = []
+    space, _, name = requested.rpartition("/")
+    matches = []
     for path in marked_files(folder):
         namespace, plain = os.path.dirname(path), job_in(path)
         if space in ("", namespace) and name.startswith(plain):
             text = text_at(folder, path) or ""
             jobset = re.search(rf"\n  name: ({re.escape(plain)}(?:-[{ALPHABET}]{{{LENGTH}}})?)\n", text)
             if jobset and f"{name}-".startswith(f"{jobset[1]}-"):
-                found.append((namespace, plain, jobset[1]))
-    return sorted(found, key=lambda each: -len(each[2]))
+                matches.append((namespace, plain, jobset[1]))
+    return sorted(matches, key=lambda each: -len(each[2]))
 
 
 def _is_ours(entry: os.DirEntry[str], path: str) -> bool:

@@ -58,8 +58,8 @@ def split(text: str) -> tuple[BuildLine | None, str] | None:
     if not is_marked(text):
         return None
     rest = text.partition("\n")[2]
-    found = _LINE.match(rest)
-    return (None, rest) if found is None else (BuildLine(*found.groups()), rest[found.end() :])
+    match = _LINE.match(rest)
+    return (None, rest) if match is None else (BuildLine(*match.groups()), rest[match.end() :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Choices:
 
     def unused(self, jobs: Iterable[JobKey]) -> list[str]:
         """Return the choices that name no job."""
-        known = list(jobs)
-        return [one for one in (*self.rebuild, *self.keep) if not any(_is_chosen((one,), *job) for job in known)]
+        job_keys = list(jobs)
+        return [one for one in (*self.rebuild, *self.keep) if not any(_is_chosen((one,), *job) for job in job_keys)]
 
     def needs_file(self, namespace: str, name: str) -> bool:
         """Return whether a job is to be kept under its own name; globs and `all` are about the files that there are."""
@@ -187,7 +187,7 @@ class Keeping:
     def _objects(self, path: str, text: str) -> list[Manifest]:
         """Read the objects of a kept file, and note what is wrong with them."""
         documents, problems = read_documents(text.encode(), f"{self.folder}/{path}", self.limits)
-        found: list[Manifest] = []
+        manifests: list[Manifest] = []
         for document in documents:
             wrong: list[Diagnostic] = []
             if not _is_object(document):
@@ -198,9 +198,9 @@ class Keeping:
                 findings = check(document.data, "JobSet", self.release, prune=True)[1]
                 wrong = [document.place(finding) for finding in findings if finding.severity == "error"]
             problems += wrong
-            found += () if wrong else [document.data]
+            manifests += () if wrong else [document.data]
         self.problems += problems
-        return found
+        return manifests
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """Return what prevents the build."""
@@ -220,15 +220,15 @@ def _is_object(document: Document) -> bool:
     return all(isinstance(word, str) for word in (data.get("apiVersion"), data.get("kind"), metadata.get("name")))
 
 
-def kept_despite(label: str, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+def kept_despite(label: str, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Return the diagnostics of a kept job with one warning instead of the errors of compiling it."""
-    errors = [d for d in found if d.severity == "error"]
+    errors = [d for d in diagnostics if d.severity == "error"]
     if not errors:
-        return list(found)
+        return list(diagnostics)
     first, more = errors[0], f", and {len(errors) - 1} more" if len(errors) > 1 else ""
     message = f"the job is kept as built, but could not be built again: {first.message}{more}"
     warning = Diagnostic("KeptCannotRebuild", "warning", message, first.hint, label, first.path, first.source)
-    return [*(d for d in found if d.severity != "error"), warning]
+    return [*(d for d in diagnostics if d.severity != "error"), warning]
 
 
 # What a pull request proves: a rendered file is what compiling gives, or as it was at the base.

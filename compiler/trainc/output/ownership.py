@@ -57,8 +57,8 @@ def source_in(path: str) -> str | None:
     Reads no more than the longest first line. Fails for links and for what is not a regular file.
     """
     with open_file(path, links=False) as stream:
-        found = _FIRST_LINE.match(stream.readline(_LONGEST_LINE).decode(errors="replace"))
-    return None if found is None else found[1]
+        match = _FIRST_LINE.match(stream.readline(_LONGEST_LINE).decode(errors="replace"))
+    return None if match is None else match[1]
 
 
 def file_name(namespace: str, name: str) -> str:
@@ -103,13 +103,13 @@ def marked_files(folder: str, besides: Container[str] = ()) -> dict[str, str]:
 
 
 def _candidates(folder: str) -> list[str]:
-    found: list[str] = []
+    paths: list[str] = []
     for entry in _entries(folder):
         if entry.is_dir(follow_symlinks=False):
-            found += [f"{entry.name}/{inner.name}" for inner in _entries(entry.path) if _is_file(inner)]
+            paths += [f"{entry.name}/{inner.name}" for inner in _entries(entry.path) if _is_file(inner)]
         elif _is_file(entry):
-            found.append(entry.name)
-    return sorted(filter(can_be_owned, found))
+            paths.append(entry.name)
+    return sorted(filter(can_be_owned, paths))
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
@@ -208,15 +208,15 @@ class Sources:
         for output, name in outputs.items():
             by_name.setdefault(name, []).append(output)
         read = {self._real(file) for file in self._read} if by_name else set()
-        found = []
+        diagnostics = []
         for name, its in by_name.items():
             unselected = its if name in self._unselected_names else [one for one in its if one in self._unselected]
             for file in self._existing(name):
                 lost = unselected if self._real(file) in read else its
                 if lost:
                     why = _UNSELECTED if lost is unselected else self._reason(file)
-                    found.append(self._skipped(file, [f"{folder.rstrip('/')}/{one}" for one in lost], *why))
-        return found
+                    diagnostics.append(self._skipped(file, [f"{folder.rstrip('/')}/{one}" for one in lost], *why))
+        return diagnostics
 
     def _existing(self, name: str) -> Iterator[str]:
         """Yield the files that a first line may mean by `name`."""

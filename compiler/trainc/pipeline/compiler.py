@@ -106,8 +106,8 @@ def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT
     report, options, release = result.report, session.options, session.release
     controller = options.semantics == "controller"
 
-    result.runtime, found = find_runtime(document.data, session.index, release)
-    report.add("reference", found)
+    result.runtime, findings = find_runtime(document.data, session.index, release)
+    report.add("reference", findings)
     if (runtime := result.runtime) is None:
         return result
     report.add("reference", group_mismatch(document.document.data, runtime.document.data))
@@ -119,13 +119,13 @@ def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT
 
     if controller and release.runtime_snapshot:
         report.add("lowering", not_stored(runtime.data))
-    info, found = prepare_once(document.data["spec"], job, runtime, session)
-    report.add("lowering", found)
+    info, findings = prepare_once(document.data["spec"], job, runtime, session)
+    report.add("lowering", findings)
     if options.gang != "runtime" and not controller and not info.pod_group_policy and has_several_pods(job, info):
         report.add("lowering", [_NO_GANG])
     if document.dialect is not None and document.dialect.needs_initializers:
-        job, found = without_unserved_initializers(job, info)
-        report.add("lowering", found)
+        job, findings = without_unserved_initializers(job, info)
+        report.add("lowering", findings)
 
     lowered = result.lowered = Lowered.of(job, info, session)
     check_lowered(lowered, report)
@@ -164,21 +164,21 @@ def assemble(lowered: Lowered, report: Report, trace: Trace = SILENT) -> Objects
 
 
 def _assemble(lowered: Lowered, report: Report, trace: Trace) -> Objects:
-    job, plugins, others = lowered.job, lowered.plugins, lowered.session.index.others
+    job, plugins, other_documents = lowered.job, lowered.plugins, lowered.session.index.others
     info = registry.enforce(job, lowered.info, plugins, trace.passed)
     lowered = Lowered(job, info, plugins, lowered.session)
-    report.add("lint", lint(job, info, "sized", others=others))
-    if others:
+    report.add("lint", lint(job, info, "sized", others=other_documents))
+    if other_documents:
         from trainc.lints.storage import claims_on_several_nodes
 
-        report.add("lint", claims_on_several_nodes(job, info, (document.data for document in others)))
+        report.add("lint", claims_on_several_nodes(job, info, (document.data for document in other_documents)))
     manifests = in_apply_order(registry.build(job, info, plugins))
     trace.shaped("build", manifests)
     for stage in STAGES:
         if info.gitops or not stage.gitops:
-            after, found = stage.run(lowered, manifests)
-            if found:
-                report.add(stage.name, found)
+            after, findings = stage.run(lowered, manifests)
+            if findings:
+                report.add(stage.name, findings)
             if after is not manifests:
                 trace.shaped(stage.name, after)
             manifests = after
@@ -205,8 +205,8 @@ def _shaping(name: str, shape: Shape) -> Stage:
     def run(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
         for at, manifest in enumerate(manifests):
             if manifest["kind"] == "JobSet":
-                jobset, found = shape(lowered.job, lowered.info, manifest)
-                return manifests if jobset is manifest else [*manifests[:at], jobset, *manifests[at + 1 :]], found
+                jobset, findings = shape(lowered.job, lowered.info, manifest)
+                return manifests if jobset is manifest else [*manifests[:at], jobset, *manifests[at + 1 :]], findings
         return manifests, ()
 
     return Stage(name, run)
@@ -214,12 +214,12 @@ def _shaping(name: str, shape: Shape) -> Stage:
 
 def _admit(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     """Set JobSet's defaults, and run its validation."""
-    admitted, found = list(manifests), []
+    admitted, findings = list(manifests), []
     for i, manifest in enumerate(manifests):
         if manifest["kind"] == "JobSet":
             admitted[i], refused = admit_compiled(manifest, lowered.info.release, lowered.info.semantics)
-            found += [replace(finding, about=label_of(manifest)) for finding in refused]
-    return admitted, found
+            findings += [replace(finding, about=label_of(manifest)) for finding in refused]
+    return admitted, findings
 
 
 def _check_kubernetes(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
@@ -245,8 +245,8 @@ def _provide_secrets(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     from trainc.emit.secrets import provide
 
     session = lowered.session
-    others = [document.data for document in session.index.others]
-    provision = provide(lowered.job, secrets, others, session.options)
+    other_documents = [document.data for document in session.index.others]
+    provision = provide(lowered.job, secrets, other_documents, session.options)
     if provision.manifests:
         manifests = in_apply_order([*provision.manifests, *manifests])
     return manifests, provision.findings

@@ -68,49 +68,49 @@ def failures_of(
     `whole` are the diagnostics about the input as a whole, `compiled` the jobs that came out without errors, and `later`
     what was found about several jobs together, such as the budget of a sweep.
     """
-    found = Failures()
+    failures = Failures()
     for document in session.index.refused_jobs:
         namespace, name = identity_of(document.data)
-        found.jobs.add((namespace or session.options.namespace or "", name))
-        found.files.add(document.file)
+        failures.jobs.add((namespace or session.options.namespace or "", name))
+        failures.files.add(document.file)
     for job in session.jobs:
         # A job with the runtime of another source, because its own was refused, would be another job.
         if job.key not in compiled or wanted_key(job.data) in session.index.refused:
-            found.jobs.add(job.key)
-            found.files.add(job.document.file)
+            failures.jobs.add(job.key)
+            failures.files.add(job.document.file)
     for error in whole:
         if error.severity == "error":
-            _add_error(found, error, session, inputs)
+            _add_error(failures, error, session, inputs)
     for error in later:
         if error.severity == "error":
             file = "" if error.source is None else error.source.file
             if file not in inputs.sweeps:
-                found.fatal.append(error)
-            found.files.add(file)
-            found.jobs |= {job.key for job in session.jobs if job.document.file == file}
-    return found
+                failures.fatal.append(error)
+            failures.files.add(file)
+            failures.jobs |= {job.key for job in session.jobs if job.document.file == file}
+    return failures
 
 
-def _add_error(found: Failures, error: Diagnostic, session: Session, inputs: Inputs) -> None:
+def _add_error(failures: Failures, error: Diagnostic, session: Session, inputs: Inputs) -> None:
     """Add what an error about the input as a whole concerns."""
     file = "" if error.source is None or error.source.origin != "file" else error.source.file
-    found.jobs |= {job.key for job in session.jobs if job.label == error.object}
+    failures.jobs |= {job.key for job in session.jobs if job.label == error.object}
     homes = {d.file for d in session.index.refused_jobs if label_of(d.data) == error.object}
     if error.code in codes() and codes()[error.code].stage == "sweep":
         # The error may be at the base; the files of trials name the sweep.
-        found.files |= inputs.sweeps
+        failures.files |= inputs.sweeps
     elif homes:
-        found.prunes &= file in homes
+        failures.prunes &= file in homes
     elif error.code in _UNCERTAIN or not file:
-        found.fatal.append(error)
+        failures.fatal.append(error)
     elif error.object.partition(" ")[0] in RUNTIME_KINDS:
-        found.prunes = False
+        failures.prunes = False
     elif (file in inputs.unread and not _may_have_runtime(file, session.options.limits)) or (
         file not in inputs.unread and any(d.file == file and d.data.get("kind") in JOB_KINDS for d in inputs.read)
     ):
-        found.files.add(file)
+        failures.files.add(file)
     else:
-        found.fatal.append(error)
+        failures.fatal.append(error)
 
 
 def left_out(failures: Failures) -> list[Diagnostic]:

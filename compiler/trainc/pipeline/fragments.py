@@ -91,12 +91,12 @@ class Fragment:
             whole = _with(around, self.path, self.document.data)
         return Document(whole, self.document.file, lambda path: self._locate(path, whole))
 
-    def own(self, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    def own(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Return the diagnostics of the whole document that are about the fragment, with its label and its own paths."""
         above = format_path(self.path)
         return [
             replace(d, object=self.label, path=d.path.removeprefix(above).removeprefix("."))
-            for d in found
+            for d in diagnostics
             if d.source is not None
         ]
 
@@ -115,13 +115,13 @@ def fragment_of(document: Document) -> Fragment | None:
         return None
     if all("/" in key for key in data) and any(key.startswith(f"{names.TRAINER_GROUP}/") for key in data):
         return Fragment(document, _RUNTIME, _LABELS)
-    for tells, known in ((_OWN, False), (_SHARED, True)):
+    for tells, shared in ((_OWN, False), (_SHARED, True)):
         for above, level in _levels(data):
             for key, kind, place in tells:
                 root = place[: len(place) - len(above)]
                 fits = key in level and (*root, *above) == place
                 if fits and (
-                    not known
+                    not shared
                     or all(any(known_in(kind, (*root, name), release) for release in RELEASES) for name in data)
                 ):
                     return Fragment(document, kind, root)
@@ -192,9 +192,9 @@ def _best_reading(fragment: Fragment, options: Options) -> list[Diagnostic]:
     """
     readings: list[tuple[bool, int, list[Diagnostic]]] = []
     for api, kind in _apis(fragment, options):
-        valid, found = _reading(fragment, api, kind, options)
-        errors = sum(d.severity == "error" for d in found)
-        readings.append((not valid, errors, [_describe_fragment(fragment, api), *found]))
+        valid, diagnostics = _reading(fragment, api, kind, options)
+        errors = sum(d.severity == "error" for d in diagnostics)
+        readings.append((not valid, errors, [_describe_fragment(fragment, api), *diagnostics]))
         if not errors:
             break
     return min(readings, key=lambda reading: reading[:2])[2]
@@ -210,8 +210,8 @@ def _apis(fragment: Fragment, options: Options) -> Iterator[tuple[str, str]]:
 def _reading(fragment: Fragment, api: str, kind: str, options: Options) -> tuple[bool, list[Diagnostic]]:
     """Return whether the fragment is valid as part of a document of this API and kind, and its diagnostics."""
     whole = fragment.in_place(api, kind)
-    checked, found = check_document(whole, options.release or NEWEST_RELEASE, options, DialectContext())
-    own = fragment.own(found)
+    checked, diagnostics = check_document(whole, options.release or NEWEST_RELEASE, options, DialectContext())
+    own = fragment.own(diagnostics)
     if checked is None or checked.data["kind"] == "TrainJob":
         return not has_errors(own), own
     return True, [*own, *fragment.own(_dry_run(checked, Session(options), builds=False))]
@@ -235,8 +235,8 @@ def _dry_run(runtime: ValidDocument, session: Session, *, builds: bool) -> list[
     data = check(smallest, "TrainJob", session.release.minor)[0]
     result = Result(ValidDocument(Document.of(smallest), data), runtime, runtime)
     report, job = result.report, lower_job(data)
-    info, found = prepare(job, runtime, session.release, session.options)
-    report.add("lowering", found)
+    info, findings = prepare(job, runtime, session.release, session.options)
+    report.add("lowering", findings)
     result.lowered = Lowered.of(job, info, session)
     check_lowered(result.lowered, report)
     trained = next((entrypoint.path for entrypoint in entrypoints(job, info) if entrypoint.trains), None)

@@ -50,12 +50,12 @@ def check_reference(job: Json, namespace: str | None) -> Json | None:
         reference, Mapping
     ):
         return None
-    known = {"apiGroup": names.TRAINER_GROUP, "kind": "ClusterTrainingRuntime", **reference}
-    if not all(isinstance(known.get(field), str) for field in ("name", "kind", "apiGroup")):
+    full_reference = {"apiGroup": names.TRAINER_GROUP, "kind": "ClusterTrainingRuntime", **reference}
+    if not all(isinstance(full_reference.get(field), str) for field in ("name", "kind", "apiGroup")):
         return None
     own = metadata.get("namespace") if isinstance(metadata, Mapping) else None
     own = own if isinstance(own, str) else None
-    return {"metadata": {"namespace": own or namespace or ""}, "spec": {"runtimeRef": known}}
+    return {"metadata": {"namespace": own or namespace or ""}, "spec": {"runtimeRef": full_reference}}
 
 
 # Characters that go-yaml's reader refuses, except those that are escaped in the JSON that it reads here.
@@ -68,10 +68,10 @@ def not_stored(runtime: Json) -> Iterator[Finding]:
     Source: kubeflow/trainer pkg/runtime/core/snapshot.go; the reader of sigs.k8s.io/yaml.
     """
     for path, text in _texts(runtime, ()):
-        found = _NOT_IN_YAML.search(text)
-        if found is not None:
+        match = _NOT_IN_YAML.search(text)
+        if match is not None:
             message = (
-                f"the controller cannot store a snapshot of this runtime: it has the character U+{ord(found[0]):04X}"
+                f"the controller cannot store a snapshot of this runtime: it has the character U+{ord(match[0]):04X}"
             )
             hint = "remove the character, or compile with --semantics gitops"
             yield Finding("RuntimeNotStored", "error", message, hint, path, about="runtime")
@@ -125,10 +125,10 @@ def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:
         yield Finding("RuntimeRefGroupMismatch", "warning", message, hint, ("spec", "runtimeRef", "apiGroup"))
 
 
-def not_found(job: Json, known: Iterable[Key], catalog_miss: NotFound | None = None) -> Finding:
+def not_found(job: Json, runtime_keys: Iterable[Key], catalog_miss: NotFound | None = None) -> Finding:
     """Return the error for a reference to a runtime that was not found, with the nearest existing one in its hint."""
     kind, namespace, name = wanted_key(job)
-    keys = sorted(known)
+    keys = sorted(runtime_keys)
     where = (
         f" in namespace {namespace!r}" if namespace else (" without a namespace" if kind == "TrainingRuntime" else "")
     )
@@ -139,14 +139,14 @@ def not_found(job: Json, known: Iterable[Key], catalog_miss: NotFound | None = N
     return Finding("RuntimeNotFound", "error", message, hint, ("spec", "runtimeRef", "name"))
 
 
-def _help(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: NotFound | None) -> str:
-    for other_kind, other_namespace, other_name in known:
+def _help(keys: list[Key], kind: str, namespace: str, name: str, catalog_miss: NotFound | None) -> str:
+    for other_kind, other_namespace, other_name in keys:
         if other_name == name and other_kind != kind:
             return f"there is a {other_kind} with that name: add kind: {other_kind} to runtimeRef"
         if other_name == name and other_namespace != namespace:
             place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
             return f"the TrainingRuntime of that name is in {place}: use a ClusterTrainingRuntime, or put both in one namespace"
-    candidates = [n for k, ns, n in known if k == kind and ns == namespace]
+    candidates = [n for k, ns, n in keys if k == kind and ns == namespace]
     import shlex
 
     from trainc.findings.text import did_you_mean
@@ -231,7 +231,7 @@ def index_documents(
     `context` is derived from the documents unless they are part of a larger input.
     """
     diagnostics: list[Diagnostic] = []
-    others: list[Document] = []
+    other_documents: list[Document] = []
     jobs: dict[tuple[str, str], ValidDocument] = {}
     runtimes: dict[Key, ValidDocument] = {}
     refused: set[Key] = set()
@@ -244,10 +244,10 @@ def index_documents(
         known_before = dict(runtimes)
         for document in source:
             if not is_trainer_document(document.data):
-                others.append(document)
+                other_documents.append(document)
                 continue
-            checked, found = check_document(document, release, options, context)
-            diagnostics += found
+            checked, problems = check_document(document, release, options, context)
+            diagnostics += problems
             if checked is None:
                 refused.add(_intended_key(document.data, options))
                 reference = check_reference(document.data, options.namespace) if depth == 0 else None
@@ -267,7 +267,7 @@ def index_documents(
         ordered,
         runtimes,
         tuple(diagnostics),
-        tuple(others),
+        tuple(other_documents),
         refused=frozenset(refused),
         refused_jobs=tuple(refused_jobs),
         references=tuple(references),
@@ -280,10 +280,10 @@ def index_documents(
 Shipped: TypeAlias = dict[str, Mapping[Key, ValidDocument] | Callable[[], NotFound]]
 
 
-def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Options, known: Shipped) -> InputIndex:
+def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Options, cache: Shipped) -> InputIndex:
     """Return the index with the runtimes that jobs refer to and only the catalog has.
 
-    Each runtime is read and checked once, when a job first refers to it, and then kept in `known`.
+    Each runtime is read and checked once, when a job first refers to it, and then kept in `cache`.
     """
     asking = [*(job.data for job in index.jobs), *(reference for _, reference in index.references)]
     shipped: dict[Key, ValidDocument] = {}
@@ -294,13 +294,13 @@ def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Opt
         kind, _, name = key
         if kind != "ClusterTrainingRuntime" or key in index.refused:
             continue
-        if name not in known:
-            found = catalog(name, release)
-            if isinstance(found, Document):
-                known[name] = index_documents([found], (), release, options).runtimes
+        if name not in cache:
+            result = catalog(name, release)
+            if isinstance(result, Document):
+                cache[name] = index_documents([result], (), release, options).runtimes
             else:
-                known[name] = found
-        answer = known[name]
+                cache[name] = result
+        answer = cache[name]
         if callable(answer):
             if key not in index.runtimes:
                 misses[key] = answer()
@@ -328,10 +328,10 @@ _SHADOWS_CATALOG = Finding(
 def _intended_key(data: Mapping[str, Any], options: Options) -> Key:
     """Return the key that a refused document would have had, as far as it can be determined."""
     metadata = data.get("metadata")
-    known = metadata if isinstance(metadata, Mapping) else {}
+    fields = metadata if isinstance(metadata, Mapping) else {}
     kind = str(data.get("kind"))
-    namespace = "" if kind == "ClusterTrainingRuntime" else str(known.get("namespace") or options.namespace or "")
-    return kind, namespace, str(known.get("name"))
+    namespace = "" if kind == "ClusterTrainingRuntime" else str(fields.get("namespace") or options.namespace or "")
+    return kind, namespace, str(fields.get("name"))
 
 
 def _add_job(jobs: dict[tuple[str, str], ValidDocument], job: ValidDocument, diagnostics: list[Diagnostic]) -> None:

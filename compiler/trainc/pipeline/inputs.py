@@ -40,7 +40,7 @@ class Tally(Protocol):
     def add(self, job: CompiledJob) -> None:
         """Count a job."""
 
-    def without_repetitions(self, found: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
+    def without_repetitions(self, diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
         """Skip what was said of an earlier trial."""
 
     def diagnostics(self) -> list[Diagnostic]:
@@ -135,8 +135,8 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     unread = frozenset(d.source.file for d in diagnostics if d.source is not None and d.severity == "error")
     sources: list[list[Document]] = []
     for folder in (*runtimes, *(folder for overlay in overlays for folder in overlay.all_runtimes)):
-        found, problems = read_paths([folder], options.limits, values=values, exclude=exclude)
-        sources.append(found)
+        source, problems = read_paths([folder], options.limits, values=values, exclude=exclude)
+        sources.append(source)
         diagnostics += problems
     files = files_of_ours(documents, *sources)
     documents = [*extra_documents, *_without_overlay_resources(documents, overlays)]
@@ -159,10 +159,10 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     if select:
         unselected, theirs = ([], []) if expansion is None else expansion.select(select, elsewhere)
         bases = () if expansion is None else expansion.bases
-        others = [d for d in documents if _is_job(d) and id(d) not in bases and not select(d.data, d.file)]
-        theirs += [d for d in others if elsewhere(d.data, d.file)]
-        unselected += [d for d in others if not elsewhere(d.data, d.file)]
-        left_out = {id(document) for document in others}
+        rejected = [d for d in documents if _is_job(d) and id(d) not in bases and not select(d.data, d.file)]
+        theirs += [d for d in rejected if elsewhere(d.data, d.file)]
+        unselected += [d for d in rejected if not elsewhere(d.data, d.file)]
+        left_out = {id(document) for document in rejected}
         documents = [document for document in documents if id(document) not in left_out]
     inputs = Inputs(documents, sources, diagnostics, files=files, step=step, unread=unread)
     if overlays:
@@ -183,11 +183,11 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
 
 
 def expansion_of(
-    sweeps: Sequence[Document], others: Sequence[Document], read: Read, options: Options
+    sweeps: Sequence[Document], documents: Sequence[Document], read: Read, options: Options
 ) -> tuple[Expansion | None, list[Diagnostic]]:
     """Return the sweeps of an input, and what is wrong with them; None if this installation has no sweeps."""
     for read_sweeps in added("expand"):
-        expansion: Expansion = read_sweeps(sweeps, others, read, options.limits)
+        expansion: Expansion = read_sweeps(sweeps, documents, read, options.limits)
         return expansion, expansion.diagnostics
     message = "this installation of trainc cannot expand sweeps"
     hint = "install trainc with its feature `sweeps`, or exclude this file in trainc.yaml"

@@ -122,11 +122,11 @@ def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Op
         patched = apply_patches(own, job.patches, release)
     except PatchFailedError as failed:
         # Continue without the patches, so that the job's other problems are reported too.
-        without, found = prepare(replace(job, patches=()), runtime, release, options)
+        without, problems = prepare(replace(job, patches=()), runtime, release, options)
         # In a cluster, too, such a job never gets a JobSet.
         hint = "give every item of the list a value for that key, or remove the item"
         message = f"the patch cannot be merged: {failed}"
-        return without, [*found, Finding("PatchFailed", "error", message, hint, failed.path)]
+        return without, [*problems, Finding("PatchFailed", "error", message, hint, failed.path)]
     replaced = list(replaced_lists(own, job.patches)) if job.patches else []
     if options.semantics == "controller":
         return lower(job, runtime.data, read_roles(patched), release, options), replaced

@@ -192,7 +192,7 @@ def _path_in_patches(path: Path, template: Json, runtime: Json, patches: Sequenc
     own = (((runtime["spec"].get("template") or {}).get("spec") or {}).get("replicatedJobs")) or ()
     before = next((job.get("template") for job in own if job["name"] == name), None)
     deepest, _ = _follow(steps, merged, before)
-    found: Path | None = None
+    patch_path: Path | None = None
     for patch in patches:
         for patched in patch.jobs:
             if patched.name != name or not patched.template:
@@ -201,13 +201,13 @@ def _path_in_patches(path: Path, template: Json, runtime: Json, patches: Sequenc
             whole = len(written) == len(steps) and not isinstance(value, Mapping | list)
             if len(written) > len(deepest) or whole:
                 rest = steps[len(written) :]
-                found, deepest = (*_in_patch(written, patched), *rest), written
-    return found
+                patch_path, deepest = (*_in_patch(written, patched), *rest), written
+    return patch_path
 
 
 def _follow(steps: Path, merged: Any, part: Any) -> tuple[Path, Any]:
     """Follow a path of the merged template in one of its parts, as far as the part has it; return where it ends there."""
-    found: list[str | int] = []
+    followed: list[str | int] = []
     field = ""
     for step in steps:
         if isinstance(step, int):
@@ -221,14 +221,14 @@ def _follow(steps: Path, merged: Any, part: Any) -> tuple[Path, Any]:
             ]
             if not same:
                 break
-            found.append(same[0])
+            followed.append(same[0])
             merged, part = item, part[same[0]]
         else:
             if not (isinstance(part, Mapping) and step in part):
                 break
-            found.append(step)
+            followed.append(step)
             merged, part, field = _value_of(merged, step), part[step], step
-    return tuple(found), part
+    return tuple(followed), part
 
 
 def _value_of(value: Any, key: str) -> Any:
@@ -305,17 +305,17 @@ def _launcher(jobs: Sequence[Json], naming: NamingConvention) -> Json | None:
     if by_name is not None:
         return by_name
     trainer = next((job for job in jobs if ancestor_of(job) == names.TRAINER), None)
-    others = [job for job in jobs if job is not trainer and ancestor_of(job) is None]
-    return trainer if not others or any(job["name"] in naming.trainer_jobs for job in others) else None
+    other_jobs = [job for job in jobs if job is not trainer and ancestor_of(job) is None]
+    return trainer if not other_jobs or any(job["name"] in naming.trainer_jobs for job in other_jobs) else None
 
 
 def _node(jobs: Sequence[Json], launcher: Json | None, naming: NamingConvention) -> Json | None:
-    others = [job for job in jobs if job is not launcher]
+    other_jobs = [job for job in jobs if job is not launcher]
     for name in naming.trainer_jobs:
-        for job in others:
+        for job in other_jobs:
             if job["name"] == name:
                 return job
-    return next((job for job in others if ancestor_of(job) == names.TRAINER), None)
+    return next((job for job in other_jobs if ancestor_of(job) == names.TRAINER), None)
 
 
 def _main(job: Json, naming: NamingConvention) -> str:
@@ -394,9 +394,9 @@ def _candidates(step: str, jobs: Sequence[Json], ml_policy: Json | None, naming:
     # In an MPI job with a launcher, the launcher is the trainer.
     launches = "mpi" in (ml_policy or {}) and any(job["name"] == names.LAUNCHER for job in jobs)
     for name in (names.LAUNCHER,) if launches else naming.trainer_jobs:
-        found = [i for i in unlabelled if jobs[i]["name"] == name]
-        if found:
-            return [i for i in found if naming.guesses or set(naming.containers) & set(container_names(jobs[i]))]
+        named = [i for i in unlabelled if jobs[i]["name"] == name]
+        if named:
+            return [i for i in named if naming.guesses or set(naming.containers) & set(container_names(jobs[i]))]
     return [i for i in unlabelled if not _initializes(jobs[i]["name"])] if naming.guesses else []
 
 

@@ -35,8 +35,8 @@ def catalog(release: str) -> list[Manifest]:
     Raises ValueError (not CompileError) for an unknown release.
     """
     minor = normalize_release(release)
-    found = (find(name, minor) for name in names(minor))
-    return [document.data for document in found if isinstance(document, Document)]
+    entries = (find(name, minor) for name in names(minor))
+    return [document.data for document in entries if isinstance(document, Document)]
 
 
 def compile_trainjob(
@@ -88,9 +88,9 @@ def compile_paths(
     Raises CompileError with the problems of all files, and TypeError for a single path instead of a list. Amounts are
     Kubernetes quantities, times are seconds.
     """
-    for name, given in (("paths", paths), ("runtimes", runtimes), ("overlays", overlays)):
-        if isinstance(given, str):
-            raise TypeError(f"{name} is a list of paths: write [{given!r}]")
+    for name, value in (("paths", paths), ("runtimes", runtimes), ("overlays", overlays)):
+        if isinstance(value, str):
+            raise TypeError(f"{name} is a list of paths: write [{value!r}]")
     return compile_inputs(paths, runtimes=runtimes, overlays=overlays, options=options)
 
 
@@ -110,8 +110,8 @@ def compile_inputs(
     from trainc.project.dialects.enclosed import legacy_job  # Few inputs have such jobs.
 
     legacy = [legacy_job(document, "warning") for document in inputs.documents if is_legacy(document.data)]
-    found = [*inputs.diagnostics, *legacy]
-    compilation = session.with_input(inputs.documents, inputs.runtime_sources).compile_all(found)
+    diagnostics = [*inputs.diagnostics, *legacy]
+    compilation = session.with_input(inputs.documents, inputs.runtime_sources).compile_all(diagnostics)
     if legacy and not compilation.jobs:
         raise CompileError(replace(each, severity="error") for each in legacy)
     return compilation

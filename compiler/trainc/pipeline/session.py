@@ -125,15 +125,15 @@ class Session:
         They include missing runtimes of TrainJobs that were refused for other reasons, and what is wrong with the rest of
         these jobs.
         """
-        found = list(self.index.diagnostics)
+        problems = list(self.index.diagnostics)
         for document, reference in self.index.references:
             _, findings = find_runtime(reference, self.index, self.release)
-            found += [document.place(finding) for finding in findings if finding.severity == "error"]
-        return [*self.rules(found, True), *self._of_parts(found)]
+            problems += [document.place(finding) for finding in findings if finding.severity == "error"]
+        return [*self.rules(problems, True), *self._of_parts(problems)]
 
-    def _of_parts(self, known: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    def _of_parts(self, earlier: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
         """Yield the diagnostics of refused jobs that do not depend on what was refused in them."""
-        reported = {(diagnostic.code, diagnostic.source) for diagnostic in known}
+        reported = {(diagnostic.code, diagnostic.source) for diagnostic in earlier}
         compiling = self if self.hold is None else replace(self, hold=None)
         for job, guessed in self.index.parts:
             if self._held(job, None) is not None:
@@ -229,8 +229,8 @@ class Session:
 
         Kept jobs whose TrainJob is not valid come last.
         """
-        kept, found = self.kept_of_refused([*self.rules(option_notes(self.options), True), *self.diagnostics()])
-        yield None, found
+        kept, problems = self.kept_of_refused([*self.rules(option_notes(self.options), True), *self.diagnostics()])
+        yield None, problems
         services: Services = {}
         for number, job in enumerate(self.jobs, start=1):
             compiled, diagnostics = self.compile(job)
@@ -242,8 +242,8 @@ class Session:
             yield compiled, diagnostics
         yield from ((job, []) for job in kept)
 
-    def kept_of_refused(self, found: list[Diagnostic]) -> tuple[list[CompiledJob], list[Diagnostic]]:
-        """Return the jobs that are kept as built although their TrainJob is not valid, and what remains of `found`."""
+    def kept_of_refused(self, diagnostics: list[Diagnostic]) -> tuple[list[CompiledJob], list[Diagnostic]]:
+        """Return the jobs that are kept as built although their TrainJob is not valid, and what remains of `diagnostics`."""
         kept: list[CompiledJob] = []
         for document in self.index.refused_jobs if self.hold is not None else ():
             from trainc.output.keeping import kept_despite
@@ -253,17 +253,17 @@ class Session:
             held = None if self.hold is None else self.hold(*key, None)
             if held is not None:
                 kept.append(CompiledJob(*key, tuple(held), file=document.file))
-                others = [d for d in found if d.object != label]
-                found = [*others, *kept_despite(label, [d for d in found if d.object == label])]
-        return kept, found
+                unrelated = [d for d in diagnostics if d.object != label]
+                diagnostics = [*unrelated, *kept_despite(label, [d for d in diagnostics if d.object == label])]
+        return kept, diagnostics
 
-    def compile_all(self, found: Sequence[Diagnostic] = ()) -> Compilation:
+    def compile_all(self, problems: Sequence[Diagnostic] = ()) -> Compilation:
         """Compile all TrainJobs.
 
-        `found` are diagnostics from reading the input. Raises CompileError with all diagnostics if any is an error.
+        `problems` are diagnostics from reading the input. Raises CompileError with all diagnostics if any is an error.
         """
         compiled: list[CompiledJob] = []
-        diagnostics = self.rules(found, True)
+        diagnostics = self.rules(problems, True)
         for job, more in self.compile_each():
             diagnostics += more
             if job is not None:

@@ -36,23 +36,23 @@ class Applied:
 
 
 @cache
-def enabled(others: tuple[str, ...]) -> tuple[Plugin, ...]:
-    """Return all enabled plugins: trainc's own, then the third-party ones named in `others`."""
-    if not others:
+def enabled(names: tuple[str, ...]) -> tuple[Plugin, ...]:
+    """Return all enabled plugins: trainc's own, then the third-party ones named in `names`."""
+    if not names:
         return PLUGINS
 
-    return (*PLUGINS, *choose(others)[0])
+    return (*PLUGINS, *choose(names)[0])
 
 
 def plugins_for(job: TrainJob, info: Info) -> Sequence[Applied]:
     """Return the plugins that act on a job, in order. They and their policies are fixed before the first pass."""
-    found = [
+    pairs = [
         (plugin, policy) for plugin in enabled(info.plugins) if (policy := plugin.policy_of(job, info)) is not None
     ]
-    carried = any(plugin.carries_env is not None and info.release.minor in plugin.carries_env for plugin, _ in found)
+    carried = any(plugin.carries_env is not None and info.release.minor in plugin.carries_env for plugin, _ in pairs)
     return [
         Applied(plugin, loaded(plugin.passes, "PASSES"), policy)
-        for plugin, policy in found
+        for plugin, policy in pairs
         if not (carried and plugin.yields)
     ]
 
@@ -160,28 +160,28 @@ def choose(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic
     """Return the plugins with these names, and an error for each that is not installed or cannot be used."""
     plugins: list[Plugin] = []
     problems: list[Diagnostic] = []
-    taken = {plugin.name for plugin in PLUGINS}
+    used_names = {plugin.name for plugin in PLUGINS}
     for name in dict.fromkeys(names):
-        plugin = _load(name, taken)
+        plugin = _load(name, used_names)
         if isinstance(plugin, Plugin):
             plugins.append(plugin)
-            taken.add(plugin.name)
+            used_names.add(plugin.name)
         else:
             problems.append(plugin)
     return tuple(plugins), tuple(problems)
 
 
-def _load(name: str, taken: set[str]) -> Plugin | Diagnostic:
-    found = [point for point in _installed() if point.name == name]
-    if not found:
+def _load(name: str, used_names: set[str]) -> Plugin | Diagnostic:
+    points = [point for point in _installed() if point.name == name]
+    if not points:
         return _unknown(name)
     try:
-        plugin = found[0].load()
+        plugin = points[0].load()
     except Exception as error:  # noqa: BLE001 - whatever another distribution raises while it is imported
         return _broken(name, f"cannot be imported: {type(error).__name__}: {error}")
     if not isinstance(plugin, Plugin):
-        return _broken(name, f"refers to {found[0].value}, which is not a trainc.plugins.plugin.Plugin")
-    if plugin.name in taken:
+        return _broken(name, f"refers to {points[0].value}, which is not a trainc.plugins.plugin.Plugin")
+    if plugin.name in used_names:
         return _broken(name, f"is called {plugin.name!r}, like another plugin")
     return plugin
 
@@ -193,10 +193,12 @@ def _installed() -> Sequence[EntryPoint]:
 
 
 def _unknown(name: str) -> Diagnostic:
-    known = sorted({point.name for point in _installed()})
-    listed = f"installed are {', '.join(known)}" if known else "no installed distribution has plugins for trainc"
+    installed = sorted({point.name for point in _installed()})
+    listed = (
+        f"installed are {', '.join(installed)}" if installed else "no installed distribution has plugins for trainc"
+    )
     hint = (
-        did_you_mean(name, known, 0.5)
+        did_you_mean(name, installed, 0.5)
         or f"{listed}; install the distribution that provides {name!r}, or remove the name"
     )
     return Diagnostic("UnknownPlugin", "error", f"there is no plugin {name!r}", hint)

@@ -356,12 +356,12 @@ def processes(s: Situation, default: int | str = 1) -> Iterator[Ref]:
     yield sized_by(s.info.processes) or FixedRule(f"numProcPerNode is not set: {default}")
 
 
-def amount(s: Situation, wanted: Callable[[str], bool]) -> tuple[Ref, ...]:
+def amount(s: Situation, is_counted: Callable[[str], bool]) -> tuple[Ref, ...]:
     """Return the resource amounts from which a count is taken: requests, or limits if requests have none."""
     resources, place = _counted_resources(s)
     for kind in ("requests", "limits"):
         for name, amount in (resources.get(kind) or {}).items():
-            if wanted(name):
+            if is_counted(name):
                 if parse_quantity(str(amount)).units:
                     return (place(kind, name),)
                 break

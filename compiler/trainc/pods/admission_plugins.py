@@ -48,7 +48,7 @@ _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 def cluster_objects(documents: Iterable[Any]) -> ClusterObjects:
     """Return the objects among `documents` that admission plugins read; Lists are expanded, later objects win."""
-    found: dict[str, dict[tuple[str, str], Json]] = {}
+    by_kind: dict[str, dict[tuple[str, str], Json]] = {}
     left = list(documents)[::-1]
     while left:
         document = mapping(left.pop())
@@ -59,8 +59,8 @@ def cluster_objects(documents: Iterable[Any]) -> ClusterObjects:
             left += items(document.get("items"))[::-1]
         elif kind in _GROUPS and str(document.get("apiVersion") or "").rpartition("/")[0] == _GROUPS[kind]:
             place = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-            found.setdefault(kind, {})[place] = document
-    return found
+            by_kind.setdefault(kind, {})[place] = document
+    return by_kind
 
 
 def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObjects) -> Iterator[Finding]:
@@ -114,10 +114,12 @@ def _against_priority_class(spec: Json, path: Path, priority_class: Json) -> Ite
         default = "" if spec.get("priorityClassName") else ", the cluster's default,"
         giver, hint = f"PriorityClass {name}{default} gives", "remove {}: it comes from the class"
     policy = priority_class.get("preemptionPolicy") or "PreemptLowerPriority"
-    for field, given in (("priority", priority_class.get("value", 0)), ("preemptionPolicy", policy)):
+    for field, class_value in (("priority", priority_class.get("value", 0)), ("preemptionPolicy", policy)):
         value = spec.get(field)
-        if value not in (None, "", given):
-            message = f"{field} is {value}, but {giver} {given}, and the API server refuses pods that say otherwise"
+        if value not in (None, "", class_value):
+            message = (
+                f"{field} is {value}, but {giver} {class_value}, and the API server refuses pods that say otherwise"
+            )
             yield Finding("PriorityNotOfClass", "error", message, remove(hint.format(field)), (*path, field))
 
 
@@ -138,8 +140,8 @@ def _against_runtime_class(spec: Json, path: Path, runtime_class: Json) -> Itera
             message = "overhead is what a RuntimeClass adds to a pod, and this pod has no runtimeClassName"
             hint = remove("remove overhead, or set runtimeClassName: NAME of the class that has it")
         else:
-            given = ", ".join(f"{key} {value}" for key, value in fixed.items()) or "none"
-            message = f"the overhead of RuntimeClass {name} is {given}; a pod cannot set another one"
+            amounts = ", ".join(f"{key} {value}" for key, value in fixed.items()) or "none"
+            message = f"the overhead of RuntimeClass {name} is {amounts}; a pod cannot set another one"
             hint = remove("remove overhead: it comes from the class")
         yield Finding("OverheadNotOfClass", "error", message, hint, (*path, "overhead"))
     selector = mapping(spec.get("nodeSelector"))
@@ -425,8 +427,8 @@ def _unsized(container: _Sized, hard: Mapping[str, Quantity], quota: str) -> Ite
         sizes = getattr(container, kind)
         absent = [r for r in _COMPUTE if r not in sizes and any(f"{prefix}{r}" in hard for prefix in prefixes)]
         if absent:
-            what = " and ".join(absent)
-            message = f"ResourceQuota {quota} counts {what} {kind}, so every container must set them; {container.what} does not"
+            missing = " and ".join(absent)
+            message = f"ResourceQuota {quota} counts {missing} {kind}, so every container must set them; {container.what} does not"
             amounts = ", ".join(f"{resource}: {'4' if resource == 'cpu' else '16Gi'}" for resource in absent)
             hint = f"add what it needs, such as resources: {{{kind}: {{{amounts}}}}}"
             yield Finding("QuotaNeedsResources", "error", message, hint, container.path)

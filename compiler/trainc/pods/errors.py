@@ -52,9 +52,9 @@ def malformed(path: Path, value: str, form: str, suggestion: str = "") -> Findin
     return Finding("InvalidName", "error", f"{_field(path)} cannot be {quote(value)}", hint, path)
 
 
-def bad_label(path: Path, value: str, form: str, what: str) -> Finding:
+def bad_label(path: Path, value: str, form: str, part: str) -> Finding:
     """An invalid label key or value, in labels or in a selector."""
-    return Finding("InvalidLabel", "error", f"{quote(value)} is not a valid label {what}", f"use {form}", path)
+    return Finding("InvalidLabel", "error", f"{quote(value)} is not a valid label {part}", f"use {form}", path)
 
 
 def bad_selector(path: Path, message: str, hint: str) -> Finding:
@@ -99,15 +99,15 @@ def too_long(path: Path, length: int, most: int) -> Finding:
     return Finding("TooLong", "error", message, f"shorten it by {length - most} characters", path)
 
 
-def not_in_pod(path: Path, kind: str, name: str, known: Iterable[str]) -> Finding:
+def not_in_pod(path: Path, kind: str, name: str, names: Iterable[str]) -> Finding:
     """A reference to a volume, claim or container that is not in the pod."""
     from trainc.findings.text import did_you_mean
 
-    known = sorted(word for word in known if word)
+    names = sorted(word for word in names if word)
     add = f"add the {kind} to the pod"
     if kind == "volume":
         add = f"add to the pod: volumes: [{{name: {name}, emptyDir: {{}}}}]"
-    hint = did_you_mean(name, known) or (choose(name, known, "use one of the pod's:") + f"; or {add}" if known else add)
+    hint = did_you_mean(name, names) or (choose(name, names, "use one of the pod's:") + f"; or {add}" if names else add)
     return Finding("NotInPod", "error", f"the pod does not have a {kind} called {quote(name)}", hint, path)
 
 

@@ -134,7 +134,7 @@ def is_extended(name: str) -> bool:
     return "/" in name and _NATIVE_DOMAIN not in name
 
 
-def _claims(claims: Any, path: Path, known: Collection[str]) -> Iterator[Finding]:
+def _claims(claims: Any, path: Path, declared: Collection[str]) -> Iterator[Finding]:
     seen: set[str] = set()
     for i, claim in enumerate(objects(claims)):
         name, request = str(claim.get("name") or ""), str(claim.get("request") or "")
@@ -148,8 +148,8 @@ def _claims(claims: Any, path: Path, known: Collection[str]) -> Iterator[Finding
         if name in seen or key in seen or whole_after_part:
             yield errors.duplicate((*path, i), key)
         seen.add(key)
-        if name not in known:
-            yield errors.not_in_pod((*path, i), "claim (resourceClaims)", name, known)
+        if name not in declared:
+            yield errors.not_in_pod((*path, i), "claim (resourceClaims)", name, declared)
 
 
 def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -> Iterator[Finding]:
@@ -187,10 +187,10 @@ def check_pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
     requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
     for kind, amounts in (("requests", requests), ("limits", limits)):
         for name in map(str, amounts):
-            wanted, own = _together(spec, kind, name), _quantity(amounts[name])
+            total, own = _together(spec, kind, name), _quantity(amounts[name])
             exact = kind == "requests" or name.startswith(_HUGE_PAGES)
-            if exact and own is not None and wanted > own.nanos:
-                message = f"the {kind} of {name} are {Quantity(wanted, own.family)} for the containers, but {own} for the whole pod"
+            if exact and own is not None and total > own.nanos:
+                message = f"the {kind} of {name} are {Quantity(total, own.family)} for the containers, but {own} for the whole pod"
                 yield Finding("RequestExceedsLimit", "error", message, "increase that of the pod", (*place, kind, name))
     for i, container in enumerate(objects(spec.get("containers"))):
         for name, amount in mapping(mapping(container.get("resources")).get("limits")).items():

@@ -47,12 +47,12 @@ def _check_label_keys(value: Json, path: Path) -> Iterator[Finding]:
             yield errors.conflict((*path, name), f"{name} needs a labelSelector", "add labelSelector")
         elif value.get(name):
             yield from list_of(label_key)(value[name], (*path, name))
-    taken = [*map(str, mapping(mapping(selector).get("matchLabels")))]
-    taken += [str(mapping(e).get("key")) for e in items(mapping(selector).get("matchExpressions"))]
+    selector_keys = [*map(str, mapping(mapping(selector).get("matchLabels")))]
+    selector_keys += [str(mapping(e).get("key")) for e in items(mapping(selector).get("matchExpressions"))]
     for i, key in enumerate(items(value.get("matchLabelKeys"))):
         if key in items(value.get("mismatchLabelKeys")):
             yield errors.conflict((*path, "matchLabelKeys", i), f"{key} must match and must not")
-        if taken.count(str(key)) > 1:
+        if selector_keys.count(str(key)) > 1:
             message = f"{key} is in matchLabelKeys and twice in labelSelector"
             yield errors.conflict((*path, "matchLabelKeys", i), message, "keep it in one of them")
 

@@ -34,9 +34,9 @@ def check_boundaries(
     if configuration.namespaces:
         for document in ours:
             yield from _foreign_namespace(document, configuration)
-    known = {_key(document): document for document in runtimes if document.data.get("kind") in RUNTIME_KINDS}
-    for document in ours if known else ():
-        other = known.get(_key(document))
+    by_key = {_key(document): document for document in runtimes if document.data.get("kind") in RUNTIME_KINDS}
+    for document in ours if by_key else ():
+        other = by_key.get(_key(document))
         if other is None or other.data.get("spec") == document.data.get("spec"):
             continue
         if os.path.realpath(other.file) != os.path.realpath(document.file):
@@ -165,7 +165,7 @@ def _rules(before: Collection[Rule], after: Collection[Rule]) -> Iterator[str]:
 def _level(rules: Collection[Rule], code: str, glob: str) -> Level | Severity:
     """The level of a code in files of a glob: that of the last rule for them, or for all files."""
     levels = [rule.level for rule in rules if rule.code == code and rule.glob in (glob, "")]
-    return levels[-1] if levels else known.severity if (known := codes().get(code)) else "error"
+    return levels[-1] if levels else entry.severity if (entry := codes().get(code)) else "error"
 
 
 # Severities include that of ignored findings.

@@ -135,8 +135,8 @@ def _search(paths: Sequence[str]) -> str | None:
     folders = [os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths if path != "-"]
     start = os.path.commonpath(folders) if folders else os.getcwd()
     files = (os.path.join(folder, FILE_NAME) for folder in folders_upward(start))
-    found = next(filter(os.path.isfile, files), None)
-    return None if found is None else os.path.relpath(found)
+    nearest = next(filter(os.path.isfile, files), None)
+    return None if nearest is None else os.path.relpath(nearest)
 
 
 _DEEPEST_BELOW = 3
@@ -144,7 +144,7 @@ _DEEPEST_BELOW = 3
 
 def settings_below(folder: str) -> list[str]:
     """Return the folders below `folder`, to a small depth, that have a trainc.yaml, relative to it."""
-    found, waiting = [], [(folder, 0)]
+    folders, waiting = [], [(folder, 0)]
     while waiting:
         above, depth = waiting.pop()
         with suppress(OSError), os.scandir(above) as entries:
@@ -152,10 +152,10 @@ def settings_below(folder: str) -> list[str]:
                 if entry.name.startswith(".") or not entry.is_dir(follow_symlinks=False):
                     continue
                 if os.path.isfile(os.path.join(entry.path, FILE_NAME)):
-                    found.append(os.path.relpath(entry.path, folder))
+                    folders.append(os.path.relpath(entry.path, folder))
                 elif depth < _DEEPEST_BELOW:
                     waiting.append((entry.path, depth + 1))
-    return sorted(found)
+    return sorted(folders)
 
 
 def _read(file: str, limits: Limits) -> Document:
@@ -181,21 +181,21 @@ def _read(file: str, limits: Limits) -> Document:
 # The environments of trainc.yaml: which of them are processed, and one report about all of them.
 
 
-def choose_environments(known: Mapping[str, Any], requested: Iterable[str], *, otherwise_all: bool) -> list[str]:
+def choose_environments(environments: Mapping[str, Any], requested: Iterable[str], *, otherwise_all: bool) -> list[str]:
     """Return the requested environments, or all known ones if none is requested and `otherwise_all` is set.
 
     Raises ValueError for an environment that trainc.yaml does not define.
     """
     for name in requested:
-        if name not in known:
+        if name not in environments:
             from trainc.findings.text import did_you_mean
 
-            hint = did_you_mean(name, known) or f"known environments: {', '.join(known) or 'none'}"
+            hint = did_you_mean(name, environments) or f"known environments: {', '.join(environments) or 'none'}"
             raise ValueError(f"trainc.yaml has no environment {name!r}; {hint}")
-    return list(dict.fromkeys(requested)) or (list(known) if otherwise_all else [])
+    return list(dict.fromkeys(requested)) or (list(environments) if otherwise_all else [])
 
 
-def merge_diagnostics(found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
+def merge_diagnostics(by_environment: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
     """Merge the diagnostics of several environments in order; those that all share are reported once, without a name.
 
     Diagnostics at the same line are the same, even if overlays change the name or namespace of the object. Several
@@ -203,7 +203,7 @@ def merge_diagnostics(found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnos
     """
     first: dict[object, Diagnostic] = {}
     where: dict[object, list[str]] = {}
-    for name, diagnostics in found.items():
+    for name, diagnostics in by_environment.items():
         repeated: Counter[object] = Counter()
         for d in sort_diagnostics(diagnostics):
             alike = (d.code, d.severity, d.message, d.hint, d.path, d.source, "" if d.source else d.object)
@@ -214,5 +214,6 @@ def merge_diagnostics(found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnos
             if name not in names:
                 names.append(name)
     return sort_diagnostics(
-        d if len(where[key]) == len(found) else replace(d, environments=tuple(where[key])) for key, d in first.items()
+        d if len(where[key]) == len(by_environment) else replace(d, environments=tuple(where[key]))
+        for key, d in first.items()
     )

@@ -88,12 +88,16 @@ def settings_in_file(document: Mapping[str, Any], file: str, root: str | None) -
     findings += problems
     environments: dict[str, Configuration] = {}
     for name, settings in data.get(ENVIRONMENTS, {}).items():
-        found, problems = _read_settings(settings, folder, own)
+        configuration, problems = _read_settings(settings, folder, own)
         findings += [replace(problem, path=(ENVIRONMENTS, name, *problem.path)) for problem in problems]
-        environments[name] = replace(found, environment=name, known_environments=tuple(data[ENVIRONMENTS]))
+        environments[name] = replace(configuration, environment=name, known_environments=tuple(data[ENVIRONMENTS]))
     findings += _same_output(data)
     if not findings:
-        findings += [wrong for found in (environments.values() or [own]) for wrong in _output_among_sources(found)]
+        findings += [
+            wrong
+            for configuration in (environments.values() or [own])
+            for wrong in _output_among_sources(configuration)
+        ]
     if not findings and root is not None:
         findings += _leading_outside(data, folder, root)
     return replace(own, environments=environments), findings
@@ -117,8 +121,8 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) 
     values["adopted"] = (*around.adopted, *data.get("adopted", ()))
     outputs = [each for each in (around.output, values.get("output")) if each]
     if "sources" in data:
-        found = (matching_paths(path, folder, values["exclude"], outputs) for path in values["sources"])
-        values["sources"] = tuple(path for paths in found for path in paths)
+        matches = (matching_paths(path, folder, values["exclude"], outputs) for path in values["sources"])
+        values["sources"] = tuple(path for paths in matches for path in paths)
     if "select" in data:
         values["select"] = _selection(data["select"], folder)
     if "namespaces" in data:
@@ -167,13 +171,13 @@ def _same_output(data: Mapping[str, Any]) -> Iterator[Finding]:
     outputs: dict[str, str] = {}
     for name, settings in data.get(ENVIRONMENTS, {}).items():
         output = settings.get("output")
-        for other, known in outputs.items() if output else ():
-            if os.path.normpath(output) == os.path.normpath(known):
+        for other, other_output in outputs.items() if output else ():
+            if os.path.normpath(output) == os.path.normpath(other_output):
                 message = f"{output} is also the output of {other}"
-            elif is_below(os.path.normpath(output), os.path.normpath(known)):
-                message = f"{output} is inside {known}, the output of {other}"
-            elif is_below(os.path.normpath(known), os.path.normpath(output)):
-                message = f"{output} contains {known}, the output of {other}"
+            elif is_below(os.path.normpath(output), os.path.normpath(other_output)):
+                message = f"{output} is inside {other_output}, the output of {other}"
+            elif is_below(os.path.normpath(other_output), os.path.normpath(output)):
+                message = f"{output} contains {other_output}, the output of {other}"
             else:
                 continue
             yield _wrong((ENVIRONMENTS, name, "output"), message, "use a different folder for each, side by side")
@@ -182,10 +186,10 @@ def _same_output(data: Mapping[str, Any]) -> Iterator[Finding]:
             outputs[name] = output
 
 
-def _output_among_sources(found: Configuration) -> Iterator[Finding]:
-    for source in found.sources or ():
-        if found.output and os.path.normpath(source) == os.path.normpath(found.output):
-            above = (ENVIRONMENTS, found.environment) if found.environment else ()
+def _output_among_sources(configuration: Configuration) -> Iterator[Finding]:
+    for source in configuration.sources or ():
+        if configuration.output and os.path.normpath(source) == os.path.normpath(configuration.output):
+            above = (ENVIRONMENTS, configuration.environment) if configuration.environment else ()
             message = "this folder is one of the sources, too"
             yield _wrong((*above, "output"), message, "use another folder, such as output: rendered")
 

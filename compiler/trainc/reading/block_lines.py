@@ -196,8 +196,8 @@ def read_lines(text: str, depth: int, marks: Marks | None = None) -> dict[str, A
             marks.setdefault(id(container), {})[slot] = number, column
     if root[0].__class__ is not dict:
         raise NotPlainError
-    found: dict[str, Any] = root[0]
-    return found
+    result: dict[str, Any] = root[0]
+    return result
 
 
 class LinePlaces:
@@ -235,9 +235,9 @@ class LinePlaces:
         """Return the place of a path in the flow collection that starts at a column, or else that of the collection."""
         columns = self._columns.get((place[0], start))
         if columns is None:
-            found: list[tuple[Path, int]] = []
-            _collection(self._lines[place[0]], start, found)
-            columns = self._columns[place[0], start] = dict(found)
+            positions: list[tuple[Path, int]] = []
+            _collection(self._lines[place[0]], start, positions)
+            columns = self._columns[place[0], start] = dict(positions)
         while path and path not in columns:
             path = path[:-1]
         return (place[0], columns[path]) if path else place
@@ -277,7 +277,7 @@ def _read(line: str) -> tuple[tuple[int, str | None, Any], ...]:
     content = line.lstrip(" ")
     if not content or content[0] == "#":
         return ()
-    found: list[tuple[int, str | None, Any]] = []
+    entries: list[tuple[int, str | None, Any]] = []
     column = len(line) - len(content)
     key, text = _entry(content)
     while content.startswith("- "):
@@ -285,7 +285,7 @@ def _read(line: str) -> tuple[tuple[int, str | None, Any], ...]:
         key, text = _entry(item)
         if key is None and not item.startswith("- "):
             break
-        found.append((column, None, _BELOW))
+        entries.append((column, None, _BELOW))
         column, content = column + len(content) - len(item), item
     if key is None and not content.startswith("- "):
         raise NotPlainError
@@ -293,7 +293,7 @@ def _read(line: str) -> tuple[tuple[int, str | None, Any], ...]:
         value: Any = _BELOW
     else:
         value = _Unread(text) if text[:1] in _OPENING else _value(text)
-    return (*found, (column, key, value))
+    return (*entries, (column, key, value))
 
 
 _known = lru_cache(maxsize=4096)(_read)  # Consecutive documents have many lines in common.
@@ -330,7 +330,7 @@ def _block(lines: list[str], at: int, column: int, indicator: str) -> tuple[str,
     """Return the text of the `|` block that starts at line `at`, indented beyond `column`, and the line after it."""
     if indicator not in _BLOCKS:
         raise NotPlainError
-    indent, taken = 0, []
+    indent, body = 0, []
     for line in lines[at:-1]:
         content = line.lstrip(" ")
         spaces = len(line) - len(content)
@@ -338,16 +338,16 @@ def _block(lines: list[str], at: int, column: int, indicator: str) -> tuple[str,
             indent = indent or spaces
             if spaces < indent or indent <= column:
                 break
-            taken.append(line[indent:])
+            body.append(line[indent:])
         elif spaces:
             raise NotPlainError  # Whether these spaces are part of the text depends on the indentation of the block.
         else:
-            taken.append("")
-    text = "\n".join((*taken, "")).rstrip("\n")
+            body.append("")
+    text = "\n".join((*body, "")).rstrip("\n")
     if not text:
         raise NotPlainError
     ends = {"|": "\n", "|-": ""}
-    return text + ends.get(indicator, "\n" * (len(taken) - text.count("\n"))), at + len(taken)
+    return text + ends.get(indicator, "\n" * (len(body) - text.count("\n"))), at + len(body)
 
 
 def _value(text: str) -> Any:
@@ -392,10 +392,12 @@ def _in_brackets(text: str) -> Any:
     return value
 
 
-def _collection(text: str, at: int, found: list[tuple[Path, int]] | None = None, path: Path = ()) -> tuple[Any, int]:
+def _collection(
+    text: str, at: int, positions: list[tuple[Path, int]] | None = None, path: Path = ()
+) -> tuple[Any, int]:
     """Parse the flow collection that starts at `at`; return it and the index after it.
 
-    `found` gets the path and index of each item.
+    `positions` gets the path and index of each item.
     """
     items: list[Any] = []
     mapping: dict[str, Any] = {}
@@ -409,10 +411,10 @@ def _collection(text: str, at: int, found: list[tuple[Path, int]] | None = None,
             at = _after_spaces(text, end + 2)
             if not key or key in mapping:
                 raise NotPlainError
-        inner: Path = path if found is None else (*path, key or len(items))
-        if found is not None:
-            found.append((inner, start))
-        value, at = _item(text, at, found, inner)
+        inner: Path = path if positions is None else (*path, key or len(items))
+        if positions is not None:
+            positions.append((inner, start))
+        value, at = _item(text, at, positions, inner)
         if key:
             mapping[key] = value
         else:
@@ -425,11 +427,11 @@ def _collection(text: str, at: int, found: list[tuple[Path, int]] | None = None,
     return items if closing == "]" else mapping, at + 1
 
 
-def _item(text: str, at: int, found: list[tuple[Path, int]] | None, path: Path) -> tuple[Any, int]:
+def _item(text: str, at: int, positions: list[tuple[Path, int]] | None, path: Path) -> tuple[Any, int]:
     """Parse the value at `at` in a flow collection; return it and the index after it."""
     first = text[at : at + 1]
     if first in ("[", "{"):
-        return _collection(text, at, found, path)
+        return _collection(text, at, positions, path)
     if first in ("'", '"'):
         end = text.find(first, at + 1) + 1
         if not end:

@@ -51,10 +51,10 @@ def find(name: str, release: str) -> Document | Callable[[], NotFound]:
 
 def names(release: str | None = None) -> list[str]:
     """Return the names of all runtimes, or of those available in `release`, sorted."""
-    found = sorted(
+    all_names = sorted(
         {entry.removesuffix(_SUFFIX) for entry in os.listdir(catalog_folder()) if not entry.startswith((".", "_"))}
     )
-    return found if release is None else [name for name in found if release in releases(name)]
+    return all_names if release is None else [name for name in all_names if release in releases(name)]
 
 
 def releases(name: str) -> tuple[str, ...]:

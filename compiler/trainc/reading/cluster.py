@@ -133,7 +133,7 @@ class Dump:
 
     def __iter__(self) -> Iterator[Json]:
         """Every object that has a kind and a name, once."""
-        return (each for found in self._of_groups.values() for each in found.values())
+        return (each for group in self._of_groups.values() for each in group.values())
 
     def every(self, kind: str) -> list[Json]:
         """The objects of a kind, including those without a name."""
@@ -285,10 +285,10 @@ class _HandWritten:
         ]
         for key, kind in _OF_CLUSTER.items():
             self._names(kind, "", listed.get(key))
-        for namespace, known in listed.get("namespaces", {}).items():
+        for namespace, contents in listed.get("namespaces", {}).items():
             self._make("Namespace", "", str(namespace))
             for key, kind in _OF_NAMESPACE.items():
-                self._names(kind, str(namespace), mapping(known).get(key))
+                self._names(kind, str(namespace), mapping(contents).get(key))
         if "nodes" in listed:
             self.complete.add(("Node", ""))
         for i, node_type in enumerate(listed.get("nodes", ())):

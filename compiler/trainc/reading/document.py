@@ -55,8 +55,8 @@ class Document:
 def label_of(data: Mapping[str, Any]) -> str:
     """Return `kind namespace/name` for diagnostics, without the parts that are missing."""
     metadata = data.get("metadata")
-    known = metadata if isinstance(metadata, dict) else {}
-    name = "/".join(str(known[part]) for part in ("namespace", "name") if known.get(part))
+    fields = metadata if isinstance(metadata, dict) else {}
+    name = "/".join(str(fields[part]) for part in ("namespace", "name") if fields.get(part))
     return f"{data.get('kind', 'document')} {name}".rstrip()
 
 

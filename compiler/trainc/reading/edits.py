@@ -60,8 +60,10 @@ class Tree:
 
     def at(self, position: Position) -> Field | None:
         """Return the innermost field at a place."""
-        found = [field for field in self.fields.values() if field.key.holds(position) or field.value.holds(position)]
-        return found[-1] if found else None
+        enclosing = [
+            field for field in self.fields.values() if field.key.holds(position) or field.value.holds(position)
+        ]
+        return enclosing[-1] if enclosing else None
 
 
 def lines_of(text: str) -> list[str]:
@@ -264,9 +266,9 @@ class EditedText:
             space, title = r"\s*", f"Remove {fix.name}"
         word = re.compile(rf"{space}(?<![\w-]){re.escape(fix.name)}(?![\w-])")
         for number in range(start.line, end.line + 1):
-            found = word.search(self.lines[number], start.column if number == start.line else 0)
-            if found is not None:
-                return Edit(title, Range(Position(number, found.start()), Position(number, found.end())), fix.text)
+            match = word.search(self.lines[number], start.column if number == start.line else 0)
+            if match is not None:
+                return Edit(title, Range(Position(number, match.start()), Position(number, match.end())), fix.text)
         return None
 
     def _set_field(self, fix: Fix, path: str, here: Sequence[tuple[Tree, Field]]) -> Edit | None:

@@ -81,7 +81,7 @@ def matching_paths(path: str, folder: str, exclude: Exclude, skip: Sequence[str]
     from trainc.findings.policy import matches
 
     glob, hidden = os.path.relpath(path, folder or os.curdir), {os.path.realpath(each) for each in skip}
-    found, waiting = [], [folder]
+    matching, waiting = [], [folder]
     while waiting:
         above = waiting.pop()
         with suppress(OSError):
@@ -90,10 +90,10 @@ def matching_paths(path: str, folder: str, exclude: Exclude, skip: Sequence[str]
                 if name.startswith(".") or exclude(inside) or os.path.realpath(inside) in hidden:
                     continue
                 if matches(os.path.relpath(inside, folder or os.curdir).replace(os.sep, "/"), glob):
-                    found.append(inside)
+                    matching.append(inside)
                 elif os.path.isdir(inside) and not os.path.islink(inside):
                     waiting.append(inside)
-    return sorted(found) or [path]
+    return sorted(matching) or [path]
 
 
 def is_unrelated(data: bytes, *, template: bool = False) -> bool:
@@ -118,10 +118,10 @@ def has_near_name(name: str) -> bool:
 
 def near_file(path: str, data: bytes) -> Diagnostic | None:
     """Create an info about a misnamed file if it contains one of our documents."""
-    found = _OURS.search(data)
-    if found is None:
+    match = _OURS.search(data)
+    if match is None:
         return None
-    message = f"{path} contains a {found[1].decode()}, but was not read: its name does not end in .yaml, .yml or .json"
+    message = f"{path} contains a {match[1].decode()}, but was not read: its name does not end in .yaml, .yml or .json"
     hint = "rename it, pass it on the command line, or list it under `exclude` in trainc.yaml"
     return Diagnostic("OtherExtension", "info", message, hint)
 
@@ -178,8 +178,8 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
             if data is not None and (everything or not walk.skips(file, path, data)):
                 if texts is not None:
                     texts.append((file, data))
-                found, problems = read_file(data, file, limits, values or {}, already=already + len(documents))
-                documents += found
+                file_documents, problems = read_file(data, file, limits, values or {}, already=already + len(documents))
+                documents += file_documents
                 walk.diagnostics += problems
                 if any(problem.code == "TooManyDocuments" for problem in problems):
                     return documents, walk.diagnostics
@@ -268,7 +268,7 @@ class Walk:
                 if path != root and is_overlay_folder(path):
                     self.overlays.append(path)  # The patches of an overlay are not documents.
                 elif self._is_new(entry.real):
-                    waiting += (found for found in self._entries(entry) if not self._exclude(found.path))
+                    waiting += (child for child in self._entries(entry) if not self._exclude(child.path))
             elif not path.endswith(READ_SUFFIXES):
                 if has_near_name(path) and entry.is_file and self._is_new(entry.real):
                     self._near(path)
@@ -281,14 +281,14 @@ class Walk:
     def _near(self, path: str) -> None:
         """Report a misnamed file if it contains one of our documents."""
         with suppress(OSError):
-            found = near_file(shown_path(path), read_bytes(path, _MOST_OF_NEAR))
-            self.diagnostics += [found] if found is not None else []
+            diagnostic = near_file(shown_path(path), read_bytes(path, _MOST_OF_NEAR))
+            self.diagnostics += [diagnostic] if diagnostic is not None else []
 
     def _entries(self, folder: _Entry) -> list[_Entry]:
         """Return the entries of a directory in reverse order, because the caller pops them from the end."""
         try:
-            with os.scandir(folder.path) as found:
-                shown = [entry for entry in found if not entry.name.startswith(".")]
+            with os.scandir(folder.path) as entries:
+                shown = [entry for entry in entries if not entry.name.startswith(".")]
                 shown.sort(key=_name, reverse=True)
                 return [_entry(entry, folder.real) for entry in shown]
         except OSError as error:
@@ -309,8 +309,8 @@ class Walk:
         return False
 
     def _unreadable(self, path: str, reason: OSError | str) -> None:
-        what = reason if isinstance(reason, str) else error_reason(reason)
-        message = f"{shown_path(path)} cannot be read: {what}"
+        detail = reason if isinstance(reason, str) else error_reason(reason)
+        message = f"{shown_path(path)} cannot be read: {detail}"
         self.diagnostics.append(Diagnostic("UnreadableFile", "error", message, "check its file type and permissions"))
 
 
@@ -324,12 +324,12 @@ class _Entry:
     is_file: bool = False
 
 
-def _entry(found: os.DirEntry[str], real_folder: str) -> _Entry:
+def _entry(entry: os.DirEntry[str], real_folder: str) -> _Entry:
     # Only symlinks need a system call, so large directories are fast.
-    if found.is_symlink():
-        return _Entry(found.path, os.path.realpath(found.path), os.path.isdir(found.path), os.path.isfile(found.path))
-    real = real_folder.removesuffix(os.sep) + os.sep + found.name  # The root directory already ends with a separator.
-    return _Entry(found.path, real, found.is_dir(), found.is_file())
+    if entry.is_symlink():
+        return _Entry(entry.path, os.path.realpath(entry.path), os.path.isdir(entry.path), os.path.isfile(entry.path))
+    real = real_folder.removesuffix(os.sep) + os.sep + entry.name  # The root directory already ends with a separator.
+    return _Entry(entry.path, real, entry.is_dir(), entry.is_file())
 
 
 def _name(entry: os.DirEntry[str]) -> str:

@@ -47,13 +47,13 @@ def find_program(name: str, *, trusted: bool = False) -> str | None:
 
 
 @contextmanager
-def git_output(folder: str, arguments: Iterable[str], given: bytes = b"") -> Iterator[IO[bytes]]:
+def git_output(folder: str, arguments: Iterable[str], stdin_data: bytes = b"") -> Iterator[IO[bytes]]:
     """Run git and yield its output as a stream.
 
     Kills git if the block raises. Raises CompileError if git fails.
     """
     with TemporaryFile() as requested, TemporaryFile() as errors:
-        requested.write(given)
+        requested.write(stdin_data)
         requested.seek(0)
         try:
             git = subprocess.Popen(  # noqa: S603 - as in _git
@@ -179,14 +179,14 @@ def submodules(repository: Repository, folder: str, commit: str | None = None) -
     `folder` is relative to the top of the repository.
     """
     listing = ["ls-files", "--stage", "-z"] if commit is None else ["ls-tree", "-r", "-z", "--full-tree", commit]
-    found: dict[str, bytes] = {}
+    commits: dict[str, bytes] = {}
     for record in run_git(repository.top, [*listing, "--", folder]).split(b"\0"):
         about, _, path = record.partition(b"\t")
         words = about.split()
         if words[:1] == [_SUBMODULE]:
             inside = os.path.relpath(os.fsdecode(path), folder).replace(os.sep, "/")
-            found[inside] = words[1] if commit is None else words[2]
-    return found
+            commits[inside] = words[1] if commit is None else words[2]
+    return commits
 
 
 def is_shallow(repository: Repository) -> bool:
@@ -259,10 +259,10 @@ def find_changed_files(
     below = [prefix] if prefix and all(path.startswith(f"{prefix}/") for path in texts) else []
     listed = (entry for entry in _listed(repository.top, commit, limits, below) if entry.path in texts)
     entries = {entry.path: entry for entry in listed}
-    found: dict[str, bytes | None] = {path: None for path in texts if path not in entries}
+    changed: dict[str, bytes | None] = {path: None for path in texts if path not in entries}
     other = [entry for path, entry in entries.items() if path in texts and _blob(texts[path], entry) != entry.blob]
-    found |= {entry.path: content for entry, content in _contents(repository.top, other, limits)}
-    return found
+    changed |= {entry.path: content for entry, content in _contents(repository.top, other, limits)}
+    return changed
 
 
 def _blob(data: bytes, like: _Entry) -> bytes:
@@ -311,8 +311,8 @@ def _folded(path: str) -> str:
 
 def _listed(top: str, commit: str, limits: Limits, paths: Sequence[str]) -> Iterator[_Entry]:
     """Yield all entries of a commit's tree. Streams the output, since a malicious tree can have millions of entries."""
-    wanted = [path for path in paths if path not in ("", os.curdir)]
-    listing = ["ls-tree", "-r", "-z", "--full-tree", commit, "--", *(wanted if len(wanted) == len(paths) else ())]
+    subpaths = [path for path in paths if path not in ("", os.curdir)]
+    listing = ["ls-tree", "-r", "-z", "--full-tree", commit, "--", *(subpaths if len(subpaths) == len(paths) else ())]
     left, rest = limits.file_bytes, b""
     with git_output(top, listing) as git:
         while block := git.read(_BLOCK):
@@ -379,9 +379,9 @@ def _size(entry: _Entry, head: bytes) -> int:
 
 
 def _unreadable(path: str, reason: str) -> CompileError:
-    what = f"{path!r} of the revision" if path else "the revision"
+    subject = f"{path!r} of the revision" if path else "the revision"
     hint = "use a smaller part of it, as in git:main:jobs, or fix the revision"
-    return CompileError([Diagnostic("UnreadableFile", "error", f"{what} cannot be read: {reason}", hint)])
+    return CompileError([Diagnostic("UnreadableFile", "error", f"{subject} cannot be read: {reason}", hint)])
 
 
 _OUTSIDE_HINT = "run it inside the repository, or name two files or folders, as in `trainc diff old/ new/`"

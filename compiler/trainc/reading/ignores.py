@@ -55,19 +55,19 @@ def ignores_of(text: str, file: str) -> Iterator[Ignore]:
     lines = text.split("\n")
     next_line = 0
     for number, line in enumerate(lines, 1):
-        found = _COMMENT.search(line) if _WORD in line else None
-        if found is None:
+        match = _COMMENT.search(line) if _WORD in line else None
+        if match is None:
             continue
         about = number
         if line.lstrip().startswith("#"):
             # Of many comments above one line, only the first looks for it.
             about = next_line = next_line if next_line > number else _next_line(lines, number)
-        reason = found[2].strip()
-        codes = list(_CODE.finditer(found[1] or ""))
+        reason = match[2].strip()
+        codes = list(_CODE.finditer(match[1] or ""))
         for code in codes:
-            yield Ignore(current_code(code[0]), reason, about, Source(file, number, found.start(1) + code.start() + 1))
+            yield Ignore(current_code(code[0]), reason, about, Source(file, number, match.start(1) + code.start() + 1))
         if not codes:
-            yield Ignore("", reason, about, Source(file, number, line.index("#", found.start()) + 1))
+            yield Ignore("", reason, about, Source(file, number, line.index("#", match.start()) + 1))
 
 
 def _next_line(lines: Sequence[str], number: int) -> int:
@@ -78,9 +78,9 @@ def _next_line(lines: Sequence[str], number: int) -> int:
     return number
 
 
-def check_ignores(ignores: Iterable[Ignore], found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+def check_ignores(ignores: Iterable[Ignore], diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Check ignore comments against all diagnostics, including ignored ones, whose source is their comment."""
-    used = {diagnostic.source for diagnostic in found if diagnostic.severity == "ignored"}
+    used = {diagnostic.source for diagnostic in diagnostics if diagnostic.severity == "ignored"}
     for ignore in ignores:
         hint = unknown_code(ignore.code)
         if not ignore.code:
@@ -103,9 +103,9 @@ def check_ignores(ignores: Iterable[Ignore], found: Iterable[Diagnostic]) -> Ite
             yield Diagnostic("IgnoreWithoutReason", "warning", message, hint, source=ignore.source)
 
 
-def count_ignored(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+def count_ignored(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Report how many diagnostics are ignored, and where, so that a reviewer of the report learns of it."""
-    ignored = dict.fromkeys(diagnostic for diagnostic in found if diagnostic.severity == "ignored")
+    ignored = dict.fromkeys(diagnostic for diagnostic in diagnostics if diagnostic.severity == "ignored")
     if ignored:
         places = dict.fromkeys(f"{d.code} {d.source.file}:{d.source.line}" if d.source else d.code for d in ignored)
         message = f"{counted(len(ignored), 'finding')} ignored: {first_of(list(places))}"

@@ -330,10 +330,10 @@ class _Constructor:
         except NotFiniteError:
             name = None
         if name is None:
-            what = (scalar.text or "nothing") if scalar.kind == "scalar" else f"a {scalar.kind}"
+            shown = (scalar.text or "nothing") if scalar.kind == "scalar" else f"a {scalar.kind}"
             template = self.chunk.text.startswith("{{", key.index - 1)
             hint = TEMPLATE_HINT if template else "put the key in quotes: keys are strings"
-            self._report("UnsupportedKey", key, f"{what} cannot be a key", hint)
+            self._report("UnsupportedKey", key, f"{shown} cannot be a key", hint)
         return name
 
     def _scalar(self, node: Node) -> Scalar:

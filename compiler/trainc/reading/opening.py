@@ -40,7 +40,7 @@ def unsaved(texts: Mapping[str, bytes]) -> Iterator[None]:
 def _as_edited(path: str | os.PathLike[str]) -> bytes | None:
     """Return the content of a file from `unsaved`, if present."""
     texts = _UNSAVED.get()
-    if not texts or not any(os.path.basename(known) == os.path.basename(path) for known in texts):
+    if not texts or not any(os.path.basename(edited_path) == os.path.basename(path) for edited_path in texts):
         return None
     return texts.get(os.path.realpath(path))
 

@@ -47,11 +47,11 @@ def _under_a_dash(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
     dash = _ITEM_LINE.match(item)
     if dash is None or len(dash["indent"]) != column:
         return None
-    wanted = column + 1 + len(dash["gap"])
+    target_column = column + 1 + len(dash["gap"])
     return MisplacedKey(
         line.start("key"),
         f"`{line['key']}` is in the same column as the dash above, so it is outside that list item",
-        f"move it to column {wanted + 1}, below `{dash['key']}`",
+        f"move it to column {target_column + 1}, below `{dash['key']}`",
     )
 
 
@@ -60,12 +60,12 @@ def _between(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
     column = len(line["indent"])
     around: dict[int, str] = {}
     for other in reversed(above):
-        found = _KEY_LINE.match(other) or _ITEM_LINE.match(other)
-        if found is None:
+        match = _KEY_LINE.match(other) or _ITEM_LINE.match(other)
+        if match is None:
             return None
-        start = found.start("key")
+        start = match.start("key")
         if start < min(around, default=start + 1):
-            around[start] = found["key"]
+            around[start] = match["key"]
         if start < column:
             break
     if column in around or len(around) < 2:
@@ -237,12 +237,12 @@ def _as_read(error: YAMLError, chunk: Chunk) -> Diagnostic:
         reading, index = _ELLIPSIS, place
     elif _COLUMN_PROBLEM.search(problem) and (key := misplaced_key(chunk.text, index)) is not None:
         return chunk.error("YAMLSyntax", key.index, key.message, key.hint)
-    elif found := _BLANK.search(before + after.partition("\n")[0]):
+    elif blank := _BLANK.search(before + after.partition("\n")[0]):
         line = _BLANK.sub(" ", before + after)
-        index += found.start() - len(before)
+        index += blank.start() - len(before)
         reading = _Reading(
             "",
-            f"this is U+{ord(found.group()):04X}, a space that YAML does not treat as one, probably from a web page or a chat",
+            f"this is U+{ord(blank.group()):04X}, a space that YAML does not treat as one, probably from a web page or a chat",
             f"replace it with a normal space: `{line.strip()}`"
             if len(line) <= _LONGEST
             else "replace it with a normal space",

@@ -31,9 +31,9 @@ def as_template(text: str, file: str, problems: Sequence[Diagnostic]) -> Diagnos
     # Parsers fail where the syntax breaks, or on the line after it.
     reported = {problem.source.line - 1 for problem in problems if problem.source is not None}
     for number in sorted({near for line in reported for near in (line - 1, line) if 0 <= near < len(lines)}):
-        if (found := _BREAKING.search(lines[number])) is not None:
+        if (match := _BREAKING.search(lines[number])) is not None:
             message, hint = _explanation(_shown(lines[number].strip()), text, file)
-            column = found.end() - len(found[0].lstrip()) + 1
+            column = match.end() - len(match[0].lstrip()) + 1
             return Diagnostic(CODE, "error", message, hint, source=Source(file, number + 1, column))
     return None
 
@@ -75,8 +75,8 @@ def _placeholder(path: Path, value: Any) -> str | None:
         or any(o in value for o in _NOT_OURS)
     ):
         return None
-    found = _PLACEHOLDER.search(value)
-    return None if found is None else found[0]
+    match = _PLACEHOLDER.search(value)
+    return None if match is None else match[0]
 
 
 def _shown(text: str) -> str:

@@ -135,18 +135,18 @@ def damage(chunk: Chunk) -> Diagnostic | None:
     # Almost all text is ASCII, and this check is faster than compiling the pattern.
     if chunk.text.isascii() and chunk.text.replace("\n", "").replace("\t", "").isprintable():
         return None
-    if (found := _FORBIDDEN.search(chunk.text)) is None:
+    if (match := _FORBIDDEN.search(chunk.text)) is None:
         return None
-    character = ord(found[0])
+    character = ord(match[0])
     message = f"the control character U+{character:04X} is not allowed"
     hint = f'remove it, or write it as an escape inside double quotes: "\\u{character:04X}"'
-    if found[0] == _LOST:
+    if match[0] == _LOST:
         message, hint = "the bytes from here on are not valid UTF-16", "save the file as UTF-8"
     elif 0xD800 <= character <= 0xDFFF:
         message, hint = f"the byte 0x{character - 0xDC00:02X} is not valid UTF-8", "save the file as UTF-8"
     elif character == 0:
         hint = "save the file as UTF-8; it looks like UTF-16 or UTF-32, or is not a text file"
-    return chunk.error("InvalidEncoding", found.start(), message, hint)
+    return chunk.error("InvalidEncoding", match.start(), message, hint)
 
 
 def _decode_utf16(data: bytes) -> str:
@@ -249,17 +249,17 @@ def reading_once() -> Iterator[None]:
 
 
 def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
-    known = _read.get()
-    if known is not None and chunk.text in known:
-        return known[chunk.text], []
+    cache = _read.get()
+    if cache is not None and chunk.text in cache:
+        return cache[chunk.text], []
     try:
         value = read_lines(chunk.text, limits.depth)
     except ValueError:
         from trainc.reading.libyaml import read_strictly
 
         return read_strictly(chunk, limits)
-    if known is not None:
-        known[chunk.text] = value
+    if cache is not None:
+        cache[chunk.text] = value
     return value, []
 
 

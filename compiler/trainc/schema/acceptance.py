@@ -46,10 +46,10 @@ class _Site:
 @cache
 def acceptor(release: str, name: str, form: Form = "marshalled") -> Accept:
     """Return the check for the definition `name` ("core.Container")."""
-    known = definition(release, name)
+    type_definition = definition(release, name)
     complete = _completion(release, name, form != "read")
 
-    required = known.required
+    required = type_definition.required
     fields: dict[str, Accept] = {}  # Filled on first use.
 
     def accept(value: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def acceptor(release: str, name: str, form: Form = "marshalled") -> Accept:
             try:
                 accept_item = fields[field]
             except KeyError:
-                accept_item = fields[field] = _accept_field(known, field, release, form)
+                accept_item = fields[field] = _accept_field(type_definition, field, release, form)
             if item is not None and (item := accept_item(item)) is not None:
                 stored[field] = item
         for field in required:

@@ -188,8 +188,8 @@ def defaults_of(release: str) -> dict[str, dict[str, Default]]:
 
 def added_values(release: str, name: str, marshalled: bool) -> tuple[tuple[str, Default | object], ...]:
     """Return the fields that are added to a struct: CRD defaults, except for zero values that Go drops again."""
-    known = definition(release, name).fields
-    defaults = {field: value for field, value in defaults_of(release).get(name, {}).items() if field in known}
+    schema_fields = definition(release, name).fields
+    defaults = {field: value for field, value in defaults_of(release).get(name, {}).items() if field in schema_fields}
     if not marshalled:
         return tuple(defaults.items())
     kept = {field: value for field, value in defaults.items() if value or f"{name}.{field}" in KEEPS_ZERO}

@@ -79,11 +79,11 @@ class DocumentKind:
 def without_nulls(schema: Schema, value: Any) -> Any:
     """Return a copy without the known fields that are null, which count as missing, as for the API server."""
     if isinstance(value, Mapping):
-        known = schema.get("properties", {})
+        properties = schema.get("properties", {})
         return {
-            name: without_nulls(known[name], item) if name in known else item
+            name: without_nulls(properties[name], item) if name in properties else item
             for name, item in value.items()
-            if item is not None or name not in known
+            if item is not None or name not in properties
         }
     if isinstance(value, list) and "items" in schema:
         return [without_nulls(schema["items"], item) for item in value]
@@ -121,13 +121,13 @@ def _accepts_fields(schema: Schema, value: Mapping[Any, Any]) -> bool:
     if len(value) < schema.get("minProperties", 0) or any(name not in value for name in schema.get("required", ())):
         return False
     properties, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    others = schema.get("additionalProperties", {})
+    additional = schema.get("additionalProperties", {})
     for name, item in value.items():
         inner = [properties[name]] if name in properties else []
         inner += [part for text, part in patterns.items() if pattern(text).search(name)]
-        if others is False and not inner:
+        if additional is False and not inner:
             return False
-        if not all(accepts(part, item) for part in inner or [others]):
+        if not all(accepts(part, item) for part in inner or [additional]):
             return False
     return True
 

@@ -169,13 +169,13 @@ def json_schema(kind: str, release: str) -> Schema:
     """Return the JSON Schema of `kind` in `release`, without constraints on several values (list keys, CEL)."""
     root = ROOTS[kind]
     definitions: dict[str, Schema] = {}
-    wanted = [root]
-    while wanted:
-        name = wanted.pop()
+    pending = [root]
+    while pending:
+        name = pending.pop()
         if name not in definitions:
-            known = definition(release, name)
-            definitions[name] = _struct(known, release)
-            wanted += [struct for shape in known.fields.values() for struct in _structs(shape)]
+            type_definition = definition(release, name)
+            definitions[name] = _struct(type_definition, release)
+            pending += [struct for shape in type_definition.fields.values() for struct in _structs(shape)]
     return {
         "$schema": DIALECT,
         "title": f"{kind} of Kubeflow Trainer {release}",
@@ -194,11 +194,11 @@ def _structs(shape: Shape) -> list[str]:
             return []
 
 
-def _struct(known: Definition, release: str) -> Schema:
-    defaults = defaults_of(release).get(known.name, {})
+def _struct(type_definition: Definition, release: str) -> Schema:
+    defaults = defaults_of(release).get(type_definition.name, {})
     properties = {}
-    for field, shape in known.fields.items():
-        key = f"{known.name}.{field}"
+    for field, shape in type_definition.fields.items():
+        key = f"{type_definition.name}.{field}"
         schema = _value(shape, key, release)
         if key in DESCRIPTIONS:
             schema["description"] = DESCRIPTIONS[key]
@@ -206,26 +206,26 @@ def _struct(known: Definition, release: str) -> Schema:
             schema["default"] = defaults[field]
         properties[field] = schema
     schema = {"type": "object", "additionalProperties": False, "properties": properties}
-    return {**schema, "required": list(known.required)} if known.required else schema
+    return {**schema, "required": list(type_definition.required)} if type_definition.required else schema
 
 
 def _value(shape: Shape, key: str, release: str) -> Schema:
-    known = limits(release)
+    bounds = limits(release)
     match shape:
         case Struct(name):
-            return {"$ref": f"#/$defs/{name}", **_given(minProperties=known.min_properties.get(key))}
+            return {"$ref": f"#/$defs/{name}", **_given(minProperties=bounds.min_properties.get(key))}
         case MapOf(value):
             return {"type": "object", "additionalProperties": _value(value, f"{key}{{}}", release)}
         case ListOf(item):
             sizes = _given(
-                minItems=known.min_items.get(key), maxItems=known.max_items.get(key), uniqueItems=key in SETS or None
+                minItems=bounds.min_items.get(key), maxItems=bounds.max_items.get(key), uniqueItems=key in SETS or None
             )
             return {"type": "array", "items": _value(item, f"{key}[]", release), **sizes}
         case Scalar(kind):
-            return _scalar(kind, key, release, known)
+            return _scalar(kind, key, release, bounds)
 
 
-def _scalar(kind: str, key: str, release: str, known: Limits) -> Schema:
+def _scalar(kind: str, key: str, release: str, bounds: Limits) -> Schema:
     smallest, largest = integer_bounds(key, release)
     match kind:
         case "any":
@@ -241,9 +241,9 @@ def _scalar(kind: str, key: str, release: str, known: Limits) -> Schema:
         case "boolean":
             return {"type": "boolean"}
     return {"type": "string"} | _given(
-        enum=list(known.enum[key]) if key in known.enum else None,
-        minLength=known.min_length.get(key),
-        maxLength=known.max_length.get(key),
+        enum=list(bounds.enum[key]) if key in bounds.enum else None,
+        minLength=bounds.min_length.get(key),
+        maxLength=bounds.max_length.get(key),
         pattern=_PATTERNS.at(release).get(key),
     )
 

@@ -113,12 +113,12 @@ def describe_value(value: Any) -> str:
 
 
 def _type(failure: _Failure) -> Iterator[Finding]:
-    wanted, value = failure.wanted, failure.value
+    allowed, value = failure.wanted, failure.value
     if failure.schema.get("format") == QUANTITY_FORMAT:
         message = _not_a_quantity(failure.path, value)
         yield Finding("InvalidQuantity", "error", message, hint=_quantity_hint(failure.path, value), path=failure.path)
         return
-    names = [wanted] if isinstance(wanted, str) else wanted
+    names = [allowed] if isinstance(allowed, str) else allowed
     expected = listed((_EXPECTED[name] for name in names), "or")
     hint = _FIELD_HINTS.get(failure.path) or failure.schema.get("errorMessage") or _type_hint(names, value, failure)
     yield Finding(
@@ -144,25 +144,25 @@ def _not_a_quantity(path: Path, value: Any) -> str:
     return f"expected a quantity, got {describe_value(value)}"
 
 
-def _type_hint(wanted: list[str], value: Any, failure: _Failure) -> str:
-    if "string" in wanted and isinstance(value, bool | int | float):
+def _type_hint(type_names: list[str], value: Any, failure: _Failure) -> str:
+    if "string" in type_names and isinstance(value, bool | int | float):
         # Without the value, because it is already parsed: `yes` has become true, and 1.10 is 1.1.
         return Hint("put quotes around it", _QUOTE)
-    if wanted == ["integer"] and isinstance(value, str) and value.lstrip("-").isdecimal():
+    if type_names == ["integer"] and isinstance(value, str) and value.lstrip("-").isdecimal():
         return _UNQUOTED
-    if wanted == ["integer"] and isinstance(value, float):
+    if type_names == ["integer"] and isinstance(value, float):
         return "write a whole number, such as 4"
-    if wanted == ["integer"]:
+    if type_names == ["integer"]:
         return suggest_seconds(str(value)) or _unless_template(value, "write a whole number, such as 4")
-    if wanted == ["number"]:
+    if type_names == ["number"]:
         return _UNQUOTED if isinstance(value, str) and _is_number(value) else "write a number, such as 0.5"
-    if wanted == ["boolean"]:
+    if type_names == ["boolean"]:
         return _unless_template(value, "write true or false, without quotes")
-    if wanted == ["array"]:
+    if type_names == ["array"]:
         return suggest_list(failure.path, value, failure.schema.get("items", {}))
-    if wanted == ["object"]:
+    if type_names == ["object"]:
         return suggest_mapping(failure.path, value)
-    return suggest_text(value) if wanted[0] == "string" else ""
+    return suggest_text(value) if type_names[0] == "string" else ""
 
 
 def _is_number(text: str) -> bool:
@@ -322,45 +322,49 @@ def _explain_choices(error: jsonschema.ValidationError, failure: _Failure, kind:
 
 
 def _unknown_own_fields(failure: _Failure, kind: DocumentKind) -> Iterator[Finding]:
-    known: Schema = failure.schema.get("properties", {})
+    properties: Schema = failure.schema.get("properties", {})
     patterns = failure.schema.get("patternProperties", {})
-    others = (str(name) for name in failure.value if name not in known)
-    unknown = [name for name in others if not any(re.search(pattern, name) for pattern in patterns)]
+    candidates = (str(name) for name in failure.value if name not in properties)
+    unknown = [name for name in candidates if not any(re.search(pattern, name) for pattern in patterns)]
     for number, name in enumerate(unknown):
         path = (*failure.path, name)
         hint = SEE_THE_FIRST
         if number < MOST_HINTS:
             hint = (
                 (kind.other_names.get(name, "") if not failure.path else "")
-                or _inner_own_hint(path, known, failure.value)
-                or spelling_hint(name, known)
+                or _inner_own_hint(path, properties, failure.value)
+                or spelling_hint(name, properties)
                 or _outer_own_hint(path, kind.schema)
-                or f"choose one of {', '.join(known)}"
+                or f"choose one of {', '.join(properties)}"
             )
         yield Finding("UnknownField", "error", f"{kind.noun} has no field {name} here", hint, path)
 
 
-def _inner_own_hint(path: Path, known: Schema, siblings: Mapping[str, Any]) -> str:
+def _inner_own_hint(path: Path, properties: Schema, siblings: Mapping[str, Any]) -> str:
     """Suggest indentation for a field next to its parent, or the field that contains it."""
-    inside = [name for name, schema in known.items() if path[-1] in schema.get("properties", {})]
+    inside = [name for name, schema in properties.items() if path[-1] in schema.get("properties", {})]
     present = [name for name in inside if name in siblings]
     if len(present or inside) == 1:
         return indent_hint(path, (*path[:-1], (present or inside)[0]))
-    of_items = [name for name, schema in known.items() if path[-1] in schema.get("items", {}).get("properties", {})]
+    of_items = [
+        name for name, schema in properties.items() if path[-1] in schema.get("items", {}).get("properties", {})
+    ]
     return f"move it to {of_items[0]}[].{path[-1]}" if len(of_items) == 1 else ""
 
 
 def _outer_own_hint(path: Path, root: Schema) -> str:
     """Suggest moving a field out to an enclosing mapping that has it."""
-    found, schema = None, root
+    parent, schema = None, root
     for length, step in enumerate(path[:-1]):
         if path[-1] in schema.get("properties", {}):
-            found = path[:length]
+            parent = path[:length]
         inner = schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)
         schema = inner or schema.get("additionalProperties") or {}
-    if found is None:
+    if parent is None:
         return ""
-    return f"move it out, to {format_path((*found, path[-1]))}" if found else "move it to the top level of the document"
+    return (
+        f"move it out, to {format_path((*parent, path[-1]))}" if parent else "move it to the top level of the document"
+    )
 
 
 # A finding that implies a missing field, which is then not reported separately.

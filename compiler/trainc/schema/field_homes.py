@@ -214,12 +214,12 @@ def _has_definition(release: str, definition_name: str, field: str) -> bool:
 
 def release_hint(definition_name: str, field: str, release: str) -> str:
     """Return a hint about a field that only other releases have; empty if none does."""
-    known = releases_with(definition_name, field)
-    if not known:
+    releases = releases_with(definition_name, field)
+    if not releases:
         return ""
-    if RELEASES.index(known[0]) > RELEASES.index(release):
-        return remove(f"remove it, or compile with --release {known[0]}: the field is new in Trainer {known[0]}")
-    removed = RELEASES[RELEASES.index(known[-1]) + 1]
+    if RELEASES.index(releases[0]) > RELEASES.index(release):
+        return remove(f"remove it, or compile with --release {releases[0]}: the field is new in Trainer {releases[0]}")
+    removed = RELEASES[RELEASES.index(releases[-1]) + 1]
     replacement = REPLACEMENTS.get(f"{definition_name}.{field}")
     gone = f"the field was removed in Trainer {removed}"
     return f"use {replacement}: {gone}" if replacement else remove(f"remove it: {gone}")

@@ -410,11 +410,11 @@ def runtime_rules(document: Json, release: str) -> list[Finding]:
     if any(labels.get(label) == value for label, value in EXEMPT.at(release).items()):
         return []
     spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for index, job in enumerate(spec.get("replicatedJobs") or ()):
         path: Path = ("spec", "template", "spec", "replicatedJobs", index)
-        found.extend(_job_rules(job, path, release))
-    return found
+        findings.extend(_job_rules(job, path, release))
+    return findings
 
 
 def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
@@ -426,15 +426,15 @@ def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
         message = f"job {job['name']} has {replicas} replicas; only 1 is supported"
         hint = write(1, "; for more pods, use numNodes in mlPolicy or in the TrainJob", field="replicas", verb="set")
         yield Finding("ReplicasNotOne", "error", message, hint=hint, path=(*path, "replicas"), about="runtime")
-    wanted = REQUIRED_CONTAINER.at(release).get(ancestor)
-    if wanted is not None:
-        yield from _container_rule(job, ancestor, wanted, path)
+    required = REQUIRED_CONTAINER.at(release).get(ancestor)
+    if required is not None:
+        yield from _container_rule(job, ancestor, required, path)
 
 
-def _container_rule(job: Json, ancestor: str, wanted: str, path: Path) -> Iterator[Finding]:
+def _container_rule(job: Json, ancestor: str, required: str, path: Path) -> Iterator[Finding]:
     pod = (((job["template"].get("spec") or {}).get("template") or {}).get("spec")) or {}
-    if all(container["name"] != wanted for container in pod.get("containers") or ()):
-        message = f"job {job['name']} has the ancestor label {ancestor}, but no container called {wanted}"
+    if all(container["name"] != required for container in pod.get("containers") or ()):
+        message = f"job {job['name']} has the ancestor label {ancestor}, but no container called {required}"
         where = (*path, "template", "spec", "template", "spec", "containers")
-        hint = f"rename its main container to {wanted}, or remove the label"
+        hint = f"rename its main container to {required}, or remove the label"
         yield Finding("MissingAncestorContainer", "error", message, hint=hint, path=where, about="runtime")

@@ -95,8 +95,8 @@ def well_typed(value: Any, shape: Shape, release: str) -> Any:
     match shape, value:
         case Struct(name), dict():
             fields = definition(release, name).fields
-            known = {n: well_typed(value[n], s, release) for n, s in fields.items() if n in value}
-            return {n: item for n, item in known.items() if item is not None}
+            typed = {n: well_typed(value[n], s, release) for n, s in fields.items() if n in value}
+            return {n: item for n, item in typed.items() if item is not None}
         case ListOf(item), list():
             items = [well_typed(v, item, release) for v in value]
             return None if any(v is None for v in items) else items
@@ -181,24 +181,24 @@ def suggest_amount(resource: str, text: str) -> str:
         count = _NUMBERS.index(word) + 1 if word in _NUMBERS else None
         return write(count) if count else "write a whole number, such as 8"
     if resource == "cpu":
-        found = _AMOUNT.match(text)
-        cores = found["number"] if found and "," not in found["number"] else ""
+        match = _AMOUNT.match(text)
+        cores = match["number"] if match and "," not in match["number"] else ""
         millicores = ', or millicores such as "500m"'
         return write(cores, millicores) if cores else f"write a number of cores{millicores}"
-    found = _AMOUNT.fullmatch(text)
-    if found is None:
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
         return 'write an amount such as "500m", 4 or 16Gi'
-    number, unit = found["number"].replace(",", "").replace("_", ""), found["unit"].upper() or "G"
+    number, unit = match["number"].replace(",", "").replace("_", ""), match["unit"].upper() or "G"
     decimal = "k" if unit == "K" else unit
     return f"write {number}{unit}i (binary), or {number}{decimal} (decimal)"
 
 
 def suggest_seconds(text: str) -> str:
     """Convert a duration such as `24h` to seconds; empty if it is not a duration."""
-    found = _DURATION.fullmatch(text)
-    if found is None:
+    match = _DURATION.fullmatch(text)
+    if match is None:
         return ""
-    return write(int(found["number"]) * _SECONDS[found["unit"][0]], ": it is a number of seconds")
+    return write(int(match["number"]) * _SECONDS[match["unit"][0]], ": it is a number of seconds")
 
 
 def suggest_name(text: str, *, letter_first: bool) -> str:
@@ -230,9 +230,9 @@ def suggest_mapping(path: Path, value: Any) -> str:
         return f"write its name one level down: runtimeRef: {{name: {_text(value)}}}"
     if isinstance(value, list):
         return "remove the dashes: one mapping belongs here"
-    found = _VARIABLE.fullmatch(value) if isinstance(value, str) else None
-    if found is not None and path[-2:-1] == ("env",):
-        return write(_variable(found["name"], found["value"]))
+    match = _VARIABLE.fullmatch(value) if isinstance(value, str) else None
+    if match is not None and path[-2:-1] == ("env",):
+        return write(_variable(match["name"], match["value"]))
     return (
         f"write `key: value` lines, indented under {path[-1]}"
         if isinstance(path[-1], str)
@@ -326,8 +326,8 @@ def unknown_fields(root: Node, release: str, severity: Severity) -> Iterator[Fin
     """Report every field of the document that the release does not have."""
     for node in nodes(root, release):
         if isinstance(node.shape, Struct) and isinstance(node.value, dict):
-            known = definition(release, node.shape.definition).fields
-            unknown = [name for name in node.value if name not in known]
+            fields = definition(release, node.shape.definition).fields
+            unknown = [name for name in node.value if name not in fields]
             if unknown:
                 yield from _findings_for(node, node.shape.definition, unknown, release, severity)
 
@@ -397,11 +397,11 @@ def _outer_hint(node: Node, name: str, release: str) -> str:
     return ""
 
 
-def spelling_hint(name: str, known: Iterable[str]) -> str:
+def spelling_hint(name: str, fields: Iterable[str]) -> str:
     """Suggest the known field that `name` may be a misspelling of; empty if there is none."""
-    known = list(known)
-    same = [field for field in known if field.lower() == name.replace("_", "").replace("-", "").lower()]
-    near = same or near_names(name, known, limit=1)
+    fields = list(fields)
+    same = [field for field in fields if field.lower() == name.replace("_", "").replace("-", "").lower()]
+    near = same or near_names(name, fields, limit=1)
     return suggest(name, near[:1]) if near else ""
 
 
@@ -434,8 +434,8 @@ def _deeper_hint(owner: str, name: str, release: str) -> str:
 
 def _known_hint(owner: str, release: str) -> str:
     """List the known fields if there are not too many."""
-    known = definition(release, owner).fields
-    return f"choose one of {', '.join(known)}" if 0 < len(known) <= _AT_A_GLANCE else ""
+    fields = definition(release, owner).fields
+    return f"choose one of {', '.join(fields)}" if 0 < len(fields) <= _AT_A_GLANCE else ""
 
 
 def _children(place: str, shape: Shape, release: str) -> Iterator[tuple[str, Shape]]:

@@ -133,14 +133,14 @@ def _first_init(record: Any, *args: Any, **kwargs: Any) -> None:
     cls = record.__class__
     definition, names = cls._record, cls.__match_args__
     definition.made += 1
-    given = dict(zip(names, args, strict=False), **kwargs) if not kwargs.keys() & names[: len(args)] else {}
-    if definition.made > _MANY or len(given) != len(args) + len(kwargs) or not kwargs.keys() <= set(names):
+    arguments = dict(zip(names, args, strict=False), **kwargs) if not kwargs.keys() & names[: len(args)] else {}
+    if definition.made > _MANY or len(arguments) != len(args) + len(kwargs) or not kwargs.keys() <= set(names):
         _compiled_init(cls)(record, *args, **kwargs)
         return
     for part in definition.parts:
         name = part.name
-        if name in given:
-            value = given[name]
+        if name in arguments:
+            value = arguments[name]
         elif part.factory:
             value = part.factory()
         elif part.default is _MISSING:
@@ -230,10 +230,10 @@ class _Methods:
         return replace(self, **changes)  # type: ignore[type-var]
 
 
-def _refuse(what: str, name: str) -> None:
+def _refuse(action: str, name: str) -> None:
     from dataclasses import FrozenInstanceError
 
-    raise FrozenInstanceError(f"cannot {what} field {name!r}")
+    raise FrozenInstanceError(f"cannot {action} field {name!r}")
 
 
 def _dataclass_getstate(self: Any) -> list[Any]:

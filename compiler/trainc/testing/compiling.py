@@ -53,7 +53,7 @@ class CompileFailure(CompileError):
 
 
 def compile_for_test(
-    given: Given | Sequence[Given],
+    inputs: Given | Sequence[Given],
     root: str | os.PathLike[str],
     *,
     runtimes: Given | Sequence[Given] = (),
@@ -65,7 +65,7 @@ def compile_for_test(
     from trainc.pipeline.python import compile_inputs
     from trainc.reading.files import STDIN
 
-    paths, texts = _split_inputs(given, root)
+    paths, texts = _split_inputs(inputs, root)
     folders, more = _split_inputs(runtimes, root)
     texts += more
     try:
@@ -80,9 +80,9 @@ def compile_for_test(
         raise CompileFailure(error.diagnostics) from None
 
 
-def _split_inputs(given: Given | Sequence[Given], root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
+def _split_inputs(inputs: Given | Sequence[Given], root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     """Separate inputs given as paths from those given as text."""
-    entries = [given] if isinstance(given, str | os.PathLike | Mapping) else list(given)
+    entries = [inputs] if isinstance(inputs, str | os.PathLike | Mapping) else list(inputs)
     paths, texts = [], []
     for entry in entries:
         if isinstance(entry, Mapping):

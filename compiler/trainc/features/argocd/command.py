@@ -19,11 +19,11 @@ from trainc.features.argocd.parameters import PARAMETERS, Parameter, read_parame
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print manifests, parameters or a file."""
     for name in ("base_image", "index_url"):
-        given, flag = getattr(arguments, name), f"--{name.replace('_', '-')}"
-        if given and arguments.print != "Dockerfile":
+        value, flag = getattr(arguments, name), f"--{name.replace('_', '-')}"
+        if value and arguments.print != "Dockerfile":
             raise UsageError(f"{flag} needs --print Dockerfile")
-        if given and not pattern(r"[!-~]+").fullmatch(given):
-            raise UsageError(f"argument {flag}: {given!r} has spaces or characters that cannot be printed")
+        if value and not pattern(r"[!-~]+").fullmatch(value):
+            raise UsageError(f"argument {flag}: {value!r} has spaces or characters that cannot be printed")
     if arguments.print:
         from trainc import __version__
 

@@ -124,13 +124,13 @@ def _from_parameters(environment: Environment, findings: list[Diagnostic]) -> It
 
 
 def _from_variables(environment: Environment, findings: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
-    known = {_upper_name(parameter.name): parameter for parameter in PARAMETERS}
+    by_name = {_upper_name(parameter.name): parameter for parameter in PARAMETERS}
     names = sorted(name.removeprefix(_VARIABLE) for name in environment if name.startswith(_VARIABLE))
     for name in names:
-        if name in known:
-            yield known[name], environment[_VARIABLE + name]
+        if name in by_name:
+            yield by_name[name], environment[_VARIABLE + name]
         else:
-            hint = did_you_mean(name, known) or f"after {_VARIABLE}, trainc knows {', '.join(known)}"
+            hint = did_you_mean(name, by_name) or f"after {_VARIABLE}, trainc knows {', '.join(by_name)}"
             findings.append(_wrong(_VARIABLE + name, "is not a setting of trainc", hint, "warning"))
 
 
@@ -191,9 +191,9 @@ def _upper_name(name: str) -> str:
     return name.upper().replace("-", "_")
 
 
-def _wrong(name: str, what: str, hint: str, severity: Literal["error", "warning"] = "error") -> Diagnostic:
+def _wrong(name: str, problem: str, hint: str, severity: Literal["error", "warning"] = "error") -> Diagnostic:
     return Diagnostic(
-        "InvalidParameter", severity, f"{name} {what}", hint=hint, object="Application", path="spec.source.plugin"
+        "InvalidParameter", severity, f"{name} {problem}", hint=hint, object="Application", path="spec.source.plugin"
     )
 
 

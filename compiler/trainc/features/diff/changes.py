@@ -74,9 +74,9 @@ class _Place:
 
 def compare_manifests(before: Json, after: Json) -> tuple[tuple[Change, ...], tuple[Move, ...]]:
     """Changes and moves between two normalized manifests, in path order."""
-    found = list(_compare(before, after, _Place((), (), ())))
-    changes = tuple(entry for entry in found if isinstance(entry, Change))
-    return changes, tuple(entry for entry in found if isinstance(entry, Move))
+    entries = list(_compare(before, after, _Place((), (), ())))
+    changes = tuple(entry for entry in entries if isinstance(entry, Change))
+    return changes, tuple(entry for entry in entries if isinstance(entry, Move))
 
 
 def _compare(old: Any, new: Any, place: _Place) -> Iterator[Change | Move]:

@@ -45,8 +45,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     """Compare two sides for each relevant environment. A comment always says something, and then nothing has failed."""
     try:
         look_up(*sides_of(arguments))
-        every = environments_of_sides(arguments)
-        if arguments.live and len(every) > 1:
+        environments = environments_of_sides(arguments)
+        if arguments.live and len(environments) > 1:
             raise UsageError("--live is about one cluster; choose an environment with --env NAME")
     except CompileError as error:
         streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
@@ -54,12 +54,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             return Status.DIAGNOSED
         streams.out.write(_comment({}, {"": error.diagnostics}, None).encode("utf-8", "backslashreplace"))
         return Status.DIAGNOSED if arguments.exit_code else Status.DONE
-    found: dict[str, Diff] = {}
+    diffs: dict[str, Diff] = {}
     unread: dict[str, Sequence[Diagnostic]] = {}
     live: LiveDiff | None = None
     has_failed = False
-    for each in every:
-        name = environment_name(each) if len(every) > 1 else ""
+    for each in environments:
+        name = environment_name(each) if len(environments) > 1 else ""
         with reading_once():
             before, after, diagnostics = read_both(each, streams)
         if before is not None and after is not None and arguments.live:
@@ -75,7 +75,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             unread[name] = diagnostics
             has_failed = True
             continue
-        found[name] = compare_sides(before, after, each, streams)
+        diffs[name] = compare_sides(before, after, each, streams)
         streams.progress.clear()
         # `trainc check` reports the warnings that are not new.
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
@@ -83,17 +83,17 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.err.write(text_report(reported, Files(), paint, quiet=arguments.quiet))
         has_failed |= bool(before.found.errors or after.found.errors)
     if arguments.format == "markdown":
-        text = _comment(found, unread, live)
+        text = _comment(diffs, unread, live)
     else:
-        text = _texts(found, live, arguments, streams) if found else ""
+        text = _texts(diffs, live, arguments, streams) if diffs else ""
     streams.out.write(text.encode("utf-8", "backslashreplace"))
-    changes = any(diff.has_changes for diff in found.values()) or (live is not None and live.has_drift)
+    changes = any(diff.has_changes for diff in diffs.values()) or (live is not None and live.has_drift)
     if arguments.exit_code and changes:
         return Status.DIAGNOSED
     return Status.DIAGNOSED if has_failed and (arguments.exit_code or arguments.format != "markdown") else Status.DONE
 
 
-def _comment(found: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic]], live: LiveDiff | None) -> str:
+def _comment(diffs: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic]], live: LiveDiff | None) -> str:
     """The comment on all environments, also those that could not be read, after the comparison with the cluster."""
     from trainc.features.diff.markdown import LONGEST_COMMENT, comment
 
@@ -102,25 +102,25 @@ def _comment(found: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic
         from trainc.features.diff.live_report import live_markdown
 
         section = live_markdown(live)
-    if live is not None and all(diff.before == diff.after for diff in found.values()):
+    if live is not None and all(diff.before == diff.after for diff in diffs.values()):
         return escape_report(section)
     errors = {name: [d for d in each if d.severity == "error"] for name, each in unread.items()}
-    text = comment(found, errors, most=LONGEST_COMMENT - len(section))
+    text = comment(diffs, errors, most=LONGEST_COMMENT - len(section))
     return escape_report(f"{section}\n{text}" if section else text)
 
 
-def _texts(found: Mapping[str, Diff], live: LiveDiff | None, arguments: Arguments, streams: Streams) -> str:
+def _texts(diffs: Mapping[str, Diff], live: LiveDiff | None, arguments: Arguments, streams: Streams) -> str:
     """The comparisons by environment, with that of one side with the cluster; only the latter if both are the same."""
     if arguments.format == "json":
         from trainc.features.diff.text import diff_json, environments_json
 
-        if "" not in found:
-            return escape_report(environments_json(found), json=True)
+        if "" not in diffs:
+            return escape_report(environments_json(diffs), json=True)
         if live is None:
-            return escape_report(diff_json(found[""]), json=True)
+            return escape_report(diff_json(diffs[""]), json=True)
         from trainc.features.diff.live_report import live_json
 
-        return escape_report(diff_json(found[""], live_json(live, show_values=arguments.show_values)), json=True)
+        return escape_report(diff_json(diffs[""], live_json(live, show_values=arguments.show_values)), json=True)
     from trainc.features.diff.text import diff_text
 
     paint = Paint(arguments.color, streams.out)
@@ -128,7 +128,7 @@ def _texts(found: Mapping[str, Diff], live: LiveDiff | None, arguments: Argument
     def look(part: TextPart, text: str) -> str:
         return paint(_COLOURS[part], text)
 
-    parts = {name: diff for name, diff in found.items() if live is None or diff.before != diff.after}
+    parts = {name: diff for name, diff in diffs.items() if live is None or diff.before != diff.after}
     texts = [f"{name}:\n{diff_text(diff, look)}" if name else diff_text(diff, look) for name, diff in parts.items()]
     if live is not None:
         from trainc.features.diff.live_report import live_text
@@ -155,22 +155,22 @@ def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, 
 
 
 def _against_output(
-    given: ReadSide, second: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]
+    first: ReadSide, second: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]
 ) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     """Choose the other side if only one is named: its sources for output, the `output` of trainc.yaml for sources."""
-    if not given.found.compiled:
-        if given.output_below is not None:
+    if not first.found.compiled:
+        if first.output_below is not None:
             # A folder with several outputs, one of which is produced by the settings of trainc.yaml.
-            output = _read(Side(given.output_below, given.output_below), arguments, streams, diagnostics)
+            output = _read(Side(first.output_below, first.output_below), arguments, streams, diagnostics)
             return output, _read(second, arguments, streams, diagnostics), diagnostics
-        return given, _read(second, arguments, streams, diagnostics), diagnostics
-    if given.output is None:
+        return first, _read(second, arguments, streams, diagnostics), diagnostics
+    if first.output is None:
         raise UsageError(
-            f"{given.label} contains sources, and no trainc.yaml says where their output is; "
-            f"name both sides, as in `trainc diff git:HEAD:{given.label} {given.label}`"
+            f"{first.label} contains sources, and no trainc.yaml says where their output is; "
+            f"name both sides, as in `trainc diff git:HEAD:{first.label} {first.label}`"
         )
-    output = _read(Side(given.output, given.output), arguments, streams, diagnostics)
-    return output, given, diagnostics
+    output = _read(Side(first.output, first.output), arguments, streams, diagnostics)
+    return output, first, diagnostics
 
 
 def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]) -> ReadSide | None:
@@ -196,7 +196,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     before = replace(before, found=was.without_failures_of(becomes).without_failures_of(was))
     after = replace(after, found=becomes.without_failures_of(was).without_failures_of(becomes))
     release = after.options.release or NEWEST_RELEASE
-    found = compare(
+    diff = compare(
         Compared(_label(before, after), before.found.manifests, before.found.names),
         Compared(_label(after, before), after.found.manifests, after.found.names),
         JobSetRules(release),
@@ -205,17 +205,17 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
         streams.progress.over,
     )
     notes += [*_kept(before, after, arguments), *_dropped_fields(before, after)]
-    groups = explain_groups(found.groups, SidesExplained(before, after).causes)
-    return replace(found, notes=(*notes, *found.notes), groups=groups, review=review_of(before, after))
+    groups = explain_groups(diff.groups, SidesExplained(before, after).causes)
+    return replace(diff, notes=(*notes, *diff.notes), groups=groups, review=review_of(before, after))
 
 
 def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
     """What is left out of a comparison because of errors on either side."""
-    found = {side.label: side.found.failures for side in (before, after) if side.found.failures}
-    sentences = {failures.sentence for failures in found.values()}
-    if len(sentences) == 1 and len(found) == 2:
+    by_label = {side.label: side.found.failures for side in (before, after) if side.found.failures}
+    sentences = {failures.sentence for failures in by_label.values()}
+    if len(sentences) == 1 and len(by_label) == 2:
         return [f"{sentences.pop()}."]
-    return [f"In {label}, {failures.sentence}." for label, failures in found.items()]
+    return [f"In {label}, {failures.sentence}." for label, failures in by_label.items()]
 
 
 def _kept(before: ReadSide, after: ReadSide, arguments: Arguments) -> Iterator[str]:

@@ -154,8 +154,8 @@ def _ephemeral_volumes(jobset: Manifest) -> list[str]:
         replicated["template"]["spec"]["template"]["spec"]
         for replicated in jobset.get("spec", {}).get("replicatedJobs") or ()
     )
-    found = (volume["name"] for pod in pods for volume in pod.get("volumes") or () if "ephemeral" in volume)
-    return list(dict.fromkeys(found))
+    volumes = (volume["name"] for pod in pods for volume in pod.get("volumes") or () if "ephemeral" in volume)
+    return list(dict.fromkeys(volumes))
 
 
 def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
@@ -465,11 +465,11 @@ def _by_content(
     groups: Sequence[JobPairs], jobs: Sequence[JobDiff], status: Literal["added", "removed"], side: _Side
 ) -> dict[str, list[int]]:
     """The indexes of jobs with a given status, grouped by their content apart from the name."""
-    found: dict[str, list[int]] = {}
+    indexes: dict[str, list[int]] = {}
     for i, (group, job) in enumerate(zip(groups, jobs, strict=True)):
         if job.status == status and group.jobset is not None:
-            found.setdefault(_content(group, side), []).append(i)
-    return found
+            indexes.setdefault(_content(group, side), []).append(i)
+    return indexes
 
 
 def _content(group: JobPairs, side: _Side) -> str:

@@ -92,22 +92,22 @@ def is_left_alone(method: DeliveryMethod, live: Manifest, manifest: Manifest) ->
     """Whether the tool never touches the object once it exists."""
     if method.tool != "flux":
         return False
-    wanted, annotations = _metadata(manifest), {**_metadata(live), **_metadata(manifest)}
+    desired, annotations = _metadata(manifest), {**_metadata(live), **_metadata(manifest)}
     disabled = annotations.get(f"{_FLUX}reconcile") == "disabled" or annotations.get(f"{_FLUX}ssa") == "Ignore"
-    return disabled or wanted.get(f"{_FLUX}ssa") == "IfNotPresent"
+    return disabled or desired.get(f"{_FLUX}ssa") == "IfNotPresent"
 
 
 def _argocd(method: DeliveryMethod, live: Manifest | None, manifest: Manifest | None) -> DeliveryMethod:
-    wanted, either = _argo_options(manifest), _argo_options(live) | _argo_options(manifest)
+    desired, either = _argo_options(manifest), _argo_options(live) | _argo_options(manifest)
     # The Force and Replace options of this method are an annotation of the JobSet only, not of the job's other objects.
     if method.force == "always" and (live or manifest or {}).get("kind") != "JobSet":
         method = replace(method, apply="client", force="never")
     if "Replace=true" in either:
         method = replace(method, apply="replace", force="always" if "Force=true" in either else method.force)
     elif method.apply != "replace":
-        if "ServerSideApply=true" in wanted:
+        if "ServerSideApply=true" in desired:
             method = replace(method, apply="server")
-        elif "ServerSideApply=false" in wanted:
+        elif "ServerSideApply=false" in desired:
             method = replace(method, apply="client")
         if "Force=true" in either and method.apply == "client":
             method = replace(method, force="if refused")
@@ -124,8 +124,8 @@ def _metadata(manifest: Manifest | None) -> dict[str, str]:
 
 
 def _own(manifest: Manifest | None, field: str) -> dict[str, str]:
-    found = (manifest or {}).get("metadata", {}).get(field)
-    return found if isinstance(found, dict) else {}
+    values = (manifest or {}).get("metadata", {}).get(field)
+    return values if isinstance(values, dict) else {}
 
 
 # The part of an apply request that determines the result of an update, for both ways to apply a manifest.
@@ -186,11 +186,11 @@ def _merged_list(field: str, live: Sequence[Any], applied: Sequence[Any], manife
     names = [identities(field, items) for items in (live, applied, manifest)]
     if field not in MERGE_KEYS or any(name is None for name in names):
         return list(manifest)
-    stands, was, wanted = (
+    stands, was, desired = (
         dict(zip(name or (), items, strict=True)) for name, items in zip(names, (live, applied, manifest), strict=True)
     )
-    merged = [_merged_value(field, stands.get(name), was.get(name), item) for name, item in wanted.items()]
-    return merged + [item for name, item in stands.items() if name not in was and name not in wanted]
+    merged = [_merged_value(field, stands.get(name), was.get(name), item) for name, item in desired.items()]
+    return merged + [item for name, item in stands.items() if name not in was and name not in desired]
 
 
 # What is known about the objects of gang schedulers: a PodGroup's size, its pods, and its immutable fields.

@@ -26,10 +26,10 @@ _MOST_EXPLAINED = 150
 
 def group_jobs(jobs: Sequence[JobDiff], method: DeliveryMethod) -> tuple[Group, ...]:
     """Group jobs that change in the same way, the most harmful first. Values are compared without the job's own name."""
-    found: dict[str, list[JobDiff]] = {}
+    by_content: dict[str, list[JobDiff]] = {}
     for job in jobs:
-        found.setdefault(_content(job), []).append(job)
-    return _sorted(Group(method, tuple(("", job) for job in each)) for each in found.values())
+        by_content.setdefault(_content(job), []).append(job)
+    return _sorted(Group(method, tuple(("", job) for job in each)) for each in by_content.values())
 
 
 def explain_groups(groups: Sequence[Group], causes: Causes) -> tuple[Group, ...]:
@@ -38,25 +38,25 @@ def explain_groups(groups: Sequence[Group], causes: Causes) -> tuple[Group, ...]
         Group(group.method, group.members, *causes(group)) if number < _MOST_EXPLAINED else group
         for number, group in enumerate(groups)
     ]
-    found: dict[object, list[Group]] = {}
+    by_key: dict[object, list[Group]] = {}
     for number, group in enumerate(explained):
         fields = [(o.key.kind, o.status, c.path, c.kind) for o in group.first.objects for c in o.changes]
         same = (group.outcome, str(fields), group.causes) if fields and group.causes else number
-        found.setdefault(same, []).append(group)
-    return _sorted(_merged(each, varies=len(each) > 1) for each in found.values())
+        by_key.setdefault(same, []).append(group)
+    return _sorted(_merged(each, varies=len(each) > 1) for each in by_key.values())
 
 
 def across(environments: Iterable[tuple[str, Sequence[Group]]]) -> tuple[Group, ...]:
     """The groups of several environments: what changes everywhere in the same way is one group."""
-    found: dict[object, list[Group]] = {}
+    by_key: dict[object, list[Group]] = {}
     for name, groups in environments:
         for group in groups:
             named = Group(
                 group.method, tuple((name, job) for _, job in group.members), group.causes, group.reason, group.varies
             )
             same = _content(group.first), group.outcome, group.causes, group.reason, group.varies
-            found.setdefault(same, []).append(named)
-    return _sorted(_merged(each, varies=each[0].varies) for each in found.values())
+            by_key.setdefault(same, []).append(named)
+    return _sorted(_merged(each, varies=each[0].varies) for each in by_key.values())
 
 
 def _merged(groups: Sequence[Group], *, varies: bool) -> Group:
@@ -133,15 +133,15 @@ class SidesExplained:
         explained = [self._explain(number, group.first) for number in (0, 1)]
         if explained[1] is None:
             return (), ""
-        found: dict[Source, None] = {}
+        sources: dict[Source, None] = {}
         for one in group.first.objects:
             kind = one.key.kind
             sides = [
                 next((o.fields for o in each.objects if o.name.kind == kind), ()) if each else () for each in explained
             ]
             for change in one.changes:
-                found |= dict.fromkeys(_sources_of(change, sides[0], sides[1]))
-        lines = tuple(source for source in found if source.origin != "catalog")
+                sources |= dict.fromkeys(_sources_of(change, sides[0], sides[1]))
+        lines = tuple(source for source in sources if source.origin != "catalog")
         return lines, "" if lines else self._reason()
 
     def _file(self, group: Group) -> str:
@@ -179,6 +179,6 @@ def _inputs(fields: Sequence[ExplainedField], change: Change) -> Iterator[tuple[
     """What the fields at and below a change were made from: the object, the field there and the value, with its line."""
     path = tuple(map(str, change.path))
     for field in fields:
-        for given in field.origin.inputs if tuple(map(str, field.path[: len(path)])) == path else ():
-            if given.source is not None:
-                yield (given.object, str(given.path), repr(given.value)), given.source
+        for origin_input in field.origin.inputs if tuple(map(str, field.path[: len(path)])) == path else ():
+            if origin_input.source is not None:
+                yield (origin_input.object, str(origin_input.path), repr(origin_input.value)), origin_input.source

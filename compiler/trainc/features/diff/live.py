@@ -166,27 +166,27 @@ class _Comparison:
 
     def result(self) -> tuple[tuple[LiveObject, ...], tuple[str, ...]]:
         """The objects of git and those of the cluster that git lacks, and what is unknown."""
-        found, unknown = [], dict[str, None]()
+        objects, unknown = [], dict[str, None]()
         for identity, manifest in self._git.items():
             live = self._live.get(identity)
             if live is None and (reason := self._unexported(identity)):
                 unknown[reason] = None
                 continue
-            found.append(self._missing(identity, manifest) if live is None else self._both(identity, manifest, live))
-        found += [
+            objects.append(self._missing(identity, manifest) if live is None else self._both(identity, manifest, live))
+        objects += [
             self._extra(identity, live) for identity, live in self._live.items() if self._is_extra(identity, live)
         ]
         for kind in EXPORTED:
-            if any(one.kind == kind for one in found) and not any(identity[1] == kind for identity in self._live):
+            if any(one.kind == kind for one in objects) and not any(identity[1] == kind for identity in self._live):
                 unknown[f"the dump has no {kind} at all: the cluster has none, or they were not exported"] = None
-        return tuple(sorted(found, key=lambda one: (one.namespace, one.name, one.kind != "JobSet", one.kind))), tuple(
+        return tuple(sorted(objects, key=lambda one: (one.namespace, one.name, one.kind != "JobSet", one.kind))), tuple(
             unknown
         )
 
     def _unexported(self, identity: Identity) -> str:
         """Why nothing is known about an object that is not in the dump; empty if it is missing."""
         _, kind, namespace, _ = identity
-        if kind not in EXPORTED and not any(found[1] == kind for found in self._live):
+        if kind not in EXPORTED and not any(other[1] == kind for other in self._live):
             return f"the dump has no {kind}, so nothing is known about those in git"
         if namespace and self._spaces and namespace not in self._spaces and len(self._spaces) == 1:
             return f"the dump is of namespace {next(iter(self._spaces))}, so nothing is known about {namespace}"
@@ -217,9 +217,9 @@ class _Comparison:
             yield replace(wait, place=self._deployed.locate(identity[2:], wait.path)) if placed else wait
 
     def _missing(self, identity: Identity, manifest: Manifest) -> LiveObject:
-        wanted = self._coming.get(identity)
-        refused = wanted is not None and wanted["kind"] == "JobSet" and self._rules.creation_refusals(wanted)
-        sync: Outcome = "nothing" if wanted is None else "invalid" if refused else "created"
+        desired = self._coming.get(identity)
+        refused = desired is not None and desired["kind"] == "JobSet" and self._rules.creation_refusals(desired)
+        sync: Outcome = "nothing" if desired is None else "invalid" if refused else "created"
         ttl = mapping(manifest.get("spec")).get("ttlSecondsAfterFinished") if identity[1] == "JobSet" else None
         source = self._deployed.sources.get(identity[2:], "")
         return LiveObject(*identity[1:], "missing", sync=sync, ttl=ttl if type(ttl) is int else None, source=source)
@@ -248,40 +248,40 @@ class _Comparison:
             if identity[1] == "JobSet" and identity not in self._live:
                 key = identity[2:]
                 by_job.setdefault((key[0], coming.names.get(key, key[1])), []).append(identity)
-        found: dict[Identity, str] = {}
+        successors: dict[Identity, str] = {}
         leaving = [i for i in self._live if i[1] == "JobSet" and i not in self._coming]
         for identity in leaving:
             key = identity[2:]
             job = self._deployed.names.get(key, key[1] if identity in self._git else "")
             if new := by_job.get((key[0], job)):
-                found[identity] = new[0][3]
+                successors[identity] = new[0][3]
         # Otherwise the names tell: one job of that name leaves, and one comes.
-        taken = {(identity[2], name) for identity, name in found.items()}
+        assigned = {(identity[2], name) for identity, name in successors.items()}
         names: dict[str, tuple[list[str], list[str]]] = {}
         for identity in leaving:
-            if identity not in found:
+            if identity not in successors:
                 names.setdefault(identity[2], ([], []))[0].append(identity[3])
-        for identity in (each for new in by_job.values() for each in new if each[2:] not in taken):
+        for identity in (each for new in by_job.values() for each in new if each[2:] not in assigned):
             names.setdefault(identity[2], ([], []))[1].append(identity[3])
         plain = {namespace: plain_names(*sides) for namespace, sides in names.items()}
         coming_names = {(space, plain[space].get(name)): name for space, (_, new) in names.items() for name in new}
         for identity in leaving:
             short = plain.get(identity[2], {}).get(identity[3])
-            if identity not in found and short and (successor := coming_names.get((identity[2], short))):
-                found[identity] = successor
-        return found
+            if identity not in successors and short and (successor := coming_names.get((identity[2], short))):
+                successors[identity] = successor
+        return successors
 
     def _sync(self, identity: Identity, manifest: Manifest, live: Manifest, drifted: bool) -> tuple[Outcome, str]:
         if successor := self._successors.get(identity):
             return "re-created", successor
-        wanted = self._coming.get(identity)
-        if wanted is None:
+        desired = self._coming.get(identity)
+        if desired is None:
             return "deleted" if effective_method(self._method, live, None).prunes else "nothing", ""
-        if not drifted and wanted == manifest:
-            always = effective_method(self._method, live, wanted).force == "always"
+        if not drifted and desired == manifest:
+            always = effective_method(self._method, live, desired).force == "always"
             return "re-created" if always else "nothing", ""
         applied = _last_applied(live) or manifest
-        return sync_outcome(self._method, live, applied, wanted, self._rules), ""
+        return sync_outcome(self._method, live, applied, desired, self._rules), ""
 
     # What differs.
 
@@ -348,10 +348,10 @@ def _by_key(change: Change) -> Iterator[Change]:
 def _last_applied(live: Manifest) -> Manifest | None:
     """What a client-side apply sent last, as it notes in an annotation."""
     try:
-        found = read_json(str(annotations_of(live).get(_LAST_APPLIED, "")))
+        applied = read_json(str(annotations_of(live).get(_LAST_APPLIED, "")))
     except ValueError:
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("metadata"), dict) else None
+    return applied if isinstance(applied, dict) and isinstance(applied.get("metadata"), dict) else None
 
 
 # Read the dump of a cluster, and find where in git the jobs of a side come from.
@@ -369,18 +369,18 @@ def compare_with_dump(
     sides = replace(sides[0], judged=_judged(sides[0], dump, coming.options.kueue)), sides[1]
     release = coming.options.release or NEWEST_RELEASE
     method = chosen_method(coming.options)
-    found = compare_live(*sides, dump, method, release)
-    return replace(found, git=deployed.label, dump=arguments.live), problems
+    live_diff = compare_live(*sides, dump, method, release)
+    return replace(live_diff, git=deployed.label, dump=arguments.live), problems
 
 
-def in_git(found: ManifestSet, namespace: str) -> InGit:
+def in_git(manifest_set: ManifestSet, namespace: str) -> InGit:
     """A side with the places of its jobs. Objects without a namespace are in `namespace`."""
-    rendered = {(key[0] or namespace, key[1]): document for key, document in found.rendered.items()}
-    locate = _in_sources(found) if found.session is not None else _in_rendered(rendered)
-    manifests = [_in_namespace(manifest, namespace) for manifest in found.manifests]
-    places = zip(manifests, found.homes, strict=True)
+    rendered = {(key[0] or namespace, key[1]): document for key, document in manifest_set.rendered.items()}
+    locate = _in_sources(manifest_set) if manifest_set.session is not None else _in_rendered(rendered)
+    manifests = [_in_namespace(manifest, namespace) for manifest in manifest_set.manifests]
+    places = zip(manifests, manifest_set.homes, strict=True)
     sources = {identity_of(one): file for one, (_, file) in places if one["kind"] == "JobSet" and file}
-    return InGit(manifests, found.names, locate, sources)
+    return InGit(manifests, manifest_set.names, locate, sources)
 
 
 def _judged(deployed: InGit, dump: Dump, kueue: str | None) -> dict[JobKey, list[Wait]]:
@@ -415,14 +415,14 @@ def _in_rendered(documents: Mapping[JobKey, Document]) -> Callable[[JobKey, Path
     return locate
 
 
-def _in_sources(found: ManifestSet) -> Callable[[JobKey, Path], str]:
+def _in_sources(manifest_set: ManifestSet) -> Callable[[JobKey, Path], str]:
     """Finds the line of a source that set a field, by compiling its job under observation."""
-    session = found.session
+    session = manifest_set.session
     assert session is not None
-    jobs = found.trainjobs
+    jobs = manifest_set.trainjobs
 
     def locate(job: JobKey, path: Path) -> str:
-        source = jobs.get((job[0], found.names.get(job, job[1])))
+        source = jobs.get((job[0], manifest_set.names.get(job, job[1])))
         if source is None:
             return ""
         recorder = Recorder()

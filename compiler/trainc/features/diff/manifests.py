@@ -77,10 +77,10 @@ class ManifestSet:
     @property
     def by_job(self) -> Mapping[JobKey, list[dict[str, Any]]]:
         """The manifests of each job."""
-        found: dict[JobKey, list[dict[str, Any]]] = {}
+        by_key: dict[JobKey, list[dict[str, Any]]] = {}
         for manifest, (key, _) in zip(self.manifests, self.homes, strict=True):
-            found.setdefault(key, []).append(manifest)
-        return found
+            by_key.setdefault(key, []).append(manifest)
+        return by_key
 
     def without_failures_of(self, other: ManifestSet) -> ManifestSet:
         """Leave out the jobs with errors on the other side: nobody knows what becomes of them."""
@@ -88,8 +88,8 @@ class ManifestSet:
         if not failures:
             return self
         files = set(map(os.path.normpath, failures.files))
-        known = {key for key, _ in other.homes}
-        gone = {key for key, file in self.homes if file in files and key not in known} | failures.jobs
+        other_keys = {key for key, _ in other.homes}
+        gone = {key for key, file in self.homes if file in files and key not in other_keys} | failures.jobs
         kept = [(m, home) for m, home in zip(self.manifests, self.homes, strict=True) if home[0] not in gone]
         return replace(self, manifests=[m for m, _ in kept], homes=[home for _, home in kept])
 
@@ -102,17 +102,17 @@ def manifest_set(
     Jobs with errors are left out. Raises CompileError if none is left, or if anything else is wrong.
     """
     if not holds_jobs(inputs):
-        found = _read_rendered(inputs, options.release or NEWEST_RELEASE, folder)
-        if has_errors(found.diagnostics):
-            raise CompileError(found.diagnostics)
-        return replace(found, diagnostics=sort_diagnostics(found.diagnostics))
+        result = _read_rendered(inputs, options.release or NEWEST_RELEASE, folder)
+        if has_errors(result.diagnostics):
+            raise CompileError(result.diagnostics)
+        return replace(result, diagnostics=sort_diagnostics(result.diagnostics))
     hold = None if keeping is None else keeping.hold
     session = Session(options, inputs.catalog, place, rules, hold=hold, step=inputs.step)
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     outcomes = list(session.compile_each())
     whole = [*rules(inputs.diagnostics, True), *outcomes[0][1]]
     jobs = [job for job, each in outcomes if job is not None and not has_errors(each)]
-    about_jobs = [found for _, each in outcomes[1:] for found in each]
+    about_jobs = [result for _, each in outcomes[1:] for result in each]
     problems = [] if keeping is None else keeping.problems
     if inputs.tally is not None:
         about_jobs = list(inputs.tally.without_repetitions(about_jobs))

@@ -53,7 +53,7 @@ def comment(
     if groups:
         lines += _table(groups, diffs, int(most * _OF_TABLE))
     reviews = [(name, diff.review) for name, diff in diffs.items()]
-    reviews += [(name, Review((("", tuple(found)),))) for name, found in unread.items()]
+    reviews += [(name, Review((("", tuple(errors)),))) for name, errors in unread.items()]
     lines += _sections(reviews, len(diffs) + len(unread), int(most * _OF_SECTION))
     if groups:
         lines += ["", *_meanings(groups, diffs)]
@@ -138,26 +138,26 @@ def who(group: Group) -> str:
 
 def what(group: Group) -> tuple[str, str]:
     """The first field that changes, from its container on, and the number of others."""
-    found = [
+    changes = [
         (heading, change)
         for one in group.first.objects
         for heading, each in group_by_heading(one)
         for _, change in each
     ]
-    if not found or group.first.status != "changed":
+    if not changes or group.first.status != "changed":
         return "", status_word(group.first)
     jobset = {id(change) for one in group.first.objects if one.key.kind == "JobSet" for change in one.changes}
-    heading, change = next(((h, each) for h, each in found if id(each) in jobset), found[0])
+    heading, change = next(((h, each) for h, each in changes if id(each) in jobset), changes[0])
     values = None if group.varies else one_liners(change, 80)
     shown = f": {' → '.join(values)}" if values else ""
-    others = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
     sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
-    return f"{sign}{format_field(change.path[len(heading) :])}{shown}", others
+    return f"{sign}{format_field(change.path[len(heading) :])}{shown}", more
 
 
 def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: int) -> Iterator[str]:
     """The reviews of all environments by heading; a sentence that several have is there once, with their names."""
-    found: dict[str, dict[str, list[str]]] = {}
+    by_title: dict[str, dict[str, list[str]]] = {}
     for name, each in reviews:
         errors = [
             (f"Not compared, because it does not compile in {label}" if label else "Not compared", shown)
@@ -166,8 +166,8 @@ def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: in
         ]
         for title, sentences in (*errors, *each.sections):
             for sentence in sentences:
-                found.setdefault(title, {}).setdefault(sentence, []).append(name)
-    for title, named in found.items():
+                by_title.setdefault(title, {}).setdefault(sentence, []).append(name)
+    for title, named in by_title.items():
         yield from ("", f"#### {cell(title)}", "")
         lines = []
         for sentence, names in named.items():
@@ -181,12 +181,12 @@ def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: in
 
 def _bounded(lines: Iterable[str], most: int, noun: str, sign: str = "") -> list[str]:
     """The lines up to `most` characters, and how many there are more."""
-    every = list(lines)
-    for number, line in enumerate(every):
+    all_lines = list(lines)
+    for number, line in enumerate(all_lines):
         most -= len(line) + 1
         if most < 0:
-            return [*every[:number], f"{sign}and {counted(len(every) - number, f'more {noun}')}"]
-    return every
+            return [*all_lines[:number], f"{sign}and {counted(len(all_lines) - number, f'more {noun}')}"]
+    return all_lines
 
 
 def _meanings(groups: Sequence[Group], diffs: Mapping[str, Diff]) -> Iterator[str]:
@@ -223,8 +223,8 @@ def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
     if len(deliveries) > 1:
         yield "| outcome | delivery |"
         yield "|---|---|"
-        for found, methods in by_outcome(job.outcomes, deliveries):
-            yield f"| {LABELS[found]} | {names_of(methods, method)} |"
+        for outcome, methods in by_outcome(job.outcomes, deliveries):
+            yield f"| {LABELS[outcome]} | {names_of(methods, method)} |"
     for note in notes_of(group):
         yield ""
         yield f"> {cell(note)}"

@@ -106,12 +106,12 @@ def _jobsets(manifests: list[Manifest]) -> dict[tuple[str, str], Manifest]:
 
 
 def _by_key(manifests: list[Manifest], compared: Mapping[int, Manifest]) -> dict[ObjectKey, _SideOfObject]:
-    found = {}
+    sides = {}
     for manifest in manifests:
         normal = compared[id(manifest)]
         key = ObjectKey(_namespace(manifest), normal["metadata"]["name"], manifest["kind"], manifest["apiVersion"])
-        found[key] = _SideOfObject(manifest, normal)
-    return found
+        sides[key] = _SideOfObject(manifest, normal)
+    return sides
 
 
 def _namespace(manifest: Manifest) -> str:
@@ -189,8 +189,8 @@ class JobPairs:
 
     def manifests(self, side: str) -> list[Manifest]:
         """The objects of one side ("before" or "after") as delivered."""
-        found = [getattr(pair, side) for pair in self.pairs]
-        return [manifest for manifest in found if manifest is not None]
+        manifests = [getattr(pair, side) for pair in self.pairs]
+        return [manifest for manifest in manifests if manifest is not None]
 
 
 def group_by_job(pairs: Sequence[Pair]) -> tuple[JobPairs, ...]:
@@ -252,8 +252,8 @@ class Step:
     @property
     def gpus(self) -> Quantity:
         """GPUs per pod."""
-        found = [amount for name, amount in self.requests.items() if is_gpu(name)]
-        return sum(found, start=ZERO)
+        amounts = [amount for name, amount in self.requests.items() if is_gpu(name)]
+        return sum(amounts, start=ZERO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,11 +423,11 @@ class Review:
         yield "Sweeps", self.sweeps
 
 
-def error_line(found: Diagnostic) -> str:
+def error_line(error: Diagnostic) -> str:
     """An error with its place, on one line."""
-    place = "" if found.source is None else f"{found.source.file}:{found.source.line}: "
-    about = " ".join(filter(None, (found.object, found.path)))
-    return f"{place}{found.code} {f'({about}) ' if about else ''}{found.message}"
+    place = "" if error.source is None else f"{error.source.file}:{error.source.line}: "
+    about = " ".join(filter(None, (error.object, error.path)))
+    return f"{place}{error.code} {f'({about}) ' if about else ''}{error.message}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ def review_of(before: ReadSide, after: ReadSide) -> Review:
     """Everything there is to say about two sides that were read."""
     errors = [(side.label, [d for d in side.found.errors if d.code not in _SWEEP_CODES]) for side in (before, after)]
     return Review(
-        tuple((label, tuple(found)) for label, found in errors if found),
+        tuple((label, tuple(diagnostics)) for label, diagnostics in errors if diagnostics),
         tuple(loosened(before.configuration, after.configuration)),
         tuple(_policies(before, after)),
         tuple(_cluster(before, after)),
@@ -42,8 +42,8 @@ def _policies(before: ReadSide, after: ReadSide) -> Iterator[str]:
         "no longer denied": [(message, sorted(jobs - now.get(message, set()))) for message, jobs in was.items()],
         "denied as before": [(message, sorted(jobs & was.get(message, set()))) for message, jobs in now.items()],
     }
-    for word, found in words.items():
-        for message, jobs in found:
+    for word, denials in words.items():
+        for message, jobs in denials:
             if jobs:
                 names = first_of(["/".join(filter(None, job)) for job in jobs])
                 verb = "is" if len(jobs) == 1 else "are"
@@ -74,29 +74,29 @@ def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
     was = snapshot if before.cluster is None else before.cluster
     old, new = _named(before.found), _named(after.found)
     if was == snapshot:  # Each job is judged alone, so only those that differ can have another answer.
-        known = dict(old)
-        new = [(job, manifest) for job, manifest in new if known.get(job) != manifest]
+        old_manifests = dict(old)
+        new = [(job, manifest) for job, manifest in new if old_manifests.get(job) != manifest]
         differing = {job for job, _ in new}
         old = [(job, manifest) for job, manifest in old if job in differing]
-    found: Sequence[str] = changes((old, was), (new, snapshot)) if new or was != snapshot else []
-    return found
+    sentences: Sequence[str] = changes((old, was), (new, snapshot)) if new or was != snapshot else []
+    return sentences
 
 
-def _named(found: ManifestSet) -> list[tuple[str, Manifest]]:
+def _named(manifest_set: ManifestSet) -> list[tuple[str, Manifest]]:
     """The JobSets of a side, each with the namespace and name of its TrainJob as far as known."""
     named = []
-    for manifest in found.manifests:
+    for manifest in manifest_set.manifests:
         if manifest["kind"] == "JobSet":
             key = str(manifest["metadata"].get("namespace") or ""), manifest["metadata"]["name"]
-            named.append(("/".join(filter(None, (key[0], found.names.get(key, key[1])))), manifest))
+            named.append(("/".join(filter(None, (key[0], manifest_set.names.get(key, key[1])))), manifest))
     return named
 
 
 def _sweeps(before: ReadSide, after: ReadSide) -> Iterator[str]:
     """The size and cost of sweeps that are new or have changed."""
     was = {(d.source and d.source.file, d.message) for d in before.found.diagnostics if d.code in _SWEEP_CODES}
-    for found in after.found.diagnostics:
-        file = found.source and found.source.file
-        if found.code in _SWEEP_CODES and (file, found.message) not in was:
-            over = " This is over its budget." if found.code == "OverBudget" else ""
-            yield f"{file or 'sweep'}: {found.message}.{over}"
+    for diagnostic in after.found.diagnostics:
+        file = diagnostic.source and diagnostic.source.file
+        if diagnostic.code in _SWEEP_CODES and (file, diagnostic.message) not in was:
+            over = " This is over its budget." if diagnostic.code == "OverBudget" else ""
+            yield f"{file or 'sweep'}: {diagnostic.message}.{over}"

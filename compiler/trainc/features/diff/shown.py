@@ -56,22 +56,22 @@ def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict
     if len(arguments.paths) > 1 or "-" in arguments.paths:
         raise UsageError("--since compares one folder, or what trainc.yaml names")
     side = revision + "".join(f":./{path}" for path in arguments.paths)
-    given = {"sides": [side], "releases": None, "runtime": None, "live": None, "all_deliveries": False}
-    requested = Arguments(**{**vars(arguments), **given, "paths": []})
+    overrides = {"sides": [side], "releases": None, "runtime": None, "live": None, "all_deliveries": False}
+    requested = Arguments(**{**vars(arguments), **overrides, "paths": []})
     look_up(*sides_of(requested))
-    every = environments_of_sides(requested)
+    environments = environments_of_sides(requested)
     diffs: dict[str, Diff] = {}
     errors: list[str] = []
-    for each in every:
+    for each in environments:
         before, after, problems = read_both(each, streams)
         if before is None or after is None:
             errors += [error_line(d) for d in problems if d.severity == "error"]
         else:
-            diffs[environment_name(each) if len(every) > 1 else ""] = compare_sides(before, after, each, streams)
+            diffs[environment_name(each) if len(environments) > 1 else ""] = compare_sides(before, after, each, streams)
     sections: dict[str, list[str]] = {"Not compared": errors} if errors else {}
     for diff in diffs.values():
-        for label, found in diff.review.errors:
-            sections.setdefault(f"Does not compile in {label}", []).extend(map(error_line, found))
+        for label, diagnostics in diff.review.errors:
+            sections.setdefault(f"Does not compile in {label}", []).extend(map(error_line, diagnostics))
         for title, sentences in diff.review.sections:
             if sentences:
                 sections.setdefault(title, []).extend(sentences)

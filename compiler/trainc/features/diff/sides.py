@@ -77,22 +77,22 @@ class ReadSide:
 
 def sides_of(arguments: Arguments) -> tuple[Side, Side]:
     """The sides before and after. Raises UsageError if the arguments do not define two sides."""
-    given = [_side(word) for word in arguments.sides]
+    sides = [_side(word) for word in arguments.sides]
     if arguments.live:
-        given = _with_live(given, arguments)
-        if len(given) == 1 and given[0].revision is None:
-            return given[0], given[0]
+        sides = _with_live(sides, arguments)
+        if len(sides) == 1 and sides[0].revision is None:
+            return sides[0], sides[0]
     if arguments.releases or arguments.runtime:
-        if len(given) > 1:
+        if len(sides) > 1:
             raise UsageError("--releases and --runtime compare an input with itself; name only one")
-        return _variants(given[0] if given else Side(WORKING_TREE), arguments)
-    if len(given) > 2:
+        return _variants(sides[0] if sides else Side(WORKING_TREE), arguments)
+    if len(sides) > 2:
         raise UsageError("at most two inputs can be compared")
-    if [side.path for side in given].count(STDIN) > 1:
+    if [side.path for side in sides].count(STDIN) > 1:
         raise UsageError("only one side can be -")
-    if len(given) == 2:
-        return given[0], given[1]
-    before = given[0] if given else Side(f"{_GIT}HEAD", revision="HEAD")
+    if len(sides) == 2:
+        return sides[0], sides[1]
+    before = sides[0] if sides else Side(f"{_GIT}HEAD", revision="HEAD")
     if before.revision is None:
         return before, Side(WORKING_TREE, skip=before.path)
     if before.path is None:
@@ -101,14 +101,14 @@ def sides_of(arguments: Arguments) -> tuple[Side, Side]:
     return before, Side(path, path)
 
 
-def _with_live(given: list[Side], arguments: Arguments) -> list[Side]:
+def _with_live(sides: list[Side], arguments: Arguments) -> list[Side]:
     """The sides of a comparison with a cluster: what is named, otherwise the output folder, otherwise the sources."""
     if arguments.releases or arguments.runtime:
         raise UsageError("--live compares with a cluster, --releases and --runtime an input with itself; choose one")
-    if arguments.live == STDIN and STDIN in [side.path for side in given]:
+    if arguments.live == STDIN and STDIN in [side.path for side in sides]:
         raise UsageError("only one of A, B and --live can be -")
-    if given:
-        return given
+    if sides:
+        return sides
     output = settings_of(Arguments(**{**vars(arguments), "paths": []})).configuration.output
     return [Side(output, output) if output and os.path.exists(output) else Side(WORKING_TREE)]
 
@@ -120,19 +120,19 @@ def environments_of_sides(arguments: Arguments) -> list[Arguments]:
     """
     paths = [word for word in arguments.sides if not word.startswith(_GIT) or word.count(":") > 1]
     local = [word for word in paths if not word.startswith(_GIT)]
-    found = environments_of(Arguments(**{**vars(arguments), "paths": local}))
+    environments = environments_of(Arguments(**{**vars(arguments), "paths": local}))
     if len(paths) == 1 and local and not arguments.env:
-        known = read_configuration(local, arguments.config, limits_of(arguments)).environments
+        configured = read_configuration(local, arguments.config, limits_of(arguments)).environments
         outputs = {
-            name: each.output for name, each in known.items() if each.output and _is_within(each.output, local[0])
+            name: each.output for name, each in configured.items() if each.output and _is_within(each.output, local[0])
         }
         # Sources belong to every environment, unless an overlay selects one.
-        sources = () if arguments.overlay or is_overlay_folder(local[0]) else known
-        found = [
+        sources = () if arguments.overlay or is_overlay_folder(local[0]) else configured
+        environments = [
             Arguments(**{**vars(arguments), "env": [name], "sides": [outputs.get(name, local[0])]})
             for name in outputs or sources
-        ] or found
-    return found
+        ] or environments
+    return environments
 
 
 def releases_of(text: str) -> tuple[str, str]:
@@ -157,8 +157,8 @@ def look_up(*sides: Side) -> None:
 
 def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
     """Diagnostics of the side after that the side before does not have."""
-    known = {(d.code, d.object, d.path, d.message) for d in before.found.diagnostics}
-    return [d for d in after.found.diagnostics if (d.code, d.object, d.path, d.message) not in known]
+    earlier = {(d.code, d.object, d.path, d.message) for d in before.found.diagnostics}
+    return [d for d in after.found.diagnostics if (d.code, d.object, d.path, d.message) not in earlier]
 
 
 def _side(word: str) -> Side:
@@ -243,8 +243,8 @@ def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
 def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     """Read and compile one side. Raises CompileError with all its problems, using the file names the user gave."""
     if side.revision is None:
-        given = Arguments(**{**vars(arguments), "paths": [] if side.path is None else [side.path]})
-        return _read(side, given, streams)
+        side_arguments = Arguments(**{**vars(arguments), "paths": [] if side.path is None else [side.path]})
+        return _read(side, side_arguments, streams)
     with _inside(side.revision, arguments, side.path) as (moved, folder):
         try:
             read = _read(side, moved, streams)
@@ -279,12 +279,12 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     # What another release or runtime changes is a question about compiling.
     asks_compiler = bool(arguments.releases or arguments.runtime)
     keeping = None if asks_compiler else kept_in(settings.output, settings, inputs.documents)
-    found = manifest_set(
+    result = manifest_set(
         inputs, settings.options, settings.policy(), keeping, os.path.dirname(settings.configuration.file or "")
     )
-    judge, problems = judge_of(settings, inputs.documents) if found.compiled else (None, [])
+    judge, problems = judge_of(settings, inputs.documents) if result.compiled else (None, [])
     configuration = settings.configuration
-    return ReadSide(side.label, found, settings.options, output, below, snapshot, configuration, judge, problems)
+    return ReadSide(side.label, result, settings.options, output, below, snapshot, configuration, judge, problems)
 
 
 def _only_output(output: str | None, settings: Settings) -> str | None:

@@ -91,8 +91,8 @@ def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
         yield from _object(one, method, group.outcome, paint, named=count == 1)
     if group.varies:
         yield f"  {paint('quiet', f'the values are those of {job.label}; they differ by job')}"
-    for found, methods in by_outcome(job.outcomes, diff.deliveries) if len(diff.deliveries) > 1 else ():
-        yield f"  {paint(_tone(found), f'{LABELS[found]:<22}')} {names_of(methods, method)}"
+    for outcome, methods in by_outcome(job.outcomes, diff.deliveries) if len(diff.deliveries) > 1 else ():
+        yield f"  {paint(_tone(outcome), f'{LABELS[outcome]:<22}')} {names_of(methods, method)}"
     for note in notes_of(group):
         yield from note_lines(note, "  ", paint)
 
@@ -175,11 +175,11 @@ def diff_json(diff: Diff, more: Mapping[str, Any] | None = None) -> str:
     return json.dumps({**_diff(diff), **(more or {})}, indent=2, ensure_ascii=False) + "\n"
 
 
-def environments_json(found: Mapping[str, Diff]) -> str:
+def environments_json(diffs: Mapping[str, Diff]) -> str:
     """Return the documents of several environments as one, with the headline over all."""
     document = {
-        "headline": headline(*found.values()),
-        "environments": {name: _diff(diff) for name, diff in found.items()},
+        "headline": headline(*diffs.values()),
+        "environments": {name: _diff(diff) for name, diff in diffs.items()},
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
@@ -202,8 +202,8 @@ def _diff(diff: Diff) -> dict[str, Any]:
         "notes": list(diff.notes),
         "errors": [
             {"side": label, **_fields(each, "code", "object", "path", "message"), **_place(each.source)}
-            for label, found in diff.review.errors
-            for each in found
+            for label, diagnostics in diff.review.errors
+            for each in diagnostics
         ],
         **_fields(diff.review, "loosened", "policies", "cluster", "sweeps"),
         "groups": [_group_as_json(group) for group in diff.groups],

@@ -179,8 +179,8 @@ def by_outcome(
     outcomes: Mapping[str, Outcome], deliveries: Sequence[DeliveryMethod]
 ) -> list[tuple[Outcome, list[DeliveryMethod]]]:
     """Delivery methods grouped by outcome, from harmless to harmful."""
-    found = [(outcome, [method for method in deliveries if outcomes[method.id] == outcome]) for outcome in LABELS]
-    return [(outcome, methods) for outcome, methods in found if methods]
+    grouped = [(outcome, [method for method in deliveries if outcomes[method.id] == outcome]) for outcome in LABELS]
+    return [(outcome, methods) for outcome, methods in grouped if methods]
 
 
 def names_of(methods: Sequence[DeliveryMethod], chosen: DeliveryMethod) -> str:

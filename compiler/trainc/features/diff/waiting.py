@@ -60,11 +60,11 @@ class Waiting:
         """Why a JobSet of the cluster waits or fails; `manifest` is the one of git. Each reason is given once."""
         metadata = mapping(live.get("metadata"))
         key = str(metadata.get("namespace") or ""), str(metadata.get("name"))
-        found = dict.fromkeys(
+        waits = dict.fromkeys(
             (*self._of_jobset(live), *self._of_queue(key, live, manifest), *self._of_pods(key, manifest))
         )
-        found.update(dict.fromkeys(self._of_events(key)))
-        return tuple(found)[:_MOST_SHOWN]
+        waits.update(dict.fromkeys(self._of_events(key)))
+        return tuple(waits)[:_MOST_SHOWN]
 
     def _of_jobset(self, live: Json) -> Iterator[Wait]:
         for one in true_conditions(live):

@@ -140,18 +140,20 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.snapshot is not None and (arguments.context or arguments.kubeconfig):
         raise UsageError("--from does not use a cluster, so --context and --kubeconfig have no effect")
     try:
-        every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
+        environments = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
         return _report({"": list(error.diagnostics)}, Files(), arguments, streams)
-    stdin = read_stdin(next(iter(every.values())), streams)
-    requested = {name: _wanted(settings, stdin) for name, settings in every.items()}
-    status = _report({name: found for name, (_, found) in requested.items()}, Files(stdin), arguments, streams)
-    wanted = {name: wanted for name, (wanted, _) in requested.items()}
+    stdin = read_stdin(next(iter(environments.values())), streams)
+    requested = {name: _wanted(settings, stdin) for name, settings in environments.items()}
+    status = _report(
+        {name: diagnostics for name, (_, diagnostics) in requested.items()}, Files(stdin), arguments, streams
+    )
+    requirements = {name: requirements for name, (requirements, _) in requested.items()}
     try:
-        answers = _answers(arguments, list(wanted.values()))
+        answers = _answers(arguments, list(requirements.values()))
     except CompileError as error:
         return _report({"": list(error.diagnostics)}, Files(), arguments, streams)
-    return Status(max(status, _print(answers, wanted, arguments, streams)))
+    return Status(max(status, _print(answers, requirements, arguments, streams)))
 
 
 def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]:
@@ -166,7 +168,7 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
     applied = (*(document.data for document in compiling.inputs.documents), *manifests)
     release = settings.options.release or NEWEST_RELEASE
     pins = read_port()["releases"][release]
-    wanted = Wanted(
+    requirements = Wanted(
         release,
         dict(zip(RELEASES, JOBSETS, strict=True)),
         tuple(pins["kueue"]),
@@ -182,26 +184,26 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
         tuple(m for m in manifests if m["kind"] == "JobSet"),
         frozenset(created_by(applied, settings.options.namespace or "") if created_by else ()),
     )
-    return wanted, [found for found in compiling.diagnostics if found.severity == "error"]
+    return requirements, [diagnostic for diagnostic in compiling.diagnostics if diagnostic.severity == "error"]
 
 
-def _questions_about(wanted: Iterable[Wanted]) -> dict[str, tuple[tuple[str, ...], tuple[str, str]]]:
+def _questions_about(requirements: Iterable[Wanted]) -> dict[str, tuple[tuple[str, ...], tuple[str, str]]]:
     """Questions about what jobs name: for each, the arguments, and the kind and namespace that the answer completes.
 
     Of the input, only namespaces reach the command line, and only those that are DNS labels.
     """
     needed = ask("fits", "needed") or (lambda *_: ())
     places: dict[str, set[str]] = {}
-    for each in wanted:
+    for each in requirements:
         for jobset in each.jobs:
             for where, one in needed(jobset, each.created):
                 place = one.name if one.kind == "Namespace" else where
                 if not place or names.is_dns1123_label(place):
                     places.setdefault(one.kind, set()).add(place)
     questions = {}
-    for kind, found in sorted(places.items()):
+    for kind, namespaces in sorted(places.items()):
         group, plural = KINDS[kind]
-        place = min(found) if len(found) == 1 else "*"
+        place = min(namespaces) if len(namespaces) == 1 else "*"
         output = _NAMES_ONLY if kind in ("Secret", "ConfigMap") else "--output=json"
         if kind == "Namespace":
             scope, about = [place, "--ignore-not-found"] if place != "*" else [], ""
@@ -214,7 +216,7 @@ def _questions_about(wanted: Iterable[Wanted]) -> dict[str, tuple[tuple[str, ...
     return questions
 
 
-def _answers(arguments: Arguments, wanted: Sequence[Wanted]) -> Answers:
+def _answers(arguments: Arguments, requirements: Sequence[Wanted]) -> Answers:
     """The cluster's answers, or those saved in files. Raises CompileError for files that cannot be read."""
     if arguments.snapshot is not None:
         from trainc.api.documents import read_paths
@@ -233,18 +235,18 @@ def _answers(arguments: Arguments, wanted: Sequence[Wanted]) -> Answers:
     if program is None:
         raise UsageError("kubectl is not installed; install it, or pass its saved output with --from DIR")
     kubectl = Kubectl(program, arguments.context, arguments.kubeconfig, arguments.timeout)
-    named = _questions_about(wanted)
-    queues = QUEUES if any(each.queues for each in wanted) else {}
+    named = _questions_about(requirements)
+    queues = QUEUES if any(each.queues for each in requirements) else {}
     try:
-        found = kubectl.ask({**QUESTIONS, **queues, **{question: words for question, (words, _) in named.items()}})
-        complete = [place for question, (_, place) in named.items() if question not in found.unanswered]
-        return Answers(found.documents, found.unanswered, Dump.of_objects(found.documents, complete))
+        replies = kubectl.ask({**QUESTIONS, **queues, **{question: words for question, (words, _) in named.items()}})
+        complete = [place for question, (_, place) in named.items() if question not in replies.unanswered]
+        return Answers(replies.documents, replies.unanswered, Dump.of_objects(replies.documents, complete))
     except UnreachableError as reason:
         hint = "choose a cluster with --context or --kubeconfig, or pass saved output of kubectl with --from DIR"
         raise CompileError([Diagnostic("ClusterUnreachable", "error", str(reason), hint)]) from None
 
 
-def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments, streams: Streams) -> Status:
+def _print(answers: Answers, requirements: Mapping[str, Wanted], arguments: Arguments, streams: Streams) -> Status:
     """Print a table for each environment, under its name if trainc.yaml defines any."""
     from trainc.features.doctor.comparison import compare, json_of, missing_rows, text_of
 
@@ -254,12 +256,12 @@ def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments,
             *compare(answers.documents, each, answers.unanswered, live=live),
             *missing_rows(each, answers.dump),
         ]
-        for name, each in wanted.items()
+        for name, each in requirements.items()
     }
     if arguments.format == "json":
         import json
 
-        forms = {name: json_of(rows[name], wanted[name], answers.unanswered) for name in rows}
+        forms = {name: json_of(rows[name], requirements[name], answers.unanswered) for name in rows}
         text = escape_report(json.dumps(forms.get("") or {"environments": forms}, indent=2) + "\n", json=True)
     else:
         tables = {name: text_of(each, answers.unanswered) for name, each in rows.items()}
@@ -271,6 +273,6 @@ def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments,
 def _report(
     diagnostics: Mapping[str, list[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
 ) -> Status:
-    found = merge_diagnostics(diagnostics)
-    streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
-    return Status.DIAGNOSED if has_errors(found) else Status.DONE
+    merged = merge_diagnostics(diagnostics)
+    streams.err.write(text_report(merged, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
+    return Status.DIAGNOSED if has_errors(merged) else Status.DONE

@@ -90,8 +90,8 @@ class Component:
 
 def minor_of(version: str) -> str:
     """The minor of a version: "0.12" for "v0.12.1"; empty if it has none."""
-    found = _MINOR.match(version)
-    return f"{found[1]}.{found[2]}" if found else ""
+    match = _MINOR.match(version)
+    return f"{match[1]}.{match[2]}" if match else ""
 
 
 def components(documents: Sequence[Json], *, all_deployments: bool = False) -> dict[str, Component]:
@@ -102,18 +102,18 @@ def components(documents: Sequence[Json], *, all_deployments: bool = False) -> d
     dump = Dump.of_objects(documents)
     definitions = {name: definition for (_, name), definition in dump.of("CustomResourceDefinition").items()}
     deployments = dump.every("Deployment")
-    found = {}
+    by_name = {}
     for name in COMPONENTS:
         deployment = _deployment_of(name, deployments)
         definition = definitions.get(_CRDS[name])
         if deployment is not None:
-            found[name] = _deployed(name, *deployment, definitions)
+            by_name[name] = _deployed(name, *deployment, definitions)
         elif definition is not None:
             version, seen = _version_of_definition(name, definition, definitions)
             listed = all_deployments or bool(deployments)
             problem = "it is defined, but no Deployment runs it: install it again" if listed else ""
-            found[name] = Component(name, version, seen, False if listed else None, problem)
-    return found
+            by_name[name] = Component(name, version, seen, False if listed else None, problem)
+    return by_name
 
 
 def _deployment_of(name: str, deployments: Sequence[Json]) -> tuple[Json, str] | None:
@@ -124,9 +124,9 @@ def _deployment_of(name: str, deployments: Sequence[Json]) -> tuple[Json, str] |
             for image in (str(container.get("image") or "") for container in containers):
                 if f"/{_repository(image)}".endswith(f"/{end}"):
                     return deployment, image
-    for known in _DEPLOYMENTS[name]:
+    for default_name in _DEPLOYMENTS[name]:
         for deployment in deployments:
-            if mapping(deployment.get("metadata")).get("name") == known:
+            if mapping(deployment.get("metadata")).get("name") == default_name:
                 return deployment, ""
     return None
 
@@ -305,41 +305,41 @@ class Row:
 
 
 def compare(
-    documents: Sequence[Json], wanted: Wanted, unanswered: Mapping[str, str], *, live: bool = False
+    documents: Sequence[Json], requirements: Wanted, unanswered: Mapping[str, str], *, live: bool = False
 ) -> list[Row]:
     """A row for each component, then for each missing queue.
 
     `unanswered` are questions without an answer. Answers of a `live` cluster are complete; files may lack a kind.
     """
-    found = components(documents, all_deployments=live and "deployments" not in unanswered)
+    by_name = components(documents, all_deployments=live and "deployments" not in unanswered)
     # If neither CRDs nor Deployments could be listed, nothing can be known to be missing.
     blind = {"custom resource definitions", "deployments"} <= set(unanswered) if live else not lists_any(documents)
     rows = [
-        _kubernetes(kubernetes(documents), wanted),
-        _jobset(found.get("JobSet"), wanted, blind),
-        _trainer(found.get("Trainer"), wanted, blind),
-        _kueue(found.get("Kueue"), wanted, blind),
-        *(_gang(group, found, wanted, blind) for group in _GANGS),
+        _kubernetes(kubernetes(documents), requirements),
+        _jobset(by_name.get("JobSet"), requirements, blind),
+        _trainer(by_name.get("Trainer"), requirements, blind),
+        _kueue(by_name.get("Kueue"), requirements, blind),
+        *(_gang(group, by_name, requirements, blind) for group in _GANGS),
     ]
-    if _WORKLOADS in wanted.gangs:
+    if _WORKLOADS in requirements.gangs:
         rows.append(_workloads(serves_workloads(documents)))
-    if "Kueue" in found and "local queues" not in unanswered:
-        rows += _missing_queues(local_queues(documents), wanted)
+    if "Kueue" in by_name and "local queues" not in unanswered:
+        rows += _missing_queues(local_queues(documents), requirements)
     return rows
 
 
-def _kubernetes(server: Component | None, wanted: Wanted) -> Row:
-    tested = wanted.kubernetes
-    span = wanted.meant or f"{tested[0]} to {tested[-1]}"
+def _kubernetes(server: Component | None, requirements: Wanted) -> Row:
+    tested = requirements.kubernetes
+    span = requirements.meant or f"{tested[0]} to {tested[-1]}"
     if server is None:
         hint = "save `kubectl version -o yaml` with the other files"
         return Row("Kubernetes", span, "", "unknown", hint)
-    if wanted.meant is not None and minor_of(server.version) != wanted.meant:
-        older = number_of(server.version) < number_of(wanted.meant)
+    if requirements.meant is not None and minor_of(server.version) != requirements.meant:
+        older = number_of(server.version) < number_of(requirements.meant)
         hint = f"compile with --kubernetes {minor_of(server.version)}"
         return Row("Kubernetes", span, server.version, "differs" if older else "OK", hint)
     if number_of(server.version) < number_of(tested[0]):
-        hint = f"Trainer {wanted.release} is not tested with it: upgrade the cluster, or compile for an older release"
+        hint = f"Trainer {requirements.release} is not tested with it: upgrade the cluster, or compile for an older release"
         return Row("Kubernetes", span, server.version, "differs", hint)
     newer = number_of(server.version) > number_of(tested[-1])
     return Row(
@@ -347,9 +347,11 @@ def _kubernetes(server: Component | None, wanted: Wanted) -> Row:
     )
 
 
-def _jobset(jobset: Component | None, wanted: Wanted, blind: bool) -> Row:
-    minor = wanted.jobsets[wanted.release]
-    release = next((trainer for trainer, other in wanted.jobsets.items() if jobset and other == jobset.minor), None)
+def _jobset(jobset: Component | None, requirements: Wanted, blind: bool) -> Row:
+    minor = requirements.jobsets[requirements.release]
+    release = next(
+        (trainer for trainer, other in requirements.jobsets.items() if jobset and other == jobset.minor), None
+    )
     absent = "install JobSet: without it, the cluster accepts no compiled job"
     if jobset is not None and jobset.minor and number_of(jobset.version) > number_of(minor):
         hint = "newer, which usually works" + (f"; --release {release} uses it" if release else "")
@@ -359,32 +361,30 @@ def _jobset(jobset: Component | None, wanted: Wanted, blind: bool) -> Row:
     return _row("JobSet", jobset, minor, {minor}, blind, absent, differs, unknown)
 
 
-def _trainer(trainer: Component | None, wanted: Wanted, blind: bool) -> Row:
-    needed, release = wanted.uses_trainer, wanted.release
+def _trainer(trainer: Component | None, requirements: Wanted, blind: bool) -> Row:
+    needed, release = requirements.uses_trainer, requirements.release
     absent = "" if needed else "compiled jobs do not need it"
     differs = ""
-    if trainer is not None and trainer.minor in wanted.jobsets:
+    if trainer is not None and trainer.minor in requirements.jobsets:
         differs = f"compile with --release {trainer.minor} to get what this controller would create"
     return _row("Trainer", trainer, release, {release}, blind, absent, differs, needed=needed)
 
 
-def _kueue(kueue: Component | None, wanted: Wanted, blind: bool) -> Row:
-    oldest, newest, needed = wanted.kueues[0], wanted.kueues[-1], bool(wanted.queues)
+def _kueue(kueue: Component | None, requirements: Wanted, blind: bool) -> Row:
+    oldest, newest, needed = requirements.kueues[0], requirements.kueues[-1], bool(requirements.queues)
     minors = newest if oldest == newest else f"{oldest} to {newest}"
     absent = "install Kueue, or remove the queue label from the jobs" if needed else "no job uses a queue"
     # Compiled jobs are JobSets. Kueue usually works with JobSet versions other than the one it was built with.
-    built = (
-        f"it was built for a different JobSet version than {wanted.jobsets[wanted.release]}; test with one job first"
-    )
-    row = _row("Kueue", kueue, minors, set(wanted.kueues), blind, absent, built, needed=needed)
+    built = f"it was built for a different JobSet version than {requirements.jobsets[requirements.release]}; test with one job first"
+    row = _row("Kueue", kueue, minors, set(requirements.kueues), blind, absent, built, needed=needed)
     return replace(row, needed=False) if row.status == "differs" else row
 
 
-def _gang(group: str, found: Mapping[str, Component], wanted: Wanted, blind: bool) -> Row:
+def _gang(group: str, by_name: Mapping[str, Component], requirements: Wanted, blind: bool) -> Row:
     name, source = _GANGS[group]
-    needed = group in wanted.gangs
+    needed = group in requirements.gangs
     absent = f"install {source}, or remove the podGroupPolicy from the runtimes" if needed else "no job uses it"
-    return _row(name, found.get(name), "any" * needed, None, blind, absent, needed=needed)
+    return _row(name, by_name.get(name), "any" * needed, None, blind, absent, needed=needed)
 
 
 def _row(  # noqa: PLR0913, PLR0917 - what the rows have in common, and the hints in which they differ
@@ -429,19 +429,19 @@ def _workloads(served: bool | None) -> Row:
     )
 
 
-def _missing_queues(known: frozenset[tuple[str, str]], wanted: Wanted) -> Iterator[Row]:
-    for namespace, queue in sorted(wanted.queues - known):
-        near = [name for where, name in sorted(known) if where == namespace][:_MOST_QUEUES]
+def _missing_queues(existing: frozenset[tuple[str, str]], requirements: Wanted) -> Iterator[Row]:
+    for namespace, queue in sorted(requirements.queues - existing):
+        near = [name for where, name in sorted(existing) if where == namespace][:_MOST_QUEUES]
         hint = f"{namespace or 'its namespace'} has {', '.join(near)}" if near else "create it, or use another queue"
         yield Row(f"LocalQueue {namespace}/{queue}", "", "", "not found", hint)
 
 
-def missing_rows(wanted: Wanted, dump: Dump) -> list[Row]:
+def missing_rows(requirements: Wanted, dump: Dump) -> list[Row]:
     """A row for each object that jobs name and the cluster certainly does not have, or for a key that it lacks."""
     missing = ask("fits", "missing") or (lambda *_: ())
     rows: dict[str, Row] = {}
-    for jobset in wanted.jobs:
-        for one in missing(jobset, dump, wanted.created):
+    for jobset in requirements.jobs:
+        for one in missing(jobset, dump, requirements.created):
             name = f"{one.kind} {one.namespace}/{one.name}" if one.namespace else f"{one.kind} {one.name}"
             name += f", key {one.key}" if one.key else ""
             hint = one.hint.partition(", or export")[0]  # The answers of a cluster are new.
@@ -461,7 +461,7 @@ def text_of(rows: Sequence[Row], unanswered: Mapping[str, str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def json_of(rows: Sequence[Row], wanted: Wanted, unanswered: Mapping[str, str]) -> dict[str, Any]:
+def json_of(rows: Sequence[Row], requirements: Wanted, unanswered: Mapping[str, str]) -> dict[str, Any]:
     """Return the rows in the shape documented in docs/doctor.md."""
     listed = [
         {
@@ -474,4 +474,4 @@ def json_of(rows: Sequence[Row], wanted: Wanted, unanswered: Mapping[str, str]) 
         }
         for row in rows
     ]
-    return {"version": VERSION, "release": wanted.release, "components": listed, "unanswered": dict(unanswered)}
+    return {"version": VERSION, "release": requirements.release, "components": listed, "unanswered": dict(unanswered)}

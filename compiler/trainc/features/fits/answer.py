@@ -150,8 +150,10 @@ def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -
             absent = findings.missing(name, missing_objects(plain, cluster.dump, created))
             refused = findings.about_job(name, pod_refusals([plain], cluster.for_pods, "error"))
             return replace(job, diagnostics=(*job.diagnostics, *absent), refused=tuple(refused))
-    found = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
-    return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=tuple(findings.refused_job(name, [found])))
+    refusal = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
+    return _Job(
+        name, verdict="refused", cause="jobset-schema", diagnostics=tuple(findings.refused_job(name, [refusal]))
+    )
 
 
 def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:
@@ -238,8 +240,8 @@ class _Judge:
         absent = [one for one in job.diagnostics if outcome.cause != NAMESPACE or one.path != "metadata.namespace"]
         evicted: list[Diagnostic] = []
         if outcome.verdict in ("fits", "unknown") and outcome.runs is not False and outcome.why is None:
-            found = outcome.assignment.pod_sets if outcome.assignment else ()
-            flavors = {one.pod_set.name: self._flavors(one) for one in found}
+            assigned = outcome.assignment.pod_sets if outcome.assignment else ()
+            flavors = {one.pod_set.name: self._flavors(one) for one in assigned}
             evicted = findings.about_job(job.name, evictable_pods(workload, flavors, self.cluster, self.inventory))
         return _fit(job, outcome, (*absent, *self._diagnostics(job, workload, outcome), *refused, *quotas, *evicted))
 
@@ -265,24 +267,24 @@ class _Judge:
         waits = cause in findings.NODES_MAY_COME and bool(queue.provisioner(self.cluster))
         return _Outcome("fits", cause, entry.assignment, runs=False if why.certain and not waits else None, why=why)
 
-    def _lacking(self, workload: Workload, queue: ClusterQueue, found: Assignment) -> tuple[str, Shortfall] | None:
+    def _lacking(self, workload: Workload, queue: ClusterQueue, assignment: Assignment) -> tuple[str, Shortfall] | None:
         """Why the pods of an admitted job never all run, as (cause, reason); None if they can."""
-        for one in found.pod_sets:
+        for one in assignment.pod_sets:
             if one.placement is not None and (placed := sum(count for _, count in one.placement)) < one.pod_set.count:
                 return PARTIAL_SLICE, unplaced_pods(one.pod_set, placed)
         if lacking := self.inventory.shortfall(
             workload,
-            {one.pod_set.name: self._flavors(one) for one in found.pod_sets},
+            {one.pod_set.name: self._flavors(one) for one in assignment.pod_sets},
             lambda changed: would_be_admitted(changed, queue, self.state),
         ):
             return lacking
-        if all(one.placement is None or self.state.trees[one.tree].by_node for one in found.pod_sets):
+        if all(one.placement is None or self.state.trees[one.tree].by_node for one in assignment.pod_sets):
             return None
         entry = admitted(workload, queue, self.by_node)
         if entry.cause == TOPOLOGY:
             why = shortfall(entry, queue, self.by_node, self.inventory)
             return TOO_FEW_NODES, replace(why, certain=not self.cluster.down_nodes)
-        return next(((GAPS, gap) for one in found.pod_sets if (gap := self._gaps(one))), None)
+        return next(((GAPS, gap) for one in assignment.pod_sets if (gap := self._gaps(one))), None)
 
     def _gaps(self, one: Assigned) -> Shortfall | None:
         """Why the nodes of a domain do not hold what Kueue places there, although their sum would; None if they do."""
@@ -299,11 +301,11 @@ class _Judge:
     def _flavors(self, one: Assigned) -> list[Flavor]:
         return [self.cluster.flavors[name] for name in sorted({choice.flavor for choice in one.flavors.values()})]
 
-    def _unknown_kind(self, workload: Workload, queue: ClusterQueue, found: Assignment) -> str:
+    def _unknown_kind(self, workload: Workload, queue: ClusterQueue, assignment: Assignment) -> str:
         """A kind that this admission depends on, and of which the snapshot has nothing."""
         if accepts_namespace(queue, workload.namespace, self.cluster) is None:
             return "Namespace"
-        if any(flavor.vague for one in found.pod_sets for flavor in self._flavors(one)):
+        if any(flavor.vague for one in assignment.pod_sets for flavor in self._flavors(one)):
             return "ResourceFlavor" if "ResourceFlavor" in self.cluster.unknown else "Node"
         return ""
 
@@ -366,10 +368,10 @@ def _fit(job: _Job, outcome: _Outcome, diagnostics: tuple[Diagnostic, ...] = ())
     )
 
 
-def _places(found: Assignment | None) -> dict[str, dict[str, int]]:
+def _places(assignment: Assignment | None) -> dict[str, dict[str, int]]:
     """The pods per domain of each placed pod set."""
     return {
         one.pod_set.name: {"/".join(values): count for values, count in one.placement}
-        for one in (found.pod_sets if found else ())
+        for one in (assignment.pod_sets if assignment else ())
         if one.placement is not None
     }

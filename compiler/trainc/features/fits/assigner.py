@@ -283,8 +283,8 @@ class GroupSearch:
         if self.allowed is not None and name not in self.allowed:
             return False
         try:
-            found = (self.view.mismatch(name, self.group, one) for one in self.pod_sets)
-            wrong = next(filter(None, found), "")
+            mismatches = (self.view.mismatch(name, self.group, one) for one in self.pod_sets)
+            wrong = next(filter(None, mismatches), "")
         except MalformedSelector as error:
             self.malformed, wrong = True, f"the affinity of the pods is not valid: {error}"
         if wrong:
@@ -308,31 +308,31 @@ class GroupSearch:
         """The mode of a flavor's resource, how far up the tree it borrows, and the cause if it does not fit."""
         node, queue, used = self.view.node, self.view.queue, self.view.state.used
         key = (name, resource)
-        wanted, most = self.before.get(key, 0) + self.requested[resource], node.potential(key)
-        if wanted > most:
-            short[resource] = (wanted, most)
+        needed, most = self.before.get(key, 0) + self.requested[resource], node.potential(key)
+        if needed > most:
+            short[resource] = (needed, most)
             return Mode.NO, 0, TOO_MUCH
-        level, reclaimable = borrow_level(node, key, wanted, used)
-        if wanted <= max(0, available(node, key, used)):
+        level, reclaimable = borrow_level(node, key, needed, used)
+        if needed <= max(0, available(node, key, used)):
             return Mode.FITS, level, ""
         quota = queue.quotas.get(key)
-        if (quota and quota.nominal >= wanted) or reclaimable or queue.preempts_borrowing:
+        if (quota and quota.nominal >= needed) or reclaimable or queue.preempts_borrowing:
             return Mode.WAITS, level, ""
         return Mode.NO, level, QUOTA_TAKEN
 
 
-def merge_attempts(attempts: Attempts, others: Mapping[str, Attempt], group: Group) -> None:
+def merge_attempts(attempts: Attempts, added: Mapping[str, Attempt], group: Group) -> None:
     """Merge the attempts for one more resource into those of the group; the worse one counts."""
-    for name, other in others.items():
-        if known := attempts.get(name):
-            cause = more_severe(known.cause, other.cause)
-            short = {**known.short, **other.short}
-            attempts[name] = Attempt(min(known.mode, other.mode), cause, known.reason or other.reason, short)
+    for name, other in added.items():
+        if existing := attempts.get(name):
+            cause = more_severe(existing.cause, other.cause)
+            short = {**existing.short, **other.short}
+            attempts[name] = Attempt(min(existing.mode, other.mode), cause, existing.reason or other.reason, short)
         else:
             attempts[name] = other
-    if others:
+    if added:
         for name in group.flavors:
-            if name in attempts and name not in others:
+            if name in attempts and name not in added:
                 attempts[name] = Attempt(Mode.NO, NO_MATCH, attempts[name].reason, attempts[name].short)
 
 
@@ -349,22 +349,28 @@ class Assigner:
 
     def assign(self, workload: Workload, progress: Progress = (), held: Chosen | None = None) -> Assignment:
         """The best assignment, resuming the search at `progress` and restricted to the flavors in `held` if given."""
-        found = Assignment()
+        assignment = Assignment()
         whole = all(
-            self._assign_group(workload, one, progress, held, found) for one in _by_group(enumerate(workload.pod_sets))
+            self._assign_group(workload, one, progress, held, assignment)
+            for one in _by_group(enumerate(workload.pod_sets))
         )
-        if found.settle() != Mode.NO and whole:
-            self._place(workload, found)
-        if found.mode == Mode.WAITS:  # Where it would be placed on empty nodes is reserved for it.
-            result = self._search(workload, self._requests(found), empty=True)
+        if assignment.settle() != Mode.NO and whole:
+            self._place(workload, assignment)
+        if assignment.mode == Mode.WAITS:  # Where it would be placed on empty nodes is reserved for it.
+            result = self._search(workload, self._requests(assignment), empty=True)
             if isinstance(result, dict):
-                found.put(result)
-        return found
+                assignment.put(result)
+        return assignment
 
     # Flavors, by group of pod sets.
 
     def _assign_group(
-        self, workload: Workload, members: Sequence[int], progress: Progress, held: Chosen | None, found: Assignment
+        self,
+        workload: Workload,
+        members: Sequence[int],
+        progress: Progress,
+        held: Chosen | None,
+        assignment: Assignment,
     ) -> bool:
         """Assign flavors to pod sets that belong together; return False if the search ends here."""
         pod_sets = [workload.pod_sets[i] for i in members]
@@ -383,7 +389,7 @@ class Assigner:
                 break
             of_group = {name: amount for name, amount in total.items() if name in group.covered}
             allowed = {held.get(one.name, {}).get(name) for one in pod_sets} if held else None
-            search = GroupSearch(self.view, group, pod_sets, of_group, found.used, allowed)
+            search = GroupSearch(self.view, group, pod_sets, of_group, assignment.used, allowed)
             best = search.run(progress[members[0]].get(name, -1) + 1 if members[0] < len(progress) else 0)
             merge_attempts(attempts, search.attempts, group)
             if not best:
@@ -394,7 +400,7 @@ class Assigner:
         going_on = not error
         for one, each in zip(pod_sets, requested, strict=True):
             own = {} if failed else self._own(one, each, flavors)
-            found.add(Assigned(one, each, own, attempts, waiting, failed, error, uncovered))
+            assignment.add(Assigned(one, each, own, attempts, waiting, failed, error, uncovered))
             going_on &= bool(own) or not each
         return going_on
 
@@ -408,31 +414,31 @@ class Assigner:
 
     # Placement on the topology.
 
-    def _place(self, workload: Workload, found: Assignment) -> None:
-        requests = self._requests(found)
-        if found.settle() == Mode.FITS and requests:
-            found.saw_nodes = True
+    def _place(self, workload: Workload, assignment: Assignment) -> None:
+        requests = self._requests(assignment)
+        if assignment.settle() == Mode.FITS and requests:
+            assignment.saw_nodes = True
             result = self._search(workload, requests, empty=False)
             if isinstance(result, dict):
-                found.put(result)
+                assignment.put(result)
                 return
-            found.lower(_named(found, result[0]), Mode.WAITS)
-        if found.mode == Mode.WAITS:
+            assignment.lower(_named(assignment, result[0]), Mode.WAITS)
+        if assignment.mode == Mode.WAITS:
             result = self._search(workload, requests, empty=True)
             if isinstance(result, dict):
                 for name in result:
-                    found.lower(_named(found, name), Mode.WAITS)
+                    assignment.lower(_named(assignment, name), Mode.WAITS)
             else:
-                failed = _named(found, result[0])
+                failed = _named(assignment, result[0])
                 failed.no_place = result[1]
-                found.lower(failed, Mode.NO)
+                assignment.lower(failed, Mode.NO)
 
-    def _requests(self, found: Assignment) -> list[tuple[str, Request]]:
+    def _requests(self, assignment: Assignment) -> list[tuple[str, Request]]:
         """The pod sets to place, by flavor; a pod set that cannot be placed gets its error set."""
         by_flavor: dict[str, list[PodSet]] = {}
-        for one in found.pod_sets:
-            wanted = one.pod_set.topology.explicit or self.view.places_all
-            if not wanted or one.error or not one.pod_set.count or one.placement is not None:
+        for one in assignment.pod_sets:
+            needs_placement = one.pod_set.topology.explicit or self.view.places_all
+            if not needs_placement or one.error or not one.pod_set.count or one.placement is not None:
                 continue
             flavors = {choice.flavor for choice in one.flavors.values() if choice.flavor in self.trees}
             if any(self.view.state.cluster.flavors[choice.flavor].vague for choice in one.flavors.values()):
@@ -447,15 +453,15 @@ class Assigner:
 
     def _search(self, workload: Workload, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
         """Place every request, on the nodes in their current state or (`empty`) as if nothing was running."""
-        known, occupied = self.view.state.places, self.view.state.occupied
+        cache, occupied = self.view.state.places, self.view.state.occupied
         if not (empty or any(occupied.taken(self.trees[name]) for name, _ in requests)):
             empty = True
         key = (workload.shape, tuple((name, request.workers.name) for name, request in requests))
-        if empty and key in known:
-            return known[key]
+        if empty and key in cache:
+            return cache[key]
         result = self._found(requests, empty=empty)
         if empty:
-            known[key] = result
+            cache[key] = result
         return result
 
     def _found(self, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
@@ -465,8 +471,8 @@ class Assigner:
         for name, request in requests:
             tree = self.trees[name]
             assumed = on_hosts if tree.by_hostname else apart.setdefault(name, {})
-            taken = () if empty else self.view.state.occupied.taken(tree)
-            result = find_place(tree, request, (*taken, assumed) if assumed else taken)
+            usage = () if empty else self.view.state.occupied.taken(tree)
+            result = find_place(tree, request, (*usage, assumed) if assumed else usage)
             if isinstance(result, NoPlace):
                 return request.workers.name, result
             for one in (request.workers, *((request.leader,) if request.leader else ())):
@@ -478,8 +484,8 @@ class Assigner:
         return places
 
 
-def _named(found: Assignment, name: str) -> Assigned:
-    return next(one for one in found.pod_sets if one.pod_set.name == name)
+def _named(assignment: Assignment, name: str) -> Assigned:
+    return next(one for one in assignment.pod_sets if one.pod_set.name == name)
 
 
 def _sum(parts: Sequence[Amounts]) -> Amounts:

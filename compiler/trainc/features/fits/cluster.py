@@ -85,8 +85,8 @@ class ClusterQueue:
         """What may add nodes for its jobs: an admission check, or what adds nodes to the whole cluster."""
         for check in self.checks:
             if cluster.checks.get(check, PROVISIONING) == PROVISIONING:
-                known = "" if check in cluster.checks else ", if it provisions nodes,"
-                return f"admission check {check}{known}"
+                condition = "" if check in cluster.checks else ", if it provisions nodes,"
+                return f"admission check {check}{condition}"
         return cluster.scaler
 
     def places_later(self, flavor: str, cluster: Cluster) -> bool:
@@ -182,16 +182,16 @@ class Cluster:
 
     def faults(self, queue: ClusterQueue) -> list[str]:
         """Why Kueue keeps a ClusterQueue inactive, to complete "it is inactive: ..."; empty if it is active."""
-        found = ["it is stopped (stopPolicy)"] if queue.stopped else []
+        faults = ["it is stopped (stopPolicy)"] if queue.stopped else []
         for name in queue.flavors:
             flavor = self.flavors.get(name)
             if flavor is None:
-                found.append(f"there is no ResourceFlavor {name}")
+                faults.append(f"there is no ResourceFlavor {name}")
             elif flavor.topology is not None and flavor.topology not in self.topologies:
-                found.append(f"there is no Topology {flavor.topology}, which ResourceFlavor {name} refers to")
+                faults.append(f"there is no Topology {flavor.topology}, which ResourceFlavor {name} refers to")
         if self.loops(queue.cohort):
-            found.append(f"the parents of cohort {queue.cohort} form a cycle")
-        return found
+            faults.append(f"the parents of cohort {queue.cohort} form a cycle")
+        return faults
 
 
 # Quota in the tree of queues and cohorts: nominal quota, borrowing, lending and usage.
@@ -291,15 +291,15 @@ def left_local(node: QuotaNode, key: FlavorResource, used: Mapping[tuple[QuotaNo
 
 def available(node: QuotaNode, key: FlavorResource, used: Used) -> int:
     """What a node can still get of a flavor's resource, including its cohorts; negative if usage exceeds the quota."""
-    taken = used.get((node, key), 0)
+    usage = used.get((node, key), 0)
     if node.parent is None:
-        return node.subtree.get(key, 0) - taken
+        return node.subtree.get(key, 0) - usage
     above = available(node.parent, key, used)
     local = node.local.get(key, 0)
     borrowing = node.limits.get(key, _NOTHING).borrowing
     if borrowing is not None:
-        above = min(node.subtree.get(key, 0) - local - max(0, taken - local) + borrowing, above)
-    return max(0, local - taken) + above
+        above = min(node.subtree.get(key, 0) - local - max(0, usage - local) + borrowing, above)
+    return max(0, local - usage) + above
 
 
 def use(node: QuotaNode, key: FlavorResource, amount: int, used: Used) -> None:

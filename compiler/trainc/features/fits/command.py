@@ -20,17 +20,21 @@ if TYPE_CHECKING:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, evaluate, and print the answers; errors go to stderr."""
     try:
-        every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
+        environments = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
         return _refused({"": error.diagnostics}, Files(), arguments, streams)
-    clusters = {name: arguments.cluster or settings.configuration.cluster for name, settings in every.items()}
+    clusters = {name: arguments.cluster or settings.configuration.cluster for name, settings in environments.items()}
     if not any(clusters.values()):
         raise UsageError("--cluster DIR is missing, and trainc.yaml has no `cluster:`")
-    stdin = read_stdin(next(iter(every.values())), streams)
-    requested = {name: _judge(every[name], cluster, stdin, streams) for name, cluster in clusters.items() if cluster}
+    stdin = read_stdin(next(iter(environments.values())), streams)
+    requested = {
+        name: _judge(environments[name], cluster, stdin, streams) for name, cluster in clusters.items() if cluster
+    }
     streams.progress.clear()
     _print({name: answers for name, (answers, _) in requested.items() if answers}, arguments, streams)
-    return _refused({name: found for name, (_, found) in requested.items()}, Files(stdin), arguments, streams)
+    return _refused(
+        {name: diagnostics for name, (_, diagnostics) in requested.items()}, Files(stdin), arguments, streams
+    )
 
 
 def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> tuple[Fits | None, list[Diagnostic]]:
@@ -43,7 +47,7 @@ def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> 
         if failures.fatal or not jobs:
             return None, compiling.diagnostics
         left = [*(d for d in compiling.diagnostics if d.severity == "error"), *left_out(failures)]
-    found = judge_jobs(
+    judgement = judge_jobs(
         jobs,
         compiling.inputs.documents,
         cluster,
@@ -51,11 +55,11 @@ def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> 
         session=compiling.session,
         over=streams.progress.over,
     )
-    if found.answers and not found.answers.alone:
+    if judgement.answers and not judgement.answers.alone:
         hint = "pass the file or folder with your TrainJobs"
         message = f"no TrainJob and no JobSet found in {', '.join(settings.paths)}, so there is nothing to judge"
         return None, [Diagnostic("NoTrainJob", "error", message, hint)]
-    return found.answers, [*left, *compiling.session.rules(found.diagnostics, found.answers is None)]
+    return judgement.answers, [*left, *compiling.session.rules(judgement.diagnostics, judgement.answers is None)]
 
 
 def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) -> None:
@@ -63,13 +67,13 @@ def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) 
     from trainc.features.fits.forms import fits_json, fits_text
 
     if arguments.format == "text":
-        for name, found in answers.items():
-            text = (f"{name}:\n" if name else "") + escape_report(fits_text(found))
+        for name, fits in answers.items():
+            text = (f"{name}:\n" if name else "") + escape_report(fits_text(fits))
             streams.out.write(text.encode("utf-8", "backslashreplace"))
     elif arguments.format == "json" and answers:
         import json
 
-        forms = {name: fits_json(found) for name, found in answers.items()}
+        forms = {name: fits_json(fits) for name, fits in answers.items()}
         document = forms.get("") or {"environments": forms}
         streams.out.write(escape_report(json.dumps(document, indent=2) + "\n", json=True).encode())
 
@@ -78,11 +82,11 @@ def _refused(
     diagnostics: Mapping[str, Sequence[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
 ) -> Status:
     """Show the diagnostics; the exit status reflects whether they contain errors."""
-    found = merge_diagnostics(diagnostics)
+    merged = merge_diagnostics(diagnostics)
     if arguments.format == "github":
         from trainc.cli.report_formats import github_report
 
-        streams.out.write(github_report(found).encode("utf-8", "backslashreplace"))
+        streams.out.write(github_report(merged).encode("utf-8", "backslashreplace"))
     else:
-        streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
-    return Status.DIAGNOSED if is_failure(found, arguments) else Status.DONE
+        streams.err.write(text_report(merged, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
+    return Status.DIAGNOSED if is_failure(merged, arguments) else Status.DONE

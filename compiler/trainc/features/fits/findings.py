@@ -30,10 +30,10 @@ NODES_MAY_COME = (NO_NODE, TOO_FEW_NODES, TOPOLOGY)
 _QUEUE_PATH: Path = ("metadata", "labels", QUEUE)
 
 
-def refused_job(job: str, found: list[Refusal]) -> list[Diagnostic]:
+def refused_job(job: str, refusals: list[Refusal]) -> list[Diagnostic]:
     """Why Kueue refuses a JobSet."""
     hint = "change the field, or Kueue's webhook rejects the JobSet"
-    return [_about(job, "RefusedByKueue", message, hint, path) for _, path, message in found]
+    return [_about(job, "RefusedByKueue", message, hint, path) for _, path, message in refusals]
 
 
 def inactive_queue(
@@ -48,10 +48,10 @@ def inactive_queue(
             "set metadata.namespace, or compile with --namespace",
         )
     elif cause == "local-queue-missing":
-        known = [name for space, name in cluster.local_queues if space == namespace]
+        queue_names = [name for space, name in cluster.local_queues if space == namespace]
         message = f"there is no LocalQueue {workload.queue} in namespace {namespace}"
-        there = f"the LocalQueues {', '.join(sorted(known))}" if known else "no LocalQueues"
-        hint = did_you_mean(workload.queue, known) or f"the namespace has {there}"
+        there = f"the LocalQueues {', '.join(sorted(queue_names))}" if queue_names else "no LocalQueues"
+        hint = did_you_mean(workload.queue, queue_names) or f"the namespace has {there}"
     elif cause == "local-queue-stopped":
         message = f"LocalQueue {namespace}/{workload.queue} is stopped (stopPolicy)"
         hint = "set stopPolicy: None on it, or use another queue"
@@ -63,8 +63,8 @@ def inactive_queue(
         message = f"ClusterQueue {queue.name} is inactive: {'; '.join(cluster.faults(queue))}"
         hint = "fix this first: an inactive ClusterQueue admits nothing"
         if "Topology" in cluster.unknown and all("Topology" in fault for fault in cluster.faults(queue)):
-            found = _about(job, "QueueInactive", f"{message}, or it was not exported", _export_hint(["Topology"]))
-            return replace(found, severity="info")
+            diagnostic = _about(job, "QueueInactive", f"{message}, or it was not exported", _export_hint(["Topology"]))
+            return replace(diagnostic, severity="info")
     return _about(job, "QueueInactive", message, hint, _QUEUE_PATH)
 
 
@@ -87,14 +87,14 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
     return replace(_about(job, code, message, why.hint, path), severity=severity)
 
 
-def about_job(job: str, found: Iterable[Finding]) -> list[Diagnostic]:
+def about_job(job: str, findings: Iterable[Finding]) -> list[Diagnostic]:
     """Findings with paths in the JobSet of a job."""
-    return [replace(_about(job, one.code, one.message, one.hint, one.path), severity=one.severity) for one in found]
+    return [replace(_about(job, one.code, one.message, one.hint, one.path), severity=one.severity) for one in findings]
 
 
-def missing(job: str, found: Iterable[Missing]) -> list[Diagnostic]:
+def missing(job: str, absent: Iterable[Missing]) -> list[Diagnostic]:
     """What the cluster does not have: warnings, because it may be created after the export."""
-    return about_job(job, (Finding("NotInCluster", "warning", str(one), one.hint, one.path) for one in found))
+    return about_job(job, (Finding("NotInCluster", "warning", str(one), one.hint, one.path) for one in absent))
 
 
 def undecided_job(job: str, kind: str) -> Diagnostic:
@@ -141,24 +141,24 @@ def about_snapshot(cluster: Cluster, alone: Sequence[Fit]) -> Iterator[Diagnosti
 
 def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
     """Whether the cluster has another version of Kueue than the answers are for, or objects that it does not serve."""
-    found = dump.version(kueue.IMAGE)
-    version = kueue.version_of(requested, found)
-    if found and kueue.step_of(version) != kueue.step_of(found):
-        message = f"the answers are for Kueue {version}, and the cluster has {found}"
-        hint = f"set kueue: {kueue.minor_of(found)!r}, or no version at all"
+    installed = dump.version(kueue.IMAGE)
+    version = kueue.version_of(requested, installed)
+    if installed and kueue.step_of(version) != kueue.step_of(installed):
+        message = f"the answers are for Kueue {version}, and the cluster has {installed}"
+        hint = f"set kueue: {kueue.minor_of(installed)!r}, or no version at all"
         yield Diagnostic("OtherKueueVersion", "info", message, hint, "Deployment")
-    elif found and kueue.minor_of(found) not in kueue.MINORS:
-        nearest = kueue.minor_of(kueue.step_of(found))
-        message = f"the cluster has Kueue {found}, and trainc knows {' and '.join(kueue.MINORS)}: the answers are for {nearest}"
+    elif installed and kueue.minor_of(installed) not in kueue.MINORS:
+        nearest = kueue.minor_of(kueue.step_of(installed))
+        message = f"the cluster has Kueue {installed}, and trainc knows {' and '.join(kueue.MINORS)}: the answers are for {nearest}"
         yield Diagnostic("OtherKueueVersion", "info", message, f"set kueue: {nearest!r} to hide this", "Deployment")
     old = [one for kind, (group, _) in KINDS.items() if group == KUEUE_GROUP for one in dump.every(kind)]
     old = [one for one in old if one.get("apiVersion") == f"{KUEUE_GROUP}/v1beta1"]
     if old:
         served = kueue.step_of(version) in kueue.V1BETA1
         severity: Severity = "info" if served else "warning"
-        what = "is" if len(old) == 1 else f"and {len(old) - 1} more are"
+        subject = "is" if len(old) == 1 else f"and {len(old) - 1} more are"
         until = "is no longer served from 0.20 on" if served else f"{kueue.minor_of(version)} does not serve"
-        message = f"it {what} of kueue.x-k8s.io/v1beta1, which {'' if served else 'Kueue '}{until}"
+        message = f"it {subject} of kueue.x-k8s.io/v1beta1, which {'' if served else 'Kueue '}{until}"
         hint = "write v1beta2, where cohort is cohortName, and whenCanBorrow and whenCanPreempt are MayStopSearch or TryNextFlavor"
         yield Diagnostic("OldKueueAPI", severity, message, hint, named(old[0]), "apiVersion")
 
@@ -174,7 +174,10 @@ _INITIALIZER = (("initializer",), ())
 
 
 def place_in_input(
-    found: Iterable[Diagnostic], homes: Mapping[str, Document], jobsets: Mapping[str, Any], snapshot: Sequence[Document]
+    diagnostics: Iterable[Diagnostic],
+    homes: Mapping[str, Document],
+    jobsets: Mapping[str, Any],
+    snapshot: Sequence[Document],
 ) -> list[Diagnostic]:
     """Locate diagnostics about JobSets in the TrainJob or JobSet documents they come from, by the names of their answers.
 
@@ -182,7 +185,7 @@ def place_in_input(
     """
     queues = _by_name(snapshot)
     placed = []
-    for one in found:
+    for one in diagnostics:
         job = one.object.removeprefix("JobSet ")
         home = homes.get(job)
         one = replace(one, hint=one.hint + _line_of_queue(one.message, queues))  # noqa: PLW2901 - the same, completed
@@ -234,11 +237,12 @@ def _has(data: Any, path: Path) -> bool:
     return True
 
 
-def place_in_snapshot(found: Iterable[Diagnostic], documents: Sequence[Document]) -> list[Diagnostic]:
+def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Document]) -> list[Diagnostic]:
     """Locate diagnostics about a snapshot in its files."""
-    known = _by_name(documents)
+    by_name = _by_name(documents)
     return [
-        replace(one, source=known[one.object].locate(steps(one.path))) if one.object in known else one for one in found
+        replace(one, source=by_name[one.object].locate(steps(one.path))) if one.object in by_name else one
+        for one in diagnostics
     ]
 
 

@@ -20,14 +20,14 @@ NOTE = "A job that fits may still have to wait: running workloads, preemption, f
 _MOST_DOMAINS = 8
 
 
-def fits_text(found: Fits) -> str:
+def fits_text(fits: Fits) -> str:
     """A line for each job, followed by the resources of its pods; then the number of jobs for each verdict."""
-    width = max((len(fit.job) for fit in found.alone), default=0)
+    width = max((len(fit.job) for fit in fits.alone), default=0)
     lines = []
-    for alone, together in zip(found.alone, found.together, strict=True):
+    for alone, together in zip(fits.alone, fits.together, strict=True):
         lines.append(f"{alone.job:<{width}}  {verdict_text(alone, together)}")
         lines += [f"  {line}" for line in _pod_sets(alone)]
-    return "".join(f"{line}\n" for line in (*lines, "", *_counts(found), NOTE))
+    return "".join(f"{line}\n" for line in (*lines, "", *_counts(fits), NOTE))
 
 
 def verdict_text(alone: Fit, together: Fit) -> str:
@@ -57,15 +57,15 @@ def _pod_sets(fit: Fit) -> Iterator[str]:
 
 
 def _by_flavor(flavors: Any) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_flavor: dict[str, list[str]] = {}
     for resource, flavor in sorted(flavors.items()):
-        found.setdefault(flavor, []).append(resource)
-    return found
+        by_flavor.setdefault(flavor, []).append(resource)
+    return by_flavor
 
 
-def _counts(found: Fits) -> Iterator[str]:
-    alone = Counter(fit.verdict for fit in found.alone)
-    together = Counter(fit.verdict for fit in found.together if fit.scheduler == "kueue")
+def _counts(fits: Fits) -> Iterator[str]:
+    alone = Counter(fit.verdict for fit in fits.alone)
+    together = Counter(fit.verdict for fit in fits.together if fit.scheduler == "kueue")
     yield f"Each job alone on the idle cluster: {_counted(alone, ('fits', 'never', 'inactive', 'refused', 'unknown'))}."
     yield f"All jobs in this order, if none of them ends: {_counted(together, ('admitted', 'waits'))}."
 
@@ -74,7 +74,7 @@ def _counted(counts: Counter[Any], words: tuple[str, ...]) -> str:
     return ", ".join(f"{counts[word]} {word}" for word in words if counts[word]) or "none"
 
 
-def fits_json(found: Fits) -> dict[str, Any]:
+def fits_json(fits: Fits) -> dict[str, Any]:
     """Return the answers in the shape documented in docs/fits.md."""
     jobs = [
         {
@@ -84,7 +84,7 @@ def fits_json(found: Fits) -> dict[str, Any]:
             "alone": _entry(alone),
             "together": _entry(both),
         }
-        for alone, both in zip(found.alone, found.together, strict=True)
+        for alone, both in zip(fits.alone, fits.together, strict=True)
     ]
     return {"version": VERSION, "jobs": jobs, "note": NOTE}
 
@@ -106,7 +106,7 @@ def _entry(fit: Fit) -> dict[str, Any]:
 
 def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
     """Return a line for each answer, by job: `fits queue team-a, with h100`."""
-    found: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = {}
     for fit in fits:
         queue = f"queue {fit.queue}" if fit.queue else "the cluster without a queue"
         flavors = sorted({flavor for by_resource in fit.flavors.values() for flavor in by_resource.values()})
@@ -115,15 +115,15 @@ def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
             line = f"fits {queue}{using}{', borrowing' if fit.borrows else ''}"
         else:
             line = f"{fit.verdict} in {queue}" + (f": {fit.cause}" if fit.cause else "")
-        found.setdefault(fit.job, []).append(line)
-    return found
+        lines.setdefault(fit.job, []).append(line)
+    return lines
 
 
-def fits_by_job(found: Fits) -> dict[str, str]:
+def fits_by_job(fits: Fits) -> dict[str, str]:
     """The answer for each job on one line, with the reason if it can never run."""
     return {
         alone.job: ": ".join((verdict_text(alone, together), *(one.message for one in alone.diagnostics)))
-        for alone, together in zip(found.alone, found.together, strict=True)
+        for alone, together in zip(fits.alone, fits.together, strict=True)
     }
 
 
@@ -140,35 +140,35 @@ def fit_changes(before: Side, after: Side) -> list[str]:
     """Sentences about jobs and quotas that change; a single one if a snapshot cannot be read."""
     dumps = [Dump.of_objects(cluster) for _, cluster in (before, after)]
     answers = fits_named(before[0], dumps[0]), fits_named(after[0], dumps[1])
-    if any(one.severity == "error" for found in answers for one in found.diagnostics):
+    if any(one.severity == "error" for fits in answers for one in fits.diagnostics):
         return [
             "The snapshot of the cluster cannot be read, so what it can admit is not compared; run `trainc fits` for details."
         ]
-    old, new = ({fit.job: fit for fit in found.alone} for found in answers)
+    old, new = ({fit.job: fit for fit in fits.alone} for fits in answers)
     clusters = [read_cluster(dump)[0] for dump in dumps]
     return [*_unknown(answers), *_jobs(old, new), *_queues(clusters[0], clusters[1], old, answers[1])]
 
 
 def _unknown(answers: Iterable[Fits]) -> Iterator[str]:
     """What a snapshot lacks for some of the answers."""
-    lacking = (one for found in answers for one in found.diagnostics if one.code == "SnapshotIncomplete" and one.object)
+    lacking = (one for fits in answers for one in fits.diagnostics if one.code == "SnapshotIncomplete" and one.object)
     for message in dict.fromkeys(one.message for one in lacking):
         yield f"{message[0].upper()}{message[1:]}."
 
 
 def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
     """What becomes of jobs; jobs with the same change for the same reason in one sentence."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    by_change: dict[tuple[str, str, str], list[str]] = {}
     for job, fit in new.items():
         was = old.get(job)
         if _is_blocked(fit) and (was is None or not _is_blocked(was)):
             reason = "; ".join(one.message for one in fit.diagnostics)
             words = _BLOCK_WORDS["never runs" if fit.verdict == "fits" else fit.verdict]
-            found.setdefault((*words[was is not None], f": {reason}"), []).append(job)
+            by_change.setdefault((*words[was is not None], f": {reason}"), []).append(job)
         elif fit.verdict == "fits" and not _is_blocked(fit) and was and _is_blocked(was):
             can = "can now run, which was impossible before"
-            found.setdefault((can, can, ""), []).append(job)
-    for (one, several, reason), jobs in found.items():
+            by_change.setdefault((can, can, ""), []).append(job)
+    for (one, several, reason), jobs in by_change.items():
         names = f" ({first_of(jobs)})" if len(jobs) > 1 else ""
         yield (
             f"{jobs[0]} {one}{reason}." if len(jobs) == 1 else f"{counted(len(jobs), 'job')} {several}{reason}{names}."
@@ -199,18 +199,18 @@ _BLOCK_WORDS = {
 }
 
 
-def _queues(before: Cluster, after: Cluster, old: Mapping[str, Fit], found: Fits) -> Iterator[str]:
+def _queues(before: Cluster, after: Cluster, old: Mapping[str, Fit], fits: Fits) -> Iterator[str]:
     """The changes of each queue, and how many of its jobs can never be admitted afterwards."""
     for name in sorted({*before.cluster_queues, *after.cluster_queues}):
         was, now = before.cluster_queues.get(name), after.cluster_queues.get(name)
         if was and not now:
-            yield f"ClusterQueue {name} was removed{_consequence(name, before, old, found)}."
+            yield f"ClusterQueue {name} was removed{_consequence(name, before, old, fits)}."
         if not was or not now:
             continue
         if now.stopped and not was.stopped:
-            yield f"ClusterQueue {name} was stopped{_consequence(name, after, old, found)}."
+            yield f"ClusterQueue {name} was stopped{_consequence(name, after, old, fits)}."
         for change in _quota(was, now):
-            yield f"quota of {name}: {change}{_consequence(name, after, old, found)}."
+            yield f"quota of {name}: {change}{_consequence(name, after, old, fits)}."
 
 
 def _quota(before: ClusterQueue, after: ClusterQueue) -> Iterator[str]:
@@ -222,12 +222,12 @@ def _quota(before: ClusterQueue, after: ClusterQueue) -> Iterator[str]:
             yield f"{bare_amount(resource, amounts[0])} -> {amount_with_unit(resource, amounts[1])}{where}"
 
 
-def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], found: Fits) -> str:
+def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], fits: Fits) -> str:
     """How many of a queue's jobs can never be admitted, and how many of those could be before."""
     of_queue = {place for place, local in cluster.local_queues.items() if local.cluster_queue == name}
     blocked = [
         fit.job
-        for fit in found.alone
+        for fit in fits.alone
         if _is_blocked(fit)
         and (fit.job.rpartition("/")[0], fit.queue) in of_queue
         and (fit.job not in old or not _is_blocked(old[fit.job]))

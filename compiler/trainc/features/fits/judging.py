@@ -68,14 +68,14 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
         homes.setdefault(job, document)
     applied = [document.data for document in (*documents, *around)]
     created = created_by((*applied, *(made for one in compiled for made in one.manifests)), options.namespace or "")
-    found = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created, options.kueue, over)
-    problems += place_in_snapshot(found.diagnostics, snapshot)
+    fits = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created, options.kueue, over)
+    problems += place_in_snapshot(fits.diagnostics, snapshot)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)
     # The snapshot's own diagnostics say which kinds leave jobs undecided, once for all jobs.
-    findings = [one for fit in found.alone for one in fit.diagnostics if one.code != "SnapshotIncomplete"]
+    findings = [one for fit in fits.alone for one in fit.diagnostics if one.code != "SnapshotIncomplete"]
     placed, rest = _place_in_fields(findings, session) if session else ([], findings)
-    return ClusterVerdicts(found, [*problems, *place_in_input(rest, homes, jobsets, snapshot), *placed])
+    return ClusterVerdicts(fits, [*problems, *place_in_input(rest, homes, jobsets, snapshot), *placed])
 
 
 def facts_for_report(
@@ -104,10 +104,10 @@ def facts_for_report(
             texts[fit.job],
             flavors,
         )
-    found = read_cluster(Dump.of_documents(read[0]))[0]
+    cluster_state = read_cluster(Dump.of_documents(read[0]))[0]
     quotas: dict[tuple[str, str], tuple[str, dict[str, int]]] = {}
-    for place, local in found.local_queues.items():
-        if queue := found.cluster_queues.get(local.cluster_queue):
+    for place, local in cluster_state.local_queues.items():
+        if queue := cluster_state.cluster_queues.get(local.cluster_queue):
             amounts: dict[str, int] = {}
             for (_, resource), quota in queue.quotas.items():
                 amounts[resource] = amounts.get(resource, 0) + quota.nominal
@@ -119,7 +119,7 @@ def facts_for_report(
 _MOST_EXPLAINED = 100
 
 
-def _place_in_fields(found: Sequence[Diagnostic], session: Session) -> tuple[list[Diagnostic], list[Diagnostic]]:
+def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """Locate findings about fields of compiled pods at what wrote the field: a runtime, a patch, an overlay or the job.
 
     Returns those that were located, and the others.
@@ -128,11 +128,11 @@ def _place_in_fields(found: Sequence[Diagnostic], session: Session) -> tuple[lis
     from trainc.features.fits.workload import job_name, place
 
     by_job: dict[str, list[Diagnostic]] = {}
-    for one in found:
+    for one in diagnostics:
         if ".template.spec." in one.path:
             by_job.setdefault(one.object.removeprefix("JobSet "), []).append(one)
     if not by_job or len(by_job) > _MOST_EXPLAINED:
-        return [], list(found)
+        return [], list(diagnostics)
     placed: list[Diagnostic] = []
     explained = set()
     for document in session.jobs:
@@ -143,7 +143,7 @@ def _place_in_fields(found: Sequence[Diagnostic], session: Session) -> tuple[lis
             texts = {(one.code, one.message) for one in own}
             placed += [one for one in compiled.compile(document)[1] if (one.code, one.message) in texts]
             explained |= {id(one) for one in own}
-    return placed, [one for one in found if id(one) not in explained]
+    return placed, [one for one in diagnostics if id(one) not in explained]
 
 
 def _judge_with(findings: Sequence[Finding]) -> Judge:
@@ -163,21 +163,21 @@ def _rendered(
     from trainc.api.output import name_in_file
     from trainc.features.fits.workload import job_name, place
 
-    found: dict[str, Document] = {}
-    known = {*compiled, *(job_name(*place(jobset)) for jobset in compiled.values())}
+    rendered: dict[str, Document] = {}
+    compiled_names = {*compiled, *(job_name(*place(jobset)) for jobset in compiled.values())}
     for document in jobsets:
         namespace, name = place(document.data)
         namespace = namespace or options.namespace or ""
         own, plain = job_name(namespace, name), job_name(namespace, name_in_file(name, document.file))
-        if own not in known and plain not in known:
-            found[_unused(own if plain in found else plain, found)] = document
-    return list(found.items())
+        if own not in compiled_names and plain not in compiled_names:
+            rendered[_unused(own if plain in rendered else plain, rendered)] = document
+    return list(rendered.items())
 
 
-def _unused(job: str, found: Mapping[str, Document]) -> str:
+def _unused(job: str, used: Mapping[str, Document]) -> str:
     """A name for a job: `llm-*`, and `llm-* (2)` for the next whose name the API server generates."""
     numbered = (f"{job} ({number})" for number in count(2))
-    return job if job not in found else next(name for name in numbered if name not in found)
+    return job if job not in used else next(name for name in numbered if name not in used)
 
 
 def _with_namespace(jobset: Mapping[str, Any], options: Options) -> Mapping[str, Any]:
@@ -197,12 +197,12 @@ def never_admitted(
     from trainc.features.fits.workload import job_name, place
 
     keys = {job_name(*place(jobset)): place(jobset) for jobset in jobsets}
-    found = fits_named([(job_name(*place(jobset)), jobset) for jobset in jobsets], dump, (), kueue)
+    fits = fits_named([(job_name(*place(jobset)), jobset) for jobset in jobsets], dump, (), kueue)
     return {
         keys[fit.job]: [
             Finding(one.code, one.severity, one.message, one.hint, steps(one.path))
             for one in fit.diagnostics
             if one.severity == "error"
         ]
-        for fit in found.alone
+        for fit in fits.alone
     }

@@ -188,8 +188,8 @@ def split_hint(workload: Workload, one: PodSet, usable: Usable, would_do: Callab
         for scaled in (one.one, {name: -(-amount * share // before) for name, amount in one.one.items()}):
             smaller = with_size(workload, one.name, count, {**scaled, device: share})
             if usable.held({**scaled, device: share}) >= count and would_do(smaller):
-                others = {name: n for name, n in scaled.items() if n != one.one[name] and name != device}
-                parts = [f"{name}: {bare_amount(name, n)}" for name, n in ({device: share} | others).items()]
+                changed = {name: n for name, n in scaled.items() if n != one.one[name] and name != device}
+                parts = [f"{name}: {bare_amount(name, n)}" for name, n in ({device: share} | changed).items()]
                 return f"write numNodes: {count} and, per node, {', '.join(parts)}"
     return ""
 

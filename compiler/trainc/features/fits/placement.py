@@ -41,22 +41,22 @@ class Search(Counts):
 
     def choose(self, level: int) -> tuple[int, list[Domain]] | NoPlace:
         """The level, `level` or above, at which the pods fit, and the domains chosen there."""
-        domains, wanted = self.tree.by_level[level], self.wanted
+        domains, demand = self.tree.by_level[level], self.wanted
         if not domains:
             return NoPlace("no Ready node has the labels of this flavor and of every level of its topology")
         by_led = sorted(domains, key=self._led_rank)
-        if wanted.free:
+        if demand.free:
             single = next((d for d in by_led if self._holds_all(d)), None)
-        elif wanted.tail:
-            single = self._tightest_with_tail(by_led, wanted.slices, wanted.leaders)
+        elif demand.tail:
+            single = self._tightest_with_tail(by_led, demand.slices, demand.leaders)
         else:
-            single = self._tightest(by_led, wanted.slices, wanted.leaders, self._slice_counts)
+            single = self._tightest(by_led, demand.slices, demand.leaders, self._slice_counts)
         if single and self._holds_all(single):
             return level, [single]
-        if wanted.required:
+        if demand.required:
             most = max(self.slices[d.index] for d in domains)
-            return NoPlace("", self.tree.levels[level], most, wanted.slices, wanted.size, wanted.tail)
-        if level and not wanted.free:
+            return NoPlace("", self.tree.levels[level], most, demand.slices, demand.size, demand.tail)
+        if level and not demand.free:
             return self.choose(level - 1)
         return self._several(level, by_led)
 
@@ -66,39 +66,39 @@ class Search(Counts):
 
     def _several(self, level: int, domains: list[Domain]) -> tuple[int, list[Domain]] | NoPlace:
         """As many domains of a level as needed."""
-        wanted = self.wanted
-        domains = self._leader_first(domains, wanted.slices, self._slice_counts, tail=wanted.tail)
-        found: list[Domain] = []
-        tail_fits = not wanted.tail
-        rest, leaders, at = wanted.slices, wanted.leaders, 0
+        demand = self.wanted
+        domains = self._leader_first(domains, demand.slices, self._slice_counts, tail=demand.tail)
+        selected: list[Domain] = []
+        tail_fits = not demand.tail
+        rest, leaders, at = demand.slices, demand.leaders, 0
         while leaders > 0 and at < len(domains) and self.leaders[domains[at].index] > 0:
             domain = domains[at]
             if not self.wanted.free and self.slices_led[domain.index] >= rest:
                 domain = self._tightest(domains[at:], rest, leaders, self._slice_counts)
-            found.append(domain)
+            selected.append(domain)
             i = domain.index
             tail_fits |= min(self.slices_led[i], rest) <= self.with_tail_led[i]
             leaders -= self.leaders[i]
             rest -= self.slices_led[i]
             at += 1
         total = sum(self.slices[d.index] for d in domains)
-        lacking = NoPlace("", "", total, wanted.slices, wanted.size, wanted.tail)
+        lacking = NoPlace("", "", total, demand.slices, demand.size, demand.tail)
         if leaders > 0:
             return lacking
-        others = sorted(domains[at:], key=self._rank)
-        for at, domain in enumerate(others):
+        remaining = sorted(domains[at:], key=self._rank)
+        for at, domain in enumerate(remaining):
             if rest <= 0:
                 break
             chosen = domain
-            if not wanted.free and self.slices[domain.index] >= rest:
-                chosen = self._tightest(others[at:], rest, 0, self._slice_counts)
-            found.append(chosen)
+            if not demand.free and self.slices[domain.index] >= rest:
+                chosen = self._tightest(remaining[at:], rest, 0, self._slice_counts)
+            selected.append(chosen)
             i = chosen.index
             tail_fits |= min(self.slices[i], rest) <= self.with_tail[i]
             rest -= self.slices[i]
-        if rest <= 0 and not tail_fits and (extra := self._domain_for_tail(others, found)):
-            return level, [*found, extra]
-        return (level, found) if rest <= 0 and tail_fits else lacking
+        if rest <= 0 and not tail_fits and (extra := self._domain_for_tail(remaining, selected)):
+            return level, [*selected, extra]
+        return (level, selected) if rest <= 0 and tail_fits else lacking
 
     def _domain_for_tail(self, domains: Sequence[Domain], used: Sequence[Domain]) -> Domain | None:
         """The first unused domain that can hold the tail."""
@@ -151,14 +151,14 @@ class Search(Counts):
 
     def refine(self, level: int, domains: list[Domain]) -> list[Domain]:
         """The lowest-level domains that hold the pods, with `pods` and `leaders` set."""
-        wanted, lowest = self.wanted, len(self.tree.by_level) - 1
-        domains = self._fill(domains, wanted.count, wanted.leaders, wanted.size, wanted.tail, sliced=True)
-        while level < min(lowest, wanted.slice_level):
+        demand, lowest = self.wanted, len(self.tree.by_level) - 1
+        domains = self._fill(domains, demand.count, demand.leaders, demand.size, demand.tail, sliced=True)
+        while level < min(lowest, demand.slice_level):
             below = sorted((child for domain in domains for child in domain.children), key=self._rank)
-            domains = self._fill(below, wanted.count, wanted.leaders, wanted.size, wanted.tail, sliced=True)
+            domains = self._fill(below, demand.count, demand.leaders, demand.size, demand.tail, sliced=True)
             level += 1
         while level < lowest:
-            size = wanted.inner.get(level + 1, 1)
+            size = demand.inner.get(level + 1, 1)
             domains = [below for domain in domains for below in self._into_children(domain, size)]
             level += 1
         return domains
@@ -180,24 +180,24 @@ class Search(Counts):
         rest = count // size
         if leaders:
             domains = self._leader_first(domains, rest, counts, tail=tail)
-        found: list[Domain] = []
+        selected: list[Domain] = []
         tail_fits = not tail
         for at, domain in enumerate(domains):
             if not tail_fits and (last := self._last_with_tail(domains[at:], rest, leaders)):
                 self._give(last.index, rest, leaders, size, tail, sliced=True)
-                return [*found, last]
+                return [*selected, last]
             held = counts(leaders)
             enough = held[domain.index] >= rest and self.leaders[domain.index] >= leaders
             if enough and not self.wanted.free:
                 domain = self._tightest(domains[at:], rest, leaders, counts)  # noqa: PLW2901 - the last is chosen freely
             i = domain.index
-            found.append(domain)
+            selected.append(domain)
             placed, leading = min(held[i], rest), min(self.leaders[i], leaders)
             self._give(i, placed, leading, size, 0, sliced=sliced)
             tail_fits = tail_fits or self._takes_tail(i)
             rest, leaders = rest - placed, leaders - leading
             if enough:
-                return self._with_tail(found, domains, tail) if tail else found
+                return self._with_tail(selected, domains, tail) if tail else selected
         return []
 
     def _give(  # noqa: PLR0913 - a share in numbers
@@ -223,51 +223,51 @@ class Search(Counts):
         """Whether a domain can hold the tail in addition to the slices that it was given."""
         return self.slices[i] <= (self.with_tail_led if self.leaders[i] else self.with_tail)[i]
 
-    def _with_tail(self, found: list[Domain], domains: Sequence[Domain], tail: int) -> list[Domain]:
+    def _with_tail(self, selected: list[Domain], domains: Sequence[Domain], tail: int) -> list[Domain]:
         """The domains with the tail in one of them, or else in one more; none if it fits nowhere."""
-        for domain in found:
+        for domain in selected:
             if self._takes_tail(domain.index):
                 self.pods[domain.index] += tail
-                return found
-        extra = self._domain_for_tail(domains, found)
+                return selected
+        extra = self._domain_for_tail(domains, selected)
         if extra is None:
             return []
         self._give(extra.index, 0, 0, 1, tail, sliced=True)
-        return [*found, extra]
+        return [*selected, extra]
 
     def placement(self, domains: Sequence[Domain], counts: Sequence[int]) -> Placement:
         """The pods per lowest-level domain, ordered by the domains' values."""
         ordered = sorted(domains, key=lambda domain: domain.values)
-        found = [(self.tree.leaves[d.leaf].key, counts[d.index]) for d in ordered]
-        return tuple((key, count) for key, count in found if count)
+        pod_counts = [(self.tree.leaves[d.leaf].key, counts[d.index]) for d in ordered]
+        return tuple((key, count) for key, count in pod_counts if count)
 
 
 Placements: TypeAlias = dict[str, Placement]
 
 
-def find_place(tree: Tree, request: Request, taken: Taken) -> Placements | NoPlace:
+def find_place(tree: Tree, request: Request, usage: Taken) -> Placements | NoPlace:
     """Where the pods of a request go, by pod set, given the usage of the domains; or why there is no place."""
-    wanted = _wanted(tree, request.workers.topology, request)
-    if isinstance(wanted, NoPlace):
-        return wanted
+    demand = _wanted(tree, request.workers.topology, request)
+    if isinstance(demand, NoPlace):
+        return demand
     checked = [request.workers.pod]
     if request.leader and tree.kueue in LEADER_FEASIBLE:
         checked.append(request.leader.pod)
     if not all(is_readable(pod, selector=tree.by_node) for pod in checked):
         return NoPlace("its node selector or affinity is not valid")
-    search = Search(tree, wanted)
-    search.count(request, taken)
-    chosen = search.choose(wanted.level)
+    search = Search(tree, demand)
+    search.count(request, usage)
+    chosen = search.choose(demand.level)
     if isinstance(chosen, NoPlace):
         return chosen
-    found = search.refine(*chosen)
-    if wanted.tail and sum(search.pods[d.index] for d in found) != wanted.count:
-        return NoPlace(f"its last slice of {wanted.tail} pods does not fit into one domain")
+    domains = search.refine(*chosen)
+    if demand.tail and sum(search.pods[d.index] for d in domains) != demand.count:
+        return NoPlace(f"its last slice of {demand.tail} pods does not fit into one domain")
     if request.leader is None:
-        return {request.workers.name: search.placement(found, search.pods)}
+        return {request.workers.name: search.placement(domains, search.pods)}
     return {
-        request.leader.name: search.placement([d for d in found if search.leaders[d.index]], search.leaders),
-        request.workers.name: search.placement(found, search.pods),
+        request.leader.name: search.placement([d for d in domains if search.leaders[d.index]], search.leaders),
+        request.workers.name: search.placement(domains, search.pods),
     }
 
 

@@ -72,11 +72,11 @@ class Limits:
 
 def merged_limits(limit_ranges: Sequence[Json]) -> dict[str, Limits]:
     """The limits of a namespace by type (Container, Pod), from its LimitRanges in the API's order, by name."""
-    found: dict[str, Limits] = {}
+    by_type: dict[str, Limits] = {}
     for one in limit_ranges:
         for item in (one.get("spec") or {}).get("limits") or ():
-            found[item["type"]] = _merged(found.get(item["type"], Limits()), item)
-    return found
+            by_type[item["type"]] = _merged(by_type.get(item["type"], Limits()), item)
+    return by_type
 
 
 def _merged(limits: Limits, item: Json) -> Limits:
@@ -219,10 +219,10 @@ def flavor_matches(pod: Json, labels: Labels) -> bool:
         return False
     terms = []
     for term in required_terms(pod) or ():
-        known = [one for one in term.get("matchExpressions") or () if one.get("key") in labels]
-        if not known:
+        expressions = [one for one in term.get("matchExpressions") or () if one.get("key") in labels]
+        if not expressions:
             return True
-        terms.append({"matchExpressions": known})
+        terms.append({"matchExpressions": expressions})
     return not terms or _any_term(terms, labels, "")
 
 
@@ -287,14 +287,14 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
         return False
     if toleration.get("key") and toleration["key"] != taint.get("key"):
         return False
-    given, wanted = str(toleration.get("value") or ""), str(taint.get("value") or "")
+    toleration_value, taint_value = str(toleration.get("value") or ""), str(taint.get("value") or "")
     operator = toleration.get("operator") or "Equal"
     if operator in ("Lt", "Gt"):
-        bound, value = (int64(text) if _DECIMAL.fullmatch(text) else None for text in (given, wanted))
+        bound, value = (int64(text) if _DECIMAL.fullmatch(text) else None for text in (toleration_value, taint_value))
         if bound is None or value is None:
             return False
         return value < bound if operator == "Lt" else value > bound
-    return operator == "Exists" or (operator == "Equal" and given == wanted)
+    return operator == "Exists" or (operator == "Equal" and toleration_value == taint_value)
 
 
 # Phrases for amounts, pods and topology levels.

@@ -53,8 +53,8 @@ def needed_objects(jobset: Json, created: Created = ()) -> Iterator[tuple[str, R
     namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
     for one in references(jobset):
         where = "" if one.kind in _OF_CLUSTER else namespace
-        known = (one.kind, one.name) in _ALWAYS or (one.kind, where, one.name) in created
-        if not known and (where or one.kind in _OF_CLUSTER):
+        provided = (one.kind, one.name) in _ALWAYS or (one.kind, where, one.name) in created
+        if not provided and (where or one.kind in _OF_CLUSTER):
             yield where, one
 
 
@@ -62,12 +62,12 @@ def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator
     """What a JobSet needs and the cluster does not have. In a namespace that is missing itself, nothing else is named."""
     seen = set()
     for where, one in needed_objects(jobset, created):
-        found = dump.get(one.kind, where, one.name)
-        identity = one.kind, one.name, one.key if found else ""
+        existing = dump.get(one.kind, where, one.name)
+        identity = one.kind, one.name, one.key if existing else ""
         if identity in seen:
             continue
         seen.add(identity)
-        if found is None and dump.is_complete(one.kind, where):
+        if existing is None and dump.is_complete(one.kind, where):
             names = dump.names(one.kind, where)
             some = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
             other = f"export the namespaces again (they were {some})" if one.kind == "Namespace" else f"use {some}"
@@ -75,18 +75,18 @@ def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator
             yield Missing(one.kind, where, one.name, "", hint, one.path)
             if one.kind == "Namespace":
                 return
-        elif found is not None and one.key:
-            keys = _keys(found)
+        elif existing is not None and one.key:
+            keys = _keys(existing)
             if keys is not None and one.key not in keys:
-                known = f"its keys are {', '.join(sorted(keys))}" if keys else "it has no keys"
-                yield Missing(one.kind, where, one.name, one.key, did_you_mean(one.key, keys) or known, one.path)
+                key_hint = f"its keys are {', '.join(sorted(keys))}" if keys else "it has no keys"
+                yield Missing(one.kind, where, one.name, one.key, did_you_mean(one.key, keys) or key_hint, one.path)
 
 
-def _keys(found: Json) -> Collection[str] | None:
+def _keys(existing: Json) -> Collection[str] | None:
     """The keys of a Secret or ConfigMap; None if a list by hand has only its name."""
-    if not {"data", "binaryData", "stringData", "apiVersion"} & found.keys():
+    if not {"data", "binaryData", "stringData", "apiVersion"} & existing.keys():
         return None
-    return {str(key) for part in ("data", "binaryData", "stringData") for key in mapping(found.get(part))}
+    return {str(key) for part in ("data", "binaryData", "stringData") for key in mapping(existing.get(part))}
 
 
 def references(jobset: Json) -> Iterator[Reference]:
@@ -142,16 +142,16 @@ def _files(kind: str, source: Json, field: str, path: Path) -> Iterator[Referenc
 
 def _of_container(container: Json, path: Path) -> Iterator[Reference]:
     for i, variable in enumerate(objects(container.get("env"))):
-        given = mapping(variable.get("valueFrom"))
+        value_from = mapping(variable.get("valueFrom"))
         for kind, field in (("Secret", "secretKeyRef"), ("ConfigMap", "configMapKeyRef")):
-            source = mapping(given.get(field))
+            source = mapping(value_from.get(field))
             if source.get("optional") is not True:
                 place: Path = (*path, "env", i, "valueFrom", field)
                 yield from _named(kind, source, "name", place)
                 yield from _keyed(kind, source.get("name"), source.get("key"), (*place, "key"))
-    for i, every in enumerate(objects(container.get("envFrom"))):
+    for i, env_source in enumerate(objects(container.get("envFrom"))):
         for kind, field in (("Secret", "secretRef"), ("ConfigMap", "configMapRef")):
-            source = mapping(every.get(field))
+            source = mapping(env_source.get(field))
             if source.get("optional") is not True:
                 yield from _named(kind, source, "name", (*path, "envFrom", i, field))
 

@@ -113,8 +113,8 @@ class Scheduler:
             else:
                 looked.append((queue, entry, cycle.look(queue, entry)))
         looked.sort(key=lambda one: (one[2].level, one[1].order))
-        for queue, entry, found in looked:
-            entry.cause = cycle.process(queue, entry, found)
+        for queue, entry, assignment in looked:
+            entry.cause = cycle.process(queue, entry, assignment)
         for queue, entry, _ in looked:
             if entry.cause != ADMITTED:
                 skipped = entry.cause == NO_LONGER
@@ -142,58 +142,58 @@ class _Cycle:
         """Find flavors for a job, resuming its latest attempt; reuse its result if nothing has changed since."""
         admissions = self.scheduler.admissions
         in_tree, in_all = admissions[self.state.nodes[queue.name].root], self.scheduler.admitted
-        found = entry.assignment
-        if found is None or entry.seen != (entry.progress, in_tree, in_all if found.saw_nodes else 0):
+        assignment = entry.assignment
+        if assignment is None or entry.seen != (entry.progress, in_tree, in_all if assignment.saw_nodes else 0):
             self.scheduler.looks += 1
             start = entry.progress
-            found = Assigner(self.state, queue).assign(entry.workload, start)
-            entry.seen = start, in_tree, in_all if found.saw_nodes else 0
-        entry.assignment, entry.progress = found, found.progress
-        return found
+            assignment = Assigner(self.state, queue).assign(entry.workload, start)
+            entry.seen = start, in_tree, in_all if assignment.saw_nodes else 0
+        entry.assignment, entry.progress = assignment, assignment.progress
+        return assignment
 
-    def process(self, queue: ClusterQueue, entry: Entry, found: Assignment) -> str:
+    def process(self, queue: ClusterQueue, entry: Entry, assignment: Assignment) -> str:
         """Admit a job or return the cause; a waiting job may reserve resources until the cycle ends."""
-        fits_quota = self._fits_quota(queue, found)
-        fits = fits_quota and self._fits_places(found)
+        fits_quota = self._fits_quota(queue, assignment)
+        fits = fits_quota and self._fits_places(assignment)
         if fits_quota and not fits:
             # The places found at the start of the cycle are taken: find others in the same flavors.
-            found = Assigner(self.state, queue).assign(entry.workload, (), found.chosen)
-            entry.assignment, entry.progress, entry.seen = found, found.progress, None
-            fits = self._fits_quota(queue, found) and self._fits_places(found)
-        if found.mode == Mode.NO:
-            return found.cause(queue)
-        if found.mode == Mode.WAITS:
+            assignment = Assigner(self.state, queue).assign(entry.workload, (), assignment.chosen)
+            entry.assignment, entry.progress, entry.seen = assignment, assignment.progress, None
+            fits = self._fits_quota(queue, assignment) and self._fits_places(assignment)
+        if assignment.mode == Mode.NO:
+            return assignment.cause(queue)
+        if assignment.mode == Mode.WAITS:
             if not queue.reclaims_any:
-                _take(self.state, queue, found, self._reserved(queue, found), shared=False)
+                _take(self.state, queue, assignment, self._reserved(queue, assignment), shared=False)
             return QUOTA_TAKEN
         if not fits:
             return NO_LONGER
-        _take(self.state, queue, found, found.used, shared=False)
-        _take(self.lasting, queue, found, found.used, shared=True)
+        _take(self.state, queue, assignment, assignment.used, shared=False)
+        _take(self.lasting, queue, assignment, assignment.used, shared=True)
         self.scheduler.admissions[self.state.nodes[queue.name].root] += 1
         self.scheduler.admitted += 1
         return ADMITTED
 
-    def _fits_quota(self, queue: ClusterQueue, found: Assignment) -> bool:
+    def _fits_quota(self, queue: ClusterQueue, assignment: Assignment) -> bool:
         node, used = self.state.nodes[queue.name], self.state.used
-        return all(max(0, available(node, key, used)) >= amount for key, amount in found.used.items())
+        return all(max(0, available(node, key, used)) >= amount for key, amount in assignment.used.items())
 
-    def _fits_places(self, found: Assignment) -> bool:
-        for one in found.pod_sets:
+    def _fits_places(self, assignment: Assignment) -> bool:
+        for one in assignment.pod_sets:
             if one.placement is not None:
                 tree = self.state.trees[one.tree]
                 if not still_fits(tree, one.placement, one.pod_set.one, self.state.occupied.taken(tree)):
                     return False
         return True
 
-    def _reserved(self, queue: ClusterQueue, found: Assignment) -> dict[FlavorResource, int]:
+    def _reserved(self, queue: ClusterQueue, assignment: Assignment) -> dict[FlavorResource, int]:
         """The resources that a waiting job reserves in this cycle."""
         node = self.state.nodes[queue.name]
         reserved = {}
-        for key, amount in found.used.items():
+        for key, amount in assignment.used.items():
             quota = queue.quotas.get(key, Quota(0))  # A flavor may lack some resources of its group.
             rest = quota.nominal - self.state.used.get((node, key), 0)
-            if not found.level:
+            if not assignment.level:
                 reserved[key] = max(0, min(amount, rest))
             else:
                 reserved[key] = amount if quota.borrowing is None else min(amount, rest + quota.borrowing)
@@ -201,12 +201,12 @@ class _Cycle:
 
 
 def _take(
-    state: State, queue: ClusterQueue, found: Assignment, amounts: Mapping[FlavorResource, int], *, shared: bool
+    state: State, queue: ClusterQueue, assignment: Assignment, amounts: Mapping[FlavorResource, int], *, shared: bool
 ) -> None:
     """Charge a job to quota and nodes. Other flavors on the same nodes see the usage from the next cycle on."""
     for key, amount in amounts.items():
         use(state.nodes[queue.name], key, amount, state.used)
-    for one in found.pod_sets:
+    for one in assignment.pod_sets:
         if one.placement is not None:
             state.occupied.add(state.trees[one.tree], one.placement, one.pod_set.one, shared=shared)
 

@@ -103,9 +103,9 @@ class _Looker:
         if name not in self.state.cluster.namespaces:
             return Shortfall(f"there is no namespace {name}", "create it, or export the namespaces again")
         hint = "set namespaceSelector: {} on the ClusterQueue to accept every namespace"
-        wanted = self.queue.namespaces
-        if wanted and wanted.get("matchLabels"):
-            labels = ", ".join(f"{key}: {value}" for key, value in wanted["matchLabels"].items())
+        selector = self.queue.namespaces
+        if selector and selector.get("matchLabels"):
+            labels = ", ".join(f"{key}: {value}" for key, value in selector["matchLabels"].items())
             hint = f"label the namespace with {labels}"
         return Shortfall(f"{self._named} does not accept jobs from namespace {name} (see its namespaceSelector)", hint)
 
@@ -210,9 +210,9 @@ class _Looker:
             if would_be_admitted(with_tolerations(self.workload, added), self.queue, self.state):
                 written = ", ".join("{" + ", ".join(f"{k}: {v}" for k, v in each.items()) + "}" for each in added)
                 return f"add to the pod spec: tolerations: [{written}]"
-        wanted = one.pod_set.topology
-        softened = with_topology(self.workload, one.pod_set.name, type(wanted)())
-        if wanted.explicit and would_be_admitted(softened, self.queue, self.state):
+        topology = one.pod_set.topology
+        softened = with_topology(self.workload, one.pod_set.name, type(topology)())
+        if topology.explicit and would_be_admitted(softened, self.queue, self.state):
             return "remove the topology annotation from the pods: without it, they fit"
         return "change the pods to match one of the flavors, or add a flavor that matches them to the ClusterQueue"
 
@@ -259,12 +259,14 @@ class _Looker:
             return f"the pods of {pod_set.name} do not fit into flavor {one.tree}: {lacking.reason}"
         pods = requests_text(lacking.size, pod_set.one)
         slices = lacking.size > 1
-        what = f"{lacking.count} slices of {pods}" if slices else requests_text(lacking.count, pod_set.one)
+        needed = f"{lacking.count} slices of {pods}" if slices else requests_text(lacking.count, pod_set.one)
         if lacking.tail:
-            what += f" and one of {lacking.tail}"
+            needed += f" and one of {lacking.tail}"
         if lacking.level:
-            return f"no {level_word(lacking.level)} has room for {what}; the largest has room for {lacking.most}"
-        return f"the nodes of flavor {one.tree} do not have room for {what}; together they have room for {lacking.most}"
+            return f"no {level_word(lacking.level)} has room for {needed}; the largest has room for {lacking.most}"
+        return (
+            f"the nodes of flavor {one.tree} do not have room for {needed}; together they have room for {lacking.most}"
+        )
 
     def _would_do(self, changed: Workload) -> bool:
         return would_be_admitted(changed, self.queue, self.state)

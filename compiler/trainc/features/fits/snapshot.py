@@ -168,12 +168,12 @@ def cluster_queue_of(name: str, document: Json) -> ClusterQueue:
 
 
 def _checks(spec: Json) -> dict[str, frozenset[str]]:
-    found = {str(check): frozenset[str]() for check in _list(spec.get("admissionChecks"), "spec.admissionChecks")}
+    checks = {str(check): frozenset[str]() for check in _list(spec.get("admissionChecks"), "spec.admissionChecks")}
     strategy = _map(spec.get("admissionChecksStrategy"), "spec.admissionChecksStrategy")
     path = "spec.admissionChecksStrategy.admissionChecks"
     for i, rule in enumerate(_maps(strategy.get("admissionChecks"), path)):
-        found[str(rule.get("name"))] = frozenset(map(str, _list(rule.get("onFlavors"), f"{path}[{i}].onFlavors")))
-    return found
+        checks[str(rule.get("name"))] = frozenset(map(str, _list(rule.get("onFlavors"), f"{path}[{i}].onFlavors")))
+    return checks
 
 
 def _groups(spec: Json) -> Iterator[tuple[Json, str]]:
@@ -188,13 +188,13 @@ def _group(group: Json, path: str) -> Group:
 
 
 def _quotas(spec: Json) -> dict[FlavorResource, Quota]:
-    found = {}
+    quotas = {}
     for group, path in _groups(spec):
         for j, flavor in enumerate(_maps(group.get("flavors"), f"{path}.flavors")):
             for k, resource in enumerate(_maps(flavor.get("resources"), f"{path}.flavors[{j}].resources")):
                 place = f"{path}.flavors[{j}].resources[{k}]"
-                found[_text(flavor.get("name"), path), _text(resource.get("name"), place)] = _quota(resource, place)
-    return found
+                quotas[_text(flavor.get("name"), path), _text(resource.get("name"), place)] = _quota(resource, place)
+    return quotas
 
 
 def _quota(resource: Json, path: str) -> Quota:

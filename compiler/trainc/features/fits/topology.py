@@ -191,7 +191,7 @@ class Occupancy:
         """An independent copy."""
         other = Occupancy()
         other.on_hosts = dict(self.on_hosts)
-        other.apart = {flavor: dict(taken) for flavor, taken in self.apart.items()}
+        other.apart = {flavor: dict(usage) for flavor, usage in self.apart.items()}
         return other
 
     def taken(self, tree: Tree) -> Taken:
@@ -209,17 +209,17 @@ class Occupancy:
 def occupy(room: dict[Values, Amounts], placement: Placement, one: Amounts) -> None:
     """Add placed pods to the usage of each domain; each pod counts as one of `pods`, too."""
     for key, count in placement:
-        taken = dict(room.get(key, {}))
+        usage = dict(room.get(key, {}))
         for name, amount in one.items():
-            taken[name] = taken.get(name, 0) + amount * count
-        taken[PODS] = taken.get(PODS, 0) + count
-        room[key] = taken
+            usage[name] = usage.get(name, 0) + amount * count
+        usage[PODS] = usage.get(PODS, 0) + count
+        room[key] = usage
 
 
-def remaining(capacity: Amounts, key: Values, taken: Taken) -> Mapping[str, int]:
+def remaining(capacity: Amounts, key: Values, usage: Taken) -> Mapping[str, int]:
     """What is free of the capacity of the domain `key`; `capacity` itself if nothing is in use."""
     rest: Amounts | None = None
-    for part in taken:
+    for part in usage:
         if key in part:
             rest = dict(capacity) if rest is None else rest
             for name, amount in part[key].items():
@@ -227,12 +227,12 @@ def remaining(capacity: Amounts, key: Values, taken: Taken) -> Mapping[str, int]
     return capacity if rest is None else rest
 
 
-def still_fits(tree: Tree, placement: Placement, one: Amounts, taken: Taken) -> bool:
+def still_fits(tree: Tree, placement: Placement, one: Amounts, usage: Taken) -> bool:
     """Whether each domain of a placement has room for its pods. Pods without requests never fit, as in Kueue."""
     for key, count in placement:
-        room = sum(times_in(one.items(), remaining(leaf.capacity, leaf.key, taken)) for leaf in tree.leaves_in(key))
+        room = sum(times_in(one.items(), remaining(leaf.capacity, leaf.key, usage)) for leaf in tree.leaves_in(key))
         if tree.hidden and room >= count:
-            room = times_in(one.items(), remaining(tree.rooms[key], key, taken))
+            room = times_in(one.items(), remaining(tree.rooms[key], key, usage))
         if room < count:
             return False
     return True
@@ -286,20 +286,20 @@ class Counts:
     Those that end in `_led` are for a domain that holds the leader, too. Without a leader or a tail, they are the same.
     """
 
-    def __init__(self, tree: Tree, wanted: Wanted) -> None:
+    def __init__(self, tree: Tree, demand: Wanted) -> None:
         self.tree = tree
-        self.wanted = wanted
+        self.wanted = demand
         self.leaders = [0] * tree.size
         self.pods = [0] * tree.size
         self.slices = [0] * tree.size
-        self.pods_led = [0] * tree.size if wanted.leaders else self.pods
-        self.slices_led = [0] * tree.size if wanted.leaders else self.slices
-        self.with_tail = [0] * tree.size if wanted.tail else self.slices
-        self.with_tail_led = list(self.with_tail) if wanted.leaders and wanted.tail else self.slices_led
-        if wanted.tail and not wanted.leaders:
+        self.pods_led = [0] * tree.size if demand.leaders else self.pods
+        self.slices_led = [0] * tree.size if demand.leaders else self.slices
+        self.with_tail = [0] * tree.size if demand.tail else self.slices
+        self.with_tail_led = list(self.with_tail) if demand.leaders and demand.tail else self.slices_led
+        if demand.tail and not demand.leaders:
             self.with_tail_led = self.with_tail
 
-    def count(self, request: Request, taken: Taken) -> None:
+    def count(self, request: Request, usage: Taken) -> None:
         """Count what each domain can hold, given the usage of the domains."""
         worker = (*request.workers.one.items(), (PODS, 1))
         leader = dict((*request.leader.one.items(), (PODS, 1))) if request.leader else None
@@ -309,7 +309,7 @@ class Counts:
             for_leader = {leaf.domain.index for leaf in self.tree.matching(request.leader.pod)}
         untouched: dict[int, int] = {}
         for leaf in suitable:
-            room = remaining(leaf.capacity, leaf.key, taken) if taken else leaf.capacity
+            room = remaining(leaf.capacity, leaf.key, usage) if usage else leaf.capacity
             i = leaf.domain.index
             if room is leaf.capacity:
                 if leaf.kind not in untouched:
@@ -320,11 +320,11 @@ class Counts:
             if leader is not None:
                 self._count_led(i, room, worker, leader if for_leader is None or i in for_leader else None)
         if for_leader and leader is not None:
-            self._count_leader_alone(for_leader - {leaf.domain.index for leaf in suitable}, leader, taken)
+            self._count_leader_alone(for_leader - {leaf.domain.index for leaf in suitable}, leader, usage)
         for level in range(len(self.tree.by_level) - 1, -1, -1):
             bounds = None
             if self.tree.hidden and level == len(self.tree.levels) - 1:
-                bounds = {d.index: self._bound(d, worker, leader, taken) for d in self.tree.by_level[level]}
+                bounds = {d.index: self._bound(d, worker, leader, usage) for d in self.tree.by_level[level]}
             self._add_up(level, bounds)
 
     def _count_led(
@@ -339,30 +339,30 @@ class Counts:
             self.leaders[i] = 1
             self.pods_led[i] = times_in(worker, _without(room, leader))
 
-    def _count_leader_alone(self, indexes: set[int], leader: Mapping[str, int], taken: Taken) -> None:
+    def _count_leader_alone(self, indexes: set[int], leader: Mapping[str, int], usage: Taken) -> None:
         """Count the nodes that suit the leader but not the workers."""
         for leaf in self.tree.leaves:
             i = leaf.domain.index
-            if i in indexes and times_in(leader.items(), remaining(leaf.capacity, leaf.key, taken)):
+            if i in indexes and times_in(leader.items(), remaining(leaf.capacity, leaf.key, usage)):
                 self.leaders[i] = 1
 
     def _bound(
-        self, domain: Domain, worker: Sequence[tuple[str, int]], leader: Mapping[str, int] | None, taken: Taken
+        self, domain: Domain, worker: Sequence[tuple[str, int]], leader: Mapping[str, int] | None, usage: Taken
     ) -> tuple[int, int, int]:
         """The most pods, leaders, and pods together with a leader that the capacity of a domain as a whole leaves room for."""
-        room = remaining(self.tree.rooms[domain.values], domain.values, taken)
+        room = remaining(self.tree.rooms[domain.values], domain.values, usage)
         pods = times_in(worker, room)
         if leader is None or not times_in(leader.items(), room):
             return pods, 0, pods
         return pods, 1, times_in(worker, _without(room, leader))
 
     def _add_up(self, level: int, bounds: Mapping[int, tuple[int, int, int]] | None) -> None:
-        wanted = self.wanted
-        size, sliced, inner = wanted.size, level == wanted.slice_level, wanted.inner.get(level + 1, 1)
+        demand = self.wanted
+        size, sliced, inner = demand.size, level == demand.slice_level, demand.inner.get(level + 1, 1)
         pods, slices = self.pods, self.slices
         for domain in self.tree.by_level[level]:
             i = domain.index
-            if domain.children and not wanted.leaders:
+            if domain.children and not demand.leaders:
                 pods[i] = sum([pods[child.index] // inner * inner for child in domain.children])
                 slices[i] = sum([slices[child.index] for child in domain.children])
             elif domain.children:
@@ -373,10 +373,10 @@ class Counts:
             if sliced:
                 self.slices_led[i] = self.pods_led[i] // size
                 slices[i] = pods[i] // size
-            if wanted.tail and sliced:
+            if demand.tail and sliced:
                 self.with_tail_led[i] = self._slices_with_tail(self.pods_led[i])
                 self.with_tail[i] = self._slices_with_tail(pods[i])
-            elif wanted.tail and level < wanted.slice_level:
+            elif demand.tail and level < demand.slice_level:
                 self._add_tails(domain, whole)
 
     def _add_children(self, domain: Domain, inner: int) -> None:
@@ -450,5 +450,5 @@ class Counts:
         return min(apart, default=-1)
 
 
-def _without(room: Mapping[str, int], taken: Mapping[str, int]) -> dict[str, int]:
-    return {name: amount - taken.get(name, 0) for name, amount in room.items()}
+def _without(room: Mapping[str, int], usage: Mapping[str, int]) -> dict[str, int]:
+    return {name: amount - usage.get(name, 0) for name, amount in room.items()}

@@ -49,11 +49,11 @@ def refusals(jobset: Json, queue: str, kueue: str = DEFAULT) -> list[Refusal]:
     ones pass. Only a JobSet with a `queue` becomes a Workload. `kueue` is a step of kube.kueue.
     """
     first = _jobset_webhook(jobset, kueue)
-    if found := [("jobset-webhook", *one) for one in first if not _defaulted(one[0], jobset, queue)]:
-        return found
+    if reasons := [("jobset-webhook", *one) for one in first if not _defaulted(one[0], jobset, queue)]:
+        return reasons
     for cause, rules in (("workload-schema", _workload_schema), ("workload-webhook", _workload_webhook)):
-        if queue and (found := [(cause, *one) for one in rules(jobset)]):
-            return found
+        if queue and (reasons := [(cause, *one) for one in rules(jobset)]):
+            return reasons
     return []
 
 

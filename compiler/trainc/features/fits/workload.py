@@ -257,8 +257,8 @@ def _layer(layer: Any) -> tuple[str, int]:
         return "", 0
     if not isinstance(layer, dict):
         raise ValueError("an entry is not a JSON object")  # noqa: TRY004 - as above
-    known = {key.lower(): value for key, value in layer.items()}
-    level, size = known.get("topology"), known.get("size")
+    fields = {key.lower(): value for key, value in layer.items()}
+    level, size = fields.get("topology"), fields.get("size")
     level, size = "" if level is None else level, 0 if size is None else size
     if (
         not isinstance(level, str)
@@ -284,7 +284,7 @@ def _pod_set_shape(one: PodSet) -> list[Any]:
         for kind in ("initContainers", "containers")
     ]
     own = _canonical((pod.get("resources") or {}).get("requests"))
-    wanted = [requested.required, requested.preferred, requested.unconstrained, requested.slices, requested.group]
+    topology = [requested.required, requested.preferred, requested.unconstrained, requested.slices, requested.group]
     return [
         one.name,
         spec,
@@ -293,7 +293,7 @@ def _pod_set_shape(one: PodSet) -> list[Any]:
         _canonical(pod.get("overhead")),
         one.count,
         one.total,
-        wanted,
+        topology,
         one.replicas,
     ]
 

@@ -26,10 +26,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.ranks and arguments.format not in ("text", "json"):
         streams.err.write(f"trainc graph: --ranks works with --format text and json, not {arguments.format}\n")
         return Status.USAGE
-    found = compiled_job(arguments, streams, in_git=True)
-    if found is None:
+    result = compiled_job(arguments, streams, in_git=True)
+    if result is None:
         return Status.DIAGNOSED
-    one, settings = found
+    one, settings = result
     graph = read_graph(one.compiled.manifests, enabled(settings.options.plugins))
     try:
         drawn = one.found_by if arguments.format == "text" else ""

@@ -26,7 +26,7 @@ def graph_dot(graph: Graph) -> str:
 
 
 def _lines(graph: Graph) -> Iterator[str]:
-    known = {step.name for step in graph.steps}
+    step_names = {step.name for step in graph.steps}
     clusters = [(each, members) for each in graph.gangs if (members := graph.members(each))]
     inside = {step.name for _, members in clusters for step in members}
     yield f"digraph {_quoted(graph.name)} {{"
@@ -42,7 +42,7 @@ def _lines(graph: Graph) -> Iterator[str]:
         yield "  }"
     for step in graph.steps:
         for dependency in step.depends_on:
-            if dependency.step in known:
+            if dependency.step in step_names:
                 ends = f"{_quoted(dependency.step)} -> {_quoted(step.name)}"
                 yield f"  {ends} [label={_quoted(dependency.status)}]"
     yield "}"
@@ -122,8 +122,8 @@ def graph_text(graph: Graph, paint: Paint = plain) -> str:
     for step in steps:
         last = step is steps[-1]
         branch, trunk = _LAST if last else _INNER
-        first, *others = _step_lines(step, graph, width, paint)
-        lines += ["│", branch + first, *(trunk + line for line in others)]
+        first, *rest = _step_lines(step, graph, width, paint)
+        lines += ["│", branch + first, *(trunk + line for line in rest)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

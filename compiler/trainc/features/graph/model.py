@@ -79,11 +79,11 @@ class Step:
     @property
     def accelerators(self) -> Counter[str]:
         """Compute devices per pod, by display name: GPU, TPU."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for name, amount in self.requests:
             if noun := accelerator(name):
-                found[noun] += amount.units
-        return found
+                counts[noun] += amount.units
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +127,10 @@ class Graph:
     @property
     def accelerators(self) -> Counter[str]:
         """Compute devices of all pods, by display name."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for step in self.steps:
-            found.update({noun: count * step.all_pods for noun, count in step.accelerators.items()})
-        return found
+            counts.update({noun: count * step.all_pods for noun, count in step.accelerators.items()})
+        return counts
 
 
 # Phrases about a step that every output format shares.
@@ -149,13 +149,13 @@ def size(step: Step) -> str:
     """Replicas if there are several, pods per replica, and devices per pod if there are any, as a product."""
     factors = [f"{step.replicas:,}"] if step.replicas != 1 else []
     factors.append(counted(step.pods, "pod"))
-    if found := _devices(step.accelerators):
-        factors.append(" + ".join(found))
+    if device_counts := _devices(step.accelerators):
+        factors.append(" + ".join(device_counts))
     return _TIMES.join(factors)
 
 
-def _devices(found: Counter[str]) -> list[str]:
-    return [counted(count, noun) for noun, count in found.items() if count]
+def _devices(counts: Counter[str]) -> list[str]:
+    return [counted(count, noun) for noun, count in counts.items() if count]
 
 
 def devices(step: Step) -> str:
@@ -176,9 +176,9 @@ def per_pod(step: Step) -> str:
 _HOST = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "disk"}
 
 
-def gang(found: Gang) -> str:
+def gang(group: Gang) -> str:
     """`gang llm: 4 pods together (coscheduling)`."""
-    return f"gang {found.name}: {counted(found.members, 'pod')} together ({found.scheduler})"
+    return f"gang {group.name}: {counted(group.members, 'pod')} together ({group.scheduler})"
 
 
 # Assign the steps to layers: each after all of its dependencies, and close to them within its layer.
@@ -192,15 +192,15 @@ def layers(graph: Graph) -> list[list[Step]]:
         sorter.prepare()
     except CycleError:
         return [list(graph.steps)]
-    found: list[list[Step]] = []
+    result: list[list[Step]] = []
     place: dict[str, int] = {}
     while sorter.is_active():
         ready = sorter.get_ready()
         layer = sorted((step for step in graph.steps if step.name in ready), key=lambda s: _height(s, place))
         place |= {step.name: i for i, step in enumerate(layer)}
-        found.append(layer)
+        result.append(layer)
         sorter.done(*ready)
-    return found
+    return result
 
 
 def _height(step: Step, place: Mapping[str, int]) -> float:
@@ -247,24 +247,24 @@ def launched_in(pod: Json) -> Launched | None:
 
 def process_text(pod: Json, pods: int, devices: int) -> str:
     """`torchrun, 8 processes per pod, 32 ranks`; empty if the step uses no known framework."""
-    found = launched_in(pod)
-    if found is None:
+    launched = launched_in(pod)
+    if launched is None:
         return ""
-    program = found.launch.launcher.name if found.launch is not None else _program(found.line)
-    each, ranks = process_counts(found, pods, devices)
+    program = launched.launch.launcher.name if launched.launch is not None else _program(launched.line)
+    each, ranks = process_counts(launched, pods, devices)
     counts = [f"{each:,} process{'' if each == 1 else 'es'} per pod"] if each else []
     counts += [counted(ranks, "rank")] if ranks else []
     return ", ".join([program, *counts])
 
 
 def _program(line: CommandLine) -> str:
-    found = line.ran("python", "code", "unknown")
-    return base(found[-1].words[found[-1].program.index]) if found else "the image's own command"
+    starts = line.ran("python", "code", "unknown")
+    return base(starts[-1].words[starts[-1].program.index]) if starts else "the image's own command"
 
 
-def process_counts(found: Launched, pods: int, devices: int) -> tuple[int, int]:
+def process_counts(launched: Launched, pods: int, devices: int) -> tuple[int, int]:
     """Processes per pod and per step; 0 if unspecified."""
-    launch, policy, env = found.launch, found.policy, found.env
+    launch, policy, env = launched.launch, launched.policy, launched.env
     if policy == "xgboost":
         return 0, int(env.get("DMLC_NUM_WORKER") or 0)
     if policy == "mpi":
@@ -355,8 +355,8 @@ def _step(
 
 def _requests(pod: Json) -> Iterator[tuple[str, Quantity]]:
     """The requests of a pod: compute devices first, then other devices, then CPU and memory."""
-    found = pod_requests(pod, limits_count=True)
-    yield from sorted(found.items(), key=lambda item: (not accelerator(item[0]), "/" not in item[0], item[0]))
+    requests = pod_requests(pod, limits_count=True)
+    yield from sorted(requests.items(), key=lambda item: (not accelerator(item[0]), "/" not in item[0], item[0]))
 
 
 def _volumes(pod: Json, claims: Mapping[str, str]) -> Iterator[Volume]:

@@ -41,7 +41,7 @@ def read_ranks(manifests: Sequence[Json]) -> list[Ranks]:
     """Return the ranks of each step whose number of processes is known, and not too large for a list."""
     jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
     steps = {step.name: step for step in read_graph(manifests).steps}
-    found = []
+    result = []
     for job in jobset["spec"].get("replicatedJobs", ()):
         step = steps[job["name"]]
         started = launched_in(job["template"].get("spec", {}).get("template", {}).get("spec", {}))
@@ -51,8 +51,8 @@ def read_ranks(manifests: Sequence[Json]) -> list[Ranks]:
         if each and ranks == each * step.all_pods and ranks <= _MOST_LISTED:
             indexes = ((replica, pod) for replica in range(step.replicas) for pod in range(step.pods))
             pods = tuple(f"{jobset['metadata']['name']}-{step.name}-{replica}-{pod}" for replica, pod in indexes)
-            found.append(Ranks(step.name, pods, each, tuple(_layouts(started, ranks)), _by_index(started)))
-    return found
+            result.append(Ranks(step.name, pods, each, tuple(_layouts(started, ranks)), _by_index(started)))
+    return result
 
 
 def ranks_of_pod(manifests: Sequence[Json], step: str, replica: int, index: int) -> str:
@@ -98,7 +98,7 @@ def _degrees(division: Division, ranks: int) -> dict[str, int] | None:
     return degrees if degrees and prod(degrees.values()) == ranks else None
 
 
-def ranks_json(found: Sequence[Ranks]) -> list[dict[str, Any]]:
+def ranks_json(steps: Sequence[Ranks]) -> list[dict[str, Any]]:
     """Return the ranks for the key `ranks` of the picture as JSON."""
     return [
         {
@@ -119,15 +119,15 @@ def ranks_json(found: Sequence[Ranks]) -> list[dict[str, Any]]:
                 for layout in step.layouts
             ],
         }
-        for step in found
+        for step in steps
     ]
 
 
-def ranks_text(found: Sequence[Ranks]) -> str:
+def ranks_text(steps: Sequence[Ranks]) -> str:
     """Return a table of each step's ranks by pod and device, and the groups of each axis."""
-    if not found:
+    if not steps:
         return f"no step whose ranks can be listed: the number of processes is unknown or above {_MOST_LISTED:,}\n"
-    return "\n".join(line for step in found for line in (*_table(step), *_groups(step), ""))
+    return "\n".join(line for step in steps for line in (*_table(step), *_groups(step), ""))
 
 
 def _table(step: Ranks) -> Iterator[str]:
@@ -163,11 +163,13 @@ def _groups(step: Ranks) -> Iterator[str]:
         widest = max(len(AXES[axis]) for axis in layout.degrees)
         for axis, degree in layout.degrees.items():
             if degree > 1:
-                found = groups(layout.degrees, tuple(layout.degrees), axis)
-                apart = any(len({rank // step.each for rank in group}) > 1 for group in found)
-                shown = ", ".join(map(_shown, found[:_MOST_GROUPS])) + (", ..." if len(found) > _MOST_GROUPS else "")
+                rank_groups = groups(layout.degrees, tuple(layout.degrees), axis)
+                apart = any(len({rank // step.each for rank in group}) > 1 for group in rank_groups)
+                shown = ", ".join(map(_shown, rank_groups[:_MOST_GROUPS])) + (
+                    ", ..." if len(rank_groups) > _MOST_GROUPS else ""
+                )
                 where = "across pods" if apart else "each in one pod"
-                yield f"  {AXES[axis]:<{widest}}  {counted(len(found), 'group')} of {degree}, {where}: {shown}"
+                yield f"  {AXES[axis]:<{widest}}  {counted(len(rank_groups), 'group')} of {degree}, {where}: {shown}"
 
 
 def _shown(group: list[int]) -> str:

@@ -48,24 +48,24 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         folder = arguments.output or ""
         runtimes = os.path.relpath(settings.runtimes[0], folder or ".") if settings.runtimes else "runtimes"
         release = settings.options.release or NEWEST_RELEASE
-        found = Reader(dump, release, settings.options.limits, runtimes).read()
+        imported = Reader(dump, release, settings.options.limits, runtimes).read()
         if not arguments.output:
-            streams.out.write("---\n".join(found.files.values()).encode("utf-8", "backslashreplace"))
-            streams.err.write(_report(found, "", arguments))
-            return Status.DIAGNOSED if found.problems else Status.DONE
-        _write(folder, found.files, found.problems)
-        adoption = _adopt(found, dump, release, arguments) if arguments.adopt else None
+            streams.out.write("---\n".join(imported.files.values()).encode("utf-8", "backslashreplace"))
+            streams.err.write(_report(imported, "", arguments))
+            return Status.DIAGNOSED if imported.problems else Status.DONE
+        _write(folder, imported.files, imported.problems)
+        adoption = _adopt(imported, dump, release, arguments) if arguments.adopt else None
     except CompileError as error:
         report = text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
         streams.err.write(report)
         return Status.DIAGNOSED
-    text = _report(found, folder, arguments)
+    text = _report(imported, folder, arguments)
     if adoption is not None:
         text += _lines(_next_steps(adoption, settings))
     streams.out.write(text.encode("utf-8", "backslashreplace"))
     problems_of_adoption = adoption.problems if adoption is not None else []
     streams.err.write(_lines(f"trainc import: {problem}" for problem in problems_of_adoption))
-    return Status.DIAGNOSED if found.problems or problems_of_adoption else Status.DONE
+    return Status.DIAGNOSED if imported.problems or problems_of_adoption else Status.DONE
 
 
 def _dump(path: str, settings: Settings, streams: Streams) -> Dump:
@@ -116,12 +116,12 @@ def _link_in(folder: str, path: str) -> str:
     return next(filter(os.path.islink, inside), "")
 
 
-def _adopt(found: Import, dump: Dump, release: str, arguments: Arguments) -> Adoption:
+def _adopt(imported: Import, dump: Dump, release: str, arguments: Arguments) -> Adoption:
     from trainc.cli.kept import digests_of
 
     settings = settings_of(arguments)
     digests = digests_of(settings.read(BytesIO()).documents, settings.options)
-    jobs = [job for job in found.jobs if job.kind == "TrainJob"]
+    jobs = [job for job in imported.jobs if job.kind == "TrainJob"]
     home = os.path.dirname(settings.configuration.file or "") or os.curdir
     adoption = Adopter(dump, release).adopt(jobs, sources_in(arguments.output, jobs, digests, home))
     assert settings.output is not None
@@ -129,22 +129,24 @@ def _adopt(found: Import, dump: Dump, release: str, arguments: Arguments) -> Ado
     return adoption
 
 
-def _report(found: Import, folder: str, arguments: Arguments) -> str:
-    paths = (os.path.join(folder, job.path) for job in found.jobs)
-    rows = [(j.job, STATES.get(j.state, "unknown"), j.runtime, path) for j, path in zip(found.jobs, paths, strict=True)]
+def _report(imported: Import, folder: str, arguments: Arguments) -> str:
+    paths = (os.path.join(folder, job.path) for job in imported.jobs)
+    rows = [
+        (j.job, STATES.get(j.state, "unknown"), j.runtime, path) for j, path in zip(imported.jobs, paths, strict=True)
+    ]
     lines = list(_table([_HEADINGS, *rows])) if rows and not arguments.quiet else []
     states = Counter(state.partition(" ")[0] for _, state, _, _ in rows)
     in_order = (state for state in ("running", "suspended", "finished", "unknown") if states[state])
     listed = ", ".join(f"{states[state]} {state}" for state in in_order)
     lines.append(f"{counted(len(rows), 'job')}{listed and ': '}{listed}")
-    if found.removed:
-        lines.append(f"{counted(found.removed, 'value')} removed that the cluster had set")
-    if finished := [job.job for job in found.jobs if STATES.get(job.state, "").startswith("finished")]:
+    if imported.removed:
+        lines.append(f"{counted(imported.removed, 'value')} removed that the cluster had set")
+    if finished := [job.job for job in imported.jobs if STATES.get(job.state, "").startswith("finished")]:
         again = "it" if len(finished) == 1 else "each of them"
-        what = f"a sync would run {again} again: {first_of(finished)}"
-        lines.append(f"note: {what}; remove what you do not need, or use --adopt")
-    lines += [f"note: {note}" for note in found.notes]
-    lines += [f"not imported: {problem}" for problem in found.problems]
+        rerun = f"a sync would run {again} again: {first_of(finished)}"
+        lines.append(f"note: {rerun}; remove what you do not need, or use --adopt")
+    lines += [f"note: {note}" for note in imported.notes]
+    lines += [f"not imported: {problem}" for problem in imported.problems]
     return _lines(lines)
 
 
@@ -207,26 +209,26 @@ class Adopter:
 
     def adopt(self, jobs: Sequence[ImportedJob], sources: Mapping[str, tuple[str, str]]) -> Adoption:
         """Adopt TrainJobs; `sources` has the source and digest of each, by NAMESPACE/NAME."""
-        found = Adoption()
+        adoption = Adoption()
         for job in jobs:
             live = sorted(self._made.get((job.namespace, job.name), ()), key=lambda each: _KINDS.index(each["kind"]))
             if not live or live[-1]["kind"] != "JobSet":
-                found.problems.append(f"{job.job}: there is no JobSet of it in the dump to adopt")
+                adoption.problems.append(f"{job.job}: there is no JobSet of it in the dump to adopt")
             elif job.job not in sources:
-                found.problems.append(f"{job.job}: trainc.yaml does not read its file; choose -o below `sources`")
+                adoption.problems.append(f"{job.job}: trainc.yaml does not read its file; choose -o below `sources`")
             elif problem := self._problem(live):
-                found.problems.append(f"{job.job}: {problem}")
+                adoption.problems.append(f"{job.job}: {problem}")
             else:
                 source, digest = sources[job.job]
                 line = BuildLine(digest, __version__, self._release)
                 objects = [as_applied(each) for each in live if not str(each["metadata"]["name"]).endswith(SNAPSHOT)]
                 path = file_name(job.namespace, job.name)
-                found.files[path] = f"{first_line(source)}{line}{dump_yaml(objects)}"
-                found.jobs.append(job)
+                adoption.files[path] = f"{first_line(source)}{line}{dump_yaml(objects)}"
+                adoption.jobs.append(job)
                 trainjob = self._dump.get("TrainJob", job.namespace, job.name)
                 if trainjob is not None and QUEUE_LABEL in labels_of(trainjob):
-                    found.queued.append(job.job)
-        return found
+                    adoption.queued.append(job.job)
+        return adoption
 
     def _problem(self, live: Sequence[Json]) -> str:
         """Why a job cannot be adopted; empty if it can."""
@@ -255,10 +257,10 @@ def sources_in(
     folder: str, jobs: Sequence[ImportedJob], digests: Mapping[tuple[str, str], str], home: str
 ) -> dict[str, tuple[str, str]]:
     """The source and the digest of each imported job, as a build names them, by NAMESPACE/NAME."""
-    found = {}
+    sources = {}
     for job in jobs:
         digest = digests.get((job.namespace, job.name))
         if digest is not None:
             path = os.path.relpath(os.path.realpath(os.path.join(folder, job.path)), os.path.realpath(home))
-            found[job.job] = path.replace(os.sep, "/"), digest
-    return found
+            sources[job.job] = path.replace(os.sep, "/"), digest
+    return sources

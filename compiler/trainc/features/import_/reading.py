@@ -88,22 +88,22 @@ def _without_defaults(data: dict[str, Any], release: str) -> dict[str, Any]:
     whole, problems = check(data, kind, release, prune=True)
     if any(problem.severity == "error" for problem in problems):
         return data
-    known = {(name.rpartition(".")[2], type(value), value) for name, value in DEFAULTS.at(release).items()}
-    without: dict[str, Any] = {key: _pruned(value, known) for key, value in data.items()}
+    defaults = {(name.rpartition(".")[2], type(value), value) for name, value in DEFAULTS.at(release).items()}
+    without: dict[str, Any] = {key: _pruned(value, defaults) for key, value in data.items()}
     return without if check(without, kind, release, prune=True)[0] == whole else data
 
 
-def _pruned(value: Any, known: Collection[tuple[str, type, Any]]) -> Any:
+def _pruned(value: Any, defaults: Collection[tuple[str, type, Any]]) -> Any:
     if isinstance(value, Mapping):
-        inner = {key: _pruned(each, known) for key, each in value.items() if each is not None}
-        return {key: each for key, each in inner.items() if not _adds_nothing(key, each, known)}
-    return [_pruned(each, known) for each in value] if isinstance(value, list) else value
+        inner = {key: _pruned(each, defaults) for key, each in value.items() if each is not None}
+        return {key: each for key, each in inner.items() if not _adds_nothing(key, each, defaults)}
+    return [_pruned(each, defaults) for each in value] if isinstance(value, list) else value
 
 
-def _adds_nothing(field: str, value: Any, known: Collection[tuple[str, type, Any]]) -> bool:
+def _adds_nothing(field: str, value: Any, defaults: Collection[tuple[str, type, Any]]) -> bool:
     if isinstance(value, dict | list):
         return value == {} and field in _PLACEHOLDERS
-    return (field, type(value), value) in known
+    return (field, type(value), value) in defaults
 
 
 # Literals that look like a token, which must not reach git.
@@ -111,7 +111,7 @@ def _adds_nothing(field: str, value: Any, known: Collection[tuple[str, type, Any
 
 def literal_secrets(document: Any) -> list[str]:
     """The names of variables with a literal value that looks like a token, each once."""
-    found: dict[str, None] = {}
+    secret_names: dict[str, None] = {}
     waiting = [("", document)]
     while waiting:
         field, value = waiting.pop()
@@ -119,8 +119,10 @@ def literal_secrets(document: Any) -> list[str]:
             waiting += [(str(key), inner) for key, inner in value.items()]
         elif isinstance(value, list):
             waiting += [(field, inner) for inner in value]
-            found.update((str(each["name"]), None) for each in items(value) if field == "env" and _is_secret(each))
-    return sorted(found)
+            secret_names.update(
+                (str(each["name"]), None) for each in items(value) if field == "env" and _is_secret(each)
+            )
+    return sorted(secret_names)
 
 
 def with_references(document: Any, secret: str, field: str = "") -> Any:
@@ -188,7 +190,7 @@ class Reader:
 
     def read(self) -> Import:
         """Return the jobs in the dump, ordered by namespace and name."""
-        found = self._found
+        result = self._found
         controlled = 0
         for (namespace, name), each in sorted(self._dump.of_group(TRAINER_GROUP, "TrainJob").items()):
             if controller_of(each) is not None:
@@ -197,14 +199,14 @@ class Reader:
                 self._trainjob(namespace, name, each)
         self._v1_jobs([each for each in self._dump if is_legacy(each)])
         if controlled:
-            found.notes.append(
+            result.notes.append(
                 f"not imported: {counted(controlled, 'TrainJob')} of another controller, such as an OptimizationJob"
             )
         for runtime, jobs in self._outdated.items():
-            found.notes.append(
+            result.notes.append(
                 f"{runtime} has changed since {first_of(jobs)} started: the file has the version of today"
             )
-        return found
+        return result
 
     def _is_named(self, namespace: str, name: str, kind: str) -> bool:
         """Whether the names are such as an API server accepts, so that they are safe in a path."""
@@ -265,8 +267,8 @@ class Reader:
         return self._known_runtimes[key]
 
     def _written(self, kind: str, space: str, name: str, live: Json | None) -> str:
-        known = find(name, self._release) if kind == _CLUSTER else None
-        if isinstance(known, Document) and (live is None or not self._differ(live, known.data)):
+        catalog_entry = find(name, self._release) if kind == _CLUSTER else None
+        if isinstance(catalog_entry, Document) and (live is None or not self._differ(live, catalog_entry.data)):
             return f"{name} (catalog)"
         if live is None:
             self._found.problems.append(f"{kind} {name} is not in the dump, and a job needs it; export it as well")
@@ -292,9 +294,9 @@ class Reader:
             documents, problems = read_documents(text.encode(errors="replace"), job + SNAPSHOT, self._limits)
         except CompileError:
             return None
-        found = documents[0].data if len(documents) == 1 and not problems else {}
-        metadata = mapping(found.get("metadata"))
-        return found if (found.get("kind"), metadata.get("name")) == (kind, name) else None
+        runtime = documents[0].data if len(documents) == 1 and not problems else {}
+        metadata = mapping(runtime.get("metadata"))
+        return runtime if (runtime.get("kind"), metadata.get("name")) == (kind, name) else None
 
     # Jobs of Training Operator v1.
 

@@ -76,9 +76,9 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
     from trainc import __version__
 
     for name in ("repository", "requirement", "index_url"):
-        given = getattr(arguments, name)
-        if given is not None and not given.isprintable():
-            raise UsageError(f"argument --{name.replace('_', '-')}: {given!r} must contain printable characters only")
+        value = getattr(arguments, name)
+        if value is not None and not value.isprintable():
+            raise UsageError(f"argument --{name.replace('_', '-')}: {value!r} must contain printable characters only")
     if arguments.application_set and arguments.gitops != "argocd":
         raise UsageError("--application-set is for Argo CD; Flux has a Kustomization for each environment")
     folder = arguments.folder
@@ -93,8 +93,8 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
     root = _root_of(folder)
     inside = os.path.relpath(os.path.realpath(folder), root).replace(os.sep, "/")
     inside = "" if inside == os.curdir else inside
-    every = configuration.environments.values() or [configuration]
-    extras = ["policy"] if any(each.policies for each in every) else []
+    environments = configuration.environments.values() or [configuration]
+    extras = ["policy"] if any(each.policies for each in environments) else []
     requirement = _requirement(arguments, folder).with_extras(extras)
     if arguments.repository == REPOSITORY and (origin := origin_of(root)) is not None:
         arguments.repository = shared_url(origin[0])
@@ -131,20 +131,22 @@ def _delivered(arguments: Arguments, configuration: Configuration, root: str, in
         if not equals or not url.startswith("https://") or not url.isprintable() or " " in url:
             raise UsageError(f"argument --cluster: {pair!r} does not have the form ENV=https://...")
         clusters[name] = url
-    found = [replace(each, path="/".join(filter(None, (inside, each.path)))) for each in EXAMPLES]
+    delivered = [replace(each, path="/".join(filter(None, (inside, each.path)))) for each in EXAMPLES]
     if configuration.file is not None:
-        every = configuration.environments or {"": configuration}
-        outputs = {name: os.path.realpath(each.output) for name, each in every.items() if each.output}
-        found = [Delivered(name, os.path.relpath(path, root).replace(os.sep, "/")) for name, path in outputs.items()]
-        if not found and "gitops" in (arguments.only or ()):
+        environments = configuration.environments or {"": configuration}
+        outputs = {name: os.path.realpath(each.output) for name, each in environments.items() if each.output}
+        delivered = [
+            Delivered(name, os.path.relpath(path, root).replace(os.sep, "/")) for name, path in outputs.items()
+        ]
+        if not delivered and "gitops" in (arguments.only or ()):
             raise UsageError("trainc.yaml has no `output`, so there is nothing to apply")
-    known = [each.environment for each in found]
+    environment_names = [each.environment for each in delivered]
     for name in clusters:
-        if name not in known:
+        if name not in environment_names:
             raise UsageError(
-                f"argument --cluster: there is no environment {name!r} with an output; known: {', '.join(known)}"
+                f"argument --cluster: there is no environment {name!r} with an output; known: {', '.join(environment_names)}"
             )
-    return [replace(each, server=clusters.get(each.environment, each.server)) for each in found]
+    return [replace(each, server=clusters.get(each.environment, each.server)) for each in delivered]
 
 
 def _requirement(arguments: Arguments, folder: str) -> Requirement:

@@ -82,8 +82,8 @@ class Requirement:
         named = f"[{','.join(extras)}]"
         if self.line.endswith(".whl"):
             return replace(self, line=self.line + named)
-        known = _EXTRAS.match(self.line)
-        return self if known is None else replace(self, line=f"{_NAME}{named}{self.line[known.end() :]}")
+        match = _EXTRAS.match(self.line)
+        return self if match is None else replace(self, line=f"{_NAME}{named}{self.line[match.end() :]}")
 
 
 @dataclass(frozen=True, slots=True)

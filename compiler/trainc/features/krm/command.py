@@ -68,16 +68,16 @@ def _configuration(path: str) -> Document:
     from trainc.api.documents import read_documents
 
     try:
-        found, problems = read_documents(read_file(path, Limits().file_bytes), path, Limits())
+        documents, problems = read_documents(read_file(path, Limits().file_bytes), path, Limits())
     except OSError as error:
         message = f"{path} cannot be read: {error_reason(error)}"
         raise CompileError([Diagnostic("UnreadableFile", "error", message, "name an overlay file")]) from None
-    if not problems and len(found) != 1:
-        message = f"{path} has {len(found)} documents; an overlay file has exactly one"
+    if not problems and len(documents) != 1:
+        message = f"{path} has {len(documents)} documents; an overlay file has exactly one"
         problems = [Diagnostic("InvalidOverlay", "error", message, "put each overlay in a file of its own")]
     if problems:
         raise CompileError(problems)
-    return found[0]
+    return documents[0]
 
 
 def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:

@@ -32,8 +32,8 @@ class Kustomization:
 
     def entries(self, field: str) -> list[Any]:
         """The items of a list field; empty if it is not a list."""
-        found = self.data.get(field)
-        return found if isinstance(found, list) else []
+        value = self.data.get(field)
+        return value if isinstance(value, list) else []
 
     def documents(self, entry: Any) -> Sequence[dict[str, Any]]:
         """The documents of an entry, which is a file path or, if it contains line breaks, inline YAML."""
@@ -51,8 +51,8 @@ class Kustomization:
                 place = os.path.realpath(one.path_of(entry)) if isinstance(entry, str) else ""
                 if place and place not in met and len(met) < _MOST and os.path.isdir(place):
                     met.add(place)
-                    found = kustomization_in(place)
-                    waiting += [found] if found else []
+                    kustomization = kustomization_in(place)
+                    waiting += [kustomization] if kustomization else []
 
     def path_of(self, entry: str) -> str:
         """The path that an entry refers to."""
@@ -246,19 +246,19 @@ def images_of(item: Json) -> Iterator[tuple[str, str]]:
 def _values(item: Json, path: str) -> Iterator[tuple[str, str]]:
     """Every text at a path of kustomize's, which has `/` between keys, `\\/` in them, and nothing for lists."""
     steps = tuple(step.replace("\0", "/") for step in path.replace(r"\/", "\0").split("/"))
-    found: list[tuple[Path, Any]] = [((), item)]
+    pairs: list[tuple[Path, Any]] = [((), item)]
     for step in steps:
-        found = [
+        pairs = [
             ((*at, step), value[step])
-            for at, value in _flattened(found)
+            for at, value in _flattened(pairs)
             if isinstance(value, Mapping) and value.get(step) is not None
         ]
-    yield from ((format_path(at), value) for at, value in _flattened(found) if isinstance(value, str))
+    yield from ((format_path(at), value) for at, value in _flattened(pairs) if isinstance(value, str))
 
 
-def _flattened(found: Iterable[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:
+def _flattened(pairs: Iterable[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:
     """Lists as their items."""
-    for at, value in found:
+    for at, value in pairs:
         if isinstance(value, list):
             yield from (((*at, index), item) for index, item in enumerate(value))
         else:

@@ -151,8 +151,8 @@ def find_stale_references(
         yield from (_hashed_too_early(one) for one in renamed if _GETS_HASH in annotations_of(one.target))
     if kustomization is None:
         return
-    known = _configured_kinds(kustomization)
-    yield from (_left_behind(one) for one in renamed if one.kind not in known)
+    kinds = _configured_kinds(kustomization)
+    yield from (_left_behind(one) for one in renamed if one.kind not in kinds)
     for jobset in jobsets:
         yield from _images_left(jobset, items, kustomization)
 
@@ -201,16 +201,18 @@ def _configured_kinds(kustomization: Kustomization) -> set[str]:
 
 
 def _images_left(jobset: Manifest, items: Sequence[Json], kustomization: Kustomization) -> Iterator[Diagnostic]:
-    given = {image for item in items for _, image in images_of(item)}
+    input_images = {image for item in items for _, image in images_of(item)}
     for path, image in images_of(jobset):
         for change in objects(kustomization.data.get("images")):
-            wanted = _replaced(image, change)
-            if wanted != image:
+            replacement = _replaced(image, change)
+            if replacement != image:
                 name = change["name"]
-                message = f"{kustomization.file} replaces the image {name} with {wanted}, but {image} would still run"
+                message = (
+                    f"{kustomization.file} replaces the image {name} with {replacement}, but {image} would still run"
+                )
                 hint = (
                     _LIST_IT
-                    if image in given
+                    if image in input_images
                     else f"the image is from a built-in runtime, which kustomize does not see: move the entry of {name} to "
                     "`images` of the overlay, or add the runtime to `resources`"
                 )

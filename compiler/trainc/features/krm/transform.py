@@ -57,25 +57,25 @@ def _compiled(
     if has_errors([*problems, *contradictions]):
         raise CompileError([*problems, *contradictions])
     inputs = read_inputs((), (), options, overlays=overlays, extra_documents=as_written(items, folder))
-    found = [*problems, *contradictions, *inputs.diagnostics]
+    diagnostics = [*problems, *contradictions, *inputs.diagnostics]
     has_policies = any(str(item.get("apiVersion")).startswith("admissionregistration.k8s.io/") for item in items)
     judge_of = ask("policies", "judge documents") if has_policies else None
     judge, of_policies = judge_of(inputs.documents, inputs.documents, options) if judge_of else (None, [])
-    found += of_policies
+    diagnostics += of_policies
     try:
         rules = Policy(tuple(rule for overlay in overlays for rule in overlay.rules))
         compilation = compile_documents(
             inputs.documents, inputs.runtime_sources, options, inputs.catalog, rules, (), judge
         )
     except CompileError as error:
-        raise CompileError([*found, *error.diagnostics]) from None
+        raise CompileError([*diagnostics, *error.diagnostics]) from None
     kustomization = kustomization_in(folder)
-    found += find_stale_references(items, compilation.manifests, kustomization, name_hash=bool(options.name_hash))
-    if not compilation.jobs and not allow_empty and not has_errors(found):
-        found.append(_NO_TRAINJOB)
-    if has_errors(found):
-        raise CompileError([*found, *compilation.diagnostics])
-    return compilation.manifests, sort_diagnostics([*found, *compilation.diagnostics])
+    diagnostics += find_stale_references(items, compilation.manifests, kustomization, name_hash=bool(options.name_hash))
+    if not compilation.jobs and not allow_empty and not has_errors(diagnostics):
+        diagnostics.append(_NO_TRAINJOB)
+    if has_errors(diagnostics):
+        raise CompileError([*diagnostics, *compilation.diagnostics])
+    return compilation.manifests, sort_diagnostics([*diagnostics, *compilation.diagnostics])
 
 
 def _own(configuration: Document) -> Document:
@@ -157,8 +157,8 @@ def _problems(value: Any) -> Iterator[Diagnostic]:
         yield _wrong(("functionConfig",), "it is not an object")
 
 
-def _wrong(path: Path, what: str) -> Diagnostic:
-    message = f"the input cannot be used: {what}"
+def _wrong(path: Path, problem: str) -> Diagnostic:
+    message = f"the input cannot be used: {problem}"
     return Diagnostic("InvalidResourceList", "error", message, hint=_HINT, object=KIND, path=format_path(path))
 
 
@@ -173,8 +173,8 @@ def _in_stdin(problem: Diagnostic) -> Diagnostic:
 
 def results_of(diagnostics: Iterable[Diagnostic], items: Iterable[Json]) -> list[dict[str, Any]]:
     """One result per diagnostic; `items` are the objects that they may refer to."""
-    known = {label_of(item): item for item in items}
-    return [_result(d, known.get(d.object)) for d in diagnostics]
+    by_label = {label_of(item): item for item in items}
+    return [_result(d, by_label.get(d.object)) for d in diagnostics]
 
 
 def _result(d: Diagnostic, item: Json | None) -> dict[str, Any]:

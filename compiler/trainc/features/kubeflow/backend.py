@@ -77,8 +77,8 @@ class OfflineObjects:
         return _answered(lambda: self._create(namespace, copy.deepcopy(body)), requested)
 
     def _find(self, plural: str, name: str, namespace: str) -> Manifest:
-        found = (item for item in self._list(plural, namespace)["items"] if item["metadata"]["name"] == name)
-        for item in found:
+        matches = (item for item in self._list(plural, namespace)["items"] if item["metadata"]["name"] == name)
+        for item in matches:
             return item  # type: ignore[no-any-return]
         from kubernetes.client import ApiException
 
@@ -130,9 +130,9 @@ class OfflineBackend(KubernetesBackend):
         self, namespace: str = "default", runtimes: Sequence[Manifest] = (), options: Options = Options()
     ) -> None:
         self.namespace = namespace
-        given = {(runtime.get("kind"), runtime["metadata"]["name"]) for runtime in runtimes}
+        provided = {(runtime.get("kind"), runtime["metadata"]["name"]) for runtime in runtimes}
         shipped = catalog(options.release or NEWEST_RELEASE)
-        own = [r for r in shipped if (r["kind"], r["metadata"]["name"]) not in given]
+        own = [r for r in shipped if (r["kind"], r["metadata"]["name"]) not in provided]
         self._runtimes = [*runtimes, *own]
         self._options = options
         self._jobs: dict[str, tuple[Manifest, Compilation, str]] = {}
@@ -148,10 +148,10 @@ class OfflineBackend(KubernetesBackend):
     @property
     def compilation(self) -> Compilation:
         """The compilation of these TrainJobs."""
-        every = [compilation for _, compilation, _ in self._jobs.values()]
-        jobs = sorted((job for one in every for job in one.jobs), key=lambda job: (job.namespace, job.name))
-        diagnostics = dict.fromkeys(diagnostic for one in every for diagnostic in one.diagnostics)
-        sessions = tuple(session for one in every for session in one.sessions)
+        compilations = [compilation for _, compilation, _ in self._jobs.values()]
+        jobs = sorted((job for one in compilations for job in one.jobs), key=lambda job: (job.namespace, job.name))
+        diagnostics = dict.fromkeys(diagnostic for one in compilations for diagnostic in one.diagnostics)
+        sessions = tuple(session for one in compilations for session in one.sessions)
         return Compilation(tuple(jobs), sort_diagnostics(list(diagnostics)), sessions)
 
     def write(self, folder: str | os.PathLike[str]) -> list[str]:

@@ -77,5 +77,5 @@ def _refused(diagnostics: Iterable[Diagnostic], arguments: Arguments, streams: S
 
 
 def _report(diagnostics: Iterable[Diagnostic], arguments: Arguments, streams: Streams) -> None:
-    found = sort_diagnostics(list(dict.fromkeys(diagnostics)))
-    streams.err.write(text_report(found, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
+    ordered = sort_diagnostics(list(dict.fromkeys(diagnostics)))
+    streams.err.write(text_report(ordered, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))

@@ -76,8 +76,8 @@ class _Checking:
         if plural == "trainjobs":
             job = copy.deepcopy(body)
             job["metadata"] = {**job["metadata"], "namespace": namespace}
-            found = compile_trainjob(job, [self._runtime(namespace, job["spec"]["runtimeRef"])], self._options)
-            for diagnostic in found.diagnostics:
+            result = compile_trainjob(job, [self._runtime(namespace, job["spec"]["runtimeRef"])], self._options)
+            for diagnostic in result.diagnostics:
                 if diagnostic.severity == "warning":
                     hint = f"; {diagnostic.hint}" if diagnostic.hint else ""
                     warnings.warn(f"{diagnostic}{hint}", PreflightWarning, stacklevel=2)
@@ -86,11 +86,11 @@ class _Checking:
     def _runtime(self, namespace: str, reference: Manifest) -> Manifest:
         name = reference["name"]
         if reference.get("kind", "ClusterTrainingRuntime") == "TrainingRuntime":
-            found = self._api.get_namespaced_custom_object(_GROUP, _VERSION, namespace, "trainingruntimes", name)
+            runtime = self._api.get_namespaced_custom_object(_GROUP, _VERSION, namespace, "trainingruntimes", name)
         else:
-            found = self._api.get_cluster_custom_object(_GROUP, _VERSION, "clustertrainingruntimes", name)
-        metadata = {key: value for key, value in found["metadata"].items() if key not in _SERVERS_OWN}
-        return {**{key: value for key, value in found.items() if key != "status"}, "metadata": metadata}
+            runtime = self._api.get_cluster_custom_object(_GROUP, _VERSION, "clustertrainingruntimes", name)
+        metadata = {key: value for key, value in runtime["metadata"].items() if key not in _SERVERS_OWN}
+        return {**{key: value for key, value in runtime.items() if key != "status"}, "metadata": metadata}
 
 
 # A script that uses the SDK, run with its client replaced: every TrainerClient that it makes compiles and keeps its
@@ -146,8 +146,10 @@ def _other_clients() -> Iterator[type]:
     for module in pkgutil.iter_modules(kubeflow.__path__):
         if module.name not in ("common", "trainer"):
             with contextlib.suppress(ImportError):
-                found = vars(importlib.import_module(f"kubeflow.{module.name}"))
-                yield from (each for name, each in found.items() if isinstance(each, type) and name.endswith("Client"))
+                members = vars(importlib.import_module(f"kubeflow.{module.name}"))
+                yield from (
+                    each for name, each in members.items() if isinstance(each, type) and name.endswith("Client")
+                )
 
 
 def _refuse(client: object, *_: object, **__: object) -> None:

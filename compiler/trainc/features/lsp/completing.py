@@ -53,19 +53,21 @@ def completions(snapshot: Snapshot, position: Position) -> list[Completion]:
         if listed or inside is None or root is None:
             return [*_named(snapshot, document, typing, place), *_keys(snapshot, typing, place)]
         return [*_fields(inside, root, typing, place), *_keys(snapshot, typing, place)]
-    found = at(root, typing.path) if root is not None else None
-    known = [Completion(value, "value", place, _plain(value, found)) for value in (values_of(found) if found else ())]
-    return [*known, *_named(snapshot, document, typing, place)]
+    schema = at(root, typing.path) if root is not None else None
+    values = [
+        Completion(value, "value", place, _plain(value, schema)) for value in (values_of(schema) if schema else ())
+    ]
+    return [*values, *_named(snapshot, document, typing, place)]
 
 
 def _document(lines: Sequence[str], number: int, typing: Typing) -> Json:
     """The document around what is being typed, without that; where it cannot be read, what its first fields say."""
     end = next((n for n in range(number, len(lines)) if lines[n].startswith("---")), len(lines))
-    others = [*lines[typing.first : number], typing.line, *lines[number + 1 : end]]
-    found, _ = read_documents(encode("\n".join(others)), "", Limits())
-    if found:
-        return found[0].data
-    matches = [match for line in others if (match := _LINE.match(line))]
+    other_lines = [*lines[typing.first : number], typing.line, *lines[number + 1 : end]]
+    documents, _ = read_documents(encode("\n".join(other_lines)), "", Limits())
+    if documents:
+        return documents[0].data
+    matches = [match for line in other_lines if (match := _LINE.match(line))]
     metadata = {match[1].strip(): match[2] for match in reversed(matches) if match[1].startswith(" ")}
     return {**{match[1]: match[2] for match in matches if not match[1].startswith(" ")}, "metadata": metadata}
 
@@ -132,11 +134,11 @@ _Names: TypeAlias = Callable[[Snapshot, Json, Path], Iterable[Any]]
 
 
 def _runtimes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
-    wanted = value_at_index(document, ("spec", "runtimeRef", "kind"))
+    kind = value_at_index(document, ("spec", "runtimeRef", "kind"))
     for one in snapshot.workspace:
-        if one.data.get("kind") in ((wanted,) if wanted in RUNTIME_KINDS else RUNTIME_KINDS):
+        if one.data.get("kind") in ((kind,) if kind in RUNTIME_KINDS else RUNTIME_KINDS):
             yield value_at_index(one.data, ("metadata", "name"))
-    if wanted != "TrainingRuntime":
+    if kind != "TrainingRuntime":
         releases = (built.session.options.release for built in snapshot.built)
         yield from names_in_catalog(next(filter(None, releases), NEWEST_RELEASE))
 
@@ -158,15 +160,15 @@ def _jobs(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
 
 def _pods(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Json]:
     """The pods of the job that a path is inside, or of all of them where it does not say."""
-    wanted: set[Any] = set()
+    job_names: set[Any] = set()
     for end, step in enumerate(path):
         if step == _JOBS and end + 1 < len(path):
-            wanted.add(value_at_index(document, (*path[: end + 2], "name")))
+            job_names.add(value_at_index(document, (*path[: end + 2], "name")))
         if step in ("podTemplateOverrides", "podSpecOverrides") and end + 1 < len(path):
             targets = objects(value_at_index(document, (*path[: end + 2], "targetJobs")))
-            wanted |= {target.get("name") for target in targets}
+            job_names |= {target.get("name") for target in targets}
     for job in objects(value_at_index(_template(snapshot, document), ("spec", _JOBS))):
-        if not wanted or job.get("name") in wanted:
+        if not job_names or job.get("name") in job_names:
             yield mapping(value_at_index(job, ("template", "spec", "template", "spec")))
 
 
@@ -183,16 +185,16 @@ def _volumes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
         yield from (volume.get("name") for volume in objects(pod.get("volumes")))
 
 
-def _texts(found: Iterable[object]) -> Iterator[str]:
+def _texts(candidates: Iterable[object]) -> Iterator[str]:
     """Leave out what is no name, or not written yet."""
-    return (name for name in found if isinstance(name, str) and name.isprintable() and name)
+    return (name for name in candidates if isinstance(name, str) and name.isprintable() and name)
 
 
 def _queues(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     """Those of the cluster, and those that other documents use."""
     yield from _named_in("LocalQueue")(snapshot, document, path)
     labels = (value_at_index(one.data, ("metadata", "labels")) for one in snapshot.workspace)
-    yield from sorted(set(_texts(found.get(_QUEUE) for found in labels if isinstance(found, Mapping))))
+    yield from sorted(set(_texts(own_labels.get(_QUEUE) for own_labels in labels if isinstance(own_labels, Mapping))))
 
 
 def _variables(snapshot: Snapshot, document: Json, path: Path) -> Iterable[str]:

@@ -26,16 +26,16 @@ class Offer:
 
 def offers(snapshot: Snapshot, requested: Range) -> list[Offer]:
     """What an editor offers for a range, the edits of hints first."""
-    every = marked(snapshot)
-    here = [one for one in every if one[1].start <= requested.end and requested.start <= one[1].end]
+    marks = marked(snapshot)
+    here = [one for one in marks if one[1].start <= requested.end and requested.start <= one[1].end]
     lines = range(requested.start.line, requested.end.line + 1)
-    found = (here or [one for one in every if one[1].start.line in lines])[:_MOST_FIXED]
-    return sorted(_offers(snapshot.text, found), key=_is_comment) if found else []
+    chosen = (here or [one for one in marks if one[1].start.line in lines])[:_MOST_FIXED]
+    return sorted(_offers(snapshot.text, chosen), key=_is_comment) if chosen else []
 
 
-def _offers(text: str, found: list[tuple[Diagnostic, Range]]) -> Iterator[Offer]:
+def _offers(text: str, marks: list[tuple[Diagnostic, Range]]) -> Iterator[Offer]:
     edited = EditedText(text)
-    for diagnostic, place in found:
+    for diagnostic, place in marks:
         edits = edited.edits(diagnostic)
         yield from (Offer(diagnostic, place, edit, preferred=len(edits) == 1) for edit in edits)
         if (comment := edited.ignoring(diagnostic)) is not None:

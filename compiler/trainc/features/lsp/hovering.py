@@ -23,11 +23,11 @@ _MOST_SHOWN = 8
 
 def hover(snapshot: Snapshot, position: Position) -> tuple[Range, str] | None:
     """Markdown about the field at a place, and the range of that; None where there is none."""
-    found = field_at(snapshot, position)
-    if found is None:
+    target = field_at(snapshot, position)
+    if target is None:
         return None
-    field = found.field
-    parts = [*_meaning(snapshot, found), *_fate(snapshot, found)]
+    field = target.field
+    parts = [*_meaning(snapshot, target), *_fate(snapshot, target)]
     return (field.key if field.key.holds(position) else field.value, "\n\n".join(parts)) if parts else None
 
 
@@ -39,12 +39,12 @@ class Found:
     tree: Tree
     field: Field
 
-    def wrote(self, given: Input) -> bool:
+    def wrote(self, origin_input: Input) -> bool:
         """Whether an input of an explanation is the field, or one below it."""
-        source, path, whole = given.source, self.field.path, self.tree.whole
+        source, path, whole = origin_input.source, self.field.path, self.tree.whole
         here = source is not None and source.file == self.document.file
         inside = here and source is not None and whole.start.line <= source.line - 1 <= whole.end.line
-        return inside and given.index[: len(path)] == path
+        return inside and origin_input.index[: len(path)] == path
 
 
 def field_at(snapshot: Snapshot, position: Position) -> Found | None:
@@ -59,16 +59,16 @@ def field_at(snapshot: Snapshot, position: Position) -> Found | None:
     return None
 
 
-def _meaning(snapshot: Snapshot, found: Found) -> Iterator[str]:
+def _meaning(snapshot: Snapshot, target: Found) -> Iterator[str]:
     """The field, its type and default, and a line about it, as far as the schema says."""
-    document, field = found.document, found.field
+    document, field = target.document, target.field
     root = root_of(snapshot, document.data)
     schema = at(root, field.path) if root is not None else None
     name = format_field(stable_path(field.path, document.data))
     if schema is None or root is None:
         yield f"`{escape_line(name)}`"
         return
-    yield from _named(snapshot, found)
+    yield from _named(snapshot, target)
     details = [kind_of(schema)]
     details += [f"default `{schema['default']}`"] if "default" in schema else []
     above = at(root, field.path[:-1])
@@ -78,9 +78,9 @@ def _meaning(snapshot: Snapshot, found: Found) -> Iterator[str]:
         yield str(description)
 
 
-def _named(snapshot: Snapshot, found: Found) -> Iterator[str]:
+def _named(snapshot: Snapshot, target: Found) -> Iterator[str]:
     """What has the name under the cursor: an environment variable that a known program reads, or a runtime."""
-    data, path = found.document.data, found.field.path
+    data, path = target.document.data, target.field.path
     if path[-3:-2] == ("env",) and path[-1] in ("name", "value"):
         name = str(value_at_index(data, (*path[:-1], "name")))
         if meaning := meaning_of(name):
@@ -103,28 +103,28 @@ def _parts_of(runtime: Document) -> Iterator[str]:
         yield f"job `{escape_line(str(job.get('name')))}` with `{escape_line(', '.join(images))}`"
 
 
-def _fate(snapshot: Snapshot, found: Found) -> Iterator[str]:
+def _fate(snapshot: Snapshot, target: Found) -> Iterator[str]:
     """What the output has of a field: in the first environment whose jobs compile, and in others where it differs."""
     environments_of: dict[str, list[str]] = {}
     for built in snapshot.built:
-        text = _fate_in(built, found)
+        text = _fate_in(built, target)
         if text:
             environments_of.setdefault(text, []).append(built.environment)
     for text, environments in environments_of.items():
         yield text if len(environments_of) == 1 else f"**{', '.join(environments)}**\n\n{text}"
 
 
-def _fate_in(built: Built, found: Found) -> str:
-    explained = _explained(built, found.document)
+def _fate_in(built: Built, target: Found) -> str:
+    explained = _explained(built, target.document)
     if explained is None:
         return ""
-    rows = list(_rows(explained, found))
+    rows = list(_rows(explained, target))
     if not rows:
-        path = found.field.path
-        says = found.field.kind == "scalar" and path[:1] == ("spec",) and path[:2] != ("spec", "runtimeRef")
+        path = target.field.path
+        says = target.field.kind == "scalar" and path[:1] == ("spec",) and path[:2] != ("spec", "runtimeRef")
         return "Nothing in the output comes from this field." if says else ""
     more = f"\n\n... and {len(rows) - _MOST_SHOWN} more" if len(rows) > _MOST_SHOWN else ""
-    by = f" in {explained.job}" if found.document.data.get("kind") not in JOB_KINDS else ""
+    by = f" in {explained.job}" if target.document.data.get("kind") not in JOB_KINDS else ""
     return f"Becomes{by}:\n\n" + "\n".join(f"- {row}" for row in rows[:_MOST_SHOWN]) + more
 
 
@@ -144,11 +144,11 @@ def _explained(built: Built, document: Document) -> Explanation | None:
     return None
 
 
-def _rows(explained: Explanation, found: Found) -> Iterator[str]:
+def _rows(explained: Explanation, target: Found) -> Iterator[str]:
     for made in explained.objects:
         before = prefix(explained, made)
         for field in made.fields:
-            depth = next((i for i, origin in enumerate(field.origins) if any(map(found.wrote, origin.inputs))), None)
+            depth = next((i for i, origin in enumerate(field.origins) if any(map(target.wrote, origin.inputs))), None)
             if depth is not None:
                 yield _row(field, before, depth)
 

@@ -22,13 +22,13 @@ def lenses(snapshot: Snapshot, before: Sequence[Sequence[CompiledJob]] | None) -
         earlier = before[number] if before is not None and number < len(before) else None
         for source, text in _of_built(built, snapshot.fits, earlier):
             texts.setdefault(source, []).append(where + text)
-    found: list[tuple[Range, str]] = []
+    result: list[tuple[Range, str]] = []
     for document in snapshot.documents:
         source = document.locate(())
         line = source.line - 1 if source is not None else 0
         place = Range(Position(line, 0), Position(line, 0))
-        found += [(place, text) for text in dict.fromkeys((*texts.get(source, ()), *_users(snapshot, document)))]
-    return found
+        result += [(place, text) for text in dict.fromkeys((*texts.get(source, ()), *_users(snapshot, document)))]
+    return result
 
 
 def _of_built(

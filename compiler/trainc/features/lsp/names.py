@@ -104,10 +104,10 @@ def at(root: Schema, path: Path) -> Schema | None:
 
 def fields_of(schema: Schema, root: Schema) -> dict[str, Schema]:
     """The fields that a mapping may have, by name."""
-    found = dict(schema.get("properties", {}))
+    fields = dict(schema.get("properties", {}))
     for choice in _choices(schema):
-        found |= {name: one for name, one in fields_of(_resolved(root, choice), root).items() if name not in found}
-    return {name: _resolved(root, one) if isinstance(one, Mapping) else {} for name, one in found.items()}
+        fields |= {name: one for name, one in fields_of(_resolved(root, choice), root).items() if name not in fields}
+    return {name: _resolved(root, one) if isinstance(one, Mapping) else {} for name, one in fields.items()}
 
 
 def values_of(schema: Schema) -> Sequence[str]:
@@ -116,8 +116,8 @@ def values_of(schema: Schema) -> Sequence[str]:
         return ("true", "false")
     if "const" in schema:
         return (str(schema["const"]),)
-    known = schema.get("enum") or schema.get("examples") or ()
-    return [str(value) for value in known] or [v for one in _choices(schema) for v in values_of(one)]
+    choices = schema.get("enum") or schema.get("examples") or ()
+    return [str(value) for value in choices] or [v for one in _choices(schema) for v in values_of(one)]
 
 
 def kind_of(schema: Schema) -> str:
@@ -133,9 +133,9 @@ def kind_of(schema: Schema) -> str:
 def _child(schema: Schema, step: str | int) -> Schema | None:
     for one in (schema, *_choices(schema)):
         named = one.get("properties", {})
-        found = one.get("items") if isinstance(step, int) else named.get(step, _free(one, step))
-        if isinstance(found, Mapping):
-            return found
+        child = one.get("items") if isinstance(step, int) else named.get(step, _free(one, step))
+        if isinstance(child, Mapping):
+            return child
     return None
 
 
@@ -291,22 +291,22 @@ def mentioned(document: Document, path: Path) -> Mention | None:
 def definitions(snapshot: Snapshot, mention: Mention) -> list[Mention]:
     """Where a name is given: in the document itself, or in the runtimes of the workspace, or in trainc's catalog."""
     scope = mention.symbol[1:4]
-    found = [
+    defining = [
         other
         for document in _possible(snapshot, mention)
         for other in mentions(document)
         if other.defines and other.symbol == mention.symbol
     ]
-    if found or scope[0] != "ClusterTrainingRuntime":
-        return found
+    if defining or scope[0] != "ClusterTrainingRuntime":
+        return defining
     shipped = _shipped(snapshot, scope[2])
     return [one for one in (mentions(shipped) if shipped else ()) if one.defines and one.symbol == mention.symbol]
 
 
 def references(snapshot: Snapshot, mention: Mention) -> list[Mention]:
     """Everywhere that a name is used, in the whole workspace."""
-    every = (other for document in snapshot.workspace for other in mentions(document))
-    return [other for other in every if not other.defines and other.symbol == mention.symbol]
+    all_mentions = (other for document in snapshot.workspace for other in mentions(document))
+    return [other for other in all_mentions if not other.defines and other.symbol == mention.symbol]
 
 
 def runtime_of(snapshot: Snapshot, job: Json) -> Document | None:
@@ -329,8 +329,8 @@ def _possible(snapshot: Snapshot, mention: Mention) -> Iterator[Document]:
     """A volume that a patch adds is known to that patch's TrainJob only."""
     yield mention.document
     for document in snapshot.workspace:
-        given = document.data.get("kind") in (*RUNTIME_KINDS, "JobSet") or mention.symbol[0] == TRAINJOB
-        if given and (document.file, document.data) != (mention.document.file, mention.document.data):
+        is_relevant = document.data.get("kind") in (*RUNTIME_KINDS, "JobSet") or mention.symbol[0] == TRAINJOB
+        if is_relevant and (document.file, document.data) != (mention.document.file, mention.document.data):
             yield document
 
 
@@ -352,8 +352,8 @@ def named_files(snapshot: Snapshot, document: Document) -> Iterator[tuple[Path, 
 
 def _items(holder: Any, path: Path) -> Iterator[tuple[Path, Json]]:
     """The mappings in the list that `holder` has under the last step of `path`, each with its path."""
-    found = holder.get(path[-1]) if isinstance(holder, Mapping) else None
-    for number, item in enumerate(found if isinstance(found, list) else ()):
+    entries = holder.get(path[-1]) if isinstance(holder, Mapping) else None
+    for number, item in enumerate(entries if isinstance(entries, list) else ()):
         if isinstance(item, dict):
             yield (*path, number), item
 
@@ -364,9 +364,9 @@ def _items_at(data: Json, path: Path) -> Iterator[tuple[Path, Json]]:
 
 def _texts(data: Json, path: Path) -> Iterator[tuple[Path, str]]:
     """The text at a path, or the texts of the list there."""
-    found = value_at_index(data, path)
-    if isinstance(found, str):
-        yield path, found
-    for number, item in enumerate(found if isinstance(found, list) else ()):
+    value = value_at_index(data, path)
+    if isinstance(value, str):
+        yield path, value
+    for number, item in enumerate(value if isinstance(value, list) else ()):
         if isinstance(item, str):
             yield (*path, number), item

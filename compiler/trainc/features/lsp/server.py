@@ -72,16 +72,16 @@ class Units:
         """A range, for the client."""
         return types.Range(self.position(place.start), self.position(place.end))
 
-    def position_of(self, given: types.Position) -> Position:
+    def position_of(self, client_position: types.Position) -> Position:
         """A place that the client names; the end of its line, or of the text, where that is shorter."""
-        if given.line >= len(self._lines):
+        if client_position.line >= len(self._lines):
             return Position(len(self._lines) - 1, len(self._lines[-1]))
-        units = self._units(given.line)
-        return Position(given.line, min(bisect_left(units, given.character), len(units) - 1))
+        units = self._units(client_position.line)
+        return Position(client_position.line, min(bisect_left(units, client_position.character), len(units) - 1))
 
-    def range_of(self, given: types.Range) -> Range:
+    def range_of(self, client_range: types.Range) -> Range:
         """A range that the client names."""
-        return Range(self.position_of(given.start), self.position_of(given.end))
+        return Range(self.position_of(client_range.start), self.position_of(client_range.end))
 
 
 # Opens the workspace in a folder; that of one file alone where no folder is known to be one.
@@ -128,10 +128,10 @@ class Server(LanguageServer):
             return None
         if not os.path.isdir(os.path.dirname(path)):
             return None  # Not saved yet, or its folder is gone.
-        known = self._snapshots.get(path)
+        cached = self._snapshots.get(path)
         state = tuple(sorted((name, hash(text)) for name, text in texts.items()))
-        if known is not None and known[0] == state and (known[1] or not thorough):
-            return known[2]
+        if cached is not None and cached[0] == state and (cached[1] or not thorough):
+            return cached[2]
         snapshot = self.around(path).look_at(path, texts, thorough=thorough)
         self._snapshots[path] = state, thorough and snapshot.complete, snapshot
         return snapshot
@@ -150,24 +150,28 @@ class Server(LanguageServer):
     def give_up(self, uri: str) -> None:
         """Say in a file that it could not be analyzed, and log the defect."""
         sys.stderr.write(describe_defect())
-        found = _about_file("trainc could not analyze this file: this is a defect in trainc, please report it", "Error")
-        self._publish(uri, [found])
+        diagnostic = _about_file(
+            "trainc could not analyze this file: this is a defect in trainc, please report it", "Error"
+        )
+        self._publish(uri, [diagnostic])
 
-    def _publish(self, uri: str, found: list[types.Diagnostic]) -> None:
+    def _publish(self, uri: str, diagnostics: list[types.Diagnostic]) -> None:
         document = self.workspace.text_documents.get(uri)
         version = document.version if document is not None else None
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
 
     def _show(self, uri: str, *, thorough: bool) -> None:
         snapshot = self.look(uri, thorough=thorough)
-        found: list[types.Diagnostic] = []
+        diagnostics: list[types.Diagnostic] = []
         if snapshot is not None:
             units = self.units(snapshot.lines)
             marked = hovering.marked(snapshot)
-            found = [self.diagnostic(snapshot, units, *one) for one in marked[:_MOST_SHOWN]]
+            diagnostics = [self.diagnostic(snapshot, units, *one) for one in marked[:_MOST_SHOWN]]
             if len(marked) > _MOST_SHOWN:
-                found.append(_about_file(f"... and {len(marked) - _MOST_SHOWN:,} more; fix these first", "Information"))
-        self._publish(uri, found)
+                diagnostics.append(
+                    _about_file(f"... and {len(marked) - _MOST_SHOWN:,} more; fix these first", "Information")
+                )
+        self._publish(uri, diagnostics)
 
     def diagnostic(self, snapshot: Snapshot, units: Units, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
         """A diagnostic as the protocol has it."""
@@ -321,10 +325,10 @@ def _hover(server: Server, params: types.HoverParams) -> types.Hover | None:
     if snapshot is None:
         return None
     units = server.units(snapshot.lines)
-    found = hovering.hover(snapshot, units.position_of(params.position))
-    if found is None:
+    hover = hovering.hover(snapshot, units.position_of(params.position))
+    if hover is None:
         return None
-    place, text = found
+    place, text = hover
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), units.range(place))
 
 
@@ -365,15 +369,15 @@ def _located(
 ) -> list[types.Location]:
     snapshot = server.look(params.text_document.uri)
     position = server.units(snapshot.lines).position_of(params.position) if snapshot is not None else None
-    found = hovering.field_at(snapshot, position) if snapshot is not None and position is not None else None
-    if snapshot is None or found is None:
+    target = hovering.field_at(snapshot, position) if snapshot is not None and position is not None else None
+    if snapshot is None or target is None:
         return []
-    files = dict(names.named_files(snapshot, found.document))
-    if found.field.path in files:
-        path = os.path.join(snapshot.root, files[found.field.path])
+    files = dict(names.named_files(snapshot, target.document))
+    if target.field.path in files:
+        path = os.path.join(snapshot.root, files[target.field.path])
         top, name = types.Position(0, 0), from_fs_path(os.path.normpath(path)) or ""
         return [types.Location(name, types.Range(top, top))] if os.path.isfile(path) else []
-    mention = names.mentioned(found.document, found.field.path)
+    mention = names.mentioned(target.document, target.field.path)
     places = [server.place_of(one, snapshot) for one in mentions(snapshot, mention)] if mention is not None else []
     return [place for place in places if place is not None]
 
@@ -385,15 +389,15 @@ def _completion(server: Server, params: types.CompletionParams) -> list[types.Co
     units = server.units(snapshot.lines)
     return [
         types.CompletionItem(
-            found.label,
-            kind=_COMPLETIONS[found.role],
-            detail=found.detail or None,
-            documentation=found.about or None,
+            completion.label,
+            kind=_COMPLETIONS[completion.role],
+            detail=completion.detail or None,
+            documentation=completion.about or None,
             sort_text=f"{number:04}",
-            filter_text=found.label,
-            text_edit=types.TextEdit(units.range(found.range), found.text),
+            filter_text=completion.label,
+            text_edit=types.TextEdit(units.range(completion.range), completion.text),
         )
-        for number, found in enumerate(completing.completions(snapshot, units.position_of(params.position)))
+        for number, completion in enumerate(completing.completions(snapshot, units.position_of(params.position)))
     ]
 
 
@@ -404,8 +408,8 @@ def _lenses(server: Server, params: types.CodeLensParams) -> list[types.CodeLens
         return []
     before = server.around(path).at_head(path, server.texts()) if snapshot.documents else None
     units = server.units(snapshot.lines)
-    found = lenses.lenses(snapshot, before)
-    return [types.CodeLens(units.range(place), types.Command(text, "")) for place, text in found]
+    code_lenses = lenses.lenses(snapshot, before)
+    return [types.CodeLens(units.range(place), types.Command(text, "")) for place, text in code_lenses]
 
 
 def _symbols(server: Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:

@@ -92,17 +92,17 @@ class Neighbours:
         unknown = [key for key in keys if key not in self._known]
         for key in unknown[:_AT_ONE_TIME]:
             self._known[key] = _neighbour(session, keys[key])
-        self._known = {key: found for key, found in self._known.items() if key in keys}
+        self._known = {key: neighbour for key, neighbour in self._known.items() if key in keys}
         # Of several jobs with the same name, only the first one is compiled.
         first: dict[tuple[str, str], Neighbour] = {}
-        for found in filter(None, map(self._known.get, keys)):
-            first.setdefault(found.order, found)
+        for neighbour in filter(None, map(self._known.get, keys)):
+            first.setdefault(neighbour.order, neighbour)
         self._last = list(first.values())
         return len(unknown) <= _AT_ONE_TIME
 
     def beyond(self, files: set[str]) -> Iterator[Neighbour]:
         """The claims known at the last call of `learn`, except those from some files."""
-        return (found for found in self._last if found.file not in files)
+        return (neighbour for neighbour in self._last if neighbour.file not in files)
 
 
 def _neighbour(session: Session, document: Document) -> Neighbour | None:
@@ -119,23 +119,23 @@ def _neighbour(session: Session, document: Document) -> Neighbour | None:
 def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[CompiledJob], list[Diagnostic]]:
     """Compile the jobs of a session; diagnostics include conflicts with all other jobs."""
     compiled: list[CompiledJob] = []
-    found: list[Diagnostic] = []
+    problems: list[Diagnostic] = []
     entries: list[tuple[tuple[str, str], ValidDocument | None, Sequence[Claim]]] = []
     for job in session.jobs:
         outcome, diagnostics = session.compile(job)
-        found += diagnostics
+        problems += diagnostics
         if outcome is not None:
             compiled.append(outcome)
             entries.append(((outcome.namespace, outcome.name), job, list(claims_of(outcome.manifests, outcome.name))))
     files = {job.document.file for job in session.jobs}
-    known = {order for order, _, _ in entries}
-    entries += [(one.order, None, one.claims) for one in neighbours.beyond(files) if one.order not in known]
+    own_keys = {order for order, _, _ in entries}
+    entries += [(one.order, None, one.claims) for one in neighbours.beyond(files) if one.order not in own_keys]
     services: Services = {}
     for _, home, claims in sorted(entries, key=lambda entry: entry[0]):
         between = list(lint_all_jobs(claims, services, session.options))
         if home is not None:
-            found += session.rules(map(home.place_built, between), False)
-    return compiled, found
+            problems += session.rules(map(home.place_built, between), False)
+    return compiled, problems
 
 
 # One environment of trainc.yaml, loaded once, and the results for each of its files.
@@ -161,8 +161,8 @@ class Opened:
         documents, _ = read_paths(settings.paths, limits, values=self._values, exclude=exclude)
         self._sources: list[list[Document]] = []
         for folder in (*settings.runtimes, *(path for overlay in overlays for path in overlay.all_runtimes)):
-            found, _ = read_paths([folder], limits, values=self._values, exclude=exclude)
-            self._sources.append(found)
+            source, _ = read_paths([folder], limits, values=self._values, exclude=exclude)
+            self._sources.append(source)
         overlay_files = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
         self._documents = [document for document in documents if os.path.realpath(document.file) not in overlay_files]
         self._shared: tuple[Session, Stack | None] | None = None
@@ -182,18 +182,18 @@ class Opened:
         """The documents in a file, and the errors in its text."""
         return read_file(data, file, self.settings.options.limits, self._values)
 
-    def with_file(self, file: str, found: Sequence[Document]) -> Opened:
+    def with_file(self, file: str, replacements: Sequence[Document]) -> Opened:
         """A copy with different documents in one file, which is appended if it was not read before."""
         before = [document for document in self.documents if document.file == file]
-        if all(map(_is_job, (*before, *found))):
+        if all(map(_is_job, (*before, *replacements))):
             self._session()  # Created here so that the copies share it.
             shared = self._shared
         else:
             shared = None
         other = copy(self)
         other.__dict__ |= {
-            "_documents": [*_replaced(self._documents, file, found), *(() if before else found)],
-            "_sources": [list(_replaced(source, file, found)) for source in self._sources],
+            "_documents": [*_replaced(self._documents, file, replacements), *(() if before else replacements)],
+            "_sources": [list(_replaced(source, file, replacements)) for source in self._sources],
             "_shared": shared,
         }
         return other
@@ -213,17 +213,17 @@ class Opened:
         select = self.settings.configuration.select
         jobs = [d for d in (*self._jobs_with(own), *self._users_of(own)) if not select or select(d.data, d.file)]
         if stack is not None:
-            others = [document for document in stack.documents if document.file == file and _is_job(document)]
-            jobs = [*stack.more(jobs).documents, *others]
+            stack_jobs = [document for document in stack.documents if document.file == file and _is_job(document)]
+            jobs = [*stack.more(jobs).documents, *stack_jobs]
         jobs, problems = self._expanded(own, jobs, stack)
         keeping = kept_in(self.settings.output, self.settings, jobs)
         session = replace(shared.with_jobs(jobs), rules=rules, hold=None if keeping is None else keeping.hold)
-        found = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
-        found += [*problems, *session.diagnostics()]
+        diagnostics = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
+        diagnostics += [*problems, *session.diagnostics()]
         compiled, more = compile_among(session, self._neighbours)
-        found += [*more, *self._about_others(file, session, rules)]
+        diagnostics += [*more, *self._about_others(file, session, rules)]
         mine = tuple(job for job in compiled if job.file == file)
-        return Built(self.name, self._with_a_job(session, file), mine), found
+        return Built(self.name, self._with_a_job(session, file), mine), diagnostics
 
     def _expanded(
         self, own: Sequence[Document], jobs: list[Document], stack: Stack | None
@@ -233,14 +233,14 @@ class Opened:
         sweeps = mine or [document for document in self._documents if is_sweep(document.data)]
         if not sweeps:
             return jobs, []
-        limits, others = self.settings.options.limits, [d for d in self._documents if not is_sweep(d.data)]
+        limits, non_sweeps = self.settings.options.limits, [d for d in self._documents if not is_sweep(d.data)]
         expansion, problems = expansion_of(
-            sweeps, others, lambda path: read_paths([path], limits, values=self._values), self.settings.options
+            sweeps, non_sweeps, lambda path: read_paths([path], limits, values=self._values), self.settings.options
         )
         if expansion is None:
             return jobs, problems
         if mine:
-            bases = [document for document in (*others, *expansion.documents) if _is_job(document)]
+            bases = [document for document in (*non_sweeps, *expansion.documents) if _is_job(document)]
             jobs = [*jobs, *(bases if stack is None else stack.more(bases).documents)]
         documents, more, _ = expansion.expand(jobs)
         files = {document.file for document in own}
@@ -279,19 +279,19 @@ class Opened:
     def _about_others(self, file: str, session: Session, rules: Policy) -> list[Diagnostic]:
         """Diagnostics about unused runtimes, fragments, rendered JobSets, and everything else."""
         own = [document for document in self.documents if document.file == file]
-        found: list[Diagnostic] = []
+        diagnostics: list[Diagnostic] = []
         # A refused job does not use its runtime; jobs of other files are assumed to be valid.
         used = {runtime_scope(d.data) for d in self._documents if _is_job(d) and d.file != file}
         used |= {runtime_scope(job.document.data) for job in session.jobs}
         for runtime in session.index.runtimes.values():
             home = runtime.document
             if home.file == file and scope_of(home.data, home.data["kind"], _name(home)) not in used:
-                found += check_runtime(runtime, session)
+                diagnostics += check_runtime(runtime, session)
         options = self.settings.options
-        found += rules(check_fragments(own, options), False)
+        diagnostics += rules(check_fragments(own, options), False)
         if any(document.data.get("kind") == "JobSet" for document in own):
-            found += rules(check_rendered(self._documents, options), False)
-        return found + rules(skipped_documents(own, self.settings, checks_fragments=True), True)
+            diagnostics += rules(check_rendered(self._documents, options), False)
+        return diagnostics + rules(skipped_documents(own, self.settings, checks_fragments=True), True)
 
     def _with_a_job(self, session: Session, file: str) -> Session:
         """The session, plus a minimal job if the file has a runtime that no job uses."""
@@ -301,12 +301,12 @@ class Opened:
         return session.with_jobs([Document.of(smallest_job(runtime, session.options))])
 
 
-def _replaced(source: Sequence[Document], file: str, found: Sequence[Document]) -> Iterator[Document]:
+def _replaced(source: Sequence[Document], file: str, replacements: Sequence[Document]) -> Iterator[Document]:
     """The documents of a source, with those of one file replaced."""
     start = next((i for i, document in enumerate(source) if document.file == file), None)
     others = (document for document in source if document.file != file)
     yield from islice(others, start)
-    yield from found if start is not None else ()
+    yield from replacements if start is not None else ()
     yield from others
 
 
@@ -380,8 +380,8 @@ class Workspace:
         edited = {path: encode(text) for path, text in texts.items()}
         with unsaved({**edited, **{path: data or b"" for path, data in before.items()}}):
             try:
-                every = environments_of(self._arguments)
-                read = {one.name: one for one in map(self._read, every)}
+                earlier = environments_of(self._arguments)
+                read = {one.name: one for one in map(self._read, earlier)}
             except (CompileError, UsageError):
                 return None
             name = shown_path(os.path.relpath(file))
@@ -404,8 +404,8 @@ class Workspace:
         else:
             self._refused, self._known = [], dict(texts)
             try:
-                every = environments_of(self._arguments)
-                self._opened = [self._read(each) for each in every]
+                environments = environments_of(self._arguments)
+                self._opened = [self._read(each) for each in environments]
             except CompileError as error:  # The previous settings apply until the new ones are valid.
                 self._refused = error.diagnostics
             except UsageError:
@@ -442,7 +442,7 @@ class Workspace:
         built: list[Built] = []
         fits: list[Any] = []
         judge_jobs = ask("fits", "judge jobs")
-        found: dict[str, list[Diagnostic]] = {"": []} if not environments else {}
+        by_environment: dict[str, list[Diagnostic]] = {"": []} if not environments else {}
         complete = True
         for one in environments:
             own, problems = one.read(name, encode(text))
@@ -466,14 +466,14 @@ class Workspace:
                 fits += judgement.answers.alone if judgement.answers else ()
             documents, everything = documents or own, everything or opened.documents
             built.append(result)
-            found[opened.name] = problems
-        ignored = self._ignore_comments(name, text, found)
+            by_environment[opened.name] = problems
+        ignored = self._ignore_comments(name, text, by_environment)
         if name.rpartition("/")[2] == OVERLAY_FILE and not any(
             os.path.realpath(name) in o.files_of_overlays for o in environments
         ):
             ignored += load_overlays([name], self._limits)[1]
-        every = merge_diagnostics({key: [*each, *ignored, *self._refused] for key, each in found.items()})
-        own_diagnostics = [d for d in every if d.source and (d.source.file, d.source.origin) == (name, "file")]
+        merged = merge_diagnostics({key: [*each, *ignored, *self._refused] for key, each in by_environment.items()})
+        own_diagnostics = [d for d in merged if d.source and (d.source.file, d.source.origin) == (name, "file")]
         release = next((o.settings.options.release for o in environments if o.settings.options.release), NEWEST_RELEASE)
         return Snapshot(
             self.root,
@@ -490,10 +490,12 @@ class Workspace:
             next((o.settings.configuration.docs_url for o in environments), ""),
         )
 
-    def _ignore_comments(self, name: str, text: str, found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
+    def _ignore_comments(
+        self, name: str, text: str, by_environment: Mapping[str, Sequence[Diagnostic]]
+    ) -> list[Diagnostic]:
         """Diagnostics about the file's ignore comments, unless there are other errors."""
-        every = [diagnostic for each in found.values() for diagnostic in each]
-        own = [d for d in every if d.source and d.source.file == name]
+        diagnostics = [diagnostic for each in by_environment.values() for diagnostic in each]
+        own = [d for d in diagnostics if d.source and d.source.file == name]
         return [] if has_errors(own) else list(check_ignores(ignores_of(decode(encode(text)), name), own))
 
     def _dump(self, environments: Sequence[Opened]) -> Dump:

@@ -53,9 +53,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         diagnostics += problems
         # A file with a problem stays as it is, and so nothing is said about its other documents.
         read.append((file, text, [] if problems else documents))
-    every = [document for _, _, documents in read for document in documents]
+    all_documents = [document for _, _, documents in read for document in documents]
     plan = Plan(
-        (document.data for document in every),
+        (document.data for document in all_documents),
         NEWEST_RELEASE,
         arguments.into,
         arguments.variables,
@@ -63,7 +63,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     )
     changed = 0
     if arguments.report:
-        stuck = _write_report(every, plan, diagnostics, streams)
+        stuck = _write_report(all_documents, plan, diagnostics, streams)
     else:
         for file, text, documents in streams.progress.over("migrating", read):
             migrated = migrate_documents(text, documents, limits, plan)
@@ -82,9 +82,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return Status.DIAGNOSED if stuck or has_errors(diagnostics) else Status.DONE
 
 
-def _write_report(every: list[Document], plan: Plan, diagnostics: list[Diagnostic], streams: Streams) -> bool:
+def _write_report(documents: list[Document], plan: Plan, diagnostics: list[Diagnostic], streams: Streams) -> bool:
     """Print the report to stdout; return whether it has a job that cannot be migrated."""
-    rows = rows_of(streams.progress.over("migrating", every), plan)
+    rows = rows_of(streams.progress.over("migrating", documents), plan)
     streams.progress.clear()
     text = format_report(rows, plan.notes(), all_read=not has_errors(diagnostics))
     streams.out.write(escape_report(text).encode("utf-8", "backslashreplace"))
@@ -113,9 +113,9 @@ def _texts(
     diagnostics += walk.diagnostics
 
 
-def _skipped(what: str, hint: str, *, is_named: bool = False) -> Diagnostic:
+def _skipped(reason: str, hint: str, *, is_named: bool = False) -> Diagnostic:
     severity: Severity = "warning" if is_named else "info"
-    return Diagnostic("SkippedDocument", severity, f"{what} and was not migrated", hint)
+    return Diagnostic("SkippedDocument", severity, f"{reason} and was not migrated", hint)
 
 
 def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments, streams: Streams) -> None:
@@ -221,10 +221,10 @@ def _table(jobs: Sequence[Row]) -> Iterator[str]:
 
 
 def _section(title: str, rows: Iterable[Row], severity: str) -> Iterator[str]:
-    found = [(row, d) for row in rows for d in row.diagnostics if d.severity == severity]
+    entries = [(row, d) for row in rows for d in row.diagnostics if d.severity == severity]
     label = None
-    yield from ("", title) if found else ()
-    for row, diagnostic in found:
+    yield from ("", title) if entries else ()
+    for row, diagnostic in entries:
         if row.label != label:
             yield f"  {row.label}"
         label = row.label

@@ -64,16 +64,16 @@ class Plan:
         *,
         rename: bool = False,
     ) -> None:
-        known = list(documents)
+        all_documents = list(documents)
         self._choices, self._rename = Choices(release, into, variables), rename
-        self._around = around_of(known)
-        self._has_queues = any(map(is_old_queue, known))
-        self._names = {identity_of(d) for d in known if d.get("kind") == "TrainingRuntime"}
-        self._job_names = {identity_of(document) for document in known}
+        self._around = around_of(all_documents)
+        self._has_queues = any(map(is_old_queue, all_documents))
+        self._names = {identity_of(d) for d in all_documents if d.get("kind") == "TrainingRuntime"}
+        self._job_names = {identity_of(document) for document in all_documents}
         self._runtimes: dict[str, str] = {}
         self._numbers: dict[tuple[str, str], int] = {}
         self._outcomes: dict[str, Outcome] = {}
-        for document in known:
+        for document in all_documents:
             if is_legacy(document):
                 converted = self._shared(self._converted(document, self._choices))
                 job = MovedJob(str(document["kind"]), (), converted)
@@ -84,8 +84,8 @@ class Plan:
 
     def of(self, document: Json) -> Outcome:
         """Return what becomes of one of the documents."""
-        if (known := self._outcomes.get(_identity(document))) is not None:
-            return known
+        if (outcome := self._outcomes.get(_identity(document))) is not None:
+            return outcome
         if is_old_queue(document):
             queue, findings = migrate_queue(document)
             return Outcome((queue,), tuple(findings))
@@ -120,11 +120,11 @@ class Plan:
             if conversion.is_experiment(document):
                 result = self._shared(conversion.named_runtime(document, result))
             converted.append(result)
-            findings += (replace(found, path=(*job.path, *found.path)) for found in result.findings)
+            findings += (replace(extra, path=(*job.path, *extra.path)) for extra in result.findings)
         if has_errors(findings):
             return Outcome((document,), tuple(findings), tuple(MovedJob(job.kind, job.path) for job in inside))
-        documents, found = conversion.replaced(document, inside, converted)
-        findings += (*found, *(finding for made in documents for finding in findings_about(made)))
+        documents, extra = conversion.replaced(document, inside, converted)
+        findings += (*extra, *(finding for made in documents for finding in findings_about(made)))
         jobs = (MovedJob(job.kind, job.path, result) for job, result in zip(inside, converted, strict=True))
         return Outcome(documents, tuple(findings), tuple(jobs))
 
@@ -143,21 +143,21 @@ class Plan:
         hint = "update what refers to the job by its name, such as scripts and dashboards"
         return replace(result, findings=(*result.findings, changes(("metadata", "name"), message, hint)))
 
-    def _unused(self, key: tuple[str, str], taken: set[tuple[str, str]], most: int = SUBDOMAIN_LIMIT) -> str:
+    def _unused(self, key: tuple[str, str], used: set[tuple[str, str]], most: int = SUBDOMAIN_LIMIT) -> str:
         """A name that nothing has in this namespace: that of `key`, or with a number at its end."""
         namespace, name = key
         unused = name
-        while (namespace, unused) in taken:
+        while (namespace, unused) in used:
             number = self._numbers[key] = self._numbers.get(key, 1) + 1
             unused = f"{name[: most - len(str(number)) - 1].rstrip('-')}-{number}"
-        taken.add((namespace, unused))
+        used.add((namespace, unused))
         return unused
 
     def _shared(self, converted: Converted) -> Converted:
         """The documents of a job, whose runtime is one that is there already if it says the same."""
         if len(converted.documents) < 2 or converted.documents[1].get("kind") != "TrainingRuntime":
             return converted
-        job, runtime, *others = converted.documents
+        job, runtime, *rest = converted.documents
         content = _identity([runtime["metadata"].get("namespace") or "", runtime["spec"]])
         is_new = content not in self._runtimes
         if is_new:
@@ -165,7 +165,7 @@ class Plan:
         name = self._runtimes[content]
         runtime = {**runtime, "metadata": {**runtime["metadata"], "name": name}}
         job = {**job, "spec": {**job["spec"], "runtimeRef": {**job["spec"]["runtimeRef"], "name": name}}}
-        return replace(converted, documents=(job, *((runtime,) if is_new else ()), *others))
+        return replace(converted, documents=(job, *((runtime,) if is_new else ()), *rest))
 
 
 def _identity(document: Any) -> str:
@@ -224,9 +224,9 @@ def migrate(
 
     Raises CompileError if there are errors and no document could be migrated.
     """
-    for name, given in (("into", into), ("variables", variables)):
-        if given not in _CHOICES[name]:
-            raise ValueError(f"unknown {name} {given!r}; choose {' or '.join(_CHOICES[name])}")
+    for name, value in (("into", into), ("variables", variables)):
+        if value not in _CHOICES[name]:
+            raise ValueError(f"unknown {name} {value!r}; choose {' or '.join(_CHOICES[name])}")
     plan = Plan(documents, options.release or NEWEST_RELEASE, into, variables, rename=rename)
     made: list[dict[str, Any]] = []
     diagnostics: list[Diagnostic] = []
@@ -271,14 +271,14 @@ def migrate_text(text: str, file: str, limits: Limits, plan: Plan | None = None)
 def migrate_documents(text: str, documents: Sequence[Document], limits: Limits, plan: Plan) -> MigratedFile:
     """Migrate a text whose documents have been read without problems."""
     outcomes = [(document, plan.of(document.data)) for document in documents]
-    found = tuple(document.place(finding) for document, outcome in outcomes for finding in outcome.findings)
+    diagnostics = tuple(document.place(finding) for document, outcome in outcomes for finding in outcome.findings)
     if all(outcome.documents == (document.data,) for document, outcome in outcomes):
-        return MigratedFile(text, found)
+        return MigratedFile(text, diagnostics)
     lines = text.replace("\r\n", "\n")
     # Separators stand between the parts, at odd positions.
     parts = _SEPARATOR.split(lines)
     new = "".join(part if number % 2 else "".join(_rewritten(part, limits, plan)) for number, part in enumerate(parts))
-    return MigratedFile(text if new == lines else new.replace("\n", "\r\n") if "\r\n" in text else new, found)
+    return MigratedFile(text if new == lines else new.replace("\n", "\r\n") if "\r\n" in text else new, diagnostics)
 
 
 def _rewritten(part: str, limits: Limits, plan: Plan) -> Iterator[str]:
@@ -300,13 +300,13 @@ def _rewritten(part: str, limits: Limits, plan: Plan) -> Iterator[str]:
 
 def _replacing(data: Any, plan: Plan) -> list[Json]:
     """Return the documents in place of one. A List with an item that becomes several is a List of them all."""
-    found = [(path, value, plan.of(value).documents) for path, value in items(data) if isinstance(value, dict)]
-    if all(len(documents) == 1 for _, _, documents in found):
-        for path, value, (document,) in found:
+    replacements = [(path, value, plan.of(value).documents) for path, value in items(data) if isinstance(value, dict)]
+    if all(len(documents) == 1 for _, _, documents in replacements):
+        for path, value, (document,) in replacements:
             data = data if document == value else _with(data, path, document)
         return [data]
-    made = [document for _, _, documents in found for document in documents]
-    return made if found[0][0] == () else [{**data, "apiVersion": "v1", "kind": "List", "items": made}]
+    made = [document for _, _, documents in replacements for document in documents]
+    return made if replacements[0][0] == () else [{**data, "apiVersion": "v1", "kind": "List", "items": made}]
 
 
 def _with(data: Any, path: Path, value: Any) -> Any:

@@ -43,10 +43,12 @@ class Around:
 
 def around_of(documents: Iterable[Json]) -> Around:
     """Collect from these documents what the migration of any of them may need."""
-    known = list(documents)
-    context = dialect_context(known)
-    counting = {_runtime_of(each) for each in known if value_at(each, _TORCH_PROCESSES) not in (None, "auto")}
-    migrated = ((each, migrate_document(each, Around(context))) for each in known if dialect_of(each) is not None)
+    all_documents = list(documents)
+    context = dialect_context(all_documents)
+    counting = {_runtime_of(each) for each in all_documents if value_at(each, _TORCH_PROCESSES) not in (None, "auto")}
+    migrated = (
+        (each, migrate_document(each, Around(context))) for each in all_documents if dialect_of(each) is not None
+    )
     renamed = {_runtime_of(each): result.renamed for each, result in migrated if result.renamed}
     return Around(context, frozenset(counting), renamed)
 
@@ -79,8 +81,8 @@ def migrate_document(document: Json, around: Around = Around()) -> Migrated:
     except _OF_WRONG_SHAPES:
         kind = document.get("kind")
         if dialect_of(document) is None and kind in KINDS:
-            found = ([f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES)
-            wrong = min(found, key=len)
+            errors = ([f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES)
+            wrong = min(errors, key=len)
             if not wrong:
                 raise
             return Migrated(document, tuple(wrong))
@@ -110,13 +112,13 @@ def _migrate(document: Json, around: Around) -> Migrated:
     elif document.get("apiVersion") != names.TRAINER_API or not isinstance(document.get("spec"), Mapping):
         return Migrated(document)
     if data.get("kind") == "TrainJob":
-        data, found = _trainjob(data, around)
+        data, field_findings = _trainjob(data, around)
     else:
         if dialect is not None:
             data, name_findings, renamed = _with_standard_names(data, dialect.naming)
             findings += name_findings
-        data, found = _runtime(data)
-    return Migrated(data, (*findings, *found), renamed)
+        data, field_findings = _runtime(data)
+    return Migrated(data, (*findings, *field_findings), renamed)
 
 
 def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:

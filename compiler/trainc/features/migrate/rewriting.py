@@ -258,27 +258,27 @@ def _continued_keys(own: Mapping[str | int, Entry], value: Json) -> Iterator[tup
 
 def _continued_items(entries: Sequence[Entry], value: Sequence[Any]) -> dict[int, Entry]:
     """Return the entries that the items of a list continue: those of the same value, name or, in their place, keys."""
-    found: dict[int, Entry] = {}
+    continued: dict[int, Entry] = {}
     equal: dict[str, list[Entry]] = {}
     for old in reversed(entries):
         equal.setdefault(repr(old.value), []).append(old)
     for index, item in enumerate(value):
         if queue := equal.get(repr(item)):
-            found[index] = queue.pop()
-    taken = {id(old) for old in found.values()}
-    free = [old for old in entries if id(old) not in taken and isinstance(old.value, dict)]
+            continued[index] = queue.pop()
+    used_ids = {id(old) for old in continued.values()}
+    free = [old for old in entries if id(old) not in used_ids and isinstance(old.value, dict)]
     named = {_identity(old.value): old for old in reversed(free)}
     for index, item in enumerate(value):
-        if index in found or not isinstance(item, dict):
+        if index in continued or not isinstance(item, dict):
             continue
         entry: Entry | None = named.get(_identity(item))
         if entry is None and index < len(entries):
             here = entries[index].value
             entry = entries[index] if isinstance(here, dict) and set(here) == set(item) else None
-        if entry is not None and id(entry) not in taken:
-            taken.add(id(entry))
-            found[index] = entry
-    return found
+        if entry is not None and id(entry) not in used_ids:
+            used_ids.add(id(entry))
+            continued[index] = entry
+    return continued
 
 
 def _identity(item: Json) -> tuple[str, str]:
@@ -397,9 +397,9 @@ def leading_objects(text: str) -> Iterator[tuple[str, Any, str]]:
 
 def rewrite_json(text: str, data: Any, new: Sequence[Json]) -> str:
     """Return the objects `new` in place of `text`, a JSON object with the value `data`, in its indentation and spacing."""
-    found = _FIRST_ENTRY.match(text)
-    indent = found["indent"] if found else None
-    space = "" if found and not found["space"] else " "
+    match = _FIRST_ENTRY.match(text)
+    indent = match["indent"] if match else None
+    space = "" if match and not match["space"] else " "
     separators = ("," if indent else f",{space}", f":{space}")
 
     def fresh(value: Any, column: str) -> str:

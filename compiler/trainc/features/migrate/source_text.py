@@ -134,10 +134,10 @@ class SourceText:
         for name in names:
             if (by_value := self._by_name.get((name, is_item))) is None:
                 continue
-            found = by_value.get(repr(value), [])
-            while found and found[0].is_used:
-                found.pop(0)
-            free += (entry for entry in found[:_MOST_COMPARED] if not entry.is_used and not entry.is_torn)
+            entries = by_value.get(repr(value), [])
+            while entries and entries[0].is_used:
+                entries.pop(0)
+            free += (entry for entry in entries[:_MOST_COMPARED] if not entry.is_used and not entry.is_torn)
 
         def parents_in_common(entry: Entry) -> int:
             pairs = zip(entry.path[-2::-1], path[-2::-1], strict=False)
@@ -215,8 +215,8 @@ class SourceText:
         node = entry.node
         if node.is_block and not starts_below:
             return ""
-        found = _BEHIND.search(self.rest(entry.head if node.is_block or node.is_literal else node.end))
-        return found[0] if found else ""
+        match = _BEHIND.search(self.rest(entry.head if node.is_block or node.is_literal else node.end))
+        return match[0] if match else ""
 
     def _last_line(self, node: Node) -> int:
         while node.is_block and node.children:

@@ -28,9 +28,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     mounts = _parts(arguments.mount, _MOUNT, "--mount", "CLAIM:PATH, such as datasets:/data")
     secrets = _parts(arguments.secret, _SECRET, "--secret", "NAME:KEY=VARIABLE, such as hf:token=HF_TOKEN")
     for name in ("nodes", "gpus"):
-        given = getattr(arguments, name)
-        if given is not None and given < 1:
-            raise UsageError(f"argument --{name}: {given} is not a positive number")
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise UsageError(f"argument --{name}: {value} is not a positive number")
     arguments.paths = []
     try:
         settings = settings_of(arguments)
@@ -40,30 +40,30 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         file = _target(arguments, settings)
         job = _job(arguments, settings.options, _runtime(arguments.runtime, inputs, settings.options), mounts, secrets)
         text = dump_yaml([job])
-        found = _check(text, file, inputs, settings)
+        diagnostics = _check(text, file, inputs, settings)
     except CompileError as error:
         return _report(error.diagnostics, arguments, streams)
     if file == "-":
         streams.out.write(text.encode())
-        return _report(found, arguments, streams)
+        return _report(diagnostics, arguments, streams)
     if os.path.dirname(file):
         os.makedirs(os.path.dirname(file), exist_ok=True)
     with open(file, "x", encoding="utf-8", newline="") as stream:
         stream.write(text)
-    _report(found, arguments, streams, text)
+    _report(diagnostics, arguments, streams, text)
     if not arguments.quiet:
         streams.err.write(f"{file}: created; compile it with `trainc build`\n")
     return Status.DONE
 
 
-def _parts(given: list[str] | None, form: Any, flag: str, shape: str) -> list[tuple[str, ...]]:
-    found = []
-    for text in given or ():
+def _parts(values: list[str] | None, form: Any, flag: str, shape: str) -> list[tuple[str, ...]]:
+    parsed = []
+    for text in values or ():
         parts = form.fullmatch(text)
         if parts is None:
             raise UsageError(f"argument {flag}: {text!r} does not have the form {shape}")
-        found.append(parts.groups())
-    return found
+        parsed.append(parts.groups())
+    return parsed
 
 
 def _target(arguments: Arguments, settings: Settings) -> str:
@@ -85,11 +85,11 @@ def _runtime(name: str, inputs: Inputs, options: Options) -> Mapping[str, Any]:
     for document in inputs.read:
         if document.data.get("kind") in RUNTIME_KINDS and identity_of(document.data)[1] == name:
             return document.data
-    found = catalog.find(name, options.release or NEWEST_RELEASE)
-    if isinstance(found, Document):
-        return found.data
-    known = [identity_of(d.data)[1] for d in inputs.read if d.data.get("kind") in RUNTIME_KINDS]
-    names = [*known, *catalog.names(options.release)]
+    catalog_entry = catalog.find(name, options.release or NEWEST_RELEASE)
+    if isinstance(catalog_entry, Document):
+        return catalog_entry.data
+    own_names = [identity_of(d.data)[1] for d in inputs.read if d.data.get("kind") in RUNTIME_KINDS]
+    names = [*own_names, *catalog.names(options.release)]
     hint = did_you_mean(name, names) or "`trainc runtimes list` lists those that there are"
     raise CompileError([Diagnostic("RuntimeNotFound", "error", f"there is no runtime {name!r}", hint)])
 
@@ -167,10 +167,14 @@ def _check(text: str, file: str, inputs: Inputs, settings: Settings) -> list[Dia
         raise CompileError(problems)
     runtimes = [d for d in inputs.documents if is_trainer_document(d.data) and d.data.get("kind") in RUNTIME_KINDS]
     compiled = compile_documents([*runtimes, document], inputs.runtime_sources, settings.options, inputs.catalog)
-    return [found for found in compiled.diagnostics if found.object.partition(" ")[0] != "ClusterTrainingRuntime"]
+    return [
+        diagnostic
+        for diagnostic in compiled.diagnostics
+        if diagnostic.object.partition(" ")[0] != "ClusterTrainingRuntime"
+    ]
 
 
-def _report(found: list[Diagnostic], arguments: Arguments, streams: Streams, text: str = "") -> Status:
+def _report(diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams, text: str = "") -> Status:
     paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(found, Files(text.encode()), paint, quiet=arguments.quiet))
-    return Status.DIAGNOSED if has_errors(found) else Status.DONE
+    streams.err.write(text_report(diagnostics, Files(text.encode()), paint, quiet=arguments.quiet))
+    return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE

@@ -70,26 +70,26 @@ def view_explanation(compilation: Compilation, field: str | None, job: str | Non
     recorder = Recorder()
     session.compile(chosen, recorder)
     try:
-        found = choose(explanation(recorder), field)
+        selection = choose(explanation(recorder), field)
     except QueryError as error:
         raise ValueError(str(error)) from None
-    if not isinstance(found, NoMatch):
-        return _as_lines(explanation_text(found))
-    near = f"did you mean {' or '.join(found.near)}?" if found.near else "omit it to see all fields"
-    made = f"this input sets {', '.join(found.made[:4])}" if found.made else near
+    if not isinstance(selection, NoMatch):
+        return _as_lines(explanation_text(selection))
+    near = f"did you mean {' or '.join(selection.near)}?" if selection.near else "omit it to see all fields"
+    made = f"this input sets {', '.join(selection.made[:4])}" if selection.made else near
     raise ValueError(f"no such field: {field}; {made}")
 
 
-def _choose_job(compilation: Compilation, wanted: str | None) -> tuple[Session, ValidDocument]:
+def _choose_job(compilation: Compilation, requested: str | None) -> tuple[Session, ValidDocument]:
     sessions: Sequence[Session] = compilation.sessions
-    known = {_name(job): (session, job) for session in sessions for job in session.jobs}
-    if not known:
+    by_name = {_name(job): (session, job) for session in sessions for job in session.jobs}
+    if not by_name:
         raise ValueError("this cannot be explained: it was not compiled from TrainJobs in this process")
-    names = [name for name in known if wanted in (None, name, name.rpartition("/")[2])]
+    names = [name for name in by_name if requested in (None, name, name.rpartition("/")[2])]
     if len(names) != 1:
-        reason = f"there is no job {wanted}" if wanted is not None and not names else "there are several jobs"
-        raise ValueError(f"{reason}; choose one of {', '.join(list(known)[:5])}: explain(field, job=...)")
-    return known[names[0]]
+        reason = f"there is no job {requested}" if requested is not None and not names else "there are several jobs"
+        raise ValueError(f"{reason}; choose one of {', '.join(list(by_name)[:5])}: explain(field, job=...)")
+    return by_name[names[0]]
 
 
 def _name(job: ValidDocument) -> str:
@@ -107,10 +107,10 @@ def _as_lines(text: str) -> View:
 
 
 def _ask(feature: str, point: str) -> Callable[..., str]:
-    found: Callable[..., str] | None = ask(feature, point)
-    if found is None:
+    function: Callable[..., str] | None = ask(feature, point)
+    if function is None:
         raise AttributeError(f"this installation of trainc has no feature {feature}")
-    return found
+    return function
 
 
 def _is_drawn(job: CompiledJob) -> bool:

@@ -39,11 +39,11 @@ def assert_denied(
     `by` is the name of the policy, or "PodSecurity". `policies` may hold Namespaces and parameters as well.
     """
     __tracebackhide__ = True  # pytest omits this frame from its report
-    found = _judged(objects, policies, kubernetes)
-    denied = [(label, one) for label, one in found if one.code == "PolicyDenied"]
+    findings = _judged(objects, policies, kubernetes)
+    denied = [(label, one) for label, one in findings if one.code == "PolicyDenied"]
     if not any(by is None or _names(one, by) for _, one in denied):
         who = "no policy" if by is None else by
-        answers = "".join(f"\n  {label}: {one.message}" for label, one in found) or " nothing"
+        answers = "".join(f"\n  {label}: {one.message}" for label, one in findings) or " nothing"
         raise AssertionError(f"{who} denies these objects; the policies say:{answers}")
 
 
@@ -53,9 +53,9 @@ def assert_allowed(objects: Objects, policies: Policies, *, kubernetes: str | No
     It fails as well for what trainc cannot evaluate, because then nobody knows.
     """
     __tracebackhide__ = True
-    found = _judged(objects, policies, kubernetes)
+    findings = _judged(objects, policies, kubernetes)
     failed = [
-        f"\n  {label}: {one.message}" for label, one in found if one.code in ("PolicyDenied", "PolicyNotEvaluated")
+        f"\n  {label}: {one.message}" for label, one in findings if one.code in ("PolicyDenied", "PolicyNotEvaluated")
     ]
     if failed:
         raise AssertionError(f"the objects are not allowed:{''.join(failed)}")
@@ -78,6 +78,6 @@ def _judged(objects: Objects, policies: Policies, kubernetes: str | None) -> lis
     if has_errors(unusable):
         raise AssertionError("the policies cannot be used:" + "".join(f"\n  {one}" for one in unusable))
     manifests: Any = getattr(objects, "manifests", objects)
-    found = [] if judge is None else judge([manifests] if isinstance(manifests, Mapping) else manifests)
+    findings = [] if judge is None else judge([manifests] if isinstance(manifests, Mapping) else manifests)
     skipped = [one for one in more if one.code == "PolicyNotEvaluated" and one.severity == "warning"]
-    return [*found, *((one.object, Finding(one.code, one.severity, one.message)) for one in skipped)]
+    return [*findings, *((one.object, Finding(one.code, one.severity, one.message)) for one in skipped)]

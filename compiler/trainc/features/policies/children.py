@@ -302,46 +302,46 @@ def _with_pod_defaults(spec: dict[str, Any]) -> dict[str, Any]:
         "securityContext": {},
         "terminationGracePeriodSeconds": 30,
     }
-    found = {**defaults, **spec}
+    completed = {**defaults, **spec}
     for kind in ("initContainers", "containers"):
-        if found.get(kind):
-            found[kind] = [
-                _with_container_defaults(one, host_network=bool(spec.get("hostNetwork"))) for one in found[kind]
+        if completed.get(kind):
+            completed[kind] = [
+                _with_container_defaults(one, host_network=bool(spec.get("hostNetwork"))) for one in completed[kind]
             ]
-    if found.get("volumes"):
-        found["volumes"] = [
+    if completed.get("volumes"):
+        completed["volumes"] = [
             {**one, **{kind: {**_VOLUMES[kind], **one[kind]} for kind in _VOLUMES if isinstance(one.get(kind), dict)}}
             if one.keys() - {"name"}
             else {**one, "emptyDir": {}}
-            for one in found["volumes"]
+            for one in completed["volumes"]
         ]
-    return found
+    return completed
 
 
 def _with_container_defaults(container: Mapping[str, Any], *, host_network: bool) -> dict[str, Any]:
     image = str(container.get("image", ""))
     tag = image.rpartition("/")[2].partition(":")[2]
     latest = "@" not in image and tag in ("", "latest")
-    found: dict[str, Any] = {
+    completed: dict[str, Any] = {
         "imagePullPolicy": "Always" if latest else "IfNotPresent",
         "resources": {},
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
         **container,
     }
-    if found.get("ports"):
-        found["ports"] = [
+    if completed.get("ports"):
+        completed["ports"] = [
             {"protocol": "TCP", **({"hostPort": port["containerPort"]} if host_network else {}), **port}
-            for port in found["ports"]
+            for port in completed["ports"]
         ]
-    if found.get("env"):
-        found["env"] = [_with_field_version(one) for one in found["env"]]
+    if completed.get("env"):
+        completed["env"] = [_with_field_version(one) for one in completed["env"]]
     for kind in ("livenessProbe", "readinessProbe", "startupProbe"):
-        if found.get(kind):
-            found[kind] = {**_PROBE, **_with_handler_defaults(found[kind])}
-    if found.get("lifecycle"):
-        found["lifecycle"] = {when: _with_handler_defaults(one) for when, one in found["lifecycle"].items()}
-    return found
+        if completed.get(kind):
+            completed[kind] = {**_PROBE, **_with_handler_defaults(completed[kind])}
+    if completed.get("lifecycle"):
+        completed["lifecycle"] = {when: _with_handler_defaults(one) for when, one in completed["lifecycle"].items()}
+    return completed
 
 
 def _with_handler_defaults(handler: Any) -> Any:

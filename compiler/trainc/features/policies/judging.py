@@ -73,7 +73,7 @@ class Judge:
 
     def __call__(self, manifests: Sequence[Mapping[str, Any]]) -> list[tuple[str, Finding]]:
         """Findings about objects as they would be created, each with the label of its object."""
-        found: list[tuple[str, Finding]] = []
+        findings: list[tuple[str, Finding]] = []
         for manifest in manifests:
             label = label_of(manifest)
             seen: set[tuple[Path | None, Finding]] = set()
@@ -84,8 +84,8 @@ class Judge:
                     key = (subject.sources.get("spec"), finding)
                     if key not in seen:
                         seen.add(key)
-                        found.append((subject.label, finding))
-        return found
+                        findings.append((subject.label, finding))
+        return findings
 
     def _about(self, subject: Subject) -> Iterator[Finding]:
         for binding in self.loaded.bindings:
@@ -139,12 +139,12 @@ class Judge:
             path = (*where, *one.path)
             yield Finding("PolicyDenied", "error", message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
         for mode, action in () if denied else (("warn", "Warn"), ("audit", "Audit")):
-            found = violations(required[mode], pod, self.minor)
-            if found:
+            violated = violations(required[mode], pod, self.minor)
+            if violated:
                 code, severity = _CODES[action]
-                message = f'would violate PodSecurity "{required[mode]}": {", ".join(map(str, found))}'
-                path = (*where, *found[0].path)
-                hint = f"{found[0].hint}; see {_POD_SECURITY}"
+                message = f'would violate PodSecurity "{required[mode]}": {", ".join(map(str, violated))}'
+                path = (*where, *violated[0].path)
+                hint = f"{violated[0].hint}; see {_POD_SECURITY}"
                 yield Finding(code, severity, message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
 
 
@@ -171,10 +171,10 @@ class _Case:
                 if each not in self._values:
                     self._values[each] = UnknownError(f"variable {each} refers to itself")
                     self._values[each] = self._value_or_error(each)
-        found = self._values[name]
-        if isinstance(found, EvaluationError | UnknownError):
-            raise found
-        return found
+        value = self._values[name]
+        if isinstance(value, EvaluationError | UnknownError):
+            raise value
+        return value
 
     def _value_or_error(self, name: str) -> Any:
         try:

@@ -167,9 +167,9 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> Loaded:
         if policy is not None:
             findings = [*_about_trainjobs(policy), *([] if name in bound_names else [_NOT_BOUND])]
             diagnostics += [policy.document.place(finding) for finding in findings]
-    others = tuple(document for document in documents if _kind(document) is None)
-    diagnostics += _other_engines(others)
-    return Loaded(tuple(sorted(bindings, key=lambda one: one.name)), others, tuple(diagnostics))
+    other_documents = tuple(document for document in documents if _kind(document) is None)
+    diagnostics += _other_engines(other_documents)
+    return Loaded(tuple(sorted(bindings, key=lambda one: one.name)), other_documents, tuple(diagnostics))
 
 
 def _kind(document: Document) -> str | None:

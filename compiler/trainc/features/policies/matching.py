@@ -135,8 +135,8 @@ def _missing_namespace(name: str) -> str:
 
 def namespaces_of(documents: Iterable[Document]) -> dict[str, Any]:
     """The Namespaces among the documents, by name."""
-    found = (document.data for document in documents if document.data.get("kind") == "Namespace")
-    return {str(one["metadata"].get("name")): one for one in found if isinstance(one.get("metadata"), dict)}
+    namespaces = (document.data for document in documents if document.data.get("kind") == "Namespace")
+    return {str(one["metadata"].get("name")): one for one in namespaces if isinstance(one.get("metadata"), dict)}
 
 
 def labels_of(data: Mapping[str, Any]) -> dict[str, str]:
@@ -147,24 +147,24 @@ def labels_of(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def parameters(
-    kind: Mapping[str, str] | None, reference: Mapping[str, Any] | None, namespace: str, others: Sequence[Document]
+    kind: Mapping[str, str] | None, reference: Mapping[str, Any] | None, namespace: str, documents: Sequence[Document]
 ) -> list[Any]:
     """The values of `params`, one for each evaluation. Raises UndecidedError if the documents lack the object."""
     if kind is None or reference is None:
         return [None]
     where = reference.get("namespace", namespace)
-    found = [
+    objects = [
         document.data
-        for document in others
+        for document in documents
         if (document.data.get("apiVersion"), document.data.get("kind")) == (kind["apiVersion"], kind["kind"])
         and isinstance(document.data.get("metadata"), dict)
         and document.data["metadata"].get("namespace", where) == where
         and _is_meant(document.data, reference)
     ]
-    if not found:
-        what = f"{kind['kind']} {reference.get('name', '')}".rstrip()
-        raise UndecidedError(f"its parameter, {what} in namespace {where or '(none)'}, is not in the policies folders")
-    return found
+    if not objects:
+        label = f"{kind['kind']} {reference.get('name', '')}".rstrip()
+        raise UndecidedError(f"its parameter, {label} in namespace {where or '(none)'}, is not in the policies folders")
+    return objects
 
 
 def _is_meant(data: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:

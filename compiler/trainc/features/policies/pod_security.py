@@ -46,18 +46,18 @@ class Violation:
 
 def standards(labels: Mapping[str, str]) -> dict[str, Standard]:
     """What a namespace's labels enforce, warn about and audit."""
-    found = {}
+    by_mode = {}
     for mode in ("enforce", "warn", "audit"):
         level = labels.get(f"{_LABEL}/{mode}", "privileged")
         if level not in _LEVELS:
             # An unknown level is taken for the strictest one where it is enforced, and for none elsewhere.
             level = "restricted" if mode == "enforce" else "privileged"
         version = _VERSION.fullmatch(labels.get(f"{_LABEL}/{mode}-version", "latest"))
-        found[mode] = Standard(level, int(version[1]) if version else None)
+        by_mode[mode] = Standard(level, int(version[1]) if version else None)
     if f"{_LABEL}/warn" not in labels and labels.get(f"{_LABEL}/enforce") in _LEVELS:
-        warned = found["enforce"].minor if f"{_LABEL}/warn-version" not in labels else found["warn"].minor
-        found["warn"] = Standard(found["enforce"].level, warned)
-    return found
+        warned = by_mode["enforce"].minor if f"{_LABEL}/warn-version" not in labels else by_mode["warn"].minor
+        by_mode["warn"] = Standard(by_mode["enforce"].level, warned)
+    return by_mode
 
 
 def violations(standard: Standard, pod: Pod, cluster: int) -> list[Violation]:
@@ -317,8 +317,8 @@ def _host_ports(pod: Pod, _: int) -> Violation | None:
 def _host_probes(pod: Pod, _: int) -> Violation | None:
     hosts = {part.name: set(_probed_hosts(part.data)) for part in _containers(pod)}
     bad = sorted((part for part in _containers(pod) if hosts[part.name]), key=lambda part: part.name)
-    found = sorted({host for some in hosts.values() for host in some})
-    text = f"{_uses(bad)} {_plural('probe or lifecycle host', found)} {_quoted(found)}"
+    host_names = sorted({host for some in hosts.values() for host in some})
+    text = f"{_uses(bad)} {_plural('probe or lifecycle host', host_names)} {_quoted(host_names)}"
     return _violation("probe or lifecycle host", bad, text, "remove `host` from the probe; it is the pod itself")
 
 

@@ -29,8 +29,8 @@ def read_policies(
     """
     from trainc.api.documents import read_paths
 
-    found, diagnostics = read_paths(folders, options.limits, everything=True)
-    judge, more = judge_of(found, documents, options)
+    policies, diagnostics = read_paths(folders, options.limits, everything=True)
+    judge, more = judge_of(policies, documents, options)
     return judge, [*diagnostics, *more]
 
 

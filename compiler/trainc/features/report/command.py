@@ -35,14 +35,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         raise UsageError(f"argument --source-url: {arguments.source_url!r} does not start with https://")
     link = link_into(arguments.source_url, "" if arguments.output == "-" else os.path.dirname(arguments.output))
     try:
-        every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
+        environments = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
         return _refused({"": error.diagnostics}, arguments, streams)
     compiled: dict[str, list[OneJob]] = {}
     diagnostics: dict[str, list[Diagnostic]] = {}
     refused: dict[str, list[Diagnostic]] = {}
     facts: dict[str, _Facts] = {}
-    for name, settings in every.items():
+    for name, settings in environments.items():
         try:
             inputs = settings.read(streams.stdin, step=streams.progress.step)
             keeping = kept_in(settings.output, settings, inputs.documents)
@@ -53,9 +53,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             refused[name] = error.diagnostics
     streams.progress.clear()
     if refused:
-        return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
+        return _refused({name: refused.get(name, ()) for name in environments}, arguments, streams)
     try:
-        states = _states(arguments, next(iter(every.values())).options, streams)
+        states = _states(arguments, next(iter(environments.values())).options, streams)
         since = ask("diff", "since") if arguments.since else None
         changes = since(arguments.since, arguments, streams) if since else None
     except CompileError as error:
@@ -64,9 +64,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     jobs = _jobs(compiled, facts, states, partial(_job, link=link, in_full=in_full), streams)
     streams.progress.clear()
     overview = overview_of(jobs, {name: each.quotas for name, each in facts.items()})
-    given = (arguments.title, arguments.revision, arguments.date)
+    texts = (arguments.title, arguments.revision, arguments.date)
     # Whatever bytes the shell passed, the page is UTF-8.
-    title, revision, date = (text.encode("utf-8", "backslashreplace").decode() for text in given)
+    title, revision, date = (text.encode("utf-8", "backslashreplace").decode() for text in texts)
     heading = Heading(title, revision, date, changes)
     merged = merge_diagnostics(diagnostics)
     status = _refused({"": [d for d in merged if d.severity == "error" or d.code == "LeftOut"]}, arguments, streams)
@@ -99,9 +99,9 @@ def _jobs(
     return jobs
 
 
-def _refused(found: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:
+def _refused(diagnostics: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:
     paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(merge_diagnostics(found), Files(), paint, quiet=arguments.quiet))
+    streams.err.write(text_report(merge_diagnostics(diagnostics), Files(), paint, quiet=arguments.quiet))
     return Status.DIAGNOSED
 
 
@@ -134,8 +134,8 @@ class _Facts:
         job = one.recorder.result.job if one.recorder.result is not None else None
         if self.judge is None or job is None:
             return []
-        found = [replace(finding, about=label) for label, finding in self.judge(one.compiled.manifests)]
-        return self.rules(map(job.place_built, found), False)
+        findings = [replace(finding, about=label) for label, finding in self.judge(one.compiled.manifests)]
+        return self.rules(map(job.place_built, findings), False)
 
 
 def _states(arguments: Arguments, options: Options, streams: Streams) -> Mapping[tuple[str, str], str]:
@@ -173,7 +173,7 @@ def _job(number: int, one: OneJob, facts: _Facts, *, link: Link, in_full: bool) 
         yaml="" if in_full else dump_yaml(one.compiled.manifests),
         diagnostics=(*one.diagnostics, *judged),
         fit=(word, fit),
-        denied=None if facts.judge is None else any(found.severity == "error" for found in judged),
+        denied=None if facts.judge is None else any(diagnostic.severity == "error" for diagnostic in judged),
         details=_details(one, graph, facts.options, link) if in_full else None,
     )
 

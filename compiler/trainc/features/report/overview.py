@@ -81,43 +81,43 @@ def overview_of(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> Overview:
 
 def _queues(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> list[Queue]:
     """The queues by what unfinished jobs request. A LocalQueue that the snapshot lacks goes by its own name."""
-    found: dict[tuple[str, str], list[Job]] = {}
-    known: dict[tuple[str, str], Mapping[str, int]] = {}
+    by_queue: dict[tuple[str, str], list[Job]] = {}
+    capacities: dict[tuple[str, str], Mapping[str, int]] = {}
     for each in quotas:
         for name, quota in quotas[each].values():
-            known[each, name] = _devices(quota)
-            found.setdefault((each, name), [])
+            capacities[each, name] = _devices(quota)
+            by_queue.setdefault((each, name), [])
     for job in jobs:
         if job.row.queue and job.state not in _FINISHED:
             local = quotas.get(job.environment, {}).get((job.row.namespace, job.row.queue))
-            found.setdefault((job.environment, local[0] if local else job.row.queue), []).append(job)
+            by_queue.setdefault((job.environment, local[0] if local else job.row.queue), []).append(job)
     queues = []
-    for (environment, name), its in found.items():
+    for (environment, name), its in by_queue.items():
         requested: Counter[str] = Counter()
         for job in its:
             requested.update(job.graph.accelerators)
-        queues.append(Queue(name, environment, len(its), requested, known.get((environment, name), {})))
+        queues.append(Queue(name, environment, len(its), requested, capacities.get((environment, name), {})))
     return sorted(queues, key=lambda queue: (queue.environment, -sum(queue.requested.values()), queue.name))
 
 
 def _devices(quota: Mapping[str, int]) -> dict[str, int]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for resource, amount in quota.items():
         if noun := accelerator(resource):
-            found[noun] += amount
-    return found
+            counts[noun] += amount
+    return counts
 
 
 def _teams(jobs: Sequence[Job], types: Sequence[str]) -> list[Bar]:
     """The devices of each team, or namespace where no job says its team, by node type."""
     have_teams = any(job.row.team for job in jobs)
-    found: dict[str, Counter[str]] = {}
+    by_team: dict[str, Counter[str]] = {}
     for job in jobs:
         name = job.row.team if have_teams else job.row.namespace
-        found.setdefault(name or "none", Counter()).update(job.row.types)
+        by_team.setdefault(name or "none", Counter()).update(job.row.types)
     few = types[: _MOST_SERIES - 1] if len(types) > _MOST_SERIES else types
     bars = []
-    for name, counts in found.items():
+    for name, counts in by_team.items():
         parts = [(each, counts[each]) for each in few]
         rest = sum(count for each, count in counts.items() if each not in few)
         bars.append(Bar(name, counts.total(), [*parts, ("other", rest)] if rest else parts))
@@ -129,10 +129,10 @@ def _codes(jobs: Iterable[Job]) -> list[tuple[Diagnostic, int]]:
     first: dict[str, Diagnostic] = {}
     counts: Counter[str] = Counter()
     for job in jobs:
-        by_code = {found.code: found for found in reversed(job.diagnostics)}
+        by_code = {diagnostic.code: diagnostic for diagnostic in reversed(job.diagnostics)}
         counts.update(by_code.keys())
-        for code, found in by_code.items():
-            first.setdefault(code, found)
+        for code, diagnostic in by_code.items():
+            first.setdefault(code, diagnostic)
     rank = {"error": 0, "warning": 1, "info": 2}
     order = sorted(first, key=lambda code: (rank.get(first[code].severity, 3), -counts[code], code))
     return [(first[code], counts[code]) for code in order]
@@ -149,13 +149,13 @@ def node_types(
         job["name"]: job["template"].get("spec", {}).get("template", {}).get("spec", {}).get("nodeSelector") or {}
         for job in jobset["spec"].get("replicatedJobs") or ()
     }
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for name, devices in steps:
         for resource, count in devices.items():
             if count:
                 kind = flavors.get(name) or _selected(selectors.get(name, {})) or accelerator(resource)
-                found[kind] += count
-    return found
+                counts[kind] += count
+    return counts
 
 
 def _selected(selector: Mapping[str, str]) -> str:

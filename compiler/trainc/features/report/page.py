@@ -101,8 +101,8 @@ def _size(graph: Graph) -> Size:
 
 def device_columns(rows: Sequence[Row]) -> list[str]:
     """All device types of any job, most frequent first."""
-    found = sum((row.size.devices for row in rows), Counter[str]())
-    return [device for device, _ in sorted(found.items(), key=lambda item: (-item[1], item[0]))]
+    counts = sum((row.size.devices for row in rows), Counter[str]())
+    return [device for device, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
 
 
 def totals(rows: Sequence[Row]) -> list[tuple[str, list[tuple[str, Size]]]]:
@@ -163,14 +163,17 @@ def link_into(base: str, folder: str) -> Link:
 def linked(origin: Origin, link: Link) -> list[Piece]:
     """Describe an origin, with each `file:line` as a separate linked piece."""
     return list(
-        _pieces(describe_origin(origin), [(place(given.source), link(given.source)) for given in origin.inputs])
+        _pieces(
+            describe_origin(origin),
+            [(place(origin_input.source), link(origin_input.source)) for origin_input in origin.inputs],
+        )
     )
 
 
 def _pieces(text: str, places: list[Piece]) -> Iterator[Piece]:
     for shown, address in places:
-        before, found, after = text.partition(shown) if shown and address else (text, "", "")
-        if found:
+        before, separator, after = text.partition(shown) if shown and address else (text, "", "")
+        if separator:
             yield before, ""
             yield shown, address
             text = after
@@ -250,8 +253,8 @@ class Job:
     @property
     def rank(self) -> int:
         """The sort key for findings: one warning counts more than any number of infos."""
-        found = Counter(diagnostic.severity for diagnostic in self.diagnostics)
-        return found["error"] * 100_000_000 + found["warning"] * 10_000 + found["info"]
+        counts = Counter(diagnostic.severity for diagnostic in self.diagnostics)
+        return counts["error"] * 100_000_000 + counts["warning"] * 10_000 + counts["info"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,31 +267,33 @@ class Heading:
     changes: Mapping[str, Any] | None = None
 
 
-def severities(found: Sequence[Diagnostic]) -> str:
+def severities(diagnostics: Sequence[Diagnostic]) -> str:
     """`1 warning, 2 infos`."""
-    counts = Counter(diagnostic.severity for diagnostic in found)
+    counts = Counter(diagnostic.severity for diagnostic in diagnostics)
     return ", ".join(counted(counts[name], name) for name in ("error", "warning", "info") if counts[name])
 
 
 def objects_of(explanation: Explanation, yaml: Sequence[str], link: Link) -> tuple[Object, ...]:
     """The objects of a job with descriptions of their origins; `yaml` has the text of each, in the same order."""
-    found = zip(explanation.objects, yaml, strict=True)
+    pairs = zip(explanation.objects, yaml, strict=True)
     return tuple(
         Object(one.name.kind, one.name.name, text, tuple(_field(each, link) for each in one.fields))
-        for one, text in found
+        for one, text in pairs
     )
 
 
-def _field(found: ExplainedField, link: Link) -> Field:
-    earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in found.origins[1:])
-    origin = linked(found.origin, link)
-    return Field(format_field(found.path), format_value(found.value), found.origin.kind, origin, earlier)
+def _field(explained: ExplainedField, link: Link) -> Field:
+    earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in explained.origins[1:])
+    origin = linked(explained.origin, link)
+    return Field(format_field(explained.path), format_value(explained.value), explained.origin.kind, origin, earlier)
 
 
-def page(jobs: Sequence[Job], others: Sequence[Diagnostic], overview: Overview, heading: Heading, link: Link) -> str:
+def page(
+    jobs: Sequence[Job], other_diagnostics: Sequence[Diagnostic], overview: Overview, heading: Heading, link: Link
+) -> str:
     """Return the HTML document. It is complete without JavaScript, which adds sorting, filters, copying and YAML.
 
-    `others` are findings about runtimes and about the input as a whole.
+    `other_diagnostics` are findings about runtimes and about the input as a whole.
     """
     # Imported here because nothing else in a report needs a template.
     from jinja2 import Environment, StrictUndefined, select_autoescape
@@ -305,7 +310,7 @@ def page(jobs: Sequence[Job], others: Sequence[Diagnostic], overview: Overview, 
     environments = sorted({job.environment for job in jobs})
     return template.render(
         jobs=jobs,
-        others=others,
+        others=other_diagnostics,
         overview=overview,
         changes=heading.changes,
         heading=heading,

@@ -51,13 +51,13 @@ def _seconds(text: str) -> float:
     return _number(text, "a number of seconds", lambda value: value > 0)
 
 
-def _number(text: str, what: str, is_right: Callable[[float], bool]) -> float:
+def _number(text: str, expected: str, is_right: Callable[[float], bool]) -> float:
     try:
         value = float(text)
     except ValueError:
         value = float("nan")
     if not (value < float("inf") and is_right(value)):
-        raise argument_error(f"{text!r} is not {what}")
+        raise argument_error(f"{text!r} is not {expected}")
     return value
 
 

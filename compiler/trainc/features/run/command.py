@@ -42,10 +42,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         changed.extend(findings)
         return job
 
-    found = compiled_job(arguments, streams, smaller)
-    if found is None:
+    result = compiled_job(arguments, streams, smaller)
+    if result is None:
         return Status.DIAGNOSED
-    one, settings = found
+    one, settings = result
     with ExitStack() as stack:
         workdir = os.path.abspath(arguments.workdir or _EXAMPLE)
         if not (arguments.workdir or arguments.dry_run):
@@ -144,21 +144,21 @@ def _free_ports(count: int) -> tuple[int, ...]:
 
 def _listening() -> set[int]:
     """The TCP ports on which a program of this machine listens. Linux only (proc_pid_net(5))."""
-    found = set()
+    ports = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with suppress(OSError), open(table, encoding="ascii") as lines:
             rows = [line.split() for line in lines][1:]
-            found |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A"}
-    return found
+            ports |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A"}
+    return ports
 
 
 def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
     """The local environment without variables from an outer launcher, plus those needed to run on one machine."""
-    known = {"RANK", "LOCAL_RANK", "WORLD_SIZE"}
+    reserved = {"RANK", "LOCAL_RANK", "WORLD_SIZE"}
     for plugin in plugins:
-        known |= {*plugin.reserved, *plugin.shell_names, *plugin.shell_names.values()}
+        reserved |= {*plugin.reserved, *plugin.shell_names, *plugin.shell_names.values()}
     environ = {
-        **dict(inherited_variables(machine.environ, sorted(known))),
+        **dict(inherited_variables(machine.environ, sorted(reserved))),
         **local_variables(machine),
         MARK: f"{token_hex(8)}:{machine.workdir}",
     }
@@ -213,10 +213,10 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan, line: Progress)
         last[0] = time.monotonic()
         bars[label(printed)] = text.decode("utf-8", "replace")
 
-    def event(pod: str, what: str) -> None:
+    def event(pod: str, message: str) -> None:
         line.clear()
         if not arguments.quiet or not pod:
-            streams.err.write(err_paint("faint", f"trainc run: {pod + ': ' if pod else ''}{what}") + "\n")
+            streams.err.write(err_paint("faint", f"trainc run: {pod + ': ' if pod else ''}{message}") + "\n")
             streams.err.flush()
 
     def state(running: Sequence[str], done: int) -> None:

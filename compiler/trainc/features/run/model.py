@@ -58,8 +58,8 @@ class SuccessRule:
         """Whether a Job succeeds once these indexes have succeeded."""
         if self.indexes is None:
             return self.count is not None and len(succeeded) >= self.count
-        found = succeeded & self.indexes
-        return bool(found) and len(found) >= (len(self.indexes) if self.count is None else self.count)
+        matched = succeeded & self.indexes
+        return bool(matched) and len(matched) >= (len(self.indexes) if self.count is None else self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def expand_variables(text: str, values: Mapping[str, str]) -> str:
 
     Source: kubernetes third_party/forked/golang/expansion/expand.go.
     """
-    return _TOKEN.sub(lambda found: "$" if found[1] else values.get(found[2], found[0]), text)
+    return _TOKEN.sub(lambda match: "$" if match[1] else values.get(match[2], match[0]), text)
 
 
 class Hosts:
@@ -192,10 +192,10 @@ class Hosts:
     def localized(self, text: str, ports: Mapping[tuple[str, str], int]) -> str:
         """`text` with every pod replaced by loopback, and every port by its entry in `ports`."""
 
-        def here(found: re.Match[str]) -> str:
-            if found[2] is None:
+        def here(match: re.Match[str]) -> str:
+            if match[2] is None:
                 return LOOPBACK
-            return f"{LOOPBACK}:{ports.get((_short(found[1]), found[2]), found[2])}"
+            return f"{LOOPBACK}:{ports.get((_short(match[1]), match[2]), match[2])}"
 
         return self._host.sub(here, text)
 
@@ -235,7 +235,7 @@ class Folders:
 
     def localized(self, text: str) -> str:
         """`text` with each such path, and each path below one, replaced by the local path."""
-        return self._path.sub(lambda found: self._places[found[1]], text) if self._path else text
+        return self._path.sub(lambda match: self._places[match[1]], text) if self._path else text
 
 
 _MEETING = re.compile(
@@ -245,12 +245,12 @@ _MEETING = re.compile(
 
 def meeting_ports(plan: Plan) -> dict[int, str]:
     """The ports at which the ranks of a command meet on this machine, each with the pod that listens there."""
-    found: dict[int, str] = {}
+    ports: dict[int, str] = {}
     for pod in (pod for step in plan.steps for pod in step.pods):
         for program in pod.programs:
             for pair in _MEETING.findall(" ".join(program.words)):
-                found.setdefault(int("".join(pair)), pod.short)
-    return found
+                ports.setdefault(int("".join(pair)), pod.short)
+    return ports
 
 
 def _short(host: str) -> str:

@@ -61,7 +61,7 @@ class Volumes:
     def places(self, container: Json, spec: Json, pod: str) -> dict[str, str]:
         """Map the container's mount paths to local paths; record the folder or ConfigMap files that each one needs."""
         volumes = {volume["name"]: volume for volume in spec.get("volumes", ())}
-        found: dict[str, str] = {}
+        local_paths: dict[str, str] = {}
         for mount in container.get("volumeMounts", ()):
             if mount["mountPath"].rstrip("/") in _LEFT_ALONE:
                 continue
@@ -70,8 +70,8 @@ class Volumes:
                 place = f"{place}/{mount['subPath']}"
             if place not in self.files:
                 self.folders.add(place)
-            found[mount["mountPath"]] = place
-        return found
+            local_paths[mount["mountPath"]] = place
+        return local_paths
 
     def _place(self, volume: Json, pod: str) -> str:
         kind, source = next(((k, v or {}) for k, v in volume.items() if k != "name"), ("", {}))
@@ -116,7 +116,7 @@ class PodFacts:
         """The value of a fieldRef; None if only a cluster knows it."""
         name, bracket, key = path.partition("['")
         if bracket:
-            known = {
+            generated = {
                 _INDEX: str(self.index) if self.indexed else "",
                 f"{_JOBSET}/jobset-name": self.jobset,
                 f"{_JOBSET}/replicatedjob-name": self.step,
@@ -125,7 +125,7 @@ class PodFacts:
                 f"{_JOBSET}/restart-attempt": "0",
             }
             written = self.labels if name == "metadata.labels" else self.annotations
-            return {**known, **{k: str(v) for k, v in written.items()}}.get(key.removesuffix("']"), "")
+            return {**generated, **{k: str(v) for k, v in written.items()}}.get(key.removesuffix("']"), "")
         return {
             "metadata.name": self.name,
             "metadata.namespace": self.namespace or "default",
@@ -145,31 +145,31 @@ def variables(
 
     `environ` is the local environment; its variables stand in for Secret values of the same name.
     """
-    found: dict[str, str] = {"HOSTNAME": facts.name}
+    env: dict[str, str] = {"HOSTNAME": facts.name}
     if facts.indexed:
-        found["JOB_COMPLETION_INDEX"] = str(facts.index)
+        env["JOB_COMPLETION_INDEX"] = str(facts.index)
     whole, findings = _whole_sources(container, config_maps, path)
-    found |= whole
+    env |= whole
     for index, variable in enumerate(container.get("env", ())):
         name = variable["name"]
         if "valueFrom" not in variable:
-            found[name] = expand_variables(str(variable.get("value", "")), found)
+            env[name] = expand_variables(str(variable.get("value", "")), env)
             continue
         value = _from(variable["valueFrom"], container, facts, config_maps)
         if value is None and name in environ:
             value = environ[name]
         if value is not None:
-            found[name] = value
+            env[name] = value
         elif not any(source.get("optional") for source in variable["valueFrom"].values()):
             findings.append(_missing_source(_source_label(variable["valueFrom"]), name, (*path, "env", index)))
-    return found, findings
+    return env, findings
 
 
 def _whole_sources(
     container: Json, config_maps: Mapping[str, Json], path: Path
 ) -> tuple[dict[str, str], list[Finding]]:
     """The variables from envFrom."""
-    found: dict[str, str] = {}
+    env: dict[str, str] = {}
     findings: list[Finding] = []
     for index, source in enumerate(container.get("envFrom", ())):
         place = (*path, "envFrom", index)
@@ -177,10 +177,10 @@ def _whole_sources(
             reference = source.get(kind)
             if reference and kind == "configMapRef" and reference["name"] in config_maps:
                 prefix = source.get("prefix", "")
-                found |= {f"{prefix}{k}": v for k, v in config_maps[reference["name"]].get("data", {}).items()}
+                env |= {f"{prefix}{k}": v for k, v in config_maps[reference["name"]].get("data", {}).items()}
             elif reference and not reference.get("optional"):
                 findings.append(_missing_source(f"the variables of {kind[:-3]} {reference['name']}", "", place))
-    return found, findings
+    return env, findings
 
 
 def _from(source: Json, container: Json, facts: PodFacts, config_maps: Mapping[str, Json]) -> str | None:
@@ -211,11 +211,11 @@ def _source_label(source: Json) -> str:
     return "its value"
 
 
-def _missing_source(what: str, name: str, path: Path) -> Finding:
+def _missing_source(label: str, name: str, path: Path) -> Finding:
     unset = f"{name} is not set" if name else "they are not set"
-    every = "set the variables that the program needs, then start `trainc run`"
-    hint = f"set it yourself: {name}=... trainc run ..." if name else every
-    return Finding("ValueNotHere", "warning", f"{what} exists only in the cluster; {unset}", hint, path)
+    general_hint = "set the variables that the program needs, then start `trainc run`"
+    hint = f"set it yourself: {name}=... trainc run ..." if name else general_hint
+    return Finding("ValueNotHere", "warning", f"{label} exists only in the cluster; {unset}", hint, path)
 
 
 def inherited_variables(environ: Mapping[str, str], ours: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -246,10 +246,10 @@ class _Planner:
         self._machine, self._plugins = machine, plugins
         self._hosts = Hosts(self._jobset)
         self._jobs: Sequence[Json] = self._jobset["spec"].get("replicatedJobs", ())
-        every = [container for job in self._jobs for _, container in containers(job)]
-        pairs = rendezvous_ports(self._hosts, every, plugins)
+        all_containers = [container for job in self._jobs for _, container in containers(job)]
+        pairs = rendezvous_ports(self._hosts, all_containers, plugins)
         self._ports = dict(zip(pairs, machine.ports, strict=False))
-        names = sorted({str(v["name"]) for container in every for v in container.get("env", ())})
+        names = sorted({str(v["name"]) for container in all_containers for v in container.get("env", ())})
         self._stand_ins = stand_ins(machine, self._hosts.pattern, names)
         self._volumes = Volumes(machine.workdir, self._config_maps, self._text, plugins)
         self._findings: list[Finding] = []
@@ -384,18 +384,18 @@ class _Planner:
     def _found(self, program: str, path: Path, findings: list[Finding]) -> str:
         """The local program: a stand-in, or the one on the PATH if the image's path does not exist here."""
         name = os.path.basename(program)
-        known = name in self._stand_ins or name in self._machine.programs
+        available = name in self._stand_ins or name in self._machine.programs
         is_path = "/" in program
         if stands_in_for_recipe(name, self._stand_ins, self._machine):
             message = "torchtune is not installed on this machine: the ranks only connect to each other, and nothing is trained"
             hint = "install torchtune, or pass the interpreter that has it with --python"
             findings.append(Finding("RecipeReplaced", "warning", message, hint, (*path, "command", 0)))
-        if name in ALWAYS or (is_path and known and program not in self._machine.programs):
+        if name in ALWAYS or (is_path and available and program not in self._machine.programs):
             if is_path and name not in ALWAYS:
                 message = f"{program} does not exist on this machine; this machine's {name} is run instead"
                 findings.append(Finding("CommandReplaced", "info", message, path=(*path, "command", 0)))
             return name
-        if not known and program not in self._machine.programs:
+        if not available and program not in self._machine.programs:
             message = f"{program} does not exist on this machine"
             hint = "install it, pass the interpreter that has it with --python, or replace the image's folder with --map PATH=DIR"
             findings.append(Finding("ProgramNotHere", "error", message, hint, (*path, "command", 0)))

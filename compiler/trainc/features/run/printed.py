@@ -62,8 +62,8 @@ class Frame:
 
 
 def _frame(text: str) -> Frame | None:
-    found = _FRAME.match(text)
-    return None if found is None else Frame(found[1], found[2], found[3] or "")
+    match = _FRAME.match(text)
+    return None if match is None else Frame(match[1], match[2], match[3] or "")
 
 
 def _is_users(frame: Frame) -> bool:

@@ -281,13 +281,13 @@ class _Run:
             return [], {}
         folder = f"{self._folder}/ranks/{pod.name}/{program.name}"
         os.makedirs(folder, exist_ok=True)
-        found = []
+        pipes = []
         for rank in range(program.ranks):
             with suppress(FileExistsError):
                 os.mkfifo(f"{folder}/{rank}")
             # Open for writing as well, so that it does not end when a rank does: the launcher may start it again.
-            found.append(os.open(f"{folder}/{rank}", os.O_RDWR | os.O_NONBLOCK))
-        return found, {RANKS: folder, "PYTHON_EXEC": f"{self._folder}/bin/{RANK_PYTHON}"}
+            pipes.append(os.open(f"{folder}/{rank}", os.O_RDWR | os.O_NONBLOCK))
+        return pipes, {RANKS: folder, "PYTHON_EXEC": f"{self._folder}/bin/{RANK_PYTHON}"}
 
     def _read(self, pod: Pod, program: Program, file: int, *, by_rank: bool = False) -> _Stream:
         rank = [""]
@@ -391,10 +391,10 @@ def _guard(mark: str) -> Callable[[], None]:
 
 def stop_strays(mark: str) -> int:
     """Stop processes that left their group, such as launchers' daemons; return how many there were. Linux only."""
-    found = list(find_strays(mark))
-    for number in found:
+    strays = list(find_strays(mark))
+    for number in strays:
         _send(number, signal.SIGKILL)
-    return len(found)
+    return len(strays)
 
 
 def find_strays(mark: str) -> Iterator[int]:
@@ -410,15 +410,15 @@ def python_ranks(mark: str) -> Iterator[tuple[int, str, str]]:
 
     A launcher is none, nor are the processes that a rank starts to load its data. Linux only.
     """
-    found: dict[int, tuple[int, str, str]] = {}
+    processes: dict[int, tuple[int, str, str]] = {}
     for number in find_strays(mark):
         with suppress(OSError, ValueError, IndexError):
             environ = _environ_of(number)
             if os.path.basename(os.readlink(f"/proc/{number}/exe")).startswith("python"):
-                found[number] = (int(_stat(number)[1]), environ.get("HOSTNAME", ""), environ.get("RANK", ""))
-    with_ranks = {pod for _, pod, rank in found.values() if rank}
-    for number, (parent, pod, rank) in found.items():
-        above = found.get(parent)
+                processes[number] = (int(_stat(number)[1]), environ.get("HOSTNAME", ""), environ.get("RANK", ""))
+    with_ranks = {pod for _, pod, rank in processes.values() if rank}
+    for number, (parent, pod, rank) in processes.items():
+        above = processes.get(parent)
         if (rank and (above is None or above[2] != rank)) or (pod not in with_ranks and above is None):
             yield number, pod, rank
 

@@ -153,13 +153,15 @@ def interpreter(machine: Machine) -> str:
 def uses_launcher(manifests: Iterable[Json]) -> bool:
     """Whether a container's command names a launcher of Python's."""
     jobs = (job for m in manifests if m["kind"] == "JobSet" for job in m["spec"].get("replicatedJobs", ()))
-    every = (container for job in jobs for _, container in containers(job))
-    return any(_LAUNCHED.search(str(word)) for c in every for word in (*c.get("command", ()), *c.get("args", ())))
+    all_containers = (container for job in jobs for _, container in containers(job))
+    return any(
+        _LAUNCHED.search(str(word)) for c in all_containers for word in (*c.get("command", ()), *c.get("args", ()))
+    )
 
 
 def missing_launchers(words: Iterable[str], machine: Machine) -> Iterator[tuple[str, str]]:
     """The launchers in a command line that the interpreter does not have, each with the package that it lacks."""
-    for match in dict.fromkeys(found[0] for word in words for found in _LAUNCHED.finditer(word)):
+    for match in dict.fromkeys(hit[0] for word in words for hit in _LAUNCHED.finditer(word)):
         name = match if match in _MODULES else "torchrun"
         package = _MODULES[name].partition(".")[0]
         needed = "torch" if name == "tune" else package

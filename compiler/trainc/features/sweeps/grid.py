@@ -186,7 +186,7 @@ def _combined(
         rows_of = by_names.setdefault(names_of_row, {})
         rows_of.setdefault(tuple(value_text(row[name]) for name in names_of_row), []).append(index)
     unused = set(range(len(excluded)))
-    found: dict[tuple[str, ...], Assignment] = {}
+    assignments: dict[tuple[str, ...], Assignment] = {}
     for chosen in product(*columns.values()) if columns else ():
         values = {name: value for name, (value, _) in zip(columns, chosen, strict=True)}
         texts = {name: value_text(value) for name, value in values.items()}
@@ -196,15 +196,17 @@ def _combined(
             del indexes[1:]  # Equal rows are used by now.
         if not any(matching):
             places = {name: path for name, (_, path) in zip(columns, chosen, strict=True)}
-            found[tuple(texts.values())] = Assignment(values, places)
+            assignments[tuple(texts.values())] = Assignment(values, places)
     names = list(columns) or list(rows[0] if rows else ())
     wrong: list[Finding] = []
     for index, row in enumerate(rows):
         key = tuple(value_text(row[name]) for name in names)
-        if key in found:
+        if key in assignments:
             wrong.append(_error(("include", index), "the sweep already has this combination", remove()))
-        found[key] = Assignment({name: row[name] for name in names}, {name: ("include", index, name) for name in names})
-    return [] if wrong else list(found.values()), [*wrong, *map(_excludes_nothing, sorted(unused))]
+        assignments[key] = Assignment(
+            {name: row[name] for name in names}, {name: ("include", index, name) for name in names}
+        )
+    return [] if wrong else list(assignments.values()), [*wrong, *map(_excludes_nothing, sorted(unused))]
 
 
 def _error(path: Path, message: str, hint: str) -> Finding:

@@ -55,10 +55,10 @@ class Cost:
                 self.gpu_hours += gpus * (hours or 0)
 
     def _hours(self, *deadlines: int | None) -> float | None:
-        known = [seconds / _HOUR for seconds in deadlines if seconds]
+        hours = [seconds / _HOUR for seconds in deadlines if seconds]
         if self.budget.hours_per_trial is not None:
-            known.append(self.budget.hours_per_trial)
-        return min(known, default=None)
+            hours.append(self.budget.hours_per_trial)
+        return min(hours, default=None)
 
     def findings(self) -> Iterator[Finding]:
         """Yield the total cost, as an error if it exceeds the budget or a budget is set and the cost is unknown."""
@@ -142,36 +142,36 @@ class Sweeps:
             (base.data, each.document) for each, base in self.pairs if not select(base.data, each.document.file)
         ]
         self.unselected |= {id(document) for _, document in left_out}
-        found: tuple[list[Document], list[Document]] = [], []
+        groups: tuple[list[Document], list[Document]] = [], []
         for base, document in left_out:
-            found[elsewhere(base, document.file)].append(document)
-        return found
+            groups[elsewhere(base, document.file)].append(document)
+        return groups
 
     def expand(self, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic], Tally]:
         """Return the documents of the input, after overlays, with trials instead of the bases."""
         by_base: dict[int, list[Matrix]] = {}
         for matrix, base in self.pairs:
             by_base.setdefault(id(base), []).extend([matrix] if id(matrix.document) not in self.unselected else [])
-        found: list[Document] = []
+        expanded: list[Document] = []
         problems: list[Diagnostic] = []
         tally = Tally()
         for document in documents:
             before = document.before or document
             matrices = by_base.get(id(before))
-            found += [document] if matrices is None else []
+            expanded += [document] if matrices is None else []
             for matrix in matrices or ():
                 trials, wrong = trial_documents(matrix, before, document)
-                found += trials
+                expanded += trials
                 problems += wrong
                 problems += [] if wrong else unused_parameters(matrix, document, documents)
                 tally.expect(matrix, trials)
-        return found, problems, tally
+        return expanded, problems, tally
 
 
-def read_sweeps(sweeps: Sequence[Document], others: Sequence[Document], read: Read, limits: Limits) -> Sweeps:
+def read_sweeps(sweeps: Sequence[Document], documents: Sequence[Document], read: Read, limits: Limits) -> Sweeps:
     """Find the base of each sweep among the other documents of the input, or else read its file."""
     by_file: dict[str, list[Document]] = {}
-    for document in others:
+    for document in documents:
         by_file.setdefault(os.path.realpath(document.file), []).append(document)
     result = Sweeps([], [], [])
     for sweep in sweeps:
@@ -229,9 +229,9 @@ class Tally:
                 cost.add(job.manifests, deadline)
                 return
 
-    def without_repetitions(self, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    def without_repetitions(self, diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         """Skip diagnostics that an earlier trial had at the same place with the same text except its number."""
-        for each in found:
+        for each in diagnostics:
             words = (_NUMBERED.sub("-trial-N", text) for text in (each.message, each.hint, each.object, each.path))
             key = (each.code, each.severity, each.source, *words)
             if key not in self._reported:

@@ -82,14 +82,14 @@ def sweep(
         "include": [dict(row) for row in include],
     }
     _, findings = GRID.check(data)
-    found, more = ([], findings) if findings else read_assignments(data)
+    assignments, more = ([], findings) if findings else read_assignments(data)
     problems = [_placed(finding, "sweep") for finding in more if finding.severity == "error"]
-    if len(found) > MOST_TRIALS:
-        problems.append(_placed(too_many_trials(len(found), MOST_TRIALS), "sweep"))
-    problems += [_placed(finding, "base") for finding in check_base(base, found, name)]
+    if len(assignments) > MOST_TRIALS:
+        problems.append(_placed(too_many_trials(len(assignments), MOST_TRIALS), "sweep"))
+    problems += [_placed(finding, "base") for finding in check_base(base, assignments, name)]
     if problems:
         raise CompileError(problems)
-    return [trial.job for trial in make_trials(base, found, name)]
+    return [trial.job for trial in make_trials(base, assignments, name)]
 
 
 def _plain(values: Any) -> Any:
@@ -110,10 +110,10 @@ def too_many_trials(count: int, most: int) -> Finding:
     return Finding("TooManyTrials", "error", message, hint, ("parameters",))
 
 
-def make_trials(base: Json, found: Sequence[Assignment], name: str = "") -> Iterator[Trial]:
+def make_trials(base: Json, assignments: Sequence[Assignment], name: str = "") -> Iterator[Trial]:
     """Yield the trials of the job `base` in order; `name` overrides the name that they are derived from."""
     named = name or _name_of(base)
-    for index, assignment in enumerate(found):
+    for index, assignment in enumerate(assignments):
         yield _Filling(base, assignment, named, trial_name(named, index)).trial()
 
 
@@ -122,15 +122,15 @@ def _name_of(base: Json) -> str:
     return name if isinstance(name, str) else ""
 
 
-def check_base(base: Json, found: Sequence[Assignment], name: str = "") -> Iterator[Finding]:
+def check_base(base: Json, assignments: Sequence[Assignment], name: str = "") -> Iterator[Finding]:
     """Report a missing name, and each `${trialParameters.x}` that is not a parameter of the sweep."""
     if not name and not _name_of(base):
         message = "the base TrainJob needs a name: the names of the trials are derived from it"
         yield Finding("InvalidSweep", "error", message, "set metadata.name here or in the sweep", ("metadata",))
-    known = list(found[0].values) if found else []
+    parameters = list(assignments[0].values) if assignments else []
     for path, text in _strings(base, ()):
         for kind, requested in _REFERENCE.findall(text):
-            names = _OF_TRIAL if kind == "trialSpec" else known
+            names = _OF_TRIAL if kind == "trialSpec" else parameters
             if requested not in names:
                 message = (
                     f"the sweep has no {'parameter' if kind != 'trialSpec' else 'value'} for ${{{kind}.{requested}}}"
@@ -183,7 +183,7 @@ class _Filling:
         return Trial(job, tuple(self.written))
 
     def _metadata(self, metadata: Manifest) -> Manifest:
-        given = {field: metadata.get(field) or {} for field in ("labels", "annotations")}
+        existing = {field: metadata.get(field) or {} for field in ("labels", "annotations")}
         added = {f"{_GROUP}/opt-param-{name}": text for name, text in self.assignment.texts.items()}
         self.written += [
             (("metadata", "annotations", key), name) for key, name in zip(added, self.assignment.values, strict=True)
@@ -191,10 +191,10 @@ class _Filling:
         made: Manifest = {**metadata, "name": self.name}
         made.pop("generateName", None)
         # Selects all trials of a sweep, as it does the TrainJobs of an OptimizationJob.
-        if isinstance(given["labels"], dict):
-            made["labels"] = {**given["labels"], f"{_GROUP}/optimizationjob-name": self.sweep}
-        if isinstance(given["annotations"], dict):
-            made["annotations"] = {**given["annotations"], **added}
+        if isinstance(existing["labels"], dict):
+            made["labels"] = {**existing["labels"], f"{_GROUP}/optimizationjob-name": self.sweep}
+        if isinstance(existing["annotations"], dict):
+            made["annotations"] = {**existing["annotations"], **added}
         return made
 
     def _env(self, env: Sequence[Any]) -> list[Any]:
@@ -224,7 +224,7 @@ class _Filling:
             self.written.append((path, whole[2]))
             value = self.assignment.values[whole[2]]
             return value_text(value) if _TEXTS.intersection(map(str, path)) else value
-        return _REFERENCE.sub(lambda found: self._value(found[1], found[2], found[0], path), text)
+        return _REFERENCE.sub(lambda match: self._value(match[1], match[2], match[0], path), text)
 
     def _value(self, kind: str, name: str, reference: str, path: Path) -> str:
         if kind == "trialSpec":
@@ -291,15 +291,15 @@ def read_grid(document: Document) -> tuple[Document, list[Assignment], list[Find
         name = parameter["name"]
         places[name] = ("spec", "parameters", index, "searchSpace", "categorical", "choices")
         values[name] = parameter["searchSpace"]["categorical"]["choices"]
-    found, findings = read_assignments({"parameters": values})
+    assignments, findings = read_assignments({"parameters": values})
     findings = [replace(finding, path=_home(finding.path, places)) for finding in findings]
     trials = spec.get("numTrials", 1)
-    if found and trials != len(found):
-        message = f"numTrials is {trials}, and the grid has {len(found)} combinations"
-        hint = write(len(found), ", so that all of them are tried", field="numTrials")
+    if assignments and trials != len(assignments):
+        message = f"numTrials is {trials}, and the grid has {len(assignments)} combinations"
+        hint = write(len(assignments), ", so that all of them are tried", field="numTrials")
         findings.append(Finding(CODE, "error", message, hint, ("spec", "numTrials")))
     at_home = [
-        replace(each, places={name: _home(path, places) for name, path in each.places.items()}) for each in found
+        replace(each, places={name: _home(path, places) for name, path in each.places.items()}) for each in assignments
     ]
     return _template(document, spec), at_home, findings
 
@@ -402,29 +402,29 @@ def read_matrix(document: Document, limits: Limits) -> tuple[Matrix, list[Diagno
 def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
     data, findings = SWEEP.check({"apiVersion": "", **without_nulls(SWEEP.schema, document.data)})
     path, job = _base(data.get("base", ""), document.file)
-    found: list[Assignment] = []
+    assignments: list[Assignment] = []
     if GRID_FIELDS.keys().isdisjoint(str(finding.path[0]) for finding in findings):
-        found, more = read_assignments(data)
+        assignments, more = read_assignments(data)
         findings += more
     most = data.get("maxTrials", MOST_TRIALS)
-    if len(found) > most:
-        findings.append(too_many_trials(len(found), most))
+    if len(assignments) > most:
+        findings.append(too_many_trials(len(assignments), most))
     budget = data.get("budget", {})
     matrix = Matrix(
         document,
         path,
         job,
         data.get("metadata", {}).get("name", ""),
-        tuple(found),
+        tuple(assignments),
         Budget(budget.get("gpuHours"), budget.get("hoursPerTrial")),
     )
     return matrix, [*(document.place(finding) for finding in findings), *_outside(matrix, limits)]
 
 
 def _read_optimization_job(document: Document, _: Limits) -> tuple[Matrix, list[Diagnostic]]:
-    template, found, findings = read_grid(document)
+    template, assignments, findings = read_grid(document)
     label = label_of(document.data)
-    matrix = Matrix(document, document.file, identity_of(template.data)[1], "", tuple(found), Budget(), template)
+    matrix = Matrix(document, document.file, identity_of(template.data)[1], "", tuple(assignments), Budget(), template)
     return matrix, [document.place(finding, label) for finding in findings]
 
 
@@ -459,17 +459,17 @@ def trial_documents(matrix: Matrix, before: Document, base: Document) -> tuple[l
     wrong = [base.place(finding) for finding in check_base(base.data, matrix.assignments, name)]
     if wrong:
         return [], wrong
-    every = zip(make_trials(base.data, matrix.assignments, name), matrix.assignments, strict=True)
-    return [_document(base, matrix, trial, assignment) for trial, assignment in every], []
+    pairs = zip(make_trials(base.data, matrix.assignments, name), matrix.assignments, strict=True)
+    return [_document(base, matrix, trial, assignment) for trial, assignment in pairs], []
 
 
-def unused_parameters(matrix: Matrix, base: Document, others: Sequence[Document]) -> Iterator[Diagnostic]:
+def unused_parameters(matrix: Matrix, base: Document, documents: Sequence[Document]) -> Iterator[Diagnostic]:
     """Report the parameters that the base and its runtime mention nowhere, by reference or as a variable.
 
     A program may read its variables by itself: if the base refers to none of the parameters, this is most likely meant.
     """
     referred = referred_parameters(base.data)
-    runtimes = [other for other in others if other.data.get("kind") in RUNTIME_KINDS]
+    runtimes = [other for other in documents if other.data.get("kind") in RUNTIME_KINDS]
     for name in matrix.assignments[0].values if len(matrix.assignments) > 1 else ():
         variable = variable_name(name)
         if name in referred or any(mentions(d.data, variable) for d in (base, *runtimes)):
@@ -497,16 +497,16 @@ def _names(document: Document) -> tuple[str, str]:
     return name, f"{namespace}/{name}"
 
 
-def _not_one(matrix: Matrix, found: Sequence[Document]) -> Finding:
-    if not found:
+def _not_one(matrix: Matrix, candidates: Sequence[Document]) -> Finding:
+    if not candidates:
         message = f"{matrix.path} has no TrainJob of Trainer's own API"
         return Finding(
             "InvalidSweep", "error", message, "use the file that has it, as in base: jobs/llm.yaml", ("base",)
         )
-    names = ", ".join(_names(document)[0] for document in found[:5])
-    what = f"no TrainJob {matrix.job}" if matrix.job else f"{len(found)} TrainJobs"
-    hint = f"choose one after #, as in base: {os.path.basename(matrix.path)}#{_names(found[0])[0]}; it has {names}"
-    return Finding("InvalidSweep", "error", f"{matrix.path} has {what}", hint, ("base",))
+    names = ", ".join(_names(document)[0] for document in candidates[:5])
+    contents = f"no TrainJob {matrix.job}" if matrix.job else f"{len(candidates)} TrainJobs"
+    hint = f"choose one after #, as in base: {os.path.basename(matrix.path)}#{_names(candidates[0])[0]}; it has {names}"
+    return Finding("InvalidSweep", "error", f"{matrix.path} has {contents}", hint, ("base",))
 
 
 def _document(base: Document, matrix: Matrix, trial: Trial, assignment: Assignment) -> Document:

@@ -130,23 +130,23 @@ def launch(launcher: Launcher, words: Sequence[str], start: int) -> Launch:
     while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
         index, word = at, words[at]
         written, equals, value = word.partition("=")
-        found = launcher.meant(written) if launcher.options else ()
-        if launcher.options and " " in written and not found:
+        matches = launcher.meant(written) if launcher.options else ()
+        if launcher.options and " " in written and not matches:
             break  # A word with a space is no option, so it is the program.
         at += 1
         name = written if launcher.options else written.lstrip("-").replace("_", "-")
-        if len(found) == 1:
-            name = found[0]
+        if len(matches) == 1:
+            name = matches[0]
         if equals:
             options.append(Option(written, name, value, index))
-        elif len(found) == 1 and not written.startswith("--") and len(written) > len("-m"):
+        elif len(matches) == 1 and not written.startswith("--") and len(written) > len("-m"):
             options.append(Option(written[:2], name, written[2:], index))
         elif name in launcher.flags or (launcher.options and at < len(words) and _is_option(words[at])):
             options.append(Option(written, name, None, index))
         else:
-            taken = 2 if name in launcher.pairs else 1
+            consumed = 2 if name in launcher.pairs else 1
             options.append(Option(written, name, words[at] if at < len(words) else None, index))
-            at += taken
+            at += consumed
     at += at < len(words) and words[at] == "--"
     return Launch(launcher, tuple(options), tuple(words[at:]), start - 1)
 

@@ -112,25 +112,27 @@ class Program:
 
 def base(word: str) -> str:
     """Return the name of a program without its path; for `$(which NAME)`, this is NAME."""
-    found = _LOOKED_UP.fullmatch(word) if "$(" in word or "`" in word else None
-    name = (found[1] or found[2]) if found else word
+    match = _LOOKED_UP.fullmatch(word) if "$(" in word or "`" in word else None
+    name = (match[1] or match[2]) if match else word
     return name.rpartition("/")[2]
 
 
 def program_of(words: Sequence[str], programs: Programs) -> Program:
     """Return the program that a simple command runs."""
-    found = _scanned(words, programs)
-    certain = found.index == 0 and found.kind != "unknown" and "-m" not in words
-    return found if certain or found.kind == "launcher" or programs.all is programs else _scanned(words, programs.all)
+    program = _scanned(words, programs)
+    certain = program.index == 0 and program.kind != "unknown" and "-m" not in words
+    return (
+        program if certain or program.kind == "launcher" or programs.all is programs else _scanned(words, programs.all)
+    )
 
 
 def _scanned(words: Sequence[str], programs: Programs) -> Program:
     wrapped = unknown = False
     for index, word in enumerate(words):
         name = base(word)
-        found = _known(words, index, name, programs)
-        if found is not None and not (unknown and found.kind != "launcher"):
-            return replace(found, guessed=True) if unknown else found
+        program = _known(words, index, name, programs)
+        if program is not None and not (unknown and program.kind != "launcher"):
+            return replace(program, guessed=True) if unknown else program
         if wrapped and name.endswith(".py") and " " not in word:
             return Program("python", index, index + 1)
         if index == 0 or (wrapped and not unknown and not word.startswith("-")):

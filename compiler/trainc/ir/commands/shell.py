@@ -101,8 +101,8 @@ def is_test(stage: Stage) -> bool:
 
 
 class _Parser:
-    def __init__(self, found: list[Token]) -> None:
-        self.tokens = found
+    def __init__(self, token_list: list[Token]) -> None:
+        self.tokens = token_list
         self.at = 0
         self.depth = 0
 
@@ -115,13 +115,13 @@ class _Parser:
         return token.text == text and (token.kind == "op" or (token.kind == "word" and token.bare))
 
     def _take(self, text: str) -> bool:
-        found = self._is(text)
-        self.at += found
-        return found
+        matched = self._is(text)
+        self.at += matched
+        return matched
 
     def items(self, until: frozenset[str]) -> tuple[Item, ...]:
         """Parse pipelines until one of these words or operators, or any word that ends or goes on with a clause."""
-        found: list[Item] = []
+        items: list[Item] = []
         while (token := self.token).kind != "end":
             if token.kind == "op" and token.text in _SEPARATORS:
                 if token.text in until:
@@ -134,10 +134,10 @@ class _Parser:
             start = self.at
             item = self._item()
             if item.stages:
-                found.append(item)
+                items.append(item)
             elif self.at == start:
                 self.at += 1
-        return tuple(found)
+        return tuple(items)
 
     def _item(self) -> Item:
         negated = self._take("!")
@@ -212,7 +212,7 @@ class _Parser:
 
     def _cases(self) -> tuple[Item, ...]:
         """Parse `WORD in PATTERN) ...;; esac`, without the patterns."""
-        found: list[Item] = []
+        items: list[Item] = []
         self._skip_until("in")
         while self.token.kind != "end" and not self._take("esac"):
             if self.token.kind == "op" and (self.token.text == "\n" or self.token.text in _NEXT_CASE):
@@ -221,20 +221,20 @@ class _Parser:
             self._take("(")
             self._skip_until(")")
             start = self.at
-            found += self.items(_NEXT_CASE | {"esac"})
+            items += self.items(_NEXT_CASE | {"esac"})
             if self.at == start and not (self._is("esac") or self.token.text in _NEXT_CASE):
                 self.at += 1  # A word such as `fi` that ends something else.
-        return tuple(found)
+        return tuple(items)
 
     def _clauses(self, end: str) -> tuple[Item, ...]:
-        found: list[Item] = []
+        items: list[Item] = []
         until = frozenset((end,))
         while self.token.kind != "end":
-            found += self.items(until)
+            items += self.items(until)
             if self._take(end):
                 break
             self.at += 1
-        return tuple(found)
+        return tuple(items)
 
     def _skip_until(self, *ends: str) -> None:
         while self.token.kind != "end" and not any(self._take(end) for end in ends):
@@ -251,14 +251,14 @@ class _Parser:
         return Command(tuple(words), line=line)
 
     def _redirects(self) -> list[tuple[str, str, Heredoc | None]]:
-        found = []
+        redirects = []
         while self.token.kind == "to":
             operator = self.token
             self.at += 1
             target = self.token.text if self.token.kind == "word" else ""
             self.at += self.token.kind == "word"
-            found.append((operator.text, target, operator.heredoc))
-        return found
+            redirects.append((operator.text, target, operator.heredoc))
+        return redirects
 
     def _simple(self, line: int) -> Command | None:
         words: list[str] = []

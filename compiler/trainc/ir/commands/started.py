@@ -164,8 +164,8 @@ def _start_alone(words: tuple[str, ...], programs: Programs) -> Start:
 
 def _start(words: tuple[str, ...], programs: Programs, *, sure: bool) -> Start:
     program = program_of(words, programs)
-    found = launch(program.launcher, words, program.start) if program.launcher is not None else None
-    return Start(words, program, sure, launch=found)
+    launched = launch(program.launcher, words, program.start) if program.launcher is not None else None
+    return Start(words, program, sure, launch=launched)
 
 
 class _Script:
@@ -194,8 +194,8 @@ class _Script:
             words = self._expanded(command, sure=sure)
             variables = Variables(self.history, self.count, {name: value for name, value, _ in settings})
             start = _start(words, self.programs, sure=sure)
-            found = replace(start.launch, variables=variables) if start.launch is not None else None
-            start = replace(start, line=command.line, variables=variables, launch=found, written=command.words)
+            launched = replace(start.launch, variables=variables) if start.launch is not None else None
+            start = replace(start, line=command.line, variables=variables, launch=launched, written=command.words)
             yield start
             yield from self._nested(start)
             self._ran(command)
@@ -228,14 +228,14 @@ class _Script:
         if "$" not in word:
             return word
 
-        def value(found: re.Match[str]) -> str:
-            name = found[1] or found[2]
+        def value(match: re.Match[str]) -> str:
+            name = match[1] or match[2]
             changes = self.history.get(name)
-            known = changes[-1][1] if changes else None
-            if known is None or len(known) > self.left:
-                return found[0]
-            self.left -= len(known)
-            return known
+            current = changes[-1][1] if changes else None
+            if current is None or len(current) > self.left:
+                return match[0]
+            self.left -= len(current)
+            return current
 
         return _REFERENCE.sub(value, word)
 
@@ -276,8 +276,8 @@ class _Script:
                     self._set(str(number), None)
         for word in command.words:
             if "=" in word and "${" in word:
-                for found in _SET_BY_DEFAULT.finditer(word):
-                    self._set(found[1], None)
+                for match in _SET_BY_DEFAULT.finditer(word):
+                    self._set(match[1], None)
 
     def _nested(self, start: Start) -> Iterator[Start]:
         """Yield what a nested shell runs."""

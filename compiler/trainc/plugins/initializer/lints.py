@@ -46,15 +46,15 @@ def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
         container = pod_set.container(pod_set.ancestor or "") if pod_set.ancestor in STEPS else None
         if container is None or not _is_upstream(container):
             continue
-        known = {str(variable["name"]): variable.get("value") for variable in container.env}
-        source = known.get(_SOURCE)
-        if is_set and _SOURCE not in known and not container.fields.get("envFrom"):
+        variables = {str(variable["name"]): variable.get("value") for variable in container.env}
+        source = variables.get(_SOURCE)
+        if is_set and _SOURCE not in variables and not container.fields.get("envFrom"):
             kind = (pod_set.ancestor or "").partition("-")[0]
             message = f"the {pod_set.ancestor} has nothing to download, and fails: its {_SOURCE} is not set"
             hint = f"set spec.initializer.{kind}: {{storageUri: hf://OWNER/NAME}}, or copy the runtime without this job"
             yield Finding("UnusableStorageUri", "warning", message, hint, ("spec", "runtimeRef"), about="trainjob")
         if source:
-            for message, hint in _problems(source, known, container, info):
+            for message, hint in _problems(source, variables, container, info):
                 path, about = _place(job, info, pod_set, container)
                 yield Finding("UnusableStorageUri", "error", message, hint, path, about=about)
 
@@ -72,14 +72,14 @@ def _place(job: TrainJob, info: Info, pod_set: PodSet, container: Container) -> 
 
 
 def _problems(
-    source: str, known: Mapping[str, str | None], container: Container, info: Info
+    source: str, variables: Mapping[str, str | None], container: Container, info: Info
 ) -> Iterator[tuple[str, str]]:
     """Yield (message, hint) for what the initializer fails at."""
     step = container.name
     is_dataset = step == names.DATASET_INITIALIZER
     schemes = info.release.dataset_schemes if is_dataset else info.release.model_schemes
-    found = _URI.fullmatch(source)
-    scheme, rest = (found[1].lower(), found[2]) if found else ("", source)
+    match = _URI.fullmatch(source)
+    scheme, rest = (match[1].lower(), match[2]) if match else ("", source)
     if scheme not in schemes:
         message = (
             f"the {step} does not know the scheme of {source!r}, and fails: it downloads from {', '.join(schemes)}"
@@ -94,14 +94,16 @@ def _problems(
     elif scheme == "hf":
         yield from _hub(rest, is_dataset=is_dataset)
     elif scheme == "cache":
-        yield from _cache(source, rest, known, container)
+        yield from _cache(source, rest, variables, container)
 
 
-def _cache(source: str, rest: str, known: Mapping[str, str | None], container: Container) -> Iterator[tuple[str, str]]:
+def _cache(
+    source: str, rest: str, variables: Mapping[str, str | None], container: Container
+) -> Iterator[tuple[str, str]]:
     if "/" not in rest:
         yield f"{source!r} has no table, and the dataset initializer expects one", "write cache://SCHEMA/TABLE"
     from_pod = {str(variable["name"]) for variable in container.env if variable.get("valueFrom")}
-    missing = [name for name in _CACHE_NEEDS if not known.get(name) and name not in from_pod]
+    missing = [name for name in _CACHE_NEEDS if not variables.get(name) and name not in from_pod]
     if missing and not container.fields.get("envFrom"):
         message = f"the dataset initializer cannot serve {source!r} without {' and '.join(missing)}, and fails"
         hint = f"set {' and '.join(missing)} in spec.initializer.dataset.env"

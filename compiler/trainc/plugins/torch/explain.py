@@ -42,8 +42,8 @@ def _elastic(*bounds: str) -> Reading:
 
     def read(s: Situation) -> Iterator[Ref]:
         policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
-        found = [RuntimeField((*_POLICY, "torch", "elasticPolicy", bound)) for bound in bounds if bound in policy]
-        yield from found or nodes(s)
+        fields = [RuntimeField((*_POLICY, "torch", "elasticPolicy", bound)) for bound in bounds if bound in policy]
+        yield from fields or nodes(s)
 
     return read
 
@@ -67,7 +67,7 @@ def _pods(s: Situation) -> Iterator[Ref]:
     yield from _elastic("minNodes" if "minNodes" in policy else "maxNodes")(s)
 
 
-def _limits_then_requests(s: Situation, wanted: int | str) -> Iterator[Ref]:
+def _limits_then_requests(s: Situation, requested: int | str) -> Iterator[Ref]:
     """Yield the inputs in Trainer 2.0: limits if they decide a CPU count, else requests; without requests it is 1."""
     resources = s.job.trainer.resources_per_node
     if resources is None:
@@ -79,25 +79,27 @@ def _limits_then_requests(s: Situation, wanted: int | str) -> Iterator[Ref]:
             if kind == "requests":
                 yield FixedRule("one process, because resourcesPerNode has no requests (Trainer 2.0)")
             continue
-        by_cpu = counts_cpus(wanted, amounts)
+        by_cpu = counts_cpus(requested, amounts)
         if by_cpu or kind == "requests":
             yield from processes(s, AUTO)
-            found = [name for name in amounts if (by_cpu and name == "cpu") or (wanted == AUTO and is_gpu(name))]
-            yield from (TrainJobField((*_TRAINER, "resourcesPerNode", kind, name)) for name in found)
+            resource_names = [
+                name for name in amounts if (by_cpu and name == "cpu") or (requested == AUTO and is_gpu(name))
+            ]
+            yield from (TrainJobField((*_TRAINER, "resourcesPerNode", kind, name)) for name in resource_names)
             return
 
 
 def _processes(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of PET_NPROC_PER_NODE: a number that is set, else the node's GPUs or CPUs."""
-    wanted = requested_processes(s.info)
+    requested = requested_processes(s.info)
     if s.info.release.torch_processes == "limits then requests" and not s.info.gitops:
-        yield from _limits_then_requests(s, wanted)
+        yield from _limits_then_requests(s, requested)
         return
     yield from processes(s, AUTO)
     has_gpus = bool(amount(s, is_gpu))
-    if wanted == "cpu" or (wanted == AUTO and not has_gpus):
+    if requested == "cpu" or (requested == AUTO and not has_gpus):
         yield from cores(s)
-    elif wanted == AUTO:
+    elif requested == AUTO:
         yield from devices(s)
 
 

@@ -54,14 +54,14 @@ def _twice(before: Sequence[str], args: Sequence[str]) -> str:
 
 def _dropped(entry: Entrypoint, args: Sequence[str]) -> Iterator[Finding]:
     """Yield a warning for settings of the runtime's command that the TrainJob's command does not keep."""
-    given = {_subject(arg) for arg in args}
+    subjects = {_subject(arg) for arg in args}
     lost = [
         word
         for word in map(str, entry.container.command)
         if "=" in word
         and not word.startswith("-")
         and word not in (entry.info.command or ())
-        and _subject(word) not in given
+        and _subject(word) not in subjects
     ]
     if lost:
         message = f"Trainer builds the command from the size of the job, without the runtime's {', '.join(lost)}"

@@ -29,8 +29,8 @@ def _group(s: Situation) -> Group | None:
     for group in groups(s.job, s.info):
         if group.template in s.path or group.name == s.object != s.job.name or s.pod_set in group.pod_sets:
             return group
-    found = groups(s.job, s.info)
-    return found[0] if len(found) == 1 else None
+    all_groups = groups(s.job, s.info)
+    return all_groups[0] if len(all_groups) == 1 else None
 
 
 def _name(s: Situation) -> Iterator[Ref]:

@@ -48,15 +48,15 @@ def groups(job: TrainJob, info: Info) -> tuple[Group, ...]:
 
 def pod_group(group: Group, job: TrainJob, policy: Json, info: Info) -> dict[str, Any]:
     """Return the fields that a PodGroup shares with its template: size, topology, disruption mode and priority."""
-    found: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": min_count(group, policy, info)}}}
+    fields: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": min_count(group, policy, info)}}}
     if key := topology(group, job, policy, info):
-        found["schedulingConstraints"] = {"topology": [{"key": key}]}
+        fields["schedulingConstraints"] = {"topology": [{"key": key}]}
     if policy.get("disruptionMode"):
-        found["disruptionMode"] = policy["disruptionMode"]
+        fields["disruptionMode"] = policy["disruptionMode"]
     # The scheduler refuses a group whose priority differs from that of its pods.
     if priority := next(iter(pod_fields(group, "priorityClassName", info).values()), None):
-        found["priorityClassName"] = priority
-    return found
+        fields["priorityClassName"] = priority
+    return fields
 
 
 def min_count(group: Group, policy: Json, info: Info) -> int:
@@ -122,11 +122,11 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         message = f"scheduleTimeoutSeconds: {timeout} is lost: a PodGroup of {API_VERSION} has no timeout of its own"
         hint = "no action needed if the scheduler may keep trying until there is room; otherwise keep coscheduling"
         yield _lost(message, hint, (*_POLICY, "coscheduling", "scheduleTimeoutSeconds"))
-    found = groups(job, info)
-    if len(found) > _MOST_GROUPS:
-        message = f"the gang has {len(found)} groups, one for each job that starts after another, but a Workload has at most {_MOST_GROUPS}"
+    gang_groups = groups(job, info)
+    if len(gang_groups) > _MOST_GROUPS:
+        message = f"the gang has {len(gang_groups)} groups, one for each job that starts after another, but a Workload has at most {_MOST_GROUPS}"
         yield _impossible(message, "start the jobs together: remove dependsOn with status Ready, or startupPolicy")
-    for group in found:
+    for group in gang_groups:
         yield from _of_group(group, policy, info, queued=names.QUEUE_LABEL in {**info.labels, **job.labels})
 
 
@@ -239,8 +239,8 @@ def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
     """Yield the Workload, and a PodGroup for each of its templates; nothing in the cluster creates them for a JobSet."""
-    found = [(group, pod_group(group, job, policy, info)) for group in groups(job, info)]
-    if not found:
+    group_specs = [(group, pod_group(group, job, policy, info)) for group in groups(job, info)]
+    if not group_specs:
         return
     yield {
         "apiVersion": API_VERSION,
@@ -248,10 +248,10 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
         "metadata": job.metadata,
         "spec": {
             "controllerRef": {"apiGroup": "jobset.x-k8s.io", "kind": "JobSet", "name": job.name},
-            "podGroupTemplates": [{"name": group.template, **spec} for group, spec in found],
+            "podGroupTemplates": [{"name": group.template, **spec} for group, spec in group_specs],
         },
     }
-    for group, spec in sorted(found, key=lambda each: each[0].name):
+    for group, spec in sorted(group_specs, key=lambda each: each[0].name):
         yield {
             "apiVersion": API_VERSION,
             "kind": "PodGroup",

@@ -158,16 +158,16 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
         message = f"{', '.join(own)}: Trainer has no such field; trainc adds it to the PodGroup, and the controller in a cluster would not"
         hint = "to set a queue that works with both, use the annotation scheduling.volcano.sh/queue-name"
         findings = (Finding("VolcanoFieldsNotInTrainer", "warning", message, hint=hint, path=_VOLCANO), *findings)
-    taken = () if has_errors(findings) else tuple(((*_VOLCANO, name), value) for name, value in own.items())
+    extracted = () if has_errors(findings) else tuple(((*_VOLCANO, name), value) for name, value in own.items())
     # An empty policy still selects Volcano.
-    return Extended(rest, taken or (((_VOLCANO, {}),) if rest is not document else ()), findings)
+    return Extended(rest, extracted or (((_VOLCANO, {}),) if rest is not document else ()), findings)
 
 
 def _wrong_types(fields: Json) -> Iterator[Finding]:
     for name, value in fields.items():
-        wanted = _VOLCANO_FIELDS[name]
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            expected = "a whole number" if wanted is int else "a string"
+        expected_type = _VOLCANO_FIELDS[name]
+        if not isinstance(value, expected_type) or isinstance(value, bool):
+            expected = "a whole number" if expected_type is int else "a string"
             yield _wrong_type((*_VOLCANO, name), expected, value, f"write {expected}, or leave {name} out")
 
 
@@ -195,8 +195,8 @@ def workload_policy(document: Json, release: str, older_dialect: bool) -> Extend
     message = "podGroupPolicy.workload: Trainer has no such policy; trainc writes the Workload, and the controller in a cluster would not"
     hint = "no action needed if trainc compiles all jobs of this runtime; otherwise compile the others with --gang workload"
     warning = Finding("WorkloadPolicyNotInTrainer", "warning", message, hint=hint, path=_WORKLOAD)
-    taken = () if has_errors(findings) else ((_WORKLOAD, policy),)
-    return Extended(without_path(document, _WORKLOAD), taken, (warning, *findings))
+    extracted = () if has_errors(findings) else ((_WORKLOAD, policy),)
+    return Extended(without_path(document, _WORKLOAD), extracted, (warning, *findings))
 
 
 def _wrong_workload(policy: Any) -> Iterator[Finding]:
@@ -299,7 +299,7 @@ def check_with_removed_fields(
     """
     group = "TrainJob" if kind == "TrainJob" else "runtime"
     findings: list[Finding] = []
-    taken: list[tuple[Path, Any]] = []
+    extracted: list[tuple[Path, Any]] = []
     rest = document
     spec = document.get("spec")
     written = spec if isinstance(spec, dict) else {}
@@ -310,21 +310,21 @@ def check_with_removed_fields(
         own_rules = older_dialect and removed.contradicts
         if not removed.applies(value) or (release in removed.releases and not own_rules):
             continue
-        checked, found = _check_in_its_release(value, removed, document, kind, older_dialect)
-        findings += found if older_dialect else [_notice(removed, release), *found]
+        checked, problems = _check_in_its_release(value, removed, document, kind, older_dialect)
+        findings += problems if older_dialect else [_notice(removed, release), *problems]
         rest = without_path(rest, removed.path)
-        taken.append((removed.path, checked))
+        extracted.append((removed.path, checked))
     for extension in EXTENSIONS if group == "runtime" else ():
         extended = extension(rest, release, older_dialect)
         rest = extended.rest
-        taken += extended.taken
+        extracted += extended.taken
         findings += extended.findings
-    data, found = check(rest, kind, release)
-    if has_errors(found):
-        return data, findings + found
-    for path, value in taken:
+    data, problems = check(rest, kind, release)
+    if has_errors(problems):
+        return data, findings + problems
+    for path, value in extracted:
         data = data if value is None else with_value(data, path, value)
-    return data, findings + found
+    return data, findings + problems
 
 
 def _check_in_its_release(

@@ -111,14 +111,14 @@ def convert_job(document: Json, api: str, group: str, context: DialectContext) -
     if "runtimeRef" in old:
         spec["runtimeRef"] = convert_runtime_ref(old["runtimeRef"], group)
     if "trainer" in old:
-        spec["trainer"], found = convert_trainer(old["trainer"])
-        findings += found
+        spec["trainer"], problems = convert_trainer(old["trainer"])
+        findings += problems
     dataset, moves = _dataset(old.get("datasets") or {})
-    model, model_moves, found = _model((old.get("modelConfig") or {}).get("inputModel"), context)
+    model, model_moves, problems = _model((old.get("modelConfig") or {}).get("inputModel"), context)
     initializer = {step: value for step, value in (("dataset", dataset), ("model", model)) if value}
     if initializer:
         spec["initializer"] = initializer
-    findings += [*found, *_ignored_in_job(document, old)]
+    findings += [*problems, *_ignored_in_job(document, old)]
     everything = (Move(_INITIALIZER, ("spec",), whole=True), *moves, *model_moves)
     return Conversion({**data, "spec": spec}, everything, tuple(findings))
 

@@ -43,23 +43,23 @@ def check_shape(
     findings: list[Finding] = []
     for name, field in value.items():
         here = (*path, str(name))
-        wanted = shape.get(name)
-        if wanted is None:
+        field_shape = shape.get(name)
+        if field_shape is None:
             findings.append(_unknown(str(name), shape, api, here))
         elif field is None:
             continue
-        elif isinstance(wanted, Mapping) and isinstance(field, Mapping):
-            fitting[name], found = check_shape(field, wanted, api, here)
-            findings += found
-        elif _is(field, wanted):
+        elif isinstance(field_shape, Mapping) and isinstance(field, Mapping):
+            fitting[name], problems = check_shape(field, field_shape, api, here)
+            findings += problems
+        elif _is(field, field_shape):
             fitting[name] = field
         else:
-            findings.append(_wrong_type(wanted, field, here))
+            findings.append(_wrong_type(field_shape, field, here))
     return fitting, findings
 
 
-def _is(value: Any, wanted: Shape | str) -> bool:
-    return wanted == ANY or (isinstance(wanted, str) and _TESTS[wanted](value))
+def _is(value: Any, shape: Shape | str) -> bool:
+    return shape == ANY or (isinstance(shape, str) and _TESTS[shape](value))
 
 
 _TESTS: Mapping[str, Callable[[Any], bool]] = {
@@ -69,12 +69,12 @@ _TESTS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-def _wrong_type(wanted: Shape | str, value: Any, path: Path) -> Finding:
-    expected = wanted if isinstance(wanted, str) else "a mapping"
+def _wrong_type(shape: Shape | str, value: Any, path: Path) -> Finding:
+    expected = shape if isinstance(shape, str) else "a mapping"
     shown = value if isinstance(value, str | int | float) else {list: "a list"}.get(type(value), "a mapping")
     hint = (
         Hint("quote it", Fix("quote"))
-        if wanted == TEXT
+        if shape == TEXT
         else ("write `key: value` lines, indented under it" if expected.startswith("a mapping") else "")
     )
     return Finding("WrongType", "error", f"expected {expected}, got {shown!r}", hint=hint, path=path)
@@ -136,10 +136,10 @@ def split_initializer(jobs: Sequence[Any]) -> SplitJobs | None:
     if not steps:
         return None
     last = steps[-1][1]["name"]
-    others = [(i, job) for i, job in enumerate(jobs) if i != at]
+    other_jobs = [(i, job) for i, job in enumerate(jobs) if i != at]
     split: list[Any] = [_step_job(jobs[at], pod, steps, position) for position in range(len(steps))]
-    split += [_waiting(job, last) if isinstance(job, Mapping) else job for _, job in others]
-    return SplitJobs(split, _moves(at, steps, others), tuple(_notices(at, pod, last, len(steps))))
+    split += [_waiting(job, last) if isinstance(job, Mapping) else job for _, job in other_jobs]
+    return SplitJobs(split, _moves(at, steps, other_jobs), tuple(_notices(at, pod, last, len(steps))))
 
 
 def _step_job(job: Json, pod: Json, steps: Sequence[tuple[int, Json]], position: int) -> dict[str, Any]:
@@ -171,13 +171,13 @@ def _waiting(job: Json, last: str) -> Json:
     return {**job, "dependsOn": renamed}
 
 
-def _moves(at: int, steps: Sequence[tuple[int, Json]], others: Sequence[tuple[int, Any]]) -> tuple[Move, ...]:
-    found: list[Move] = []
+def _moves(at: int, steps: Sequence[tuple[int, Json]], other_jobs: Sequence[tuple[int, Any]]) -> tuple[Move, ...]:
+    moves: list[Move] = []
     for position, (index, _) in enumerate(steps):
-        found.append(Move((*JOBS, position), (*JOBS, at)))
-        found.append(Move((*JOBS, position, *_POD, "containers", 0), (*JOBS, at, *_POD, "initContainers", index)))
-    found += [Move((*JOBS, len(steps) + i), (*JOBS, was)) for i, (was, _) in enumerate(others)]
-    return tuple(found)
+        moves.append(Move((*JOBS, position), (*JOBS, at)))
+        moves.append(Move((*JOBS, position, *_POD, "containers", 0), (*JOBS, at, *_POD, "initContainers", index)))
+    moves += [Move((*JOBS, len(steps) + i), (*JOBS, was)) for i, (was, _) in enumerate(other_jobs)]
+    return tuple(moves)
 
 
 def _notices(at: int, pod: Json, last: str, count: int) -> list[Finding]:
@@ -224,8 +224,8 @@ def convert_runtime(document: Json, kind: str, api: str, shape: Shape) -> Conver
     data = {**fitting, "apiVersion": names.TRAINER_API, "kind": kind}
     spec = dict(fitting.get("spec") or {})
     if "mlPolicy" in spec:
-        spec["mlPolicy"], found = convert_policy(spec["mlPolicy"])
-        findings += found
+        spec["mlPolicy"], problems = convert_policy(spec["mlPolicy"])
+        findings += problems
     jobs = value_at(spec, JOBS[1:])
     split = split_initializer(jobs if isinstance(jobs, list) else [])
     if split is not None:
@@ -271,9 +271,9 @@ def convert_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
     result = dict(policy)
     torch = policy.get("torch") or {}
     if "numProcPerNode" in torch:
-        processes, found = convert_processes(torch["numProcPerNode"], (*_POLICY, "torch", "numProcPerNode"))
+        processes, problems = convert_processes(torch["numProcPerNode"], (*_POLICY, "torch", "numProcPerNode"))
         result["torch"] = {**torch, "numProcPerNode": processes}
-        findings += found
+        findings += problems
     nodes = policy.get("numNodes")
     if isinstance(nodes, int) and nodes < 1:
         message = f"numNodes is {nodes}; a job needs at least one node"

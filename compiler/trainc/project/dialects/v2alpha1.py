@@ -55,7 +55,7 @@ def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
         hint="run `trainc migrate` on the file to convert it",
         path=("apiVersion",),
     )
-    return replace(converted, findings=(notice, *(_of_newer_api(found, kind) for found in converted.findings)))
+    return replace(converted, findings=(notice, *(_of_newer_api(finding, kind) for finding in converted.findings)))
 
 
 def _of_newer_api(finding: Finding, kind: str) -> Finding:
@@ -83,8 +83,8 @@ def _trainjob(document: Json, api: str) -> Conversion:
         # The short-lived variant already used Trainer's group, so `kubeflow.org` has no special meaning there.
         spec["runtimeRef"] = convert_runtime_ref(spec["runtimeRef"], V2ALPHA1_GROUP)
     if "trainer" in spec:
-        spec["trainer"], found = convert_trainer(spec["trainer"])
-        findings += found
+        spec["trainer"], problems = convert_trainer(spec["trainer"])
+        findings += problems
     findings += _without_counterpart(spec)
     if isinstance(spec.get("podSpecOverrides"), list):
         spec["podSpecOverrides"] = [_override(item) for item in spec["podSpecOverrides"]]

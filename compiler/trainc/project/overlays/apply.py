@@ -247,12 +247,12 @@ class Layer:
         ]
 
     def _patched(self, document: Edited, uses: set[Use]) -> Edited | None:
-        found: Edited | None = document
+        patched: Edited | None = document
         for index, patch in enumerate(self._patches):
-            if found is not None and patch.target.fits(found):
+            if patched is not None and patch.target.fits(patched):
                 uses.add((self._number, "patch", index))
-                found = self._apply_patch(found, patch)
-        return found
+                patched = self._apply_patch(patched, patch)
+        return patched
 
     def _apply_patch(self, document: Edited, patch: Patch) -> Edited | None:
         try:
@@ -270,13 +270,13 @@ class Layer:
 
     def _failed(self, document: Edited, patch: Patch, failed: PatchFailedError) -> None:
         namespace, name = identity_of(document.data)
-        what = f"{document.data.get('kind')} {'/'.join(part for part in (namespace, name) if part)}"
+        label = f"{document.data.get('kind')} {'/'.join(part for part in (namespace, name) if part)}"
         in_place = ("patch", *failed.path) if patch.entry.file is None else ("path",)
         self.diagnostics.append(
             Diagnostic(
                 "PatchFailed",
                 "error",
-                f"the patch does not apply to {what}: {failed}",
+                f"the patch does not apply to {label}: {failed}",
                 hint="fix the patch, or narrow its target to the documents it is written for",
                 object=self._overlay.label,
                 path=format_path((*patch.entry.path, *in_place)),
@@ -287,9 +287,9 @@ class Layer:
     def _missing_target(self, patch: Patch, documents: Sequence[Edited]) -> Diagnostic:
         names = [identity_of(document.data)[1] for document in documents]
         # A patch without an explicit target applies to the apiVersion, kind and name in its body.
-        wanted = patch.target.name.text if patch.target.name is not None else ""
+        target_name = patch.target.name.text if patch.target.name is not None else ""
         here = [f"{document.data.get('kind')} {identity_of(document.data)[1]}" for document in documents]
-        hint = did_you_mean(wanted, names) or f"documents here: {first_of(here) or 'none'}"
+        hint = did_you_mean(target_name, names) or f"documents here: {first_of(here) or 'none'}"
         return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path)
 
     def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:
@@ -427,5 +427,5 @@ def _split_image(image: str) -> tuple[str, str, str]:
 
 def image_names(documents: Sequence[Edited]) -> list[str]:
     """Return the names of all images in use, for a hint."""
-    found = (image for d in documents if _is_concerned(d.data) for _, image in _images(d.data, ()))
-    return list(dict.fromkeys(_split_image(image)[0] for image in found))
+    images = (image for d in documents if _is_concerned(d.data) for _, image in _images(d.data, ()))
+    return list(dict.fromkeys(_split_image(image)[0] for image in images))

@@ -146,8 +146,8 @@ def load_overlays(paths: Sequence[AnyPath], limits: Limits) -> tuple[list[Loaded
     Templates among resources and patches see the combined values of all overlays.
     """
     loader = _Loader(limits)
-    found = [loader.start(os.fspath(path)) for path in paths]
-    return _with_contents([overlay for overlay in found if overlay is not None], loader, limits)
+    overlays = [loader.start(os.fspath(path)) for path in paths]
+    return _with_contents([overlay for overlay in overlays if overlay is not None], loader, limits)
 
 
 def load_overlay(document: Document, folder: str, limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
@@ -182,16 +182,16 @@ class _Loader:
             message = f"{shown_path(file)} is a symbolic link that points outside the repository"
             self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint=OUTSIDE_HINT))
             return None
-        found, problems = read_paths([file], self._limits, texts=self.texts)
+        documents, problems = read_paths([file], self._limits, texts=self.texts)
         self.diagnostics += problems
-        if len(found) != 1:
+        if len(documents) != 1:
             if not problems:
-                message = f"{file} has {len(found)} documents; an overlay file has one"
+                message = f"{file} has {len(documents)} documents; an overlay file has one"
                 self.diagnostics.append(
                     Diagnostic("InvalidOverlay", "error", message, hint="put each overlay in its own file")
                 )
             return None
-        return self.follow(found[0], os.path.dirname(file), (*above, os.path.realpath(file)), root)
+        return self.follow(documents[0], os.path.dirname(file), (*above, os.path.realpath(file)), root)
 
     def follow(self, document: Document, folder: str, above: tuple[str, ...], root: str) -> Loaded:
         """Load the bases of an overlay; `above` are the files of the overlays that led to it."""
@@ -409,11 +409,11 @@ class Stack:
     def more(self, documents: Iterable[Document]) -> Passed:
         """Apply the layers that the input passes through to additional documents."""
         uses: set[Use] = set()
-        known = len(self._problems())
+        problem_count = len(self._problems())
         edited = [Edited.of(document) for document in documents]
         for layer in self._outermost:
             edited = layer.apply(edited, uses)
-        failed = len(self._problems()) > known
+        failed = len(self._problems()) > problem_count
         finished = [document.finished() for document in edited]
         return Passed(finished, frozenset(uses), tuple(_runtime_names(edited)), failed)
 
@@ -423,14 +423,14 @@ class Stack:
         `uses` and `runtimes` come from documents that were passed to `more`.
         """
         used = {*self._uses, *uses}
-        known = [*self._current, *(document for source in self._further for document in source)]
-        here = {identity_of(d.data)[1] for d in known if d.data.get("kind") == "ClusterTrainingRuntime"}
+        documents = [*self._current, *(document for source in self._further for document in source)]
+        here = {identity_of(d.data)[1] for d in documents if d.data.get("kind") == "ClusterTrainingRuntime"}
         for name in dict.fromkeys((*_runtime_names(self._current), *runtimes)):
             if name not in here:
                 answer, met = self._through(name)
                 used |= met
-                known += [Edited.of(answer)] if isinstance(answer, Document) else []
-        return [d for layer in self._layers for d in (*layer.diagnostics, *layer.unused(known, used))]
+                documents += [Edited.of(answer)] if isinstance(answer, Document) else []
+        return [d for layer in self._layers for d in (*layer.diagnostics, *layer.unused(documents, used))]
 
     def _problems(self) -> list[Diagnostic]:
         return [problem for layer in self._layers for problem in layer.diagnostics]

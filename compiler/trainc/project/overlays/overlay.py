@@ -225,12 +225,12 @@ def _patch(item: Json, index: int, findings: list[Finding]) -> PatchEntry:
     path: Path = ("patches", index)
     target = item.get("target")
     try:
-        found = None if target is None else target_of(target)
+        patch_target = None if target is None else target_of(target)
     except ValueError as error:
         hint = "write names as regular expressions, and selectors as for kubectl -l"
         findings.append(_wrong((*path, "target"), f"the target is not valid: {error}", hint))
-        found = Target()
-    return PatchEntry(path, item.get("patch"), item.get("path"), found)
+        patch_target = Target()
+    return PatchEntry(path, item.get("patch"), item.get("path"), patch_target)
 
 
 def _pairs(pairs: Mapping[str, str], path: Path) -> tuple[Pair, ...]:
@@ -285,9 +285,9 @@ def bodies_of(text: str, file: str, limits: Limits) -> tuple[list[Body], list[Di
         elif _is_list(chunk.text):
             diagnostics += _read_operations(chunk, limits, bodies)
         else:
-            found, problems = read_documents(chunk.text.encode("utf-8", "surrogateescape"), file, limits)
+            documents, problems = read_documents(chunk.text.encode("utf-8", "surrogateescape"), file, limits)
             below = _below(chunk)
-            bodies += [(d.data, replace(d, locate=_moved(d.locate, below)), ()) for d in found]
+            bodies += [(d.data, replace(d, locate=_moved(d.locate, below)), ()) for d in documents]
             diagnostics += [replace(problem, source=below(problem.source)) for problem in problems]
     return bodies, diagnostics
 

@@ -77,9 +77,9 @@ class _Builder:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ValueError("groups are nested too deeply")
-        first, *others = (self._sequence(parts, after) for parts in group.alternatives)
+        first, *rest = (self._sequence(parts, after) for parts in group.alternatives)
         self._depth -= 1
-        for other in others:
+        for other in rest:
             first = self._state("split", next=first, other=other)
         return first
 
@@ -121,10 +121,12 @@ class _Builder:
 def _run(first: _State, text: str) -> bool:
     current = _closure([first], 0, text)
     for index, character in enumerate(text):
-        taken = [s.next for s in current if s.kind == "character" and (s.takes is None or s.takes.match(character))]
-        if not taken:
+        next_states = [
+            s.next for s in current if s.kind == "character" and (s.takes is None or s.takes.match(character))
+        ]
+        if not next_states:
             return False
-        current = _closure([state for state in taken if state is not None], index + 1, text)
+        current = _closure([state for state in next_states if state is not None], index + 1, text)
     return any(state.kind == "done" for state in current)
 
 
@@ -180,14 +182,14 @@ class Origins:
 
     def of(self, path: FieldPath) -> tuple[int, Origin] | None:
         """Return the nearest written field at or above `path` as (number of steps, origin), or None."""
-        found = None
+        nearest = None
         inner = self._top
         for length, step in enumerate(path, 1):
             if step not in inner:
                 break
             inner, writers = inner[step]
-            found = (length, writers[0]) if writers else found
-        return found
+            nearest = (length, writers[0]) if writers else nearest
+        return nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +225,10 @@ class Edited:
         if not path:
             return value
         step, *rest = path
-        known = self.copies.of(data if isinstance(data, Mapping) or isinstance(step, int) else {})
-        present = known[step] if isinstance(step, int) else known.get(step)
-        known[step] = self._set(present, tuple(rest), value)
-        return known
+        copied = self.copies.of(data if isinstance(data, Mapping) or isinstance(step, int) else {})
+        present = copied[step] if isinstance(step, int) else copied.get(step)
+        copied[step] = self._set(present, tuple(rest), value)
+        return copied
 
     def renamed(self, changed: Edited) -> Edited:
         """Return `changed`, keeping the identities of this document."""
@@ -241,8 +243,8 @@ class Edited:
     def locate(self, path: Path) -> Source | None:
         """Return the position where the value at `path` was written, in an overlay or in the original document."""
         steps = stable_path(path, self.data)
-        if (found := self.origins.of(steps)) is not None:
-            end, origin = found
+        if (nearest := self.origins.of(steps)) is not None:
+            end, origin = nearest
             inside = _at(origin.document.data, origin.path)
             return origin.document.locate((*origin.path, *resolve_path(steps[end:], inside)))
         return self.document.locate(resolve_path(steps, self.document.data))
@@ -316,5 +318,5 @@ def _exactly(value: Any) -> Pattern | None:
     return literal(str(value)) if value else None
 
 
-def _fits(wanted: Pattern | None, text: str) -> bool:
-    return wanted is None or wanted.fits(text)
+def _fits(expected: Pattern | None, text: str) -> bool:
+    return expected is None or expected.fits(text)

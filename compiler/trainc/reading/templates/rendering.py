@@ -383,12 +383,14 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         self._budget.spend(steps)
         return ""
 
-    def _check_parts(self, text: str, method: str, given: Any = None) -> None:
+    def _check_parts(self, text: str, method: str, substring: Any = None) -> None:
         """Charge for substring searches, and check the number of parts before they are created."""
-        if isinstance(given, str) and method not in _AT_AN_END:
-            self._budget.spend(len(text) * len(given) // CHARACTERS)
+        if isinstance(substring, str) and method not in _AT_AN_END:
+            self._budget.spend(len(text) * len(substring) // CHARACTERS)
         if method == "split" and len(text) > self._budget.steps:
-            parts = text.count(given) if isinstance(given, str) else len(text.split(None, self._budget.steps + 1))
+            parts = (
+                text.count(substring) if isinstance(substring, str) else len(text.split(None, self._budget.steps + 1))
+            )
             self._budget.spend(parts)
         elif method == "splitlines":
             self._budget.spend(sum(map(text.count, _LINE_ENDS)))
@@ -489,8 +491,8 @@ def template_lines(text: str, output: str, file: str, values: Mapping[str, Any],
     lines: list[int] = []
     current = 1
     for line in marked.split("\n"):
-        found = _MARKS.search(line)
-        current = int(found[1]) if found else current
+        match = _MARKS.search(line)
+        current = int(match[1]) if match else current
         lines.append(current)
     return lines
 

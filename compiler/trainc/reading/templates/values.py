@@ -70,7 +70,7 @@ def on_text(change: Callable[[str], str]) -> Callable[[Any], str]:
 def to_json(value: Any) -> str:
     """Format a value as JSON that is also valid YAML."""
     text = as_yaml(value) if isinstance(value, Undefined) else json.dumps(value, ensure_ascii=False)
-    return _NOT_PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _NOT_PLAIN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def refuse(reason: str) -> NoReturn:

@@ -144,9 +144,11 @@ def _known(value: Json, fields: Json, path: Path, findings: list[Finding]) -> di
     """A mapping without the fields that the API server drops, and a finding about each of these."""
     kept: dict[str, Any] = {}
     for name, inner in value.items():
-        if (known := fields.get(name)) is not None:
+        if (field_schema := fields.get(name)) is not None:
             if inner is not None:
-                kept[name] = _known(inner, known, (*path, name), findings) if isinstance(known, dict) else inner
+                kept[name] = (
+                    _known(inner, field_schema, (*path, name), findings) if isinstance(field_schema, dict) else inner
+                )
             continue
         message = f"v1 has no field {name} here and ignored it"
         hint = "remove it, or move it to where v1 expects it"
@@ -179,8 +181,8 @@ def _checked_template(template: Json, release: str, path: Path, findings: list[F
     for step in reversed(where):
         runtime = [{"name": "node", **runtime}] if step == 0 else {step: runtime}
     runtime |= {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainingRuntime", "metadata": {"name": "v1"}}
-    stored, found = check(runtime, "TrainingRuntime", release, prune=True)
-    inside = [f for f in found if f.path[: len(where)] == where]
+    stored, problems = check(runtime, "TrainingRuntime", release, prune=True)
+    inside = [f for f in problems if f.path[: len(where)] == where]
     findings += (Finding(f.code, f.severity, f.message, f.hint, (*path, *f.path[len(where) :])) for f in inside)
     if not inside or has_errors(inside):
         return template

@@ -82,11 +82,11 @@ def convert(kind: Kind, document: Json, choices: Choices, *, is_named: bool = Tr
     if has_errors(findings):
         return Converted((), tuple(findings), layout=layout, shorter=shorter)
     rename, launch = renaming(layout), launch_of(layout, choices.variables)
-    others = (mpi.config_map(layout),) if kind.is_mpi and not mpi.has_policy(layout) else ()
-    made: tuple[dict[str, Any], ...] = (*documents.documents_of(layout, rename, launch), *others)
+    config_maps = (mpi.config_map(layout),) if kind.is_mpi and not mpi.has_policy(layout) else ()
+    made: tuple[dict[str, Any], ...] = (*documents.documents_of(layout, rename, launch), *config_maps)
     if choices.into == "catalog":
-        made, found = _on_catalog(layout, launch, made, choices.release)
-        findings += found
+        made, catalog_findings = _on_catalog(layout, launch, made, choices.release)
+        findings += catalog_findings
     findings += (*documents.differences(layout, rename), *_differences(layout, launch, choices.variables))
     before = " + ".join(f"{role.name} {role.replicas}" for role in layout.job.roles)
     after = " + ".join(f"{group.name} {len(group.pods)}" for group in layout.groups)
@@ -333,8 +333,8 @@ def _with_components(document: Json, converted: Mapping[int, Converted]) -> tupl
         is_named = value_at(component, ("template", "metadata", "namespace")) is not None
         path = ("metadata", "namespace")
         made = [d if is_named or not value_at(d, path) else without_path(d, path) for d in result.documents]
-        job, runtime, *others = made[0], _with_resources(made[1], made[0]), *made[2:]
-        components += ({"template": other} for other in others)
+        job, runtime, *rest = made[0], _with_resources(made[1], made[0]), *made[2:]
+        components += ({"template": other} for other in rest)
         pods = {group.name: len(group.pods) for group in result.layout.groups}
         pod_sets = [
             {"replicas": pods[each["name"]], "path": _POD_TEMPLATE.format(at)}
@@ -365,13 +365,13 @@ def named_runtime(document: Json, converted: Converted) -> Converted:
     """The documents of an Experiment's job, with its runtime called like the Experiment."""
     if not converted.documents:
         return converted
-    job, runtime, *others = converted.documents
+    job, runtime, *rest = converted.documents
     if _PARAMETER in str(runtime):
         message = "its roles differ, so their commands are part of a runtime, where Katib fills in no parameters"
-        found = stuck((), message, "give all roles the same template, then migrate again")
-        return replace(converted, documents=(), findings=(*converted.findings, found))
+        finding = stuck((), message, "give all roles the same template, then migrate again")
+        return replace(converted, documents=(), findings=(*converted.findings, finding))
     runtime = {**runtime, "metadata": {**runtime["metadata"], "name": _experiment(document)}}
-    return replace(converted, documents=(job, runtime, *others))
+    return replace(converted, documents=(job, runtime, *rest))
 
 
 def _with_trial(document: Json, converted: Converted) -> tuple[Json, list[Finding]]:
@@ -397,10 +397,10 @@ def _with_trial(document: Json, converted: Converted) -> tuple[Json, list[Findin
 
 def _primary(template: Json, layout: Layout) -> tuple[dict[str, str], str]:
     """The labels and the main container of the pod that reports the metrics of a trial."""
-    given = template.get("primaryPodLabels") or {"job-role": "master"}
+    primary_labels = template.get("primaryPodLabels") or {"job-role": "master"}
     # Katib before 0.13 had v1's labels without their prefix.
     short = ("job-role", "replica-type", "replica-index")
-    labels = {f"{LABELS}{key}" if key in short else key: value for key, value in given.items()}
+    labels = {f"{LABELS}{key}" if key in short else key: value for key, value in primary_labels.items()}
     group, selecting = pod_labels(labels, layout)
     old = layout.job.main_of(group.role).get("name")
     chosen = template.get("primaryContainerName")

@@ -57,13 +57,13 @@ def _job_fields(layout: Layout, group: Group) -> dict[str, Any]:
 
 
 def _backoff_limit(job: Job, role: Role) -> int | None:
-    given = job.policy.get("backoffLimit")
+    limit = job.policy.get("backoffLimit")
     if job.kind.is_mpi and role.name == "Launcher":
         # The launcher is a Job in v1 too, with a Job's defaults.
-        return None if given is None else int(given)
+        return None if limit is None else int(limit)
     if role.restart == "Never":
         return 0
-    return _FOR_EVER if given is None or job.kind.is_mpi else int(given)
+    return _FOR_EVER if limit is None or job.kind.is_mpi else int(limit)
 
 
 def _success_rule(layout: Layout, group: Group) -> dict[str, Any] | None:
@@ -238,23 +238,27 @@ def _document(kind: str, layout: Layout, metadata: Json) -> dict[str, Any]:
 
 
 def _replicated_job(layout: Layout, group: Group, rename: Renaming, launch: Launch) -> dict[str, Any]:
-    given, count, waits, replicas = launch.given, {}, {}, {}
+    policy_variables, count, waits, replicas = launch.given, {}, {}, {}
     has_mpi_policy = layout.job.kind.is_mpi and mpi.has_policy(layout)
     if layout.job.kind.is_mpi:
         waits = mpi.depends_on(layout, group)
-        given = mpi.variables_of_policy(layout.job) if has_mpi_policy and group.role.name == "Launcher" else given
+        policy_variables = (
+            mpi.variables_of_policy(layout.job)
+            if has_mpi_policy and group.role.name == "Launcher"
+            else policy_variables
+        )
     if not group.is_trainer and not has_mpi_policy:
         # numNodes is the number of pods of the trainer, and under the MPI policy of the hosts.
         count = dict.fromkeys(("parallelism", "completions"), 1 if group.by_job else len(group.pods))
     if group.by_job:
         replicas = {"replicas": len(group.pods)}
-    spec = {**count, **_job_fields(layout, group), "template": _pod_template(layout, group, rename, given)}
+    spec = {**count, **_job_fields(layout, group), "template": _pod_template(layout, group, rename, policy_variables)}
     labels = {"metadata": {"labels": {names.ANCESTOR_LABEL: names.TRAINER}}} if group.is_trainer else {}
     return {"name": group.name, **replicas, **waits, "template": {**labels, "spec": spec}}
 
 
-def _pod_template(layout: Layout, group: Group, rename: Renaming, given: frozenset[str]) -> dict[str, Any]:
-    """The pod template of a group; variables whose names are `given` come from a policy of the runtime."""
+def _pod_template(layout: Layout, group: Group, rename: Renaming, policy_variables: frozenset[str]) -> dict[str, Any]:
+    """The pod template of a group; `policy_variables` are the names that a policy of the runtime sets."""
     job, role = layout.job, group.role
     spec = {name: value for name, value in role.template["spec"].items() if name not in _OVERWRITTEN}
     for field in ("affinity", "topologySpreadConstraints", "volumes"):
@@ -267,7 +271,7 @@ def _pod_template(layout: Layout, group: Group, rename: Renaming, given: frozens
     sidecars = () if job.kind.is_mpi or job.kind.name == "TFJob" else added
     main = job.main(role)
     spec["containers"] = [
-        _main(layout, group, _container(layout, group, container, rename, added), given)
+        _main(layout, group, _container(layout, group, container, rename, added), policy_variables)
         if index == main
         else _container(layout, group, container, rename, sidecars)
         for index, container in enumerate(spec["containers"])
@@ -291,10 +295,10 @@ def _container(
     return changed
 
 
-def _main(layout: Layout, group: Group, container: dict[str, Any], given: frozenset[str]) -> dict[str, Any]:
+def _main(layout: Layout, group: Group, container: dict[str, Any], policy_variables: frozenset[str]) -> dict[str, Any]:
     kind = layout.job.kind
-    if given and container.get("env"):
-        container["env"] = [variable for variable in container["env"] if variable["name"] not in given]
+    if policy_variables and container.get("env"):
+        container["env"] = [variable for variable in container["env"] if variable["name"] not in policy_variables]
     if kind.port_name and f"'{kind.port_name}'" in str(_port_users(container)):
         # A probe names the port that v1 added.
         ports = list(container.get("ports") or ())
@@ -339,8 +343,8 @@ def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
 
 
 def _texts(role: Role) -> str:
-    every = (*role.containers, *(role.template["spec"].get("initContainers") or ()))
-    return " ".join(str([c.get("command"), c.get("args"), c.get("env"), *_port_users(c)]) for c in every)
+    containers = (*role.containers, *(role.template["spec"].get("initContainers") or ()))
+    return " ".join(str([c.get("command"), c.get("args"), c.get("env"), *_port_users(c)]) for c in containers)
 
 
 def _numbers(layout: Layout) -> Iterator[Finding]:
@@ -349,9 +353,9 @@ def _numbers(layout: Layout) -> Iterator[Finding]:
     path = ("spec", job.kind.replicas)
     trainer = next(group for group in layout.groups if group.is_trainer)
     if len(layout.groups) > 1:
-        others = " and ".join(group.name for group in layout.groups if group is not trainer)
+        other_groups = " and ".join(group.name for group in layout.groups if group is not trainer)
         message = f"numNodes counts the pods of {trainer.name} alone, {len(trainer.pods)} of {job.size}"
-        hint = f"the number of {others} is in the runtime; change it there, and in the variables that count pods"
+        hint = f"the number of {other_groups} is in the runtime; change it there, and in the variables that count pods"
         yield changes(path, message, hint)
     elif job.kind.name == "XGBoostJob":
         message = f"WORLD_SIZE and WORKER_ADDRS are written for {job.size} pods; numNodes does not change them"

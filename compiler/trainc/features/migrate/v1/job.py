@@ -275,22 +275,22 @@ def _groups(job: Job) -> Iterator[Group]:
 
 def _alike(roles: Iterable[Role]) -> bool:
     """Whether the pods of these roles differ only by index."""
-    first, *others = roles
+    first, *rest = roles
     fields = str(first.template).replace("\\'", "'")
     tells_apart = any(f"labels['{LABELS}{name}']" in fields for name in ("replica-type", "replica-index", "job-role"))
-    return not tells_apart and all((o.template, o.restart) == (first.template, first.restart) for o in others)
+    return not tells_apart and all((o.template, o.restart) == (first.template, first.restart) for o in rest)
 
 
 def _paddle(roles: list[Role]) -> Iterator[Group]:
     """The launcher serves the rendezvous only where PADDLE_MASTER is its own IP: rank 0 stands in a job of its own."""
-    first, *others = roles
+    first, *rest = roles
     if first.replicas == 1:
-        yield Group(first.lower if others else names.NODE, first, first.pods, is_trainer=True)
+        yield Group(first.lower if rest else names.NODE, first, first.pods, is_trainer=True)
     else:
         yield Group(first.lower, first, first.pods[:1], is_trainer=True)
         yield Group(f"{first.lower}-rest", first, first.pods[1:], before=1, by_job=True)
     number = 1 if first.replicas == 1 else 2
-    yield from (Group(role.lower, role, role.pods, number) for role in others)
+    yield from (Group(role.lower, role, role.pods, number) for role in rest)
 
 
 def _mpi(job: Job, roles: list[Role]) -> Iterator[Group]:

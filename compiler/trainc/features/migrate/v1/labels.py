@@ -59,8 +59,8 @@ def variable(value: Json, layout: Layout, group: Group) -> Json:
 
 def _read_label(value: Json) -> str | None:
     reference = (value.get("valueFrom") or {}).get("fieldRef") or {}
-    found = _REFERENCE.fullmatch(str(reference.get("fieldPath")))
-    return None if found is None else str(found["label"])
+    match = _REFERENCE.fullmatch(str(reference.get("fieldPath")))
+    return None if match is None else str(match["label"])
 
 
 def _label_values(layout: Layout, group: Group, label: str) -> list[str]:
@@ -124,8 +124,8 @@ def _selector(selector: Json, layout: Layout) -> dict[str, Any]:
 
 def pod_labels(labels: Mapping[str, str], layout: Layout) -> tuple[Group, dict[str, str]]:
     """The labels of the pods that v1 gave `labels`, and their group; those of the first pod if no pod had them."""
-    given = {key: value for key, value in labels.items() if key.startswith(LABELS)}.items()
-    chosen = [g for g in layout.groups if any(given <= labels_of(layout.job, pod).items() for pod in g.pods)]
+    legacy_labels = {key: value for key, value in labels.items() if key.startswith(LABELS)}.items()
+    chosen = [g for g in layout.groups if any(legacy_labels <= labels_of(layout.job, pod).items() for pod in g.pods)]
     made = _selector({"matchLabels": labels}, layout)
     if chosen and "matchExpressions" not in made:
         return chosen[0], dict(made["matchLabels"])
@@ -184,8 +184,8 @@ def findings_about(document: Json) -> Iterator[Finding]:
 
     Its own labels are no such place: they select nothing.
     """
-    for path, what, new in _traces({field: value for field, value in document.items() if field != "metadata"}, ()):
-        message = f"this {document.get('kind')} selects {what}, which migrated jobs do not have"
+    for path, selected, new in _traces({field: value for field, value in document.items() if field != "metadata"}, ()):
+        message = f"this {document.get('kind')} selects {selected}, which migrated jobs do not have"
         yield Finding("LegacyLabelSelected", "warning", message, f"select {new} instead", path)
 
 

@@ -24,21 +24,21 @@ _TOKEN = pattern(r"\$(?:\$|\((?P<name>[^)]*)\))")
 
 def expand(text: str, values: Mapping[str, str]) -> str:
     """`text` with each reference `$(NAME)` to one of `values` replaced; escaped or unknown references are kept."""
-    return str(_TOKEN.sub(lambda found: values.get(found["name"] or "", found[0]), text))
+    return str(_TOKEN.sub(lambda match: values.get(match["name"] or "", match[0]), text))
 
 
 def references(texts: Iterable[str]) -> set[str]:
     """The names of the variables that `texts` refer to."""
-    return {found["name"] for text in texts for found in _TOKEN.finditer(text) if found["name"]}
+    return {match["name"] for text in texts for match in _TOKEN.finditer(text) if match["name"]}
 
 
 def joined(user: Sequence[Json], operator: Sequence[Json]) -> list[dict[str, Any]]:
     """The merged variables, as the kubelet would resolve them."""
-    every = [*user, *operator]
-    last = {variable["name"]: index for index, variable in enumerate(every)}
+    all_variables = [*user, *operator]
+    last = {variable["name"]: index for index, variable in enumerate(all_variables)}
     replaced: dict[str, str] = {}
     kept: list[dict[str, Any]] = []
-    for index, variable in enumerate(every):
+    for index, variable in enumerate(all_variables):
         name, value = variable["name"], variable.get("value")
         filled = expand(value, replaced) if value else value
         if last[name] == index:
@@ -51,11 +51,11 @@ def joined(user: Sequence[Json], operator: Sequence[Json]) -> list[dict[str, Any
 
 def literals(variables: Sequence[Json]) -> dict[str, str]:
     """The variables whose values are known before the pod runs."""
-    known: dict[str, str] = {}
+    values: dict[str, str] = {}
     for variable in variables:
         if "valueFrom" not in variable:
-            known[variable["name"]] = expand(variable.get("value") or "", known)
-    return known
+            values[variable["name"]] = expand(variable.get("value") or "", values)
+    return values
 
 
 def rewrite_addresses(container: Json, rename: Renaming, operator: Sequence[Json]) -> dict[str, Any]:
@@ -69,8 +69,8 @@ def rewrite_addresses(container: Json, rename: Renaming, operator: Sequence[Json
     changed = dict(container)
     for field in (*_EXPANDED, *PROBES):
         if field in container:
-            known = (old, new) if field in _EXPANDED else ({}, {})
-            changed[field] = _renamed(container[field], rename, *known)
+            values = (old, new) if field in _EXPANDED else ({}, {})
+            changed[field] = _renamed(container[field], rename, *values)
     return {**changed, "env": environment} if environment else changed
 
 
@@ -97,8 +97,8 @@ def _renamed(value: Any, rename: Renaming, old: Mapping[str, str], new: Mapping[
         return [_renamed(inner, rename, old, new) for inner in value]
     if not isinstance(value, str):
         return value
-    renamed, wanted = rename(value), rename(expand(value, old))
-    return renamed if expand(renamed, new) == wanted else wanted
+    renamed, expected = rename(value), rename(expand(value, old))
+    return renamed if expand(renamed, new) == expected else expected
 
 
 # What v1 gives each container.
@@ -140,10 +140,10 @@ def is_number(text: str | None) -> TypeGuard[str]:
 
 def processes_per_node(job: Job) -> str | None:
     """The text of nprocPerNode; None where the elastic policy has the number."""
-    given = job.spec.get("nprocPerNode")
-    if given is None and (job.spec.get("elasticPolicy") or {}).get("nProcPerNode") is None:
+    processes = job.spec.get("nprocPerNode")
+    if processes is None and (job.spec.get("elasticPolicy") or {}).get("nProcPerNode") is None:
         return "auto"
-    return given
+    return processes
 
 
 def _elastic(layout: Layout, elastic: Json) -> Iterator[Json]:

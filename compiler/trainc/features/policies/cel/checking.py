@@ -65,8 +65,8 @@ class Environment:
         kind = checker.unifier.substituted(checker.check(node, self.variables), free=DYN)
         checker.validate()
         if allowed and kind not in allowed:
-            wanted = " or ".join(map(str, allowed))
-            raise InvalidExpressionError(f"must evaluate to {wanted} but got {kind}")
+            expected = " or ".join(map(str, allowed))
+            raise InvalidExpressionError(f"must evaluate to {expected} but got {kind}")
         return node, kind
 
 
@@ -126,18 +126,18 @@ class _Checker:
         """The type of a field."""
         is_optional = base.name == "optional_type"
         base = base.of[0] if is_optional else base
-        found = DYN
+        field_type = DYN
         if base.name == "map":
-            found = base.of[1]
+            field_type = base.of[1]
         elif base.name in self.environment.fields:
             if node.field not in self.environment.fields[base.name]:
                 self._refuse(node, f"undefined field {node.field!r}")
-            found = self.environment.fields[base.name][node.field]
+            field_type = self.environment.fields[base.name][node.field]
         elif values.is_variable(base):
             self.unifier.unify([DYN], [base])
         elif not values.is_dyn(base):
             self._refuse(node, f"type {_shown(base)!r} does not support field selection")
-        return values.optional_of(found) if is_optional or node.optional else found
+        return values.optional_of(field_type) if is_optional or node.optional else field_type
 
     def _called(self, node: Call, scope: Mapping[str, Type]) -> Type:
         self.inside_format += node.function == "format"
@@ -163,10 +163,10 @@ class _Checker:
         for overload in overloads:
             fresh = {name: self._variable() for name in sorted(_parameters((*overload.arguments, overload.result)))}
             if self.unifier.unify(kinds, [substituted(kind, fresh) for kind in overload.arguments]):
-                found = self.unifier.substituted(substituted(overload.result, fresh))
+                candidate = self.unifier.substituted(substituted(overload.result, fresh))
                 if result is None:
-                    result = found
-                elif result.name != "dyn" and found != result:
+                    result = candidate
+                elif result.name != "dyn" and candidate != result:
                     result = DYN
         return result
 
@@ -216,15 +216,15 @@ class _Checker:
             self.unifier.unify([DYN], [items])
             kinds = (DYN, DYN) if two else (DYN,)
         else:
-            what = f"expression of type {_shown(items)!r} cannot be range of a comprehension"
-            self._refuse(node.items, f"{what} (must be list, map, or dynamic)")
+            problem = f"expression of type {_shown(items)!r} cannot be range of a comprehension"
+            self._refuse(node.items, f"{problem} (must be list, map, or dynamic)")
         inner = {**scope, node.result: start}
         loop = {**inner, **dict(zip(node.variables, kinds, strict=True))}
         for part, expected in ((node.condition, BOOL), (node.step, start)):
             kind = self.check(part, loop)
             if not self.unifier.unify([expected], [kind]):
-                found = f"expected type {_shown(self._known(expected))!r} but found {_shown(self._known(kind))!r}"
-                self._refuse(part, found)
+                mismatch = f"expected type {_shown(self._known(expected))!r} but found {_shown(self._known(kind))!r}"
+                self._refuse(part, mismatch)
         return self.unifier.substituted(self.check(node.end, inner))
 
     def validate(self) -> None:
@@ -295,10 +295,10 @@ def _parts(node: Call) -> tuple[Node, ...]:
 
 
 def _parameters(kinds: Sequence[Type]) -> set[str]:
-    found: set[str] = set()
+    parameters: set[str] = set()
     for kind in kinds:
-        found |= {kind.name} if len(kind.name) == 1 else _parameters(kind.of)
-    return found
+        parameters |= {kind.name} if len(kind.name) == 1 else _parameters(kind.of)
+    return parameters
 
 
 def _shown(kind: Type) -> str:

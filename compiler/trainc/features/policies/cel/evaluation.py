@@ -61,12 +61,12 @@ class Evaluation:
                 items = (self.value(item, scope) for item in node.items)
                 return [item for i, one in enumerate(items) for item in _present(one, i in node.optional)]
             case Map():
-                found: dict[Any, Any] = {}
+                result: dict[Any, Any] = {}
                 for key, item, optional in node.entries:
                     name = map_key(self.value(key, scope))
                     for one in _present(self.value(item, scope), optional):
-                        found[name] = one
-                return found
+                        result[name] = one
+                return result
             case Comprehension():
                 return self._loop(node, scope)
 
@@ -182,12 +182,12 @@ def _bound(base: Any, variables: tuple[str, ...]) -> Iterator[dict[str, Any]]:
 
 def paths_of(value: Any, path: Path = ()) -> dict[int, Path]:
     """The path of each list and map of a value, by identity."""
-    found = {}
+    paths = {}
     stack = [(value, path)]
     while stack:
         part, where = stack.pop()
         if isinstance(part, dict | list):
-            found[id(part)] = where
+            paths[id(part)] = where
             items = part.items() if isinstance(part, dict) else enumerate(part)
             stack += [(inner, (*where, step)) for step, inner in items]
-    return found
+    return paths

@@ -316,8 +316,8 @@ def _int(_: Budget, value: Any) -> int:
 
 @define(*(f"uint({kind}) -> uint" for kind in ("uint", "double", "int", "string")))
 def _uint(_: Budget, value: Any) -> Uint:
-    found: Uint = _whole_number(value, "uint")
-    return found
+    number: Uint = _whole_number(value, "uint")
+    return number
 
 
 def _whole_number(value: Any, target: str) -> Any:
@@ -477,17 +477,17 @@ def _unwrap(_: Budget, items: list[Any]) -> list[Any]:
 
 
 @define("sets.contains(list(T), list(T)) -> bool")
-def _within(budget: Budget, items: list[Any], others: list[Any]) -> bool:
-    return all(contains(budget, other, items) for other in others)
+def _within(budget: Budget, items: list[Any], other_items: list[Any]) -> bool:
+    return all(contains(budget, other, items) for other in other_items)
 
 
 @define("sets.intersects(list(T), list(T)) -> bool")
-def _intersects(budget: Budget, items: list[Any], others: list[Any]) -> bool:
-    return any(contains(budget, item, others) for item in items)
+def _intersects(budget: Budget, items: list[Any], other_items: list[Any]) -> bool:
+    return any(contains(budget, item, other_items) for item in items)
 
 
 @define("sets.equivalent(list(T), list(T)) -> bool")
-def _equivalent(budget: Budget, items: list[Any], others: list[Any]) -> bool:
-    return all(contains(budget, other, items) for other in others) and all(
-        contains(budget, item, others) for item in items
+def _equivalent(budget: Budget, items: list[Any], other_items: list[Any]) -> bool:
+    return all(contains(budget, other, items) for other in other_items) and all(
+        contains(budget, item, other_items) for item in items
     )

@@ -241,13 +241,13 @@ def _escaped_path(url: URL) -> str:
 
 
 def _query(url: URL) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    parameters: dict[str, list[str]] = {}
     for pair in filter(None, url.query.split("&")):
         key, _, value = pair.partition("=")
         if ";" not in pair and not _ESCAPES.search(pair):
             decoded = (unquote_to_bytes(part.replace("+", " ")).decode("utf-8", "replace") for part in (key, value))
-            found.setdefault(next(decoded), []).append(next(decoded))
-    return found
+            parameters.setdefault(next(decoded), []).append(next(decoded))
+    return parameters
 
 
 define("<kubernetes.URL>.getScheme() -> string")(lambda _, url: url.scheme)
@@ -288,14 +288,14 @@ class CIDR:
 @define("ip(string) -> net.IP")
 def _ip(_: Budget, text: str) -> IP:
     try:
-        found = ip_address(text)
+        address = ip_address(text)
     except ValueError:
         raise EvaluationError(f'IP Address "{text}" parse error during conversion from string') from None
     if "%" in text:
         raise EvaluationError(f'IP address "{text}" with zone value is not allowed')
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         raise EvaluationError(f'IPv4-mapped IPv6 address "{text}" is not allowed')
-    return IP(found)
+    return IP(address)
 
 
 @define("cidr(string) -> net.CIDR")
@@ -367,8 +367,8 @@ class Semver:
 
     def compared(self, other: Semver) -> int:
         """Return -1, 0 or 1. A version comes after its own pre-releases."""
-        mine, others = (self.numbers, not self.before, self.before), (other.numbers, not other.before, other.before)
-        return (mine > others) - (mine < others)
+        mine, theirs = (self.numbers, not self.before, self.before), (other.numbers, not other.before, other.before)
+        return (mine > theirs) - (mine < theirs)
 
 
 @define("semver(string) -> kubernetes.Semver", "semver(string, bool) -> kubernetes.Semver", since=33)
@@ -526,8 +526,8 @@ def _named_format(_: Budget, name: str) -> Maybe:
 
 
 @define("<kubernetes.NamedFormat>.validate(string) -> optional_type(list(string))")
-def _validate(_: Budget, found: Format, text: str) -> Maybe:
-    problems = found.problems(text)
+def _validate(_: Budget, text_format: Format, text: str) -> Maybe:
+    problems = text_format.problems(text)
     return Maybe(problems, is_set=True) if problems else NONE
 
 

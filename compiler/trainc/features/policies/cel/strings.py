@@ -64,14 +64,14 @@ def _matches(_: Budget, text: str, regex: str) -> bool:
 
 @define("<string>.find(string) -> string")
 def _find(_: Budget, text: str, regex: str) -> str:
-    found = compiled(regex).search(text)
-    return found.group() if found else ""
+    match = compiled(regex).search(text)
+    return match.group() if match else ""
 
 
 @define("<string>.findAll(string) -> list(string)", "<string>.findAll(string, int) -> list(string)")
 def _find_all(_: Budget, text: str, regex: str, limit: int = -1) -> list[str]:
-    found = [match.group() for match in compiled(regex).finditer(text)]
-    return found if limit < 0 else found[:limit]
+    matches = [match.group() for match in compiled(regex).finditer(text)]
+    return matches if limit < 0 else matches[:limit]
 
 
 @define("<string>.replace(string, string) -> string", "<string>.replace(string, string, int) -> string")
@@ -159,10 +159,10 @@ def _is_sorted(_: Budget, items: list[Any]) -> bool:
 
 def _sum(zero: Any) -> Callable[[Budget, list[Any]], Any]:
     def total(budget: Budget, items: list[Any]) -> Any:
-        found = zero
+        result = zero
         for item in items:
-            found = arithmetic("+", found, item, budget)
-        return found
+            result = arithmetic("+", result, item, budget)
+        return result
 
     return total
 
@@ -253,11 +253,11 @@ define("<list(T)>.reverse() -> list(T)", since=34)(lambda _, items: items[::-1])
 
 @define("<list(T)>.distinct() -> list(T)", since=34)
 def _distinct(budget: Budget, items: list[Any]) -> list[Any]:
-    found: list[Any] = []
+    unique: list[Any] = []
     for item in items:
-        if not any(equal(item, each, budget) for each in found):
-            found.append(item)
-    return found
+        if not any(equal(item, each, budget) for each in unique):
+            unique.append(item)
+    return unique
 
 
 class FormatError(EvaluationError):

@@ -214,28 +214,28 @@ def _tokens(text: str) -> Iterator[_Token]:
         match = _TOKEN.match(text, at)
         if match is None:
             raise InvalidExpressionError(f"syntax error at {place(text, at)}: {text[at : at + 12]!r}")
-        found = match.groupdict()
-        quoted = found["raw"] or found["text"]
+        groups = match.groupdict()
+        quoted = groups["raw"] or groups["text"]
         if quoted is not None:
             size = 3 if quoted[:3] in ('"""', "'''") and len(quoted) >= 6 else 1
-            body, is_bytes = quoted[size:-size], found["bytes"] is not None
-            if found["raw"] is None:
+            body, is_bytes = quoted[size:-size], groups["bytes"] is not None
+            if groups["raw"] is None:
                 yield "value", _unescaped(body, is_bytes=is_bytes), at
             else:
                 yield "value", body.encode() if is_bytes else body, at
-        elif found["float"] is not None:
-            yield "number", float(found["float"]), at
-        elif found["int"] is not None:
+        elif groups["float"] is not None:
+            yield "number", float(groups["float"]), at
+        elif groups["int"] is not None:
             # No integer that fits has more digits, and Python refuses to read thousands of them.
-            digits = found["int"] if len(found["int"]) <= _MOST_DIGITS else "9" * _MOST_DIGITS
+            digits = groups["int"] if len(groups["int"]) <= _MOST_DIGITS else "9" * _MOST_DIGITS
             number = int(digits, 0 if digits.startswith("0x") else 10)
-            yield ("value", _unsigned(number), at) if found["unsigned"] else ("number", number, at)
-        elif found["word"] in _CONSTANTS:
-            yield "value", _CONSTANTS[found["word"]], at
-        elif name := found["word"] or found["escaped"]:
-            yield "escaped" if found["escaped"] else "in" if name == "in" else "word", name, at
-        elif found["mark"] is not None:
-            yield found["mark"], None, at
+            yield ("value", _unsigned(number), at) if groups["unsigned"] else ("number", number, at)
+        elif groups["word"] in _CONSTANTS:
+            yield "value", _CONSTANTS[groups["word"]], at
+        elif name := groups["word"] or groups["escaped"]:
+            yield "escaped" if groups["escaped"] else "in" if name == "in" else "word", name, at
+        elif groups["mark"] is not None:
+            yield groups["mark"], None, at
         at = match.end()
     yield "end", None, at
 
@@ -259,14 +259,14 @@ def _unescaped(text: str, *, is_bytes: bool) -> str | bytes:
     return "".join(chr(part) if isinstance(part, int) else part for part in parts)
 
 
-def _escape(found: dict[str, str | None], *, is_bytes: bool) -> str | int:
+def _escape(groups: dict[str, str | None], *, is_bytes: bool) -> str | int:
     """The number or character that an escape stands for."""
-    if found["c"] is not None:
-        if found["c"] not in _ESCAPED:
-            raise InvalidExpressionError(f"syntax error: \\{found['c']} is not an escape in CEL")
-        return _ESCAPED[found["c"]]
-    digits = found["x"] or found["u"] or found["U"]
-    number = int(digits, 16) if digits else int(found["o"] or "0", 8)
+    if groups["c"] is not None:
+        if groups["c"] not in _ESCAPED:
+            raise InvalidExpressionError(f"syntax error: \\{groups['c']} is not an escape in CEL")
+        return _ESCAPED[groups["c"]]
+    digits = groups["x"] or groups["u"] or groups["U"]
+    number = int(digits, 16) if digits else int(groups["o"] or "0", 8)
     if number > 0x10FFFF or 0xD800 <= number < 0xE000 or (is_bytes and number > 0xFF):
         raise InvalidExpressionError(f"syntax error: no character has the code {digits}")
     return number
@@ -288,9 +288,9 @@ class _Parser:
         self.kind, self.value, self.at = self._ahead.pop() if self._ahead else next(self._tokens)
         return before
 
-    def error(self, what: str = "") -> InvalidExpressionError:
+    def error(self, message: str = "") -> InvalidExpressionError:
         """A syntax error at the current token."""
-        return InvalidExpressionError(f"{what or 'syntax error'} at {place(self.text, self.at)}")
+        return InvalidExpressionError(f"{message or 'syntax error'} at {place(self.text, self.at)}")
 
     def _takes(self, kind: str) -> bool:
         if self.kind != kind:

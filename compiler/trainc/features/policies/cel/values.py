@@ -37,14 +37,14 @@ def parse_type(text: str) -> Type:
 
 def split_types(text: str) -> list[str]:
     """Split `int, map(string, A)` at the commas outside of parentheses."""
-    found, depth = [""], 0
+    parts, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")
         if character == "," and depth == 0:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += character
-    return found if text.strip() else []
+            parts[-1] += character
+    return parts if text.strip() else []
 
 
 def list_of(item: Type) -> Type:
@@ -397,9 +397,9 @@ def timestamp(nanos: int, zone: timezone = UTC) -> Timestamp:
     """Check that a time is in range."""
     if not _FIRST_SECOND <= nanos // NANOS <= _LAST_SECOND:
         raise EvaluationError("timestamp overflow")
-    found = Timestamp(nanos)
-    found.zone = zone
-    return found
+    result = Timestamp(nanos)
+    result.zone = zone
+    return result
 
 
 def arithmetic(symbol: str, left: Any, right: Any, budget: Budget) -> Any:
