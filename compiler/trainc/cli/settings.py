@@ -106,7 +106,7 @@ class Settings:
 def _not_used(folders: Sequence[str]) -> Diagnostic:
     message = f"trainc.yaml is in {first_of(folders, 3)}; here, its settings are not used"
     hint = f"run trainc in {folders[0]}, or with --config {os.path.join(folders[0], FILE_NAME)}"
-    return Diagnostic("SettingsNotUsed", "info", message, hint)
+    return Diagnostic("SettingsNotUsed", "warning", message, hint)
 
 
 def settings_of(arguments: Arguments) -> Settings:

@@ -34,8 +34,8 @@ class Code:
 _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "settings": {
         "error": "BrokenPlugin ForeignNamespace InvalidConfiguration RuntimeReplaced UnknownPlugin",
-        "warning": "IgnoreWithoutReason UnknownCode",
-        "info": "FindingsIgnored OptionWithoutEffect ReleaseNotPinned SettingsNotUsed UnusedIgnore",
+        "warning": "IgnoreWithoutReason SettingsNotUsed UnknownCode",
+        "info": "FindingsIgnored OptionWithoutEffect ReleaseNotPinned UnusedIgnore",
     },
     "read": {
         "error": """

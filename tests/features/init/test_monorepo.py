@@ -146,7 +146,7 @@ def test_a_gitlab_report_has_a_fingerprint_for_each_finding_that_survives_an_edi
 def test_at_the_root_a_command_says_where_the_settings_are() -> None:
     write("ml/trainc.yaml", SETTINGS)
     write("ml/jobs/bert.yaml", JOB)
-    assert "info[SettingsNotUsed] trainc.yaml is in ml" in run("check").stderr
+    assert "warning[SettingsNotUsed] trainc.yaml is in ml" in run("check").stderr
     assert "trainc.yaml is in ml: run trainc there" in run("build", "--check").stderr
     assert "SettingsNotUsed" not in run("check", "ml").stderr
     assert "SettingsNotUsed" not in run("check", "--config", "ml/trainc.yaml").stderr
