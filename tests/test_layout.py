@@ -70,9 +70,9 @@ BESIDE = {
     "krm": "ir.trainjob project.dialects project.overlays.load project.overlays.overlay reading.opening",
     "kubeflow": "pipeline.python",
     "lsp": "admission.admit cli.compiling cli.version explain.model explain.text findings.text kube.devices "
-    "kube.names kube.tuning_variables lints.manifests lints.registry pipeline.fragments "
-    "pipeline.inputs project.dialects project.overlays.load reading reading.catalog "
-    "reading.edits reading.files reading.ignores reading.opening schema.editor_schema",
+    "kube.names kube.tuning_variables lints.manifests lints.registry pipeline.fragments pipeline.inputs "
+    "project.dialects project.overlays.load reading reading.catalog reading.edits reading.files "
+    "reading.ignores reading.opening schema.editor_schema",
     "migrate": "cli.build cli.reporting emit.yaml_writer kube.documents kube.names kube.releases pipeline.patches "
     "project.dialects project.dialects.dialect project.dialects.enclosed project.dialects.shape "
     "reading.block_lines reading.document reading.files reading.libyaml",
