@@ -95,7 +95,7 @@ def test_what_is_no_web_address_is_refused(url: str, here: Path) -> None:
 @pytest.mark.parametrize("command", COMMANDS, ids=[command.name for command in COMMANDS])
 def test_help_names_reserved_hosts_only_for_what_is_the_readers_own(command: Command) -> None:
     names = set(_RESERVED.findall(build_parser(command).format_help()))
-    assert names <= {"git.example.com", "h100.example.com"}
+    assert names <= {"git.example.com", "h100.example.com", "mirror.example.com"}
 
 
 @pytest.mark.parametrize(

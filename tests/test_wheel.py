@@ -66,7 +66,7 @@ def test_nothing_but_the_package_is_in_it(installed: Path) -> None:
         ["--version"],
         ["rule", "--all"],
         ["runtimes", "list"],
-        ["build", str(ROOT / "tests" / "cases" / "torch-distributed.yaml"), "--release", "2.3"],
+        ["build", str(ROOT / "tests" / "cases" / "torch-distributed.yaml"), "--release", "2.3", "--quiet"],
     ],
 )
 def test_it_gives_what_the_repository_gives(words: list[str], installed: Path) -> None:

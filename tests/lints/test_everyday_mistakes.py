@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import yaml
 from builders import Json
-from commands import run
 from trainings import RUNTIMES, findings, reported, training
 
 from trainc import Options, compile_paths
@@ -195,7 +194,7 @@ def test_a_pull_secret_is_missed_where_the_input_shows_that_it_is_needed(case: s
     assert [d.code for d in found if d.code == "NoPullSecret"] == ["NoPullSecret"] * count
 
 
-def test_what_a_crash_does_is_said_once(tmp_path: Path) -> None:
+def test_what_a_crash_does_is_said_about_the_first_job_only(tmp_path: Path) -> None:
     code = "RestartsByDefault"
     assert codes(training(T), "info") == [code]
     for document in (
@@ -210,9 +209,8 @@ def test_what_a_crash_does_is_said_once(tmp_path: Path) -> None:
     for name, document in zip("cab", several, strict=True):
         document["metadata"] = {"name": name, "namespace": "team-a"}
     (tmp_path / "jobs.yaml").write_text(yaml.safe_dump_all(several))
-    printed = run("check", str(tmp_path), "--release", "2.3").stderr
-    assert printed.count(f"[{code}]") == 1
-    assert "(and 2 more like it)" in printed
+    found = compile_paths([str(tmp_path)], options=Options(release="2.3")).diagnostics
+    assert [d.object for d in found if d.code == code] == ["JobSet team-a/a"]
 
 
 @pytest.mark.parametrize("field", [{"backoffLimit": 0}, {"backoffLimit": 3}, {"podFailurePolicy": {"rules": []}}])

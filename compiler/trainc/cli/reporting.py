@@ -153,7 +153,7 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
 # Nobody reads more than this, and the report could grow to hundreds of megabytes.
 _MOST_SHOWN = 1_000
 # The first ones show what to fix, the rest are noise; --format json lists all.
-_SAID_ONCE = frozenset(("RestartsByDefault", "SecretNeeded"))
+_SAID_ONCE = frozenset(("SecretNeeded",))
 _COMPILED = ("ConfigMap ", "Job ", "JobSet ", "Pod ", "PodGroup ", "Workload ")
 
 

@@ -146,7 +146,8 @@ def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:
 class Claim:
     """A headless Service that a JobSet uses; `needed` is true if its pods resolve names through it.
 
-    With `written`, the name is that of a place on a claim to which the JobSet writes, `claim:path`, instead.
+    With `written`, the name is that of a place on a claim to which the JobSet writes, `claim:path`, instead. With
+    `restarts`, it stands for all jobs whose restarts no one has decided, and this is the path of such a Job.
     """
 
     jobset: str
@@ -154,6 +155,7 @@ class Claim:
     service: str
     needed: bool
     written: bool = False
+    restarts: Path = ()
 
 
 def claims_of(manifests: Iterable[Json], name: str) -> Iterator[Claim]:
@@ -173,6 +175,8 @@ def claims_of(manifests: Iterable[Json], name: str) -> Iterator[Claim]:
         yield Claim(label, namespace, service, network.get("enableDNSHostnames", True))
         for place in sorted(_places(jobset)):
             yield Claim(label, namespace, place, needed=True, written=True)
+        if path := _restarted(jobset["spec"]):
+            yield Claim(label, "", "what a crash does", needed=True, restarts=path)
 
 
 def _places(jobset: Json) -> set[str]:
@@ -190,11 +194,35 @@ def _pod_spec(job: Json) -> Json:
     return spec
 
 
+def _restarted(spec: Json) -> Path:
+    """Return the path of a Job with many devices whose restarts no one has decided; empty if there is none."""
+    for index, job in enumerate(spec.get("replicatedJobs", ()) if not spec.get("failurePolicy") else ()):
+        job_spec = job["template"].get("spec") or {}
+        if any(job_spec.get(field) is not None for field in _DECIDING):
+            continue
+        pods = int(job_spec.get("parallelism") or 1) * int(job.get("replicas", 1))
+        for container in _pod_spec(job).get("containers", ()):
+            words = (*(container.get("command") or ()), *(container.get("args") or ()))
+            devices = pods * sum(accelerators(container.get("resources") or {}).values())
+            if pods > 1 and devices >= _MANY_DEVICES and not _RESUMES.search(" ".join(map(str, words))):
+                return ("spec", "replicatedJobs", index, "template", "spec")
+    return ()
+
+
 def between_jobs(claims: Iterable[Claim], services: Services) -> Iterator[Finding]:
-    """Yield a warning for each JobSet whose Service an earlier one uses. `services` collects those of all jobs."""
+    """Yield a warning for each JobSet whose Service an earlier one uses. `services` collects those of all jobs.
+
+    What a crash does is said about the first job only.
+    """
     for claim in claims:
+        is_first = (claim.namespace, claim.service) not in services
         first = services.setdefault((claim.namespace, claim.service), claim.jobset)
-        if first != claim.jobset and claim.needed:
+        if claim.restarts:
+            if is_first:
+                message = f"nothing says what a crash does: a pod that fails is started again, up to {DEFAULT_BACKOFF_LIMIT} times"
+                hint = "resume from a checkpoint on a claim, or set backoffLimit: 0 in the job template of your runtime"
+                yield Finding("RestartsByDefault", "info", message, hint, claim.restarts, claim.jobset)
+        elif first != claim.jobset and claim.needed:
             finding = _overwritten(claim.service, first) if claim.written else _taken(claim.service, first)
             yield replace(finding, about=claim.jobset)
 
@@ -232,30 +260,6 @@ def _taken(service: str, first: str) -> Finding:
         "give each job its own subdomain, or remove it: the Service then has the name of the job",
         ("spec", "network", "subdomain"),
     )
-
-
-def restarts_by_default(manifests: Sequence[Json]) -> Iterator[tuple[str, Finding]]:
-    """Yield an info for each large JobSet about whose restarts no one has decided, with its label."""
-    for manifest in manifests:
-        if manifest.get("kind") == "JobSet" and (path := _undecided(manifest["spec"])):
-            message = f"nothing says what a crash does: a pod that fails is started again, up to {DEFAULT_BACKOFF_LIMIT} times"
-            hint = "resume from a checkpoint on a claim, or set backoffLimit: 0 in the job template of the runtime"
-            yield label_of(manifest), Finding("RestartsByDefault", "info", message, hint, path)
-
-
-def _undecided(spec: Json) -> Path:
-    """Return the path of a Job with many devices that says nothing about restarts; empty if there is none."""
-    for index, job in enumerate(spec.get("replicatedJobs", ()) if not spec.get("failurePolicy") else ()):
-        job_spec = job["template"].get("spec") or {}
-        if any(job_spec.get(field) is not None for field in _DECIDING):
-            continue
-        pods = int(job_spec.get("parallelism") or 1) * int(job.get("replicas", 1))
-        for container in _pod_spec(job).get("containers", ()):
-            words = (*(container.get("command") or ()), *(container.get("args") or ()))
-            devices = pods * sum(accelerators(container.get("resources") or {}).values())
-            if pods > 1 and devices >= _MANY_DEVICES and not _RESUMES.search(" ".join(map(str, words))):
-                return ("spec", "replicatedJobs", index, "template", "spec")
-    return ()
 
 
 def queued_without_requests(manifests: Sequence[Json], limit_ranges: Iterable[Json]) -> Iterator[tuple[str, Finding]]:

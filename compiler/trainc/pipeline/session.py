@@ -13,7 +13,7 @@ from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping, with_value
 from trainc.kube.releases import NEWEST_RELEASE
-from trainc.lints.manifests import Services, claims_of, queued_without_requests, restarts_by_default
+from trainc.lints.manifests import Services, claims_of, queued_without_requests
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
 from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
@@ -204,8 +204,6 @@ class Session:
         report.add("pods", pod_refusals(manifests, self.around, "error" if is_error else "warning"))
         limit_ranges = list(self.around.get("LimitRange", {}).values())
         report.add("pods", _about_objects(queued_without_requests(manifests, limit_ranges)))
-        if not report.has_errors:  # A job that does not start does not crash.
-            report.add("pods", _about_objects(restarts_by_default(manifests)))
 
     def refuses(self, result: Result) -> bool:
         """Return whether a job has errors so far that remain errors under the user's rules."""

@@ -93,11 +93,11 @@ class Neighbours:
         for key in unknown[:_AT_ONE_TIME]:
             self._known[key] = _neighbour(session, keys[key])
         self._known = {key: neighbour for key, neighbour in self._known.items() if key in keys}
-        # Of several jobs with the same name, only the first one is compiled.
-        first: dict[tuple[str, str], Neighbour] = {}
-        for neighbour in filter(None, map(self._known.get, keys)):
-            first.setdefault(neighbour.order, neighbour)
-        self._last = list(first.values())
+        # Of several jobs with the same name, only the first one is compiled, if it can be.
+        first: dict[tuple[str, str], Neighbour | None] = {}
+        for key, document in keys.items():
+            first.setdefault(identity_of(document.data), self._known.get(key))
+        self._last = [neighbour for neighbour in first.values() if neighbour is not None]
         return len(unknown) <= _AT_ONE_TIME
 
     def beyond(self, files: set[str]) -> Iterator[Neighbour]:
