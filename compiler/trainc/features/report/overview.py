@@ -45,7 +45,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The parts of the first screen. `scale` is the longest bar of queues, `longest` that of teams."""
+    """The parts of the first screen. `scale` is the longest bar of queues without a quota, `longest` that of teams."""
 
     queues: Sequence[Queue] = ()
     teams: Sequence[Bar] = ()
@@ -55,8 +55,8 @@ class Overview:
 
     @property
     def scale(self) -> int:
-        """The largest number of devices that a queue has, or that is requested of it."""
-        return max((max((*q.requested.values(), *q.quota.values()), default=0) for q in self.queues), default=0)
+        """The largest number of devices that is requested of a queue."""
+        return max((max(queue.requested.values(), default=0) for queue in self.queues), default=0)
 
     @property
     def longest(self) -> int:
