@@ -41,8 +41,8 @@ TOOLS = {"esbuild", "@esbuild", "@types", "ws"}
 # The packages' own tests, and what is not for a page: templates, and formats that only commands on a disk read.
 LEFT_OUT = {"tests", "benchmarks", "test"}
 NOT_NEEDED = {"jinja2", "markupsafe", "ruamel-yaml"}
-# Of the other features, the page has the codes and the pages of their rules.
-FEATURES = {"diff", "graph", "sweeps"}
+# Of the other features, the page has the codes, the pages of their rules and what their commands take.
+FEATURES = {"diff", "fits", "graph", "lsp", "migrate", "policies", "sweeps"}
 # Modules of the standard library that nothing here imports, a third of it; and of its encodings, those that are needed.
 NOT_IMPORTED = """
     _pyrepl antigravity bdb cProfile cmd compileall curses dbm doctest ensurepip fileinput ftplib http idlelib imaplib
@@ -133,7 +133,7 @@ def _of_wheel(wheel: Path) -> Iterator[tuple[str, bytes]]:
         for name in archive.namelist():
             folder, _, rest = name.removeprefix("trainc/features/").partition("/")
             is_needed = not name.startswith("trainc/features/") or not rest or folder in FEATURES
-            is_about_codes = rest.startswith("rules/") or rest in ("__init__.py", "codes.py")
+            is_about_codes = rest.startswith("rules/") or rest in ("__init__.py", "codes.py", "arguments.py")
             if ".dist-info/" not in name and (is_needed or is_about_codes):
                 yield name, archive.read(name)
 

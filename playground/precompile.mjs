@@ -1,6 +1,5 @@
 // Python sources to the bytecode of the Python that runs in the browser, archive by archive: node precompile.mjs IN OUT ...
-// Docstrings, assertions and line numbers stay out: they are a quarter of what a visitor loads. A traceback has the
-// names of functions only; the command line gives the rest.
+// Docstrings and assertions stay out.
 // They are not compressed one by one: build.py packs each archive as a whole, which makes it smaller by a seventh.
 // A page that compiled them itself would take two seconds more for its first result, at each visit.
 import { readFileSync, writeFileSync } from "node:fs";
@@ -10,14 +9,10 @@ const PRECOMPILE = `
 import importlib.util, zipfile
 from importlib._bootstrap_external import _code_to_hash_pyc
 
-def without_lines(code):
-    inner = tuple(without_lines(one) if hasattr(one, "co_code") else one for one in code.co_consts)
-    return code.replace(co_linetable=b"", co_consts=inner)
-
 def entry(name, content):
     if not name.endswith(".py"):
         return name, content
-    code = without_lines(compile(content, name, "exec", dont_inherit=True, optimize=2))
+    code = compile(content, name, "exec", dont_inherit=True, optimize=2)
     return name + "c", bytes(_code_to_hash_pyc(code, importlib.util.source_hash(content), False))
 
 with zipfile.ZipFile("/in.zip") as sources, zipfile.ZipFile("/out.zip", "w") as made:
