@@ -9,7 +9,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.devices import accelerators
-from trainc.kube.documents import Json, identity_of, mapping, objects, value_at
+from trainc.kube.documents import Json, identity_of, mapping, objects, pod_spec_of, value_at
 from trainc.kube.quantity import pod_requests
 from trainc.options import Options
 from trainc.plugins.plugin import Plugin
@@ -30,6 +30,8 @@ _RESUMES = pattern(r"resum|restart|checkpoint|ckpt|load|restore", 2)  # re.IGNOR
 _MANY_DEVICES = 32
 # (namespace, name) of a headless Service -> the JobSet to which it belongs.
 Services = dict[tuple[str, str], str]
+# In place of a Service: what a crash does is said about the first job only.
+RESTARTS = ("", "what a crash does")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +160,10 @@ class Claim:
     restarts: Path = ()
 
 
-def claims_of(manifests: Iterable[Json], name: str) -> Iterator[Claim]:
+def claims_of(manifests: Iterable[Json], name: str, *, restarts: bool = True) -> Iterator[Claim]:
     """Yield the Service of a job's JobSet, which has the name of its subdomain or else of the JobSet, and its write paths.
 
-    `name` is that of the TrainJob.
+    `name` is that of the TrainJob. Without `restarts`, what a crash does has been said about an earlier job.
 
     JobSet uses an existing Service with that name (kubernetes-sigs/jobset pkg/controllers/jobset_controller.go,
     createHeadlessSvcIfNecessary).
@@ -175,23 +177,18 @@ def claims_of(manifests: Iterable[Json], name: str) -> Iterator[Claim]:
         yield Claim(label, namespace, service, network.get("enableDNSHostnames", True))
         for place in sorted(_places(jobset)):
             yield Claim(label, namespace, place, needed=True, written=True)
-        if path := _restarted(jobset["spec"]):
-            yield Claim(label, "", "what a crash does", needed=True, restarts=path)
+        if restarts and (path := _restarted(jobset["spec"])):
+            yield Claim(label, *RESTARTS, needed=True, restarts=path)
 
 
 def _places(jobset: Json) -> set[str]:
     """Return the places on claims, `claim:path`, to which the containers of a JobSet write."""
-    specs = [spec for job in jobset["spec"].get("replicatedJobs", ()) if (spec := _pod_spec(job)).get("volumes")]
+    specs = [spec for job in jobset["spec"].get("replicatedJobs", ()) if (spec := pod_spec_of(job)).get("volumes")]
     if not any("persistentVolumeClaim" in volume for spec in specs for volume in spec["volumes"]):
         return set()
     from trainc.lints.storage import claimed_paths
 
     return {f"{claim}:{path}" for spec in specs for claim, path in claimed_paths(spec)}
-
-
-def _pod_spec(job: Json) -> Json:
-    spec: Json = ((job["template"].get("spec") or {}).get("template") or {}).get("spec") or {}
-    return spec
 
 
 def _restarted(spec: Json) -> Path:
@@ -201,7 +198,7 @@ def _restarted(spec: Json) -> Path:
         if any(job_spec.get(field) is not None for field in _DECIDING):
             continue
         pods = int(job_spec.get("parallelism") or 1) * int(job.get("replicas", 1))
-        for container in _pod_spec(job).get("containers", ()):
+        for container in pod_spec_of(job).get("containers", ()):
             words = (*(container.get("command") or ()), *(container.get("args") or ()))
             devices = pods * sum(accelerators(container.get("resources") or {}).values())
             if pods > 1 and devices >= _MANY_DEVICES and not _RESUMES.search(" ".join(map(str, words))):
@@ -287,7 +284,7 @@ def queued_without_requests(manifests: Sequence[Json], limit_ranges: Iterable[Js
 def _training(replicated_job: Json) -> Iterator[Json]:
     template = mapping(replicated_job.get("template"))
     if mapping(mapping(template.get("metadata")).get("labels")).get(names.ANCESTOR_LABEL) not in _INITIALIZERS:
-        yield mapping(mapping(mapping(template.get("spec")).get("template")).get("spec"))
+        yield pod_spec_of(replicated_job)
 
 
 def _uses(spec: Json) -> bool:
