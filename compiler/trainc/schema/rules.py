@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Fix, Hint, Path, remove, write
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, pod_spec_of
 from trainc.kube.names import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODEL_INITIALIZER, NODE, TRAINER
 from trainc.kube.releases import Since
 from trainc.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
@@ -432,8 +432,7 @@ def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
 
 
 def _container_rule(job: Json, ancestor: str, required: str, path: Path) -> Iterator[Finding]:
-    pod = (((job["template"].get("spec") or {}).get("template") or {}).get("spec")) or {}
-    if all(container["name"] != required for container in pod.get("containers") or ()):
+    if all(container["name"] != required for container in pod_spec_of(job).get("containers") or ()):
         message = f"job {job['name']} has the ancestor label {ancestor}, but no container called {required}"
         where = (*path, "template", "spec", "template", "spec", "containers")
         hint = f"rename its main container to {required}, or remove the label"
