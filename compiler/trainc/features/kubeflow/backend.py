@@ -22,7 +22,7 @@ from trainc.api.jobs import Compilation, compile_trainjob
 from trainc.api.kube import NEWEST_RELEASE, Manifest
 from trainc.api.output import dump_yaml
 from trainc.api.settings import Options
-from trainc.pipeline.python import catalog
+from trainc.functions import catalog
 
 # A stand-in for the API server that the SDK talks to: it has runtimes, and keeps the TrainJobs that it is sent.
 
