@@ -13,6 +13,7 @@ from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.git import origin_of
 from trainc.api.records import replace
 from trainc.api.settings import Limits, read_configuration
+from trainc.features import ask
 from trainc.features.init import PARTS, REPOSITORY
 from trainc.features.init.scaffold import (
     APPLICATION_SET,
@@ -178,6 +179,8 @@ def _own_requirement() -> Requirement:
 def _texts(arguments: Arguments, plan: Plan) -> dict[str, str]:
     usual = [part for part in PARTS if part != "kustomize"]
     parts = [*(arguments.only or usual), *(["kustomize"] if arguments.kustomize else [])]
+    if "kustomize" in parts and ask("krm", "kustomize config") is None:
+        raise UsageError("this installation of trainc does not run inside kustomize, so it has no files for that")
     texts = scaffold(parts, plan)
     return {**texts, **_schemas()} if "editor" in parts else texts
 
