@@ -2,7 +2,7 @@
 
 from trainc.cli.build import run
 from trainc.cli.command import Progress
-from trainc.cli.compiling import diagnostics_paint, kept_in, read_stdin, start
+from trainc.cli.compiling import diagnostics_paint, judge_of, kept_in, read_stdin, skipped_documents, start
 from trainc.cli.one_job import compiled_job
 from trainc.cli.reporting import Files, Paint, Part, rule_page, text_report
 from trainc.cli.schema import OWN_KINDS
@@ -15,10 +15,12 @@ __all__ = [
     "Progress",
     "compiled_job",
     "diagnostics_paint",
+    "judge_of",
     "kept_in",
     "read_stdin",
     "rule_page",
     "run",
+    "skipped_documents",
     "start",
     "text_report",
 ]

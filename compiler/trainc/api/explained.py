@@ -1,13 +1,12 @@
 """Where each field of the output comes from."""
 
 from trainc.explain import place
-from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, NoMatch, Origin, QueryError, choose
+from trainc.explain.model import ExplainedField, Explanation, NoMatch, Origin, QueryError, choose
 from trainc.explain.replay import Recorder, explanation
 from trainc.explain.text import describe_origin
 
 __all__ = [
     "ExplainedField",
-    "ExplainedObject",
     "Explanation",
     "NoMatch",
     "Origin",

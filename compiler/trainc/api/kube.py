@@ -1,6 +1,7 @@
 """Documents of Kubernetes as data: fields, quantities, selectors, devices, and the names of upstream."""
 
 from trainc.ir.devices import is_gpu
+from trainc.ir.release import release_facts
 from trainc.kube import names
 from trainc.kube.devices import accelerator
 from trainc.kube.documents import (
@@ -17,9 +18,7 @@ from trainc.kube.documents import (
     value_at,
     value_at_index,
     with_value,
-    without_path,
 )
-from trainc.kube.names import QUEUE_LABEL, RUNTIME_KINDS
 from trainc.kube.quantity import NANOS_PER_UNIT, ZERO, Quantity, canonical, parse_quantity, pod_requests
 from trainc.kube.releases import NEWEST_RELEASE, RELEASES, normalize_release
 from trainc.kube.selectors import MalformedSelector, matches_selector
@@ -28,9 +27,7 @@ __all__ = [
     "ITEM_KEYS",
     "NANOS_PER_UNIT",
     "NEWEST_RELEASE",
-    "QUEUE_LABEL",
     "RELEASES",
-    "RUNTIME_KINDS",
     "ZERO",
     "FieldPath",
     "Json",
@@ -50,9 +47,9 @@ __all__ = [
     "parse_quantity",
     "pod_requests",
     "read_json",
+    "release_facts",
     "stable_path",
     "value_at",
     "value_at_index",
     "with_value",
-    "without_path",
 ]

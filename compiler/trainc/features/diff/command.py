@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, Paint, Part, text_report
-from trainc.api.findings import CompileError, Diagnostic, escape_report
+from trainc.api.findings import CompileError, Diagnostic, escape_report, first_of
 from trainc.api.records import pattern, replace
 from trainc.api.settings import environment_name
 from trainc.features.diff.model import Diff
@@ -20,7 +20,6 @@ from trainc.features.diff.sides import (
     read_side,
     sides_of,
 )
-from trainc.findings.text import first_of
 from trainc.reading.yaml_reader import reading_once
 
 if TYPE_CHECKING:

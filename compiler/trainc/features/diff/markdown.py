@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from trainc.api.findings import Diagnostic, counted, escape_line
+from trainc.api.findings import Diagnostic, counted, escape_line, first_of
 from trainc.api.kube import format_field
 from trainc.api.records import pattern
 from trainc.features import ask
@@ -24,7 +24,6 @@ from trainc.features.diff.values import (
     names_of,
     one_liners,
 )
-from trainc.findings.text import first_of
 
 # GitHub limits a comment to 65,536 characters.
 LONGEST_COMMENT = 60_000

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from trainc.api.arguments import Arguments, Streams, UsageError
-from trainc.api.command import kept_in
-from trainc.api.documents import STDIN, Document, is_inside, is_overlay_folder, read_paths
+from trainc.api.command import judge_of, kept_in
+from trainc.api.documents import STDIN, Document, is_overlay_folder, is_sweep, opening, read_paths
 from trainc.api.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.api.git import commit_of
 from trainc.api.jobs import Judge
@@ -25,11 +25,9 @@ from trainc.api.settings import (
     read_configuration,
     settings_of,
 )
-from trainc.cli.compiling import judge_of
 from trainc.cli.revisions import copy_of_revision, here, path_from_top
 from trainc.features.diff.manifests import ManifestSet, holds_jobs, is_runtime, manifest_set, with_runtime
 from trainc.project.configuration import Configuration
-from trainc.project.dialects import is_sweep
 
 _GIT = "git:"
 WORKING_TREE = "working tree"
@@ -301,7 +299,7 @@ def _only_output(output: str | None, settings: Settings) -> str | None:
 
 
 def _is_within(path: str, folder: str) -> bool:
-    return is_inside(path, os.path.realpath(folder))
+    return opening.is_inside(path, os.path.realpath(folder))
 
 
 def _unless_named(output: str | None, paths: Sequence[str]) -> str | None:

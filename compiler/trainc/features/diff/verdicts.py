@@ -16,7 +16,7 @@ from trainc.admission.updates import Submitted, update_refusals
 from trainc.admission.versions import jobset_version
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path
-from trainc.api.kube import QUEUE_LABEL, Manifest
+from trainc.api.kube import Manifest, names, release_facts
 from trainc.api.records import dataclass, field
 from trainc.features.diff.changes import Change, compare_manifests, normalize, strip_server_fields
 from trainc.features.diff.delivery import (
@@ -31,7 +31,6 @@ from trainc.features.diff.delivery import (
     lasting_claims,
     submitted,
 )
-from trainc.ir.release import release_facts
 
 # How the API server treats a JobSet under one Trainer release.
 
@@ -308,11 +307,11 @@ _TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
 def kueue_refusals(stored: Mapping[str, Any], jobset: Mapping[str, Any]) -> Iterator[Finding]:
     """Why Kueue would refuse to replace `stored` with `jobset`; empty if neither names a queue."""
     before, after = _labels(stored), _labels(jobset)
-    if QUEUE_LABEL not in {*before, *after}:
+    if names.QUEUE_LABEL not in {*before, *after}:
         return
     was_suspended, is_suspended = _suspended(stored), _suspended(jobset)
-    if not is_suspended and before.get(QUEUE_LABEL) != after.get(QUEUE_LABEL):
-        yield _immutable(QUEUE_LABEL, "Kueue moves a job to another queue only while the job is suspended")
+    if not is_suspended and before.get(names.QUEUE_LABEL) != after.get(names.QUEUE_LABEL):
+        yield _immutable(names.QUEUE_LABEL, "Kueue moves a job to another queue only while the job is suspended")
     if not (was_suspended and is_suspended) and before.get(_TIME_LABEL) != after.get(_TIME_LABEL):
         yield _immutable(_TIME_LABEL, "Kueue accepts a new time limit only while the job is suspended")
     if _PRIORITY_LABEL in after and _PRIORITY_LABEL not in before and not is_suspended:

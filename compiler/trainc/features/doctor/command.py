@@ -11,7 +11,7 @@ from trainc.api.cluster import KINDS, Dump
 from trainc.api.command import Files, diagnostics_paint, read_stdin, start, text_report
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.git import find_program
-from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, RELEASES, Manifest, mapping, names, objects, read_json
+from trainc.api.kube import NEWEST_RELEASE, RELEASES, Manifest, mapping, names, objects, read_json
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
 from trainc.features import ask
@@ -175,9 +175,9 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
         tuple(pins["kubernetes"]),
         frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),
         frozenset(
-            (m["metadata"].get("namespace", ""), m["metadata"]["labels"][QUEUE_LABEL])
+            (m["metadata"].get("namespace", ""), m["metadata"]["labels"][names.QUEUE_LABEL])
             for m in manifests
-            if m["kind"] == "JobSet" and QUEUE_LABEL in (m["metadata"].get("labels") or {})
+            if m["kind"] == "JobSet" and names.QUEUE_LABEL in (m["metadata"].get("labels") or {})
         ),
         settings.options.semantics == "controller",
         settings.options.kubernetes,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from trainc.api.cluster import Dump, Key
+from trainc.api.cluster import Dump
 from trainc.api.kube import Json
 from trainc.api.records import dataclass, field
 from trainc.features.fits.pods import Amounts, Limits, Written
 from trainc.kube import kueue
+from trainc.reading.cluster import Key
 
 FlavorResource: TypeAlias = tuple[str, str]
 

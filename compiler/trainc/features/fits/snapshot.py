@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from trainc.api.cluster import KINDS, UNCOUNTED, Dump, Key, group_of
+from trainc.api.cluster import KINDS, Dump, group_of
 from trainc.api.findings import Diagnostic
 from trainc.api.kube import NEWEST_RELEASE, Json, parse_quantity
 from trainc.api.records import replace
@@ -25,7 +25,7 @@ from trainc.features.fits.cluster import (
 )
 from trainc.features.fits.pods import amount, amounts, merged_limits
 from trainc.kube import kueue
-from trainc.reading.cluster import CLUSTER, label_of  # noqa: F401 - the table of features names the kind
+from trainc.reading.cluster import CLUSTER, UNCOUNTED, Key, label_of  # noqa: F401 - the table of features names the kind
 from trainc.schema.unknown_fields import mistyped
 
 # Kueue's limit: apis/kueue/v1beta2/topology_types.go.

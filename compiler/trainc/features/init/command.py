@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, Paint, text_report
-from trainc.api.documents import read_file
+from trainc.api.documents import opening
 from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.git import origin_of
 from trainc.api.records import replace
@@ -36,7 +36,6 @@ from trainc.features.init.scaffold import (
     with_settings,
 )
 from trainc.project.configuration import Configuration, settings_below
-from trainc.reading.opening import repository_above
 
 _LEFT_ALONE = (README, REQUIREMENTS)
 _ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}
@@ -114,7 +113,7 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
 
 def _root_of(folder: str) -> str:
     """The root of the repository around a folder that may not exist yet; without a repository, the folder itself."""
-    return repository_above(_existing(folder)) or os.path.realpath(folder)
+    return opening.repository_above(_existing(folder)) or os.path.realpath(folder)
 
 
 def _existing(folder: str) -> str:
@@ -155,7 +154,7 @@ def _requirement(arguments: Arguments, folder: str) -> Requirement:
     if arguments.requirement:
         return Requirement(arguments.requirement)
     try:
-        lines = read_file(os.path.join(folder, REQUIREMENTS), Limits().file_bytes).decode().splitlines()
+        lines = opening.read_file(os.path.join(folder, REQUIREMENTS), Limits().file_bytes).decode().splitlines()
     except (OSError, ValueError):
         return _own_requirement()
     own = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
@@ -228,7 +227,7 @@ def _add_to_existing(target: str, path: str, text: str) -> str | None:
     if name not in _ADDED_TO:
         return None
     try:
-        return _ADDED_TO[name](read_file(target, Limits().file_bytes).decode(), text)
+        return _ADDED_TO[name](opening.read_file(target, Limits().file_bytes).decode(), text)
     except (OSError, ValueError):
         return None
 

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 from trainc.api.arguments import Arguments, Status, Streams
 from trainc.api.command import Files, Paint, text_report
-from trainc.api.documents import Document, read_file
+from trainc.api.documents import Document, opening
 from trainc.api.findings import CompileError, Diagnostic, has_errors
 from trainc.api.kube import Manifest
 from trainc.api.output import dump_yaml
 from trainc.api.settings import Limits
 from trainc.features.krm.kustomization import kustomize_config, used_as_validator
 from trainc.features.krm.transform import Transformed, transform
-from trainc.reading.opening import error_reason, read_bounded
 
 _STDIN = "-"
 
@@ -24,7 +23,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.print:
         streams.out.write(kustomize_config().encode())
         return Status.DONE
-    text = read_bounded(streams.stdin, Limits().file_bytes)
+    text = opening.read_bounded(streams.stdin, Limits().file_bytes)
     answer = _function if arguments.configuration is None else _plugin
     try:
         return answer(text, arguments, streams)
@@ -68,9 +67,9 @@ def _configuration(path: str) -> Document:
     from trainc.api.documents import read_documents
 
     try:
-        documents, problems = read_documents(read_file(path, Limits().file_bytes), path, Limits())
+        documents, problems = read_documents(opening.read_file(path, Limits().file_bytes), path, Limits())
     except OSError as error:
-        message = f"{path} cannot be read: {error_reason(error)}"
+        message = f"{path} cannot be read: {opening.error_reason(error)}"
         raise CompileError([Diagnostic("UnreadableFile", "error", message, "name an overlay file")]) from None
     if not problems and len(documents) != 1:
         message = f"{path} has {len(documents)} documents; an overlay file has exactly one"

@@ -10,12 +10,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.documents import Document
+from trainc.api.documents import Document, catalog
 from trainc.api.findings import Path
-from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, RUNTIME_KINDS, Json, mapping, value_at_index
+from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, Json, mapping, names, value_at_index
 from trainc.api.records import dataclass
 from trainc.features.lsp.snapshot import Schema, Snapshot
-from trainc.reading.catalog import find
 from trainc.reading.edits import Field, Range, Tree, trees
 from trainc.reading.files import OVERLAY_FILE
 
@@ -202,7 +201,7 @@ def mentions(document: Document) -> Iterator[Mention]:
     """Every name that a document gives or uses."""
     data, kind = document.data, document.data.get("kind")
     name = value_at_index(data, ("metadata", "name"))
-    if kind in RUNTIME_KINDS:
+    if kind in names.RUNTIME_KINDS:
         scope = scope_of(data, kind, name)
         yield Mention((RUNTIME, *scope), document, ("metadata", "name"), defines=True)
         yield from _of_jobset(document, scope, _JOBSET)
@@ -279,7 +278,7 @@ def _of_overlay(document: Document) -> Iterator[Mention]:
         target = mapping(value_at_index(patch, ("target",)))
         kind, name = target.get("kind"), target.get("name")
         symbol = (TRAINJOB, str(name)) if kind == "TrainJob" else (RUNTIME, *scope_of({"metadata": target}, kind, name))
-        if name and (kind == "TrainJob" or kind in RUNTIME_KINDS):
+        if name and (kind == "TrainJob" or kind in names.RUNTIME_KINDS):
             yield Mention(symbol, document, (*path, "target", "name"), defines=False)
 
 
@@ -321,7 +320,7 @@ def runtime_of(snapshot: Snapshot, job: Json) -> Document | None:
 
 def _shipped(snapshot: Snapshot, name: str) -> Document | None:
     options = next((built.session.options for built in snapshot.built), None)
-    answer = find(name, (options.release if options else None) or NEWEST_RELEASE)
+    answer = catalog.find(name, (options.release if options else None) or NEWEST_RELEASE)
     return answer if isinstance(answer, Document) else None
 
 
@@ -329,7 +328,7 @@ def _possible(snapshot: Snapshot, mention: Mention) -> Iterator[Document]:
     """A volume that a patch adds is known to that patch's TrainJob only."""
     yield mention.document
     for document in snapshot.workspace:
-        is_relevant = document.data.get("kind") in (*RUNTIME_KINDS, "JobSet") or mention.symbol[0] == TRAINJOB
+        is_relevant = document.data.get("kind") in (*names.RUNTIME_KINDS, "JobSet") or mention.symbol[0] == TRAINJOB
         if is_relevant and (document.file, document.data) != (mention.document.file, mention.document.data):
             yield document
 

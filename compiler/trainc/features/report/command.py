@@ -8,20 +8,18 @@ from functools import partial
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import Files, Paint, kept_in, text_report
+from trainc.api.command import Files, Paint, judge_of, kept_in, text_report
 from trainc.api.documents import Document
-from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors
+from trainc.api.findings import CompileError, Diagnostic, Rules, counted, escape_xml, has_errors
 from trainc.api.jobs import Judge, OneJob, Plugin, enabled
 from trainc.api.kube import NEWEST_RELEASE, Json, identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
-from trainc.cli.compiling import judge_of
 from trainc.explain.select_job import compile_every, explain_job
 from trainc.features import ask
 from trainc.features.report.overview import Quotas, node_types, overview_of
 from trainc.features.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of, steps_of
-from trainc.findings.policy import Rules
 
 # Of more jobs, the page has neither pictures nor the origin of every field.
 MOST_IN_FULL = 20
@@ -140,14 +138,16 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> Mapping
     """The state of each JobSet or TrainJob in the dump, by namespace and name."""
     if not arguments.live:
         return {}
-    from trainc.kube.live_objects import KINDS_WITH_STATE, state_of
+    from trainc.api.cluster import live_objects
 
     dump, problems = Dump.read(arguments.live, options.limits, streams.stdin)
     if dump is None:
         raise CompileError(problems)
     # The JobSet says more than the TrainJob of the same name.
     return {
-        identity_of(each): state_of(each)[0] for kind in reversed(KINDS_WITH_STATE) for each in dump.of(kind).values()
+        identity_of(each): live_objects.state_of(each)[0]
+        for kind in reversed(live_objects.KINDS_WITH_STATE)
+        for each in dump.of(kind).values()
     }
 
 

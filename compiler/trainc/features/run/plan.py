@@ -8,7 +8,7 @@ from typing import cast
 
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.jobs import Plugin
-from trainc.api.kube import NANOS_PER_UNIT, Json, parse_quantity
+from trainc.api.kube import NANOS_PER_UNIT, Json, names, parse_quantity
 from trainc.api.records import dataclass, replace
 from trainc.features.run.model import (
     LOOPBACK,
@@ -37,7 +37,6 @@ from trainc.features.run.stand_ins import (
     stand_ins,
     stands_in_for_recipe,
 )
-from trainc.kube.names import ANCESTOR_LABEL
 
 # The machine has folders of its own at these paths, where programs expect them.
 _LEFT_ALONE = ("/dev/shm", "/dev", "/proc", "/sys", "/tmp")  # noqa: S108 - mount paths of pods
@@ -307,7 +306,7 @@ class _Planner:
         bare = [at for at, container in containers(job) if not container.get("command")]
         if not bare:
             return False
-        label = (job["template"].get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL, "")
+        label = (job["template"].get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL, "")
         initializes = label.endswith("-initializer")
         message = f"{job['name']} has no command, and trainc does not know what its image runs"
         severity: Severity = "error"

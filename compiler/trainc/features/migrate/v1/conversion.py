@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path, format_path, has_errors
-from trainc.api.kube import Json, names, value_at, with_value, without_path
+from trainc.api.kube import Json, names, value_at, with_value
 from trainc.api.records import dataclass, replace
 from trainc.features.migrate.v1 import documents, mpi
 from trainc.features.migrate.v1.admission import admit
@@ -29,6 +29,7 @@ from trainc.features.migrate.v1.job import (
 )
 from trainc.features.migrate.v1.labels import pod_labels, unreadable
 from trainc.features.migrate.v1.variables import Launch, Variables, launch_of
+from trainc.kube.documents import without_path
 from trainc.kube.releases import Span
 from trainc.project.dialects.enclosed import Enclosed
 
