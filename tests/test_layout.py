@@ -48,36 +48,26 @@ MOST_NAMES = 150
 # What each feature imports beside the door. The list only shrinks.
 BESIDE = {
     "argocd": "options",
-    "diff": "admission.admit admission.defaults admission.updates admission.versions cli.command cli.compiling "
-    "cli.kept cli.revisions emit.name_hash explain.model explain.placing findings.policy findings.text "
-    "ir.release kube.documents kube.live_objects kube.names kube.quantity output.keeping output.ownership "
-    "pipeline.failures project.boundaries project.configuration project.dialects reading.cluster "
-    "reading.yaml_reader",
-    "doctor": "cli.version kube.releases",
-    "fits": "admission.post_admission cli.compiling cli.report_formats findings.text kube kube.kueue kube.names "
-    "kube.quantity kube.selectors pipeline.failures pods.admission_plugins pods.resources reading.cluster "
-    "schema.shapes schema.unknown_fields",
-    "graph": "ir.commands.launcher ir.commands.programs ir.commands.started ir.parallelism plugins.plugin "
-    "plugins.registry",
-    "import_": "admission.admit cli.kept findings.policy findings.text kube.documents kube.live_objects kube.names "
-    "output.keeping output.ownership project.dialects reading.catalog schema.defaults",
-    "init": "cli.command cli.schema project.configuration reading.opening",
-    "krm": "ir.trainjob project.dialects project.overlays.load project.overlays.overlay reading.opening",
+    "diff": "admission.updates cli.kept cli.revisions emit.name_hash explain.model explain.placing kube.documents "
+    "kube.quantity output.keeping output.ownership pipeline.failures project.boundaries "
+    "project.configuration reading.yaml_reader",
+    "doctor": "cli.version",
+    "fits": "admission.post_admission cli.compiling cli.report_formats kube.kueue kube.quantity kube.selectors "
+    "pipeline.failures pods.admission_plugins pods.resources reading.cluster schema.shapes "
+    "schema.unknown_fields",
+    "graph": "ir.commands.programs ir.commands.started ir.parallelism plugins.registry",
+    "import_": "admission.admit cli.kept kube.documents output.keeping output.ownership schema.defaults",
+    "init": "project.configuration",
+    "krm": "ir.trainjob project.overlays.load project.overlays.overlay",
     "kubeflow": "functions",
-    "lsp": "admission.admit cli.compiling cli.version explain.model explain.text findings.text kube.devices "
-    "kube.names kube.tuning_variables lints.manifests lints.registry pipeline.fragments pipeline.inputs "
-    "project.dialects project.overlays.load reading reading.catalog reading.edits reading.files "
-    "reading.ignores reading.opening schema.editor_schema",
-    "migrate": "cli.build cli.reporting emit.yaml_writer kube.documents kube.names kube.releases pipeline.patches "
-    "project.dialects project.dialects.dialect project.dialects.enclosed project.dialects.shape "
-    "reading.block_lines reading.document reading.files reading.libyaml",
-    "new": "cli.command ir.release kube.names reading",
-    "notebook": "explain.text findings.as_html",
-    "policies": "kube.releases",
-    "report": "cli.compiling explain.select_job explain.text findings.policy kube.live_objects",
-    "run": "cli.command kube.names",
-    "sweeps": "kube.names pipeline.inputs project.configuration project.overlays.patterns reading.opening "
-    "schema.document_kinds",
+    "lsp": "admission.admit cli.version explain.model findings.text kube.devices kube.tuning_variables "
+    "lints.manifests lints.registry pipeline.fragments pipeline.inputs project.overlays.load "
+    "reading.edits reading.files reading.ignores",
+    "migrate": "emit.yaml_writer kube.documents pipeline.patches project.dialects project.dialects.enclosed "
+    "project.dialects.shape reading.block_lines reading.document reading.files reading.libyaml",
+    "new": "ir.release",
+    "notebook": "explain.model findings.as_html",
+    "sweeps": "pipeline.inputs project.configuration project.overlays.patterns schema.document_kinds",
 }
 PRINTING = {"__main__", "cli", "feature"}
 # A module is what belongs together: nobody reads more than this at once.

@@ -1,13 +1,11 @@
 """What a command takes: its arguments, and the words for them; this imports nothing that compiles."""
 
 from trainc.cli.command import (
-    COMMANDS,
-    FILE,
-    FOLDER,
     Arguments,
     Status,
     Streams,
     UsageError,
+    add_color,
     add_input,
     add_job,
     add_limits,
@@ -15,19 +13,16 @@ from trainc.cli.command import (
     add_reporting,
     add_shaping,
     add_strict,
-    build_parser,
-    parse_arguments,
+    arguments_of,
     set_completion,
 )
 
 __all__ = [
-    "COMMANDS",
-    "FILE",
-    "FOLDER",
     "Arguments",
     "Status",
     "Streams",
     "UsageError",
+    "add_color",
     "add_input",
     "add_job",
     "add_limits",
@@ -35,7 +30,6 @@ __all__ = [
     "add_reporting",
     "add_shaping",
     "add_strict",
-    "build_parser",
-    "parse_arguments",
+    "arguments_of",
     "set_completion",
 ]

@@ -1,11 +1,12 @@
 """What a command does with what it takes: reading, compiling one job or all, and reporting."""
 
 from trainc.cli.build import run
-from trainc.cli.command import Progress
+from trainc.cli.command import Progress, temporary_folder
 from trainc.cli.compiling import diagnostics_paint, judge_of, kept_in, read_stdin, skipped_documents, start
 from trainc.cli.one_job import compiled_job
-from trainc.cli.reporting import Files, Paint, Part, rule_page, text_report
-from trainc.cli.schema import OWN_KINDS
+from trainc.cli.reporting import Files, Paint, Part, difference, rule_page, text_report
+from trainc.cli.schema import OWN_KINDS, schema_of
+from trainc.explain.select_job import compile_every
 
 __all__ = [
     "OWN_KINDS",
@@ -13,14 +14,18 @@ __all__ = [
     "Paint",
     "Part",
     "Progress",
+    "compile_every",
     "compiled_job",
     "diagnostics_paint",
+    "difference",
     "judge_of",
     "kept_in",
     "read_stdin",
     "rule_page",
     "run",
+    "schema_of",
     "skipped_documents",
     "start",
+    "temporary_folder",
     "text_report",
 ]

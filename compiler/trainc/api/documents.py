@@ -6,10 +6,8 @@ from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, TEMPLATE_SUFFIXES, is_overlay_folder, read_paths, shown_path
 from trainc.reading.yaml_reader import decode, encode, read_documents, read_value
 from trainc.schema import check
-from trainc.schema.shapes import ROOTS
 
 __all__ = [
-    "ROOTS",
     "STDIN",
     "TEMPLATE_SUFFIXES",
     "Document",

@@ -1,8 +1,7 @@
 """Documents of Kubernetes as data: fields, quantities, selectors, devices, and the names of upstream."""
 
 from trainc.ir.devices import is_gpu
-from trainc.ir.release import release_facts
-from trainc.kube import names
+from trainc.kube import names, releases
 from trainc.kube.devices import accelerator
 from trainc.kube.documents import (
     ITEM_KEYS,
@@ -20,14 +19,13 @@ from trainc.kube.documents import (
     with_value,
 )
 from trainc.kube.quantity import NANOS_PER_UNIT, ZERO, Quantity, canonical, parse_quantity, pod_requests
-from trainc.kube.releases import NEWEST_RELEASE, RELEASES, normalize_release
+from trainc.kube.releases import NEWEST_RELEASE
 from trainc.kube.selectors import MalformedSelector, matches_selector
 
 __all__ = [
     "ITEM_KEYS",
     "NANOS_PER_UNIT",
     "NEWEST_RELEASE",
-    "RELEASES",
     "ZERO",
     "FieldPath",
     "Json",
@@ -42,12 +40,11 @@ __all__ = [
     "mapping",
     "matches_selector",
     "names",
-    "normalize_release",
     "objects",
     "parse_quantity",
     "pod_requests",
     "read_json",
-    "release_facts",
+    "releases",
     "stable_path",
     "value_at",
     "value_at_index",

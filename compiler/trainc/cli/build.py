@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, report_unselected, start
-from trainc.cli.reporting import Files, text_report
+from trainc.cli.reporting import Files, difference, text_report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _IN_MEMORY = 8_000_000
 _AT_A_TIME = 1_000_000
-_UNENDED = "\\ No newline at end of file\n"
 
 
 def write_stdout(compilation: Run, arguments: Arguments, streams: Streams) -> Status:
@@ -326,17 +325,6 @@ class HeldOutput:
         self._file.write(b"".join(self._pieces))
         self._pieces.clear()
         self._size = 0
-
-
-def difference(old: str, new: str, old_name: str, new_name: str) -> str:
-    """A unified diff that turns `old` into `new`, as `patch` and `git apply` read it; empty where they are equal.
-
-    Where people or a runner read it, it is for `unobeyed` to break what they would obey, and the patch with it.
-    """
-    from difflib import unified_diff
-
-    lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), old_name, new_name)
-    return "".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}" for line in lines)
 
 
 STDOUT = "-"

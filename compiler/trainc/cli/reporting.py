@@ -78,7 +78,7 @@ def _automatic(stream: TextIO | BinaryIO) -> bool:
 _RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")
 
 
-def obeys_escapes(stream: TextIO | BinaryIO) -> bool:
+def _obeys_escapes(stream: TextIO | BinaryIO) -> bool:
     """Whether escape sequences in `stream` may have an effect: a terminal, or a CI runner that parses job output."""
     return stream.isatty() or any(os.environ.get(name) for name in _RUNNERS)
 
@@ -239,3 +239,18 @@ def summarize(diagnostics: Iterable[Diagnostic]) -> str:
     files = {d.source.file for d in serious if d.source}
     summary = ", ".join(counted(count, severity) for count, severity in counts if count)
     return summary + (f" in {counted(len(files), 'file')}" if files else "")
+
+
+_UNENDED = "\\ No newline at end of file\n"
+
+
+def difference(old: str, new: str, old_name: str, new_name: str, out: BinaryIO | None = None) -> str:
+    """A unified diff that turns `old` into `new`, as `patch` and `git apply` read it; empty where they are equal.
+
+    If people or a runner read `out`, what they would obey is broken in it, and the patch with it.
+    """
+    from difflib import unified_diff
+
+    lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), old_name, new_name)
+    patch = "".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}" for line in lines)
+    return escape_report(patch) if out is not None and _obeys_escapes(out) else patch

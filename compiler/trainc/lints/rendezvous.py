@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.findings import Finding, Severity, remove, write
-from trainc.ir.commands.launcher import Launch, Option
+from trainc.ir.commands.programs import Launch, Option
 from trainc.ir.commands.started import Start
 from trainc.ir.entrypoints import pod_path, variable_path
 from trainc.ir.info import Info, PodSet

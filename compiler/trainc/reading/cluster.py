@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from trainc.findings import Diagnostic, format_path, has_errors
+from trainc.kube import names
 from trainc.kube.documents import Json, mapping, objects
 from trainc.options import Limits
 from trainc.reading.document import Document, is_printed, items
@@ -32,15 +33,14 @@ class Kind(NamedTuple):
     plural: str
 
 
-KUEUE_GROUP = "kueue.x-k8s.io"
 KINDS: Mapping[str, Kind] = {
-    "ClusterQueue": Kind(KUEUE_GROUP, "clusterqueues"),
-    "LocalQueue": Kind(KUEUE_GROUP, "localqueues"),
-    "Cohort": Kind(KUEUE_GROUP, "cohorts"),
-    "ResourceFlavor": Kind(KUEUE_GROUP, "resourceflavors"),
-    "Topology": Kind(KUEUE_GROUP, "topologies"),
-    "AdmissionCheck": Kind(KUEUE_GROUP, "admissionchecks"),
-    "WorkloadPriorityClass": Kind(KUEUE_GROUP, "workloadpriorityclasses"),
+    "ClusterQueue": Kind(names.KUEUE_GROUP, "clusterqueues"),
+    "LocalQueue": Kind(names.KUEUE_GROUP, "localqueues"),
+    "Cohort": Kind(names.KUEUE_GROUP, "cohorts"),
+    "ResourceFlavor": Kind(names.KUEUE_GROUP, "resourceflavors"),
+    "Topology": Kind(names.KUEUE_GROUP, "topologies"),
+    "AdmissionCheck": Kind(names.KUEUE_GROUP, "admissionchecks"),
+    "WorkloadPriorityClass": Kind(names.KUEUE_GROUP, "workloadpriorityclasses"),
     "Node": Kind("", "nodes"),
     "Namespace": Kind("", "namespaces"),
     "LimitRange": Kind("", "limitranges"),

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError
+from trainc.api.arguments import Arguments, Status, Streams, UsageError, arguments_of
 from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import is_overlay_folder
 from trainc.api.findings import CompileError, Diagnostic
@@ -39,13 +39,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _generate(arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` with the parameters of the Application."""
-    from trainc.api.arguments import build_parser, parse_arguments
     from trainc.api.command import run as build
 
-    (command,) = (command for command in COMMANDS if command.name == "build")
     read = read_parameters(os.environ)
     _report(read.diagnostics, arguments, streams)
-    settled = parse_arguments(build_parser(command), ["--output", "-", "--color", arguments.color])
+    settled = arguments_of("build", ["--output", "-", "--color", arguments.color])
     if "overlay" not in read.arguments and is_overlay_folder(os.curdir):
         settled.paths = [os.curdir]
     reporting = {"quiet": arguments.quiet, "verbose": arguments.verbose}

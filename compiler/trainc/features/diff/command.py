@@ -182,13 +182,13 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
 
 def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
     """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
+    from trainc.admission.updates import JobSetRules
     from trainc.api.kube import NEWEST_RELEASE
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
     from trainc.features.diff.groups import SidesExplained, explain_groups
     from trainc.features.diff.model import Side as Compared
     from trainc.features.diff.review import review_of
-    from trainc.features.diff.verdicts import JobSetRules
 
     notes = _left_out(before, after)
     was, becomes = before.found, after.found

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Literal, TypeAlias
 
+from trainc.admission.updates import JobSetRules
 from trainc.api.arguments import Arguments
 from trainc.api.cluster import Dump, group_of, live_objects
 from trainc.api.documents import Document
@@ -24,7 +25,7 @@ from trainc.features.diff.delivery import DeliveryMethod, Outcome, chosen_method
 from trainc.features.diff.manifests import JobKey, ManifestSet
 from trainc.features.diff.model import Names, plain_names
 from trainc.features.diff.sides import ReadSide
-from trainc.features.diff.verdicts import JobSetRules, sync_outcome
+from trainc.features.diff.verdicts import sync_outcome
 from trainc.features.diff.waiting import Wait, Waiting
 
 Presence: TypeAlias = Literal["same", "drifted", "missing", "extra"]

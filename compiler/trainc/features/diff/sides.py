@@ -13,7 +13,7 @@ from trainc.api.documents import STDIN, Document, is_overlay_folder, is_sweep, o
 from trainc.api.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.api.git import commit_of
 from trainc.api.jobs import Judge
-from trainc.api.kube import RELEASES, normalize_release
+from trainc.api.kube import releases
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (
     FILE_NAME,
@@ -138,10 +138,10 @@ def releases_of(text: str) -> tuple[str, str]:
     old, dots, new = text.partition("..")
     if not dots:
         raise UsageError(
-            f"argument --releases: {text!r} does not have the form OLD..NEW, such as {RELEASES[0]}..{RELEASES[-1]}"
+            f"argument --releases: {text!r} does not have the form OLD..NEW, such as {releases.RELEASES[0]}..{releases.RELEASES[-1]}"
         )
     try:
-        return normalize_release(old), normalize_release(new)
+        return releases.normalize_release(old), releases.normalize_release(new)
     except ValueError as error:
         raise UsageError(f"argument --releases: {error}") from None
 

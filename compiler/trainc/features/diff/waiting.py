@@ -9,7 +9,6 @@ from trainc.api.cluster import Dump, live_objects
 from trainc.api.findings import Path
 from trainc.api.kube import Json, mapping, names, objects
 from trainc.api.records import dataclass, pattern
-from trainc.reading.cluster import KUEUE_GROUP
 
 # Labels that JobSet's controller sets on jobs and pods.
 _JOBSET = "jobset.sigs.k8s.io/jobset-name"
@@ -38,9 +37,9 @@ class Waiting:
 
     def __init__(self, dump: Dump) -> None:
         """Index the Workloads, pods, Jobs and events of a dump."""
-        self._has_workloads = bool(dump.of_group(KUEUE_GROUP, "Workload"))
+        self._has_workloads = bool(dump.of_group(names.KUEUE_GROUP, "Workload"))
         self._workloads: dict[tuple[str, str], Json] = {}
-        for (namespace, _), each in dump.of_group(KUEUE_GROUP, "Workload").items():
+        for (namespace, _), each in dump.of_group(names.KUEUE_GROUP, "Workload").items():
             owner = live_objects.controller_of(each)
             if owner is not None and owner.get("kind") == "JobSet":
                 self._workloads[namespace, str(owner.get("name"))] = each

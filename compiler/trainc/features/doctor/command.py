@@ -11,7 +11,7 @@ from trainc.api.cluster import KINDS, Dump
 from trainc.api.command import Files, diagnostics_paint, read_stdin, start, text_report
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.git import find_program
-from trainc.api.kube import NEWEST_RELEASE, RELEASES, Manifest, mapping, names, objects, read_json
+from trainc.api.kube import NEWEST_RELEASE, Manifest, mapping, names, objects, read_json, releases
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
 from trainc.features import ask
@@ -160,7 +160,6 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
     """The requirements of the input's jobs, or of the release if there are none; and the errors of the input."""
     from trainc.cli.version import read_port
     from trainc.features.doctor.comparison import Wanted
-    from trainc.kube.releases import JOBSETS
 
     compiling = start(settings, stdin, output=settings.output)
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
@@ -170,7 +169,7 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
     pins = read_port()["releases"][release]
     requirements = Wanted(
         release,
-        dict(zip(RELEASES, JOBSETS, strict=True)),
+        dict(zip(releases.RELEASES, releases.JOBSETS, strict=True)),
         tuple(pins["kueue"]),
         tuple(pins["kubernetes"]),
         frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),

@@ -24,7 +24,7 @@ from trainc.features.fits.cluster import (
     Quota,
 )
 from trainc.features.fits.pods import amount, amounts, merged_limits
-from trainc.kube import kueue
+from trainc.kube.kueue import IMAGE, step_of, version_of
 from trainc.reading.cluster import CLUSTER, UNCOUNTED, Key, label_of  # noqa: F401 - the table of features names the kind
 from trainc.schema.unknown_fields import mistyped
 
@@ -312,7 +312,7 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
             "AdmissionCheck", lambda _, document: _text(_spec(document).get("controllerName"), "spec.controllerName")
         ),
         _scaler(dump, nodes),
-        kueue.step_of(kueue.version_of(version, dump.version(kueue.IMAGE))),
+        step_of(version_of(version, dump.version(IMAGE))),
         unknown,
         dump,
     )

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 
-from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError
+from trainc.api.arguments import Arguments, Status, Streams, UsageError, arguments_of
 from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import opening
 from trainc.api.findings import CompileError, Diagnostic
@@ -186,13 +186,12 @@ def _texts(arguments: Arguments, plan: Plan) -> dict[str, str]:
 
 def _schemas() -> dict[str, str]:
     """The schemas that the editor's settings refer to."""
-    from trainc.api.command import OWN_KINDS
+    from trainc.api.command import OWN_KINDS, schema_of
     from trainc.api.kube import NEWEST_RELEASE
-    from trainc.cli.schema import of_every_kind
 
     schemas = {
-        "trainc": of_every_kind(NEWEST_RELEASE),
-        **{name.lower(): kind.json_schema() for name, kind in OWN_KINDS.items()},
+        "trainc": schema_of("", NEWEST_RELEASE),
+        **{name.lower(): schema_of(name, NEWEST_RELEASE) for name in OWN_KINDS},
     }
     return {f".vscode/{name}.schema.json": json.dumps(schema) + "\n" for name, schema in schemas.items()}
 
@@ -255,12 +254,10 @@ def _vendor(folder: str, wheel: str) -> None:
 
 def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` for every environment of the new repository."""
-    from trainc.api.arguments import build_parser, parse_arguments
     from trainc.api.command import run as build
 
-    (command,) = (command for command in COMMANDS if command.name == "build")
     words = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]
-    return build(parse_arguments(build_parser(command), words), streams)
+    return build(arguments_of("build", words), streams)
 
 
 def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arguments: Arguments) -> str:

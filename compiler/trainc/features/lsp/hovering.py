@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.api.documents import Document
-from trainc.api.explained import ExplainedField, Explanation, Recorder, describe_origin, explanation
+from trainc.api.explained import ExplainedField, Explanation, Recorder, describe_origin, explanation, shorten_value
 from trainc.api.findings import Diagnostic, Source, escape_line
 from trainc.api.kube import FieldPath, format_field, mapping, names, objects, stable_path, value_at_index
 from trainc.api.records import dataclass
 from trainc.explain.model import Input, prefix
-from trainc.explain.text import shorten_value
 from trainc.features.lsp.names import at, kind_of, root_of, runtime_of
 from trainc.features.lsp.snapshot import Built, Snapshot
 from trainc.findings.text import underlined

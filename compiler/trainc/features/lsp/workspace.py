@@ -15,9 +15,8 @@ from typing import Any
 from trainc.admission.admit import check_rendered
 from trainc.api.arguments import Arguments, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import OWN_KINDS, judge_of, kept_in, skipped_documents
+from trainc.api.command import judge_of, kept_in, schema_of, skipped_documents
 from trainc.api.documents import (
-    ROOTS,
     TEMPLATE_SUFFIXES,
     Document,
     catalog,
@@ -54,7 +53,6 @@ from trainc.pipeline.inputs import expansion_of
 from trainc.project.overlays.load import Stack, load_overlays, values_of
 from trainc.reading.files import OVERLAY_FILE, is_unrelated, read_file
 from trainc.reading.ignores import check_ignores, ignores_of
-from trainc.schema.editor_schema import json_schema
 
 # What the jobs of other files claim, for what only all jobs together show: two that write to one folder, or share a
 # name.
@@ -480,7 +478,7 @@ class Workspace:
             everything,
             built,
             own_diagnostics,
-            lambda kind: _schema(kind, release),
+            lambda kind: schema_of(kind, release) if kind else None,
             self._dump(environments),
             fits,
             complete,
@@ -530,9 +528,3 @@ def _may_concern(file: str, data: bytes) -> bool:
 def _is_settings(name: str) -> bool:
     """Whether a file controls what is read, rather than being input itself."""
     return name.rpartition("/")[2] in (FILE_NAME, OVERLAY_FILE)
-
-
-def _schema(kind: str, release: str) -> Mapping[str, Any] | None:
-    if kind in ROOTS:
-        return json_schema(kind, release)
-    return OWN_KINDS[kind].json_schema() if kind in OWN_KINDS else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, text_report
+from trainc.api.command import Files, Paint, difference, text_report
 from trainc.api.documents import (
     STDIN,
     TEMPLATE_SUFFIXES,
@@ -31,7 +31,6 @@ from trainc.api.findings import (
 from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import dataclass
 from trainc.api.settings import Limits, limits_of
-from trainc.cli.reporting import obeys_escapes
 from trainc.features.migrate.migrate import MigratedFile, Plan, migrate_documents
 from trainc.reading.files import Walk
 
@@ -120,12 +119,8 @@ def _skipped(reason: str, hint: str, *, is_named: bool = False) -> Diagnostic:
 
 def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments, streams: Streams) -> None:
     if arguments.diff:
-        from trainc.cli.build import difference
-
         name = escape_line(file)
-        patch = difference(text, migrated.text, f"{name} (now)", f"{name} (migrated)")
-        if obeys_escapes(streams.out):
-            patch = escape_report(patch)
+        patch = difference(text, migrated.text, f"{name} (now)", f"{name} (migrated)", streams.out)
         streams.progress.clear()
         streams.out.write(patch.encode("utf-8", "backslashreplace"))
     elif file == STDIN and not arguments.check:

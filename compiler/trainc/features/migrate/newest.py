@@ -8,13 +8,19 @@ from typing import Any, TypeAlias
 
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path
-from trainc.api.kube import RELEASES, Json, canonical, names, value_at, with_value
+from trainc.api.kube import Json, canonical, names, releases, value_at, with_value
 from trainc.api.records import dataclass
 from trainc.features.migrate.v1.job import changes
 from trainc.kube.documents import without_path
 from trainc.pipeline.patches import Role, Roles, infer_roles
-from trainc.project.dialects import Conversion, DialectContext, dialect_context, dialect_of
-from trainc.project.dialects.dialect import NamingConvention, original_path
+from trainc.project.dialects import (
+    Conversion,
+    DialectContext,
+    NamingConvention,
+    dialect_context,
+    dialect_of,
+    original_path,
+)
 from trainc.project.dialects.shape import JOBS
 
 # Raised by code that expects valid fields. `build` validates the document against a single release first, but here it
@@ -81,7 +87,9 @@ def migrate_document(document: Json, around: Around = Around()) -> Migrated:
     except _OF_WRONG_SHAPES:
         kind = document.get("kind")
         if dialect_of(document) is None and kind in names.KINDS:
-            errors = ([f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES)
+            errors = (
+                [f for f in check(document, kind, release)[1] if f.severity == "error"] for release in releases.RELEASES
+            )
             wrong = min(errors, key=len)
             if not wrong:
                 raise

@@ -11,10 +11,11 @@ from trainc.api.command import Files, Paint, text_report
 from trainc.api.documents import Document, catalog, is_trainer_document, read_documents
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs, compile_documents
-from trainc.api.kube import NEWEST_RELEASE, identity_of, names, release_facts
+from trainc.api.kube import NEWEST_RELEASE, identity_of, names
 from trainc.api.output import dump_yaml
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, Settings, settings_of
+from trainc.ir.release import release_facts
 
 _MOUNT = pattern(r"([^:/]+):(/[^:]*)")
 _SECRET = pattern(r"([^:=]+):([^:=]+)=([^:=]+)")

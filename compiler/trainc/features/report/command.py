@@ -8,7 +8,7 @@ from functools import partial
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import Files, Paint, judge_of, kept_in, text_report
+from trainc.api.command import Files, Paint, compile_every, judge_of, kept_in, text_report
 from trainc.api.documents import Document
 from trainc.api.findings import CompileError, Diagnostic, Rules, counted, escape_xml, has_errors
 from trainc.api.jobs import Judge, OneJob, Plugin, enabled
@@ -16,7 +16,6 @@ from trainc.api.kube import NEWEST_RELEASE, Json, identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
-from trainc.explain.select_job import compile_every, explain_job
 from trainc.features import ask
 from trainc.features.report.overview import Quotas, node_types, overview_of
 from trainc.features.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of, steps_of
@@ -179,7 +178,7 @@ def _job(number: int, one: OneJob, facts: _Facts, *, link: Link, in_full: bool) 
 
 def _details(one: OneJob, options: Options, link: Link) -> Details:
     manifests, plugins = one.compiled.manifests, enabled(options.plugins)
-    objects = objects_of(explain_job(one, options), [dump_yaml([manifest]) for manifest in manifests], link)
+    objects = objects_of(one.explain(options), [dump_yaml([manifest]) for manifest in manifests], link)
     text_of = ask("graph", "text")
     tree = "" if text_of is None else text_of(manifests, plugins)
     return Details(_picture(manifests, plugins), _picture(manifests, plugins, stacked=True), tree, objects)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 from zlib import compress
 
-from trainc.api.explained import ExplainedField, Explanation, Origin, describe_origin
-from trainc.api.findings import Diagnostic, Source, counted
+from trainc.api.explained import ExplainedField, Explanation, Origin, describe_origin, format_value
+from trainc.api.findings import Diagnostic, Source, counted, escape_line
 from trainc.api.kube import NANOS_PER_UNIT, ZERO, Json, Quantity, accelerator, format_field, pod_requests
 from trainc.api.records import dataclass, field
-from trainc.explain.text import format_value, place
 
 if TYPE_CHECKING:
     from trainc.features.report.overview import Overview
@@ -208,6 +207,11 @@ def link_into(base: str, folder: str) -> Link:
         return f"{base.rstrip('/')}/{path}#L{source.line}" if base else f"{path}#L{source.line}"
 
     return link
+
+
+def place(source: Source | None) -> str:
+    """`file:line`, or an empty string."""
+    return f"{escape_line(source.file)}:{source.line}" if source and source.file else ""
 
 
 def linked(origin: Origin, link: Link) -> list[Piece]:

@@ -12,12 +12,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_hex
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, Part, Progress, compiled_job, text_report
+from trainc.api.command import Files, Paint, Part, Progress, compiled_job, temporary_folder, text_report
 from trainc.api.findings import Diagnostic, Finding, escape_line, format_path, has_errors
 from trainc.api.git import find_program
 from trainc.api.jobs import OneJob, Plugin, enabled
 from trainc.api.kube import Json
-from trainc.cli.command import temporary_folder
 from trainc.features.run.model import Machine, Plan, Size, meeting_ports, requested_programs, scale_job
 from trainc.features.run.plan import inherited_variables, plan_of
 from trainc.features.run.processes import MARK, Printed, Reports, run_plan

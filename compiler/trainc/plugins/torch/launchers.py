@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trainc.ir.commands.launcher import Launcher, Starting, taking
+from trainc.ir.commands.programs import Launcher, Starting, taking
 
 _MEET = frozenset(("master-addr", "rdzv-endpoint"))
 _TORCHRUN = taking(
