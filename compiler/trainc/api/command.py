@@ -2,9 +2,9 @@
 
 from trainc.cli.build import run
 from trainc.cli.command import Progress, temporary_folder
-from trainc.cli.compiling import diagnostics_paint, judge_of, kept_in, read_stdin, skipped_documents, start
+from trainc.cli.compiling import judge_of, kept_in, read_stdin, skipped_documents, start
 from trainc.cli.one_job import compiled_job
-from trainc.cli.reporting import Files, Paint, Part, difference, rule_page, text_report
+from trainc.cli.reporting import Files, Paint, Part, difference, report, rule_page, text_report
 from trainc.cli.schema import OWN_KINDS, schema_of
 from trainc.explain.select_job import compile_every
 
@@ -16,11 +16,11 @@ __all__ = [
     "Progress",
     "compile_every",
     "compiled_job",
-    "diagnostics_paint",
     "difference",
     "judge_of",
     "kept_in",
     "read_stdin",
+    "report",
     "rule_page",
     "run",
     "schema_of",

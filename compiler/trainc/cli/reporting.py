@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO
 
-from trainc.findings import Diagnostic, Source
+from trainc.cli.command import Arguments, Status, Streams
+from trainc.findings import Diagnostic, Source, has_errors
 from trainc.findings.text import counted, escape_line, escape_report, underlined
 from trainc.startup.records import dataclass, field, replace
 
@@ -168,6 +169,27 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     summary = summarize(shown)
     report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
     return escape_report(report, coloured=True)
+
+
+def report(
+    diagnostics: Sequence[Diagnostic], arguments: Arguments, streams: Streams, files: Files | None = None
+) -> Status:
+    """Show diagnostics as the arguments of the command say; return whether they make it fail."""
+    chosen = vars(arguments)
+    if chosen.get("format") == "github":
+        from trainc.cli.report_formats import github_report
+
+        streams.out.write(github_report(diagnostics).encode("utf-8", "backslashreplace"))
+    else:
+        paint = Paint(chosen.get("color", "auto"), streams.err)
+        text = text_report(diagnostics, files or Files(), paint, quiet=chosen.get("quiet", False))
+        streams.err.write(text)
+    return Status.DIAGNOSED if is_failure(diagnostics, strict=chosen.get("strict", False)) else Status.DONE
+
+
+def is_failure(diagnostics: Sequence[Diagnostic], *, strict: bool) -> bool:
+    """Whether diagnostics make a command fail: errors do, and with --strict, warnings do as well."""
+    return has_errors(diagnostics) or (strict and any(d.severity == "warning" for d in diagnostics))
 
 
 def once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import BinaryIO, TypeAlias
 
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.reporting import Files, Paint, text_report
+from trainc.cli.reporting import report
 from trainc.cli.settings import environments_of, settings_of
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.findings import CompileError
@@ -26,8 +26,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         own = own_runtimes(streams.stdin, arguments.release)
     except CompileError as error:
-        streams.err.write(text_report(error.diagnostics, Files(), Paint("auto", streams.err)))
-        return Status.DIAGNOSED
+        return report(error.diagnostics, arguments, streams)
     if arguments.action == "list":
         text = f"{_own_table(own)}\n" if own else ""
         streams.out.write((text + _table(arguments.release)).encode("utf-8", "backslashreplace"))

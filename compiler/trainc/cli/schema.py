@@ -8,7 +8,7 @@ from typing import Any
 
 from trainc.cli.arguments.schema import KINDS
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.reporting import Files, Paint, text_report
+from trainc.cli.reporting import report
 from trainc.features import features
 from trainc.findings import CompileError
 from trainc.kube.releases import NEWEST_RELEASE
@@ -28,8 +28,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         release = arguments.release or read_configuration(["."], None).options.get("release", NEWEST_RELEASE)
     except CompileError as error:
-        streams.err.write(text_report(error.diagnostics, Files(), Paint("auto", streams.err)))
-        return Status.DIAGNOSED
+        return report(error.diagnostics, arguments, streams)
     schema = schema_of(arguments.kind or "", release)
     streams.out.write((json.dumps(schema, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
     return Status.DONE

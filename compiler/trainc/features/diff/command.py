@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, Part, text_report
+from trainc.api.command import Paint, Part, report
 from trainc.api.findings import CompileError, Diagnostic, escape_report, first_of
 from trainc.api.records import pattern, replace
 from trainc.api.settings import environment_name
@@ -48,7 +48,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         if arguments.live and len(environments) > 1:
             raise UsageError("--live is about one cluster; choose an environment with --env NAME")
     except CompileError as error:
-        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
+        report(error.diagnostics, arguments, streams)
         if arguments.format != "markdown":
             return Status.DIAGNOSED
         streams.out.write(_comment({}, {"": error.diagnostics}, None).encode("utf-8", "backslashreplace"))
@@ -67,9 +67,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             live, problems = compare_with_dump(before, after, arguments, streams.stdin)
             diagnostics += problems
             after = after if live is not None else None
-        paint = Paint(arguments.color, streams.err)
         streams.progress.clear()
-        streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
+        report(diagnostics, arguments, streams)
         if before is None or after is None:
             unread[name] = diagnostics
             has_failed = True
@@ -79,7 +78,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         # `trainc check` reports the warnings that are not new.
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
         reported = [*before.found.errors, *after.found.errors, *new]
-        streams.err.write(text_report(reported, Files(), paint, quiet=arguments.quiet))
+        report(reported, arguments, streams)
         has_failed |= bool(before.found.errors or after.found.errors)
     if arguments.format == "markdown":
         text = _comment(diffs, unread, live)

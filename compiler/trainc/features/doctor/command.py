@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import KINDS, Dump
-from trainc.api.command import Files, diagnostics_paint, read_stdin, start, text_report
+from trainc.api.command import Files, read_stdin, report, start
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.git import find_program
 from trainc.api.kube import NEWEST_RELEASE, Manifest, mapping, names, objects, read_json, releases
@@ -272,6 +272,4 @@ def _print(answers: Answers, requirements: Mapping[str, Wanted], arguments: Argu
 def _report(
     diagnostics: Mapping[str, list[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
 ) -> Status:
-    merged = merge_diagnostics(diagnostics)
-    streams.err.write(text_report(merged, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
-    return Status.DIAGNOSED if has_errors(merged) else Status.DONE
+    return report(merge_diagnostics(diagnostics), arguments, streams, files)

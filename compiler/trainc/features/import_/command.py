@@ -12,7 +12,7 @@ from trainc import __version__
 from trainc.admission.admit import refusals
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump, live_objects
-from trainc.api.command import Files, Paint, text_report
+from trainc.api.command import report
 from trainc.api.documents import opening
 from trainc.api.findings import CompileError, counted, escape_line, escape_report, first_of, matches
 from trainc.api.kube import NEWEST_RELEASE, Json, identity_of, mapping, names
@@ -52,9 +52,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         _write(folder, imported.files, imported.problems)
         adoption = _adopt(imported, dump, release, arguments) if arguments.adopt else None
     except CompileError as error:
-        report = text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
-        streams.err.write(report)
-        return Status.DIAGNOSED
+        return report(error.diagnostics, arguments, streams)
     text = _report(imported, folder, arguments)
     if adoption is not None:
         text += _lines(_next_steps(adoption, settings))

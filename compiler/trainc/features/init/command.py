@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError, arguments_of
-from trainc.api.command import Files, Paint, text_report
+from trainc.api.command import report
 from trainc.api.documents import opening
 from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.git import origin_of
@@ -48,8 +48,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         folder, plan = _plan(arguments)
     except CompileError as error:
-        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
-        return Status.DIAGNOSED
+        return report(error.diagnostics, arguments, streams)
     requirement, texts = plan.requirement, _texts(arguments, plan)
     if arguments.print:
         streams.out.write(_format_files(texts).encode("utf-8", "backslashreplace"))
@@ -59,9 +58,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if builds and os.path.lexists(os.path.join(folder, RENDERED)):
         in_the_way.append(RENDERED)
     if in_the_way:
-        paint = Paint(arguments.color, streams.err)
-        streams.err.write(text_report([_refusal(folder, path) for path in in_the_way], Files(), paint))
-        return Status.DIAGNOSED
+        return report([_refusal(folder, path) for path in in_the_way], arguments, streams)
     _write(folder, merged)
     if requirement.wheel and REQUIREMENTS in merged:
         _vendor(folder, requirement.wheel)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from trainc.api.arguments import Arguments, Status, Streams
-from trainc.api.command import Files, Paint, text_report
+from trainc.api.command import Files, report
 from trainc.api.documents import Document, opening
 from trainc.api.findings import CompileError, Diagnostic, has_errors
 from trainc.api.kube import Manifest
@@ -28,7 +28,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         return answer(text, arguments, streams)
     except CompileError as error:
-        return _report(error.diagnostics, Files(text), arguments, streams)
+        return report(error.diagnostics, arguments, streams, Files(text))
 
 
 def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
@@ -38,7 +38,7 @@ def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     done = _transform(request.items, request.configuration, arguments)
     results = results_of(done.diagnostics, [*request.items, *done.items])
     streams.out.write(dump_yaml([answer(request, done.items, results)]).encode("utf-8", "backslashreplace"))
-    return _report(done.diagnostics, Files(text), arguments, streams)
+    return report(done.diagnostics, arguments, streams, Files(text))
 
 
 def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
@@ -49,7 +49,7 @@ def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     if has_errors(problems):
         raise CompileError(problems)
     done = _transform([document.data for document in documents], configuration, arguments)
-    status = _report([*problems, *done.diagnostics], Files(text), arguments, streams)
+    status = report([*problems, *done.diagnostics], arguments, streams, Files(text))
     if status is Status.DONE:
         streams.out.write(dump_yaml(done.items).encode("utf-8", "backslashreplace"))
     return status
@@ -77,9 +77,3 @@ def _configuration(path: str) -> Document:
     if problems:
         raise CompileError(problems)
     return documents[0]
-
-
-def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
-    paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(diagnostics, files, paint, quiet=arguments.quiet))
-    return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, difference, text_report
+from trainc.api.command import difference, report
 from trainc.api.documents import (
     STDIN,
     TEMPLATE_SUFFIXES,
@@ -71,8 +71,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             _deliver(file, text, migrated, arguments, streams)
         stuck = any(d.code in _NOT_MIGRATED for d in diagnostics) or (arguments.check and changed > 0)
     streams.progress.clear()
-    paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(sort_diagnostics(diagnostics), Files(), paint, quiet=arguments.quiet))
+    report(sort_diagnostics(diagnostics), arguments, streams)
     if not arguments.quiet and not arguments.report:
         verb = "would change" if arguments.diff or arguments.check else "changed"
         streams.err.write("".join(f"note: {note}\n" for note in plan.notes()))

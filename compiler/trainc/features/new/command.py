@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, text_report
+from trainc.api.command import Files, report
 from trainc.api.documents import Document, catalog, is_trainer_document, read_documents
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs, compile_documents
@@ -177,6 +177,4 @@ def _check(text: str, file: str, inputs: Inputs, settings: Settings) -> list[Dia
 
 
 def _report(diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams, text: str = "") -> Status:
-    paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(diagnostics, Files(text.encode()), paint, quiet=arguments.quiet))
-    return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE
+    return report(diagnostics, arguments, streams, Files(text.encode()))

@@ -8,7 +8,7 @@ from functools import partial
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import Files, Paint, compile_every, judge_of, kept_in, text_report
+from trainc.api.command import compile_every, judge_of, kept_in, report
 from trainc.api.documents import Document
 from trainc.api.findings import CompileError, Diagnostic, Rules, counted, escape_xml, has_errors
 from trainc.api.jobs import Judge, OneJob, Plugin, enabled
@@ -95,8 +95,7 @@ def _jobs(
 
 
 def _refused(diagnostics: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:
-    paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(merge_diagnostics(diagnostics), Files(), paint, quiet=arguments.quiet))
+    report(merge_diagnostics(diagnostics), arguments, streams)
     return Status.DIAGNOSED
 
 

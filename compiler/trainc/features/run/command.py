@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_hex
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, Part, Progress, compiled_job, temporary_folder, text_report
+from trainc.api.command import Paint, Part, Progress, compiled_job, report, temporary_folder
 from trainc.api.findings import Diagnostic, Finding, escape_line, format_path, has_errors
 from trainc.api.git import find_program
 from trainc.api.jobs import OneJob, Plugin, enabled
@@ -33,7 +33,6 @@ _COLOURS: tuple[Part, ...] = ("runtime", "trainjob", "plugin", "deviation", "val
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, plan, and run or print."""
-    paint = Paint(arguments.color, streams.err)
     changed: list[Finding] = []
 
     def smaller(job: Json) -> Json:
@@ -57,7 +56,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             *_place_findings(changed, one, "TrainJob"),
             *_place_findings(plan.findings, one, "JobSet"),
         ]
-        streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
+        report(diagnostics, arguments, streams)
         if arguments.dry_run:
             streams.out.write(_format_plan(plan).encode("utf-8", "backslashreplace"))
         if has_errors(diagnostics):
