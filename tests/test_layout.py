@@ -48,21 +48,19 @@ MOST_NAMES = 150
 # What each feature imports beside the door. The list only shrinks.
 BESIDE = {
     "argocd": "options",
-    "diff": "admission.updates cli.kept cli.revisions emit.name_hash explain.model explain.placing kube.documents "
-    "kube.quantity output.keeping output.ownership pipeline.failures project.boundaries "
-    "project.configuration reading.yaml_reader",
-    "doctor": "cli.version",
-    "fits": "admission.post_admission cli.compiling cli.report_formats kube.kueue kube.quantity kube.selectors "
-    "pipeline.failures pods.admission_plugins pods.resources reading.cluster schema.shapes "
-    "schema.unknown_fields",
+    "diff": "admission.updates emit.name_hash explain.model explain.placing kube.documents kube.quantity "
+    "output.keeping output.ownership pipeline.failures project.boundaries project.configuration "
+    "reading.yaml_reader",
+    "fits": "admission.post_admission kube.kueue kube.quantity kube.selectors pipeline.failures "
+    "pods.admission_plugins pods.resources reading.cluster schema.shapes schema.unknown_fields",
     "graph": "ir.commands.programs ir.commands.started ir.parallelism plugins.registry",
-    "import_": "admission.admit cli.kept kube.documents output.keeping output.ownership schema.defaults",
+    "import_": "admission.admit kube.documents output.keeping output.ownership schema.defaults",
     "init": "project.configuration",
     "krm": "ir.trainjob project.overlays.load project.overlays.overlay",
     "kubeflow": "functions",
-    "lsp": "admission.admit cli.version explain.model findings.text kube.devices kube.tuning_variables "
-    "lints.manifests lints.registry pipeline.fragments pipeline.inputs project.overlays.load "
-    "reading.edits reading.files reading.ignores",
+    "lsp": "admission.admit explain.model findings.text kube.devices kube.tuning_variables lints.manifests "
+    "lints.registry pipeline.fragments pipeline.inputs project.overlays.load reading.edits reading.files "
+    "reading.ignores",
     "migrate": "emit.yaml_writer kube.documents pipeline.patches project.dialects project.dialects.enclosed "
     "project.dialects.shape reading.block_lines reading.document reading.files reading.libyaml",
     "new": "ir.release",

@@ -12,7 +12,6 @@ from trainc.cli.command import (
     add_release,
     add_reporting,
     add_shaping,
-    add_strict,
     arguments_of,
     set_completion,
 )
@@ -29,7 +28,6 @@ __all__ = [
     "add_release",
     "add_reporting",
     "add_shaping",
-    "add_strict",
     "arguments_of",
     "set_completion",
 ]

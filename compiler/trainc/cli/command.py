@@ -483,23 +483,20 @@ def add_limits(parser: ArgumentParser) -> None:
         )
 
 
-def add_reporting(parser: ArgumentParser) -> None:
-    """Add the options that control how diagnostics are shown."""
+def add_reporting(parser: ArgumentParser, *, strict: bool = False) -> None:
+    """Add the options that control how diagnostics are shown, and whether warnings make the command fail."""
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="show errors only")
     loudness.add_argument("-v", "--verbose", action="store_true", help="also report what was read and written")
     add_color(parser)
+    if strict:
+        parser.add_argument("--strict", action="store_true", help="exit 1 if there are warnings, too")
 
 
 def add_color(parser: ArgumentParser) -> None:
     """Add `--color`."""
     words, help_text = ("auto", "always", "never"), "auto (default), always or never"
     parser.add_argument("--color", choices=words, metavar="WHEN", default="auto", help=help_text)
-
-
-def add_strict(parser: ArgumentParser) -> None:
-    """Add `--strict`, for commands that can refuse input."""
-    parser.add_argument("--strict", action="store_true", help="exit 1 if there are warnings, too")
 
 
 def argument_error(reason: str) -> Exception:

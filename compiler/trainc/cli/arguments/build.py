@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, add_strict, set_completion
+from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, set_completion
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -54,5 +54,4 @@ def add_arguments(parser: ArgumentParser) -> None:
     output.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
     add_shaping(parser)
     add_limits(parser)
-    add_reporting(parser)
-    add_strict(parser)
+    add_reporting(parser, strict=True)

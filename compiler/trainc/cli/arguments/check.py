@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, add_strict, set_completion
+from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, set_completion
 
 FORMATS = ("text", "json", "github", "gitlab", "sarif")
 
@@ -28,8 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_input(parser)
     add_shaping(parser)
     add_limits(parser)
-    add_reporting(parser)
-    add_strict(parser)
+    add_reporting(parser, strict=True)
     base = parser.add_argument(
         "--base",
         metavar="REV",

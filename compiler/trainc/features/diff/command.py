@@ -223,7 +223,7 @@ def _kept(before: ReadSide, after: ReadSide, arguments: Arguments) -> Iterator[s
     if arguments.releases or arguments.runtime:
         yield "Jobs are kept as built: `trainc build` leaves them as they are, and `trainc build --rebuild all` does this."
     elif after.found.kept is not None:
-        from trainc.cli.kept import causes_of
+        from trainc.api.kept import causes_of
 
         yield from (f"{cause.sentence}." for cause in causes_of(*after.found.kept))
     moved = None not in (before.output, after.output) and before.output != after.output

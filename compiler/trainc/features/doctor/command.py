@@ -158,7 +158,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]:
     """The requirements of the input's jobs, or of the release if there are none; and the errors of the input."""
-    from trainc.cli.version import read_port
+    from trainc.api.command import read_port
     from trainc.features.doctor.comparison import Wanted
 
     compiling = start(settings, stdin, output=settings.output)

@@ -111,7 +111,7 @@ def _link_in(folder: str, path: str) -> str:
 
 
 def _adopt(imported: Import, dump: Dump, release: str, arguments: Arguments) -> Adoption:
-    from trainc.cli.kept import digests_of
+    from trainc.api.kept import digests_of
 
     settings = settings_of(arguments)
     digests = digests_of(settings.read(BytesIO()).documents, settings.options)

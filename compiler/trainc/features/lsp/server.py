@@ -21,10 +21,9 @@ from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import PositionCodec
 
 from trainc import __version__
-from trainc.api.command import rule_page
+from trainc.api.command import describe_defect, rule_page
 from trainc.api.documents import catalog, decode, opening
 from trainc.api.findings import Diagnostic, Source
-from trainc.cli.version import describe_defect
 from trainc.features.lsp import completing, fixes, hovering, lenses, names
 from trainc.features.lsp.snapshot import Snapshot
 from trainc.reading.edits import Position, Range

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_hex
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Paint, Part, Progress, compiled_job, report, temporary_folder
+from trainc.api.command import Paint, Part, compiled_job, report, temporary_folder
 from trainc.api.findings import Diagnostic, Finding, escape_line, format_path, has_errors
 from trainc.api.git import find_program
 from trainc.api.jobs import OneJob, Plugin, enabled
@@ -74,7 +74,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             )
         stack.enter_context(_alone_in(workdir))
         _make(plan)
-        reports = _reports(arguments, streams, plan, streams.progress)
+        reports = _reports(arguments, streams, plan)
         stack.callback(streams.progress.clear)
         restarts = not arguments.no_restarts
         environ = _environ(machine, plugins)
@@ -179,8 +179,8 @@ def _place_findings(findings: Iterable[Finding], one: OneJob, kind: str) -> list
     return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
 
 
-def _reports(arguments: Arguments, streams: Streams, plan: Plan, line: Progress) -> Reports:
-    names = [pod.short for step in plan.steps for pod in step.pods]
+def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
+    line, names = streams.progress, [pod.short for step in plan.steps for pod in step.pods]
     width = max(map(len, names), default=0)
     colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
     out_paint, err_paint = Paint(arguments.color, streams.out), Paint(arguments.color, streams.err)
