@@ -49,8 +49,7 @@ MOST_NAMES = 150
 BESIDE = {
     "argocd": "options",
     "diff": "admission.updates emit.name_hash explain.model explain.placing kube.documents kube.quantity "
-    "output.keeping output.ownership pipeline.failures project.boundaries project.configuration "
-    "reading.yaml_reader",
+    "output.keeping output.ownership pipeline.failures project.boundaries reading.yaml_reader",
     "fits": "admission.post_admission kube.kueue kube.quantity kube.selectors pipeline.failures "
     "pods.admission_plugins pods.resources reading.cluster schema.shapes schema.unknown_fields",
     "graph": "ir.commands.programs ir.commands.started ir.parallelism plugins.registry",
@@ -62,10 +61,10 @@ BESIDE = {
     "lints.registry pipeline.fragments pipeline.inputs project.overlays.load reading.edits reading.files "
     "reading.ignores",
     "migrate": "emit.yaml_writer kube.documents pipeline.patches project.dialects project.dialects.enclosed "
-    "project.dialects.shape reading.block_lines reading.document reading.files reading.libyaml",
+    "reading.block_lines reading.document reading.files reading.libyaml",
     "new": "ir.release",
     "notebook": "explain.model findings.as_html",
-    "sweeps": "pipeline.inputs project.configuration project.overlays.patterns schema.document_kinds",
+    "sweeps": "findings pipeline.inputs project.configuration project.overlays.patterns schema.document_kinds",
 }
 PRINTING = {"__main__", "cli", "feature"}
 # A module is what belongs together: nobody reads more than this at once.

@@ -18,7 +18,7 @@ from trainc.admission.jobset import text
 from trainc.admission.versions import jobset_version
 from trainc.findings import Finding, Path
 from trainc.ir.release import release_facts
-from trainc.kube.documents import Json, items, mapping, value_at_index
+from trainc.kube.documents import POD_SPEC, POD_TEMPLATE, Json, items, mapping, value_at_index
 from trainc.kube.quantity import parse_quantity
 from trainc.schema import check
 from trainc.startup.records import dataclass, field
@@ -164,7 +164,7 @@ def _name(job: object) -> str:
 
 def _is_free(path: Path) -> bool:
     """Return whether a path inside a replicated job may change while the JobSet is suspended."""
-    return path[:3] == ("template", "spec", "template") and path[3:5] in _FREE_WHILE_SUSPENDED
+    return path[:3] == POD_TEMPLATE and path[3:5] in _FREE_WHILE_SUSPENDED
 
 
 def _immutable(path: Path, old: Any, new: Any, left_out: bool = False, free: bool = False) -> Finding:
@@ -193,7 +193,7 @@ _QUANTITIES = ("sizeLimit", "divisor")
 # pointers, and differ from absent ones.
 _STRUCTS = ("metadata", "resources", "spec", "template", "status")
 _MAPS = ("annotations", "labels", "matchLabels", "nodeSelector", "volumeAttributes", *_QUANTITY_MAPS)
-_POD_RESOURCES = ("template", "spec", "template", "spec", "resources")  # A pointer, unlike a container's.
+_POD_RESOURCES = (*POD_SPEC, "resources")  # A pointer, unlike a container's.
 _WHEN_ABSENT: dict[str, Any] = {**{key: {} for key in (*_STRUCTS, *_MAPS)}, "divisor": "0"}
 
 

@@ -9,9 +9,7 @@ from trainc.findings import (
     Source,
     format_path,
     has_errors,
-    remove,
     sort_diagnostics,
-    write,
 )
 from trainc.findings.codes import Stage
 from trainc.findings.policy import Policy, Rules, keep_severities, matches
@@ -37,7 +35,5 @@ __all__ = [
     "has_errors",
     "keep_severities",
     "matches",
-    "remove",
     "sort_diagnostics",
-    "write",
 ]

@@ -5,6 +5,7 @@ from trainc.kube import names, releases
 from trainc.kube.devices import accelerator
 from trainc.kube.documents import (
     ITEM_KEYS,
+    POD_SPEC,
     FieldPath,
     Json,
     Manifest,
@@ -26,6 +27,7 @@ __all__ = [
     "ITEM_KEYS",
     "NANOS_PER_UNIT",
     "NEWEST_RELEASE",
+    "POD_SPEC",
     "ZERO",
     "FieldPath",
     "Json",

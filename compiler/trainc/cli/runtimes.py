@@ -10,7 +10,7 @@ from trainc.cli.settings import environments_of, settings_of
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.findings import CompileError
 from trainc.findings.text import counted, escape_line, first_of
-from trainc.kube.documents import identity_of, mapping
+from trainc.kube.documents import identity_of, mapping, pod_spec_of
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.configuration import read_configuration
@@ -96,10 +96,7 @@ def _containers(document: Document) -> tuple[list[str], str]:
     images: dict[str, None] = {}
     devices: dict[str, None] = {}
     for job in template.get("replicatedJobs") or ():
-        pod = mapping(job)
-        for field in ("template", "spec", "template", "spec"):
-            pod = mapping(pod.get(field))
-        for container in map(mapping, pod.get("containers") or ()):
+        for container in map(mapping, pod_spec_of(job).get("containers") or ()):
             images |= {str(container["image"]): None} if container.get("image") else {}
             limits = mapping(mapping(container.get("resources")).get("limits"))
             devices |= {str(amount): None for name, amount in limits.items() if name.endswith("/gpu")}

@@ -18,6 +18,7 @@ from trainc.api.kube import releases
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (
     FILE_NAME,
+    Configuration,
     Limits,
     Options,
     Settings,
@@ -27,7 +28,6 @@ from trainc.api.settings import (
     settings_of,
 )
 from trainc.features.diff.manifests import ManifestSet, holds_jobs, is_runtime, manifest_set, with_runtime
-from trainc.project.configuration import Configuration
 
 _GIT = "git:"
 WORKING_TREE = "working tree"

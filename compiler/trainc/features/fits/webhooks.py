@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TypeAlias
 
-from trainc.api.kube import Json, names, parse_quantity
+from trainc.api.kube import POD_SPEC, Json, names, parse_quantity
 from trainc.api.records import pattern
 from trainc.features.fits import workload
 from trainc.features.fits.workload import (
@@ -73,7 +73,7 @@ def _jobset_webhook(jobset: Json, kueue: str) -> Iterator[tuple[Place, str]]:
 
 
 def _pods(i: int) -> Place:
-    return ("spec", "replicatedJobs", i, "template", "spec", "template")
+    return ("spec", "replicatedJobs", i, *POD_SPEC[:-1])
 
 
 def _metadata(labels: Annotations, annotations: Annotations) -> Iterator[tuple[Place, str]]:

@@ -12,7 +12,7 @@ from trainc.api.documents import opening
 from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.git import origin_of
 from trainc.api.records import replace
-from trainc.api.settings import Limits, read_configuration
+from trainc.api.settings import Configuration, Limits, read_configuration
 from trainc.features import ask
 from trainc.features.init import PARTS, REPOSITORY
 from trainc.features.init.scaffold import (
@@ -35,7 +35,7 @@ from trainc.features.init.scaffold import (
     with_hooks,
     with_settings,
 )
-from trainc.project.configuration import Configuration, settings_below
+from trainc.project.configuration import settings_below
 
 _LEFT_ALONE = (README, REQUIREMENTS)
 _ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import catalog, encode, read_documents
 from trainc.api.findings import Path
-from trainc.api.kube import NEWEST_RELEASE, Json, mapping, names, objects, value_at_index
+from trainc.api.kube import NEWEST_RELEASE, POD_SPEC, Json, mapping, names, objects, value_at_index
 from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.lsp.names import OVERLAY, SETTINGS, at, fields_of, kind_of, runtime_of, values_of
@@ -167,7 +167,7 @@ def _pods(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Json]:
             job_names |= {target.get("name") for target in targets}
     for job in objects(value_at_index(_template(snapshot, document), ("spec", _JOBS))):
         if not job_names or job.get("name") in job_names:
-            yield mapping(value_at_index(job, ("template", "spec", "template", "spec")))
+            yield mapping(value_at_index(job, POD_SPEC))
 
 
 def _containers(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from trainc.api.documents import Document
 from trainc.api.explained import ExplainedField, Explanation, Recorder, describe_origin, explanation, shorten_value
 from trainc.api.findings import Diagnostic, Source, escape_line
-from trainc.api.kube import FieldPath, format_field, mapping, names, objects, stable_path, value_at_index
+from trainc.api.kube import POD_SPEC, FieldPath, format_field, mapping, names, objects, stable_path, value_at_index
 from trainc.api.records import dataclass
 from trainc.explain.model import Input, prefix
 from trainc.features.lsp.names import at, kind_of, root_of, runtime_of
@@ -96,7 +96,7 @@ def _parts_of(runtime: Document) -> Iterator[str]:
     yield from (f"`{escape_line(str(name))}`" for name in policy if name != "numNodes")
     yield f"numNodes {escape_line(str(policy.get('numNodes', 1)))}"
     for job in objects(value_at_index(spec, ("template", "spec", "replicatedJobs"))):
-        pod = value_at_index(job, ("template", "spec", "template", "spec"))
+        pod = value_at_index(job, POD_SPEC)
         images = [str(container.get("image")) for container in objects(mapping(pod).get("containers"))]
         yield f"job `{escape_line(str(job.get('name')))}` with `{escape_line(', '.join(images))}`"
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import Document, catalog
 from trainc.api.findings import Path
-from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, Json, mapping, names, value_at_index
+from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, POD_SPEC, Json, mapping, names, value_at_index
 from trainc.api.records import dataclass
 from trainc.features.lsp.snapshot import Schema, Snapshot
 from trainc.reading.edits import Field, Range, Tree, trees
@@ -167,7 +167,6 @@ Symbol: TypeAlias = tuple[str, ...]
 
 RUNTIME, JOB, CONTAINER, VOLUME, TRAINJOB = "runtime", "replicated job", "container", "volume", "TrainJob"
 _JOBSET: Path = ("spec", "template", "spec")
-_POD: Path = ("template", "spec", "template", "spec")
 # Where a JobSet names its own jobs, beside the rules of its failure policy.
 _POLICIES: tuple[Path, ...] = (("successPolicy", "targetReplicatedJobs"), ("coordinator", "replicatedJob"))
 _OVERRIDES = ("podTemplateOverrides", "podSpecOverrides")
@@ -233,7 +232,7 @@ def _of_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]
         yield Mention((JOB, *scope, called), document, (*path, "name"), defines=True)
         for awaited, one in _items(job, (*path, "dependsOn")):
             yield Mention((JOB, *scope, str(one.get("name"))), document, (*awaited, "name"), defines=False)
-        yield from _of_pod(document, scope, called, (*path, *_POD), defines=True)
+        yield from _of_pod(document, scope, called, (*path, *POD_SPEC), defines=True)
     lists = [(*at, *where) for where in _POLICIES]
     rules = _items(mapping(value_at_index(spec, ("failurePolicy",))), (*at, "failurePolicy", "rules"))
     for path in (*lists, *((*rule, "targetReplicatedJobs") for rule, _ in rules)):
@@ -251,7 +250,7 @@ def _of_trainjob(document: Document) -> Iterator[Mention]:
         for at, job in _items_at(document.data, jobs):
             called = str(job.get("name"))
             yield Mention((JOB, *scope, called), document, (*at, "name"), defines=False)
-            yield from _of_pod(document, scope, called, (*at, *_POD), defines=False)
+            yield from _of_pod(document, scope, called, (*at, *POD_SPEC), defines=False)
     for field in _OVERRIDES:
         for path, override in _items(spec, ("spec", field)):
             for at, target in _items(override, (*path, "targetJobs")):

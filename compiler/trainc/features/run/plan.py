@@ -8,7 +8,7 @@ from typing import cast
 
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.jobs import Plugin
-from trainc.api.kube import NANOS_PER_UNIT, Json, names, parse_quantity
+from trainc.api.kube import NANOS_PER_UNIT, POD_SPEC, Json, names, parse_quantity
 from trainc.api.records import dataclass, replace
 from trainc.features.run.model import (
     LOOPBACK,
@@ -228,7 +228,6 @@ def inherited_variables(environ: Mapping[str, str], ours: Sequence[str]) -> Iter
 _BACKOFF_LIMIT, _NO_LIMIT = 6, 2**31 - 1
 _PROCESSES, _MOST_RANKS = "PET_NPROC_PER_NODE", 16
 _JOBS: Path = ("spec", "replicatedJobs")
-_POD: Path = ("template", "spec", "template", "spec")
 
 
 def plan_of(manifests: Sequence[Json], machine: Machine, plugins: Sequence[Plugin]) -> Plan:
@@ -281,7 +280,7 @@ class _Planner:
         spec: Json = job["template"].get("spec", {})
         parallelism = spec.get("parallelism", 1)
         completions = spec.get("completions") or parallelism
-        path = (*_JOBS, index, *_POD)
+        path = (*_JOBS, index, *POD_SPEC)
         skipped = self._is_skipped(job, path)
         pods = [
             self._pod(job, replica, number, path)

@@ -21,7 +21,6 @@ from trainc.api.findings import (
     did_you_mean,
     format_path,
     has_errors,
-    write,
 )
 from trainc.api.kube import Json, Manifest, identity_of, mapping, names, stable_path
 from trainc.api.records import dataclass, field, pattern, replace
@@ -36,6 +35,7 @@ from trainc.features.sweeps.grid import (
     value_text,
     variable_name,
 )
+from trainc.findings import write
 from trainc.project.overlays.patterns import Edited, Origin
 from trainc.schema.document_kinds import TEXT, DocumentKind, Schema, about, list_of, struct, without_nulls
 

@@ -16,7 +16,7 @@ from trainc.api.documents import check
 from trainc.api.findings import Finding, Path, has_errors
 from trainc.api.kube import Json, canonical, mapping, names, value_at
 from trainc.features.migrate.v1.job import Kind, changes, stuck
-from trainc.kube.documents import items
+from trainc.kube.documents import JOBS, POD_TEMPLATE, items
 
 _SCHEDULING: Json = {
     **dict.fromkeys(("queue", "priorityClass"), str),
@@ -175,7 +175,7 @@ def _with_quantities(template: Json, path: Path, findings: list[Finding]) -> Jso
 
 def _checked_template(template: Json, release: str, path: Path, findings: list[Finding]) -> Json:
     """A pod template less the fields that no pod has. It comes back as written, if it has no such field."""
-    where: Path = ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec", "template")
+    where: Path = (*JOBS, 0, *POD_TEMPLATE)
     runtime: Any = template
     for step in reversed(where):
         runtime = [{"name": "node", **runtime}] if step == 0 else {step: runtime}
