@@ -12,8 +12,8 @@ from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.lsp.names import OVERLAY, SETTINGS, at, fields_of, kind_of, runtime_of, values_of
 from trainc.features.lsp.snapshot import Schema, Snapshot, Typing, typing_at
+from trainc.features.lsp.variables import meaning_of, suggested_values, suggested_variables
 from trainc.kube.devices import KNOWN
-from trainc.kube.tuning_variables import meaning_of, suggested_values, suggested_variables
 from trainc.reading.edits import Position, Range
 
 Role: TypeAlias = Literal["field", "value", "name"]

@@ -12,8 +12,8 @@ from trainc.api.records import dataclass
 from trainc.explain.model import Input, prefix
 from trainc.features.lsp.names import at, kind_of, root_of, runtime_of
 from trainc.features.lsp.snapshot import Built, Snapshot
+from trainc.features.lsp.variables import meaning_of, suggested_values
 from trainc.findings.text import underlined
-from trainc.kube.tuning_variables import meaning_of, suggested_values
 from trainc.reading.edits import Field, Position, Range, Tree, trees
 
 _MOST_SHOWN = 8
