@@ -356,11 +356,7 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
 def _index(field: str, value: int, have: str) -> Finding:
     message = f"{field} {value} is out of range: {have}, and indexes start at 0"
     return Finding(
-        "InvalidCoordinatorIndex",
-        "error",
-        message,
-        hint=Hint(f"set {field} to 0", Fix("set", "0", field)),
-        path=(*_PATH, field),
+        "InvalidCoordinatorIndex", "error", message, Hint(f"set {field} to 0", Fix("set", "0", field)), (*_PATH, field)
     )
 
 

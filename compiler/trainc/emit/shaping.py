@@ -103,10 +103,10 @@ _FIGHTS_KUEUE = Finding(
     "SuspendFightsKueue",
     "warning",
     f"suspend is not in the output: with the label {names.QUEUE_LABEL}, Kueue suspends and resumes the job",
-    hint=remove(
+    remove(
         "remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label"
     ),
-    path=("spec", "suspend"),
+    ("spec", "suspend"),
 )
 
 # The deviations that change the JobSet, by their ids in `ir.deviations`. The last one needs the queue label.

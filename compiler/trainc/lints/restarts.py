@@ -33,9 +33,7 @@ def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
                 "JobSet still run, JobSet creates it again"
             )
             hint = remove(f"remove {_TTL} from the job: its Jobs are deleted with the JobSet")
-            yield Finding(
-                "TTLRerun", "warning", message, hint, (*JOBS, index, "template", "spec", _TTL), about="runtime"
-            )
+            yield Finding("TTLRerun", "warning", message, hint, (*JOBS, index, "template", "spec", _TTL), "runtime")
     seconds = info.template.get(_TTL)
     if seconds is not None and options.delivery != "kubectl" and _HOOK not in {**info.annotations, **job.annotations}:
         message = f"the JobSet is deleted {seconds} s after it finishes; the GitOps tool then creates it again, and the job runs again"
@@ -61,7 +59,7 @@ def retained_claims(job: TrainJob, info: Info, options: Options) -> Iterator[Fin
                 "compile with --name-hash, which gives each version of the job claims of its own, or mount a "
                 "PersistentVolumeClaim that does not belong to the job",
                 (*_SPEC, "volumeClaimPolicies", index, "retentionPolicy"),
-                about="runtime",
+                "runtime",
             )
 
 

@@ -153,8 +153,8 @@ def _restarts(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
             "InvalidRestartPolicy",
             "error",
             message,
-            hint=suggest(policy, ("Never", "OnFailure"), "use restartPolicy: Never or OnFailure"),
-            path=place,
+            suggest(policy, ("Never", "OnFailure"), "use restartPolicy: Never or OnFailure"),
+            place,
         )
     elif spec.get("podFailurePolicy") is not None and policy != "Never":
         message = f"podFailurePolicy needs restartPolicy Never, but it is {policy!r}"

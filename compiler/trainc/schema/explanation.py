@@ -116,14 +116,12 @@ def _type(failure: _Failure) -> Iterator[Finding]:
     allowed, value = failure.wanted, failure.value
     if failure.schema.get("format") == QUANTITY_FORMAT:
         message = _not_a_quantity(failure.path, value)
-        yield Finding("InvalidQuantity", "error", message, hint=_quantity_hint(failure.path, value), path=failure.path)
+        yield Finding("InvalidQuantity", "error", message, _quantity_hint(failure.path, value), failure.path)
         return
     names = [allowed] if isinstance(allowed, str) else allowed
     expected = listed((_EXPECTED[name] for name in names), "or")
     hint = _FIELD_HINTS.get(failure.path) or failure.schema.get("errorMessage") or _type_hint(names, value, failure)
-    yield Finding(
-        "WrongType", "error", f"expected {expected}, got {describe_value(value)}", hint=hint, path=failure.path
-    )
+    yield Finding("WrongType", "error", f"expected {expected}, got {describe_value(value)}", hint, failure.path)
 
 
 _QUOTE = Fix("quote")
@@ -181,13 +179,7 @@ def _enum(failure: _Failure) -> Iterator[Finding]:
     if isinstance(failure.value, str):
         allowed = " or ".join(repr(value) for value in failure.wanted)
         hint = Hint(f"use {allowed}", *(Fix("set", str(value)) for value in failure.wanted if value))
-        yield Finding(
-            "UnsupportedValue",
-            "error",
-            f"{quote(failure.value)} is not supported",
-            hint=hint,
-            path=failure.path,
-        )
+        yield Finding("UnsupportedValue", "error", f"{quote(failure.value)} is not supported", hint, failure.path)
 
 
 def _range(failure: _Failure) -> Iterator[Finding]:
@@ -201,20 +193,16 @@ def _range(failure: _Failure) -> Iterator[Finding]:
 def _too_long(failure: _Failure) -> Iterator[Finding]:
     message = f"the text has {len(failure.value)} characters; at most {failure.wanted} are allowed"
     excess = len(failure.value) - failure.wanted
-    yield Finding("TooLong", "error", message, hint=f"shorten it by {excess} characters", path=failure.path)
+    yield Finding("TooLong", "error", message, f"shorten it by {excess} characters", failure.path)
 
 
 def _too_short(failure: _Failure) -> Iterator[Finding]:
-    yield Finding(
-        "EmptyField", "error", "the text is empty", hint="write a value, or remove the field", path=failure.path
-    )
+    yield Finding("EmptyField", "error", "the text is empty", "write a value, or remove the field", failure.path)
 
 
 def _too_many(failure: _Failure) -> Iterator[Finding]:
     message = f"the list has {len(failure.value)} items; at most {failure.wanted} are allowed"
-    yield Finding(
-        "TooMany", "error", message, hint=f"remove {len(failure.value) - failure.wanted} of them", path=failure.path
-    )
+    yield Finding("TooMany", "error", message, f"remove {len(failure.value) - failure.wanted} of them", failure.path)
 
 
 def _too_few(failure: _Failure) -> Iterator[Finding]:
@@ -232,10 +220,8 @@ def _required(failure: _Failure) -> Iterator[Finding]:
                 "MissingRequired",
                 "error",
                 f"{name} is missing",
-                hint=_ADDITIONS.get((*failure.path, name))
-                or failure.schema.get("errorMessage")
-                or f"add {_addition(name)}",
-                path=(*failure.path, name),
+                _ADDITIONS.get((*failure.path, name)) or failure.schema.get("errorMessage") or f"add {_addition(name)}",
+                (*failure.path, name),
             )
 
 
@@ -428,18 +414,14 @@ def _value_findings(node: Node, release: str) -> Iterator[Finding]:
             yield from _quantity(node.value, node.path)
         case Scalar("time"), str() if not is_time(node.value):
             hint = "write the time like this: 2026-01-31T12:00:00Z"
-            yield Finding(
-                "InvalidTime", "error", f"{quote(node.value)} is not a valid RFC 3339 time", hint=hint, path=node.path
-            )
+            yield Finding("InvalidTime", "error", f"{quote(node.value)} is not a valid RFC 3339 time", hint, node.path)
         case ListOf(item), list():
             yield from _duplicates(node, item, release)
         case MapOf(), dict():
             for name in node.value:
                 if not isinstance(name, str):
                     path = (*node.path, str(name))
-                    yield Finding(
-                        "WrongType", "error", "keys must be strings", hint=f'put quotes around it: "{name}"', path=path
-                    )
+                    yield Finding("WrongType", "error", "keys must be strings", f'put quotes around it: "{name}"', path)
 
 
 def _quantity(value: Any, path: Path) -> Iterator[Finding]:
@@ -448,7 +430,7 @@ def _quantity(value: Any, path: Path) -> Iterator[Finding]:
     except Refused:
         return  # jsonschema reports the wrong type
     except ValueError as error:
-        yield Finding("InvalidQuantity", "error", str(error), hint=suggest_amount(str(path[-1]), str(value)), path=path)
+        yield Finding("InvalidQuantity", "error", str(error), suggest_amount(str(path[-1]), str(value)), path)
 
 
 def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
@@ -466,9 +448,7 @@ def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
                 f"{name} {quote(str(part))}" for name, part in zip(names or ("item",), identity, strict=True)
             )
             message = f"{label} is in this list twice; the first is item {first[identity]}"
-            yield Finding(
-                "DuplicateItem", "error", message, hint="remove or rename one of them", path=(*node.path, index)
-            )
+            yield Finding("DuplicateItem", "error", message, "remove or rename one of them", (*node.path, index))
         first.setdefault(identity, index)
 
 

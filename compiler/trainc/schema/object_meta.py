@@ -45,13 +45,13 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
             "InvalidName",
             "error",
             f"the name has {len(name)} characters; at most {LABEL_LIMIT} are allowed",
-            hint=f"shorten it by {len(name) - LABEL_LIMIT} characters",
-            path=_NAME,
+            f"shorten it by {len(name) - LABEL_LIMIT} characters",
+            _NAME,
         )
     if name and not is_dns1035_label(name):
         rule = "lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
         message = f"{quote(name)} is not a valid TrainJob name"
-        yield Finding("InvalidName", "error", message, hint=_renamed(name, rule, letter_first=True), path=_NAME)
+        yield Finding("InvalidName", "error", message, _renamed(name, rule, letter_first=True), _NAME)
     yield from _object_meta(metadata)
 
 
@@ -84,7 +84,7 @@ def _renamed(name: str, rule: str, *, letter_first: bool) -> str:
 
 def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:
     if not metadata.get("name"):
-        yield Finding("MissingRequired", "error", "metadata.name is missing", hint=hint, path=_NAME)
+        yield Finding("MissingRequired", "error", "metadata.name is missing", hint, _NAME)
 
 
 def _subdomain_name(metadata: Json) -> Iterator[Finding]:
@@ -94,8 +94,8 @@ def _subdomain_name(metadata: Json) -> Iterator[Finding]:
             "InvalidName",
             "error",
             f"{quote(name)} is not a valid name",
-            hint=_renamed(name, f"{_LOWERCASE}; '.' is allowed between them", letter_first=False),
-            path=_NAME,
+            _renamed(name, f"{_LOWERCASE}; '.' is allowed between them", letter_first=False),
+            _NAME,
         )
 
 
@@ -107,8 +107,8 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
             "InvalidName",
             "error",
             message,
-            hint=_renamed(namespace, f"{_LOWERCASE}, at most {LABEL_LIMIT} of them", letter_first=False),
-            path=("metadata", "namespace"),
+            _renamed(namespace, f"{_LOWERCASE}, at most {LABEL_LIMIT} of them", letter_first=False),
+            ("metadata", "namespace"),
         )
     for key, value in (metadata.get("labels") or {}).items():
         if not is_label_key(key):
@@ -116,7 +116,7 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
         if value and not is_label_value(value):
             message = f"{quote(value)} is not a valid label value"
             hint = "use at most 63 letters, digits, '-', '_' and '.', or move longer text to an annotation"
-            yield Finding("InvalidLabel", "error", message, hint=hint, path=("metadata", "labels", key))
+            yield Finding("InvalidLabel", "error", message, hint, ("metadata", "labels", key))
     annotations = metadata.get("annotations") or {}
     for key in annotations:
         if not is_label_key(key.lower()):
@@ -124,10 +124,10 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
     size = sum(length(key) + length(value or "") for key, value in annotations.items())
     if size > _ANNOTATIONS_TOTAL:
         message = f"the annotations have {size} bytes in all; at most {_ANNOTATIONS_TOTAL} are allowed"
-        yield Finding("TooLong", "error", message, hint="move data to a ConfigMap", path=("metadata", "annotations"))
+        yield Finding("TooLong", "error", message, "move data to a ConfigMap", ("metadata", "annotations"))
 
 
 def _malformed_key(path: Path) -> Finding:
     message = f"{quote(str(path[-1]))} is not a valid key for a label or annotation"
     hint = "use at most 63 letters, digits, '-', '_' and '.', with or without a DNS prefix, as in acme.io/team"
-    return Finding("InvalidLabel", "error", message, hint=hint, path=path)
+    return Finding("InvalidLabel", "error", message, hint, path)

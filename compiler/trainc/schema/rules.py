@@ -425,7 +425,7 @@ def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
     if single and replicas not in (None, 1):
         message = f"job {job['name']} has {replicas} replicas; only 1 is supported"
         hint = write(1, "; for more pods, use numNodes in mlPolicy or in the TrainJob", field="replicas", verb="set")
-        yield Finding("ReplicasNotOne", "error", message, hint=hint, path=(*path, "replicas"), about="runtime")
+        yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), "runtime")
     required = REQUIRED_CONTAINER.at(release).get(ancestor)
     if required is not None:
         yield from _container_rule(job, ancestor, required, path)
@@ -436,4 +436,4 @@ def _container_rule(job: Json, ancestor: str, required: str, path: Path) -> Iter
         message = f"job {job['name']} has the ancestor label {ancestor}, but no container called {required}"
         where = (*path, "template", "spec", "template", "spec", "containers")
         hint = f"rename its main container to {required}, or remove the label"
-        yield Finding("MissingAncestorContainer", "error", message, hint=hint, path=where, about="runtime")
+        yield Finding("MissingAncestorContainer", "error", message, hint, where, "runtime")

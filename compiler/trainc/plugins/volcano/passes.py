@@ -26,7 +26,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     hint = "write the name of the Volcano queue, or remove it to use the default queue"
     if policy.get("queue") == "":
         path = ("spec", "podGroupPolicy", "volcano", "queue")
-        yield Finding("EmptyQueueName", "error", "the name of the queue is empty", hint, path, about="runtime")
+        yield Finding("EmptyQueueName", "error", "the name of the queue is empty", hint, path, "runtime")
     elif "queue" not in policy and info.annotations.get(QUEUE_ANNOTATION) == "":
         message = f"annotation {QUEUE_ANNOTATION} is empty"
         yield Finding("EmptyQueueName", "error", message, hint, ("spec", "annotations", QUEUE_ANNOTATION))
@@ -37,7 +37,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
             "coscheduling and volcano cannot be used together: each would wait for pods that the other holds back",
             "keep the one whose scheduler runs in the cluster",
             ("spec", "podGroupPolicy", "volcano"),
-            about="runtime",
+            "runtime",
         )
 
 

@@ -41,8 +41,8 @@ def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
         "UnreleasedAPI",
         "warning",
         f"the training kinds of {OME_API} were never released; the document is compiled as a Kubeflow Trainer document",
-        hint=f"run `trainc migrate` to convert it to {names.TRAINER_API}",
-        path=("apiVersion",),
+        f"run `trainc migrate` to convert it to {names.TRAINER_API}",
+        ("apiVersion",),
     )
     return replace(converted, findings=(notice, *converted.findings))
 
@@ -75,8 +75,8 @@ def _pruned_metadata(spec: Json) -> Iterator[Finding]:
                 "OMEMetadataPruned",
                 "warning",
                 f"the JobSet gets these {name}; OME's own CRD would drop them",
-                hint=f"remove template.metadata.{name} if the JobSet should not have them",
-                path=("spec", "template", "metadata", name),
+                f"remove template.metadata.{name} if the JobSet should not have them",
+                ("spec", "template", "metadata", name),
             )
 
 
@@ -155,7 +155,7 @@ def _model(name: str | None, context: DialectContext) -> tuple[dict[str, Any], S
         return {"storageUri": context.base_models[name], **result}, moves, []
     message = f"no ClusterBaseModel {name!r} is in the input, so the model initializer gets its name without an address"
     hint = "add the ClusterBaseModel to the input, or use an initializer that knows the model by name"
-    return result, moves, [Finding("BaseModelNotFound", "warning", message, hint=hint, path=_INPUT_MODEL)]
+    return result, moves, [Finding("BaseModelNotFound", "warning", message, hint, _INPUT_MODEL)]
 
 
 def _ignored_in_job(document: Json, spec: Json) -> Iterator[Finding]:
@@ -179,11 +179,11 @@ def _ignored_in_job(document: Json, spec: Json) -> Iterator[Finding]:
             "OMEHyperParametersIgnored",
             "warning",
             "this is compiled as one job with fixed parameters: OME's hyperparameter search was never implemented",
-            hint="run the search with Katib, with a TrainJob per trial that gets its parameters in spec.trainer.args",
-            path=("spec", "hyperParameterTuningConfig"),
+            "run the search with Katib, with a TrainJob per trial that gets its parameters in spec.trainer.args",
+            ("spec", "hyperParameterTuningConfig"),
         )
 
 
 def ome_field_ignored(path: Path, reason: str, hint: str) -> Finding:
     """Create the warning about an OME field that has no effect."""
-    return Finding("OMEFieldIgnored", "warning", f"{path[-1]} is left out: {reason}", hint=hint, path=path)
+    return Finding("OMEFieldIgnored", "warning", f"{path[-1]} is left out: {reason}", hint, path)

@@ -52,8 +52,8 @@ def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
         "DeprecatedAPIVersion",
         "warning",
         f"{api} was replaced by {names.TRAINER_API} in February 2025; the document is compiled as that",
-        hint="run `trainc migrate` on the file to convert it",
-        path=("apiVersion",),
+        "run `trainc migrate` on the file to convert it",
+        ("apiVersion",),
     )
     return replace(converted, findings=(notice, *(_of_newer_api(finding, kind) for finding in converted.findings)))
 
@@ -121,8 +121,8 @@ def _without_counterpart(spec: Json) -> list[Finding]:
             "FieldWithoutCounterpart",
             "warning",
             f"{path[-1]} is ignored: {names.TRAINER_API} has no field for it, and {V2ALPHA1_API}'s controller never read it",
-            hint=remove("remove it, or move what it does to the training program or the runtime"),
-            path=path,
+            remove("remove it, or move what it does to the training program or the runtime"),
+            path,
         )
         for path in places
     ]

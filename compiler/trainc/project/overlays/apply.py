@@ -277,10 +277,10 @@ class Layer:
                 "PatchFailed",
                 "error",
                 f"the patch does not apply to {label}: {failed}",
-                hint="fix the patch, or narrow its target to the documents it is written for",
-                object=self._overlay.label,
-                path=format_path((*patch.entry.path, *in_place)),
-                source=patch.document.locate((*patch.prefix, *failed.path)),
+                "fix the patch, or narrow its target to the documents it is written for",
+                self._overlay.label,
+                format_path((*patch.entry.path, *in_place)),
+                patch.document.locate((*patch.prefix, *failed.path)),
             )
         )
 

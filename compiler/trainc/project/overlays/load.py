@@ -124,7 +124,7 @@ def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Opti
         return replace(options, **settings), []
     except ValueError as contradiction:
         hint = "change the setting in one of the overlays, or on the command line"
-        return options, [Diagnostic("InvalidOverlay", "error", str(contradiction), hint=hint)]
+        return options, [Diagnostic("InvalidOverlay", "error", str(contradiction), hint)]
 
 
 def _options_set(options: Options) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class _Loader:
         file = os.path.join(path, OVERLAY_FILE) if os.path.isdir(path) else path
         if file != path and not self._limits.allow_outside and not is_inside(file, root):
             message = f"{shown_path(file)} is a symbolic link that points outside the repository"
-            self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint=OUTSIDE_HINT))
+            self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT))
             return None
         documents, problems = read_paths([file], self._limits, texts=self.texts)
         self.diagnostics += problems
@@ -188,7 +188,7 @@ class _Loader:
             if not problems:
                 message = f"{file} has {len(documents)} documents; an overlay file has one"
                 self.diagnostics.append(
-                    Diagnostic("InvalidOverlay", "error", message, hint="put each overlay in its own file")
+                    Diagnostic("InvalidOverlay", "error", message, "put each overlay in its own file")
                 )
             return None
         return self.follow(documents[0], os.path.dirname(file), (*above, os.path.realpath(file)), root)
