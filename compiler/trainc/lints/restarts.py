@@ -70,10 +70,8 @@ def restarts(training: Training) -> Iterator[Finding]:
         value = training.value(option.value or "", launch) if option is not None else None
         if option is None or value is None or not value.isdecimal() or int(value) < 1:
             continue
-        spec, policy = (
-            training.replicated_job["template"].get("spec") or {},
-            training.info.template.get("failurePolicy"),
-        )
+        spec = training.replicated_job["template"].get("spec") or {}
+        policy = training.info.template.get("failurePolicy")
         of_workers, of_pods = int(value), _number(spec.get("backoffLimit"))
         of_job = _number((policy or {}).get("maxRestarts", 0))
         if not of_pods and not of_job:

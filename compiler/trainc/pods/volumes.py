@@ -285,10 +285,8 @@ def _azure_disk(value: Any, path: Path) -> Iterator[Finding]:
     kind, uri = value.get("kind"), str(value.get("diskURI") or "")
     start = "/subscriptions/" if kind == "Managed" else "https://"
     if kind is not None and uri and not uri.startswith(start):
-        message, hint = (
-            f"the URI of a disk of kind {kind} starts with {start}",
-            "write the disk's URI as Azure shows it",
-        )
+        message = f"the URI of a disk of kind {kind} starts with {start}"
+        hint = "write the disk's URI as Azure shows it"
         yield Finding("UnsupportedValue", "error", message, hint, (*path, "diskURI"))
 
 

@@ -269,10 +269,8 @@ class _Contents:
         place = loaded.overlay.document.locate(("resources", index))
         self.diagnostics += [p if p.source else replace(p, source=place) for p in problems]
         if any(is_overlay(document.data) for document in documents):
-            message, hint = (
-                f"{path} is an overlay, but is not called {OVERLAY_FILE}",
-                f"rename the file to {OVERLAY_FILE}",
-            )
+            message = f"{path} is an overlay, but is not called {OVERLAY_FILE}"
+            hint = f"rename the file to {OVERLAY_FILE}"
             self.diagnostics.append(_about(loaded.overlay, ("resources", index), message, hint))
         return documents
 
@@ -306,10 +304,8 @@ class _Contents:
             if path.endswith(TEMPLATE_SUFFIXES):
                 text = render(text, path, self._values, self._limits)
         except OSError as error:
-            message, hint = (
-                f"{file} cannot be read: {error_reason(error)}",
-                "check the path: it is relative to the overlay's folder",
-            )
+            message = f"{file} cannot be read: {error_reason(error)}"
+            hint = "check the path: it is relative to the overlay's folder"
             return [], [_about(loaded.overlay, (*entry.path, "path"), message, hint)]
         except TemplateFailedError as failed:
             return [], [failed.diagnostic]
