@@ -273,18 +273,8 @@ def _texts(value: Any) -> Iterator[str]:
 # The order in which objects are applied: providers of Secrets, objects that pods mount, PodGroups, and the JobSet.
 
 
-_KINDS = (
-    "ServiceAccount",
-    "Role",
-    "RoleBinding",
-    "Job",
-    "SSHKey",
-    "SealedSecret",
-    "ExternalSecret",
-    "ConfigMap",
-    "Workload",
-    "PodGroup",
-    "JobSet",
+_KINDS = tuple(
+    "ServiceAccount Role RoleBinding Job SSHKey SealedSecret ExternalSecret ConfigMap Workload PodGroup JobSet".split()
 )
 _RANK = {kind: rank for rank, kind in enumerate(_KINDS)}
 

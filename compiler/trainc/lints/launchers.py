@@ -404,19 +404,15 @@ def _deepspeed(training: Training, start: Start, launch: Launch) -> Iterator[Pro
 
 # Source: pytorch/torchtune torchtune/_recipe_registry.py (0.6.1).
 _SINGLE_DEVICE = frozenset(
-    (
-        *("full_finetune_single_device", "lora_finetune_single_device", "lora_dpo_single_device", "qat_single_device"),
-        *("ppo_full_finetune_single_device", "knowledge_distillation_single_device", "generate", "eleuther_eval"),
-        *("quantize", "dev/generate_v2"),
-    )
+    "full_finetune_single_device lora_finetune_single_device lora_dpo_single_device qat_single_device"
+    " ppo_full_finetune_single_device knowledge_distillation_single_device generate eleuther_eval quantize"
+    " dev/generate_v2".split()
 )
 _DISTRIBUTED = frozenset(
-    (
-        *("full_finetune_distributed", "lora_finetune_distributed", "lora_dpo_distributed", "full_dpo_distributed"),
-        *("qat_distributed", "qat_lora_finetune_distributed", "knowledge_distillation_distributed"),
-        *("dev/generate_v2_distributed", "dev/early_exit_finetune_distributed", "dev/grpo_full_finetune_distributed"),
-        *("dev/lora_finetune_distributed_multi_dataset", "dev/async_grpo_full_finetune_distributed"),
-    )
+    "full_finetune_distributed lora_finetune_distributed lora_dpo_distributed full_dpo_distributed"
+    " qat_distributed qat_lora_finetune_distributed knowledge_distillation_distributed"
+    " dev/generate_v2_distributed dev/early_exit_finetune_distributed dev/grpo_full_finetune_distributed"
+    " dev/lora_finetune_distributed_multi_dataset dev/async_grpo_full_finetune_distributed".split()
 )
 
 

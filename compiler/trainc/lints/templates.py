@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from trainc.lints.training import Training
 
 _MOVING = frozenset(
-    (
-        *("latest", "main", "master", "trunk", "head", "dev", "devel", "develop", "development", "edge", "nightly"),
-        *("canary", "snapshot", "rolling", "stable", "unstable"),
-    )
+    "latest main master trunk head dev devel develop development edge nightly canary snapshot rolling stable"
+    " unstable".split()
 )
 
 

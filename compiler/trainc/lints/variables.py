@@ -66,22 +66,8 @@ _WORD_ENDS = pattern(r"[-_ .]")
 _MOST_STARTS, _MOST_SET = 8, 100
 _SAID = ("#", "echo ", "printf ")
 _STANDING = frozenset(
-    (
-        *(
-            "your",
-            "insert",
-            "replace",
-            "enter",
-            "todo",
-            "fixme",
-            "changeme",
-            "bucket",
-            "registry",
-            "account",
-            "project",
-        ),
-        *("username", "hostname", "region", "org", "organization", "namespace", "claim"),
-    )
+    "your insert replace enter todo fixme changeme bucket registry account project username hostname region"
+    " org organization namespace claim".split()
 )
 _YOURS = pattern(r"(?<![\w-])(?:your|YOUR)[-_]\w[\w-]*|/path/to/[\w./-]*")
 _TODO = pattern(r"(?:^|=)(?:TODO|FIXME|CHANGE[-_]?ME|REPLACE[-_]?ME)$")
