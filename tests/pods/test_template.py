@@ -225,11 +225,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "NotAllowedHere",
         "securityContext.windowsOptions",
     ),
-    "host processes without the host's network": (
-        {"securityContext": {"windowsOptions": {"hostProcess": True}}},
-        "ConflictingFields",
-        "hostNetwork",
-    ),
     "devices for the whole pod": (
         {"resources": {"limits": {"nvidia.com/gpu": 1}}},
         "UnknownResource",
