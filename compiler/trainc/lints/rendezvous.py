@@ -33,7 +33,7 @@ _CASE = pattern(r"\bcase\s+[\"']?\$\{?PET_NNODES")
 _INDEX_FIELD = "batch.kubernetes.io/job-completion-index"
 # Commands that use the pod's index often run independent trainings: shards, seeds, folds.
 _INDEX = "JOB_COMPLETION_INDEX"
-_RANGE = pattern(r"(\d+)(?::(\d+))?")
+_RANGE = pattern(r"(\d{1,18})(?::(\d{1,18}))?")
 _ENDPOINT = "PET_RDZV_ENDPOINT"
 _V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
 _LOOPBACK = frozenset(("lo", "=lo", "lo0"))

@@ -12,6 +12,7 @@ from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.quantity import whole_number
 from trainc.lints.training import policy_of
 from trainc.plugins.registry import enabled, programs
 from trainc.startup.patterns import pattern
@@ -189,8 +190,8 @@ def _problems(entry: Entrypoint, name: str, value: Any) -> Iterator[tuple[str, S
     elif isinstance(value, str) and value and "$" not in value:
         if problem := _unread(name, value):
             yield "InvalidVariableValue", "warning", f"{name} is {value!r}, {problem[0]}", problem[1]
-        elif name in _THREADS and value.isdecimal():
-            yield from _threads(entry, name, int(value))
+        elif name in _THREADS and (threads := whole_number(value)) is not None:
+            yield from _threads(entry, name, threads)
 
 
 @lru_cache(maxsize=1024)

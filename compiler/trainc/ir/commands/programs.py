@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from trainc.ir.commands.launcher import Launcher
+from trainc.kube.quantity import whole_number
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
@@ -181,9 +182,7 @@ def _python(words: Sequence[str], index: int, programs: Programs) -> Program:
 def _waits(words: Sequence[str]) -> bool:
     name, arguments = base(words[0]), words[1:]
     if name == "sleep":
-        return any(
-            a in _FOREVER or (a.rstrip("s").isdecimal() and int(a.rstrip("s")) >= _LONG_SLEEP) for a in arguments
-        )
+        return any(a in _FOREVER or (whole_number(a.rstrip("s")) or 0) >= _LONG_SLEEP for a in arguments)
     return (
         name == "tail" and "/dev/null" in arguments and any(a.startswith("-") and "f" in a.lower() for a in arguments)
     )

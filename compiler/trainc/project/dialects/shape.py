@@ -12,6 +12,7 @@ from trainc.findings import Finding, Fix, Hint, Path, remove, suggest
 from trainc.findings.text import near_names
 from trainc.kube import names
 from trainc.kube.documents import Json, mapping, value_at
+from trainc.kube.quantity import whole_number
 from trainc.project.dialects.dialect import Conversion, Move
 from trainc.startup.records import dataclass
 
@@ -294,7 +295,8 @@ def convert_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
 def convert_processes(value: int | str, path: Path) -> tuple[int | str, list[Finding]]:
     """Convert a process count to a number or a word ("auto"); an unquoted number gets a warning."""
     if isinstance(value, str):
-        return (int(value) if value.isdecimal() else value), []
+        number = whole_number(value)
+        return (value if number is None else number), []
     warning = Finding(
         "CoercedType",
         "warning",
