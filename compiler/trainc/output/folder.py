@@ -18,8 +18,6 @@ from trainc.output.ownership import (
     STATE_FOLDER,
     Sources,
     can_be_owned,
-    file_name,
-    first_line,
     is_applied,
     is_marked,
     is_marked_file,
@@ -33,20 +31,6 @@ from trainc.startup.records import dataclass, replace
 
 _NOT_OURS = "already exists and was not written by trainc"
 _LINK = "is a symbolic link, or in a linked folder"
-
-__all__ = [
-    "STATE_FOLDER",
-    "Plan",
-    "apply_plan",
-    "bytes_at",
-    "file_name",
-    "first_line",
-    "foreign_files",
-    "jobs_of",
-    "plan",
-    "skipped_sources",
-    "text_at",
-]
 
 
 @dataclass(frozen=True, slots=True)
