@@ -60,11 +60,9 @@ _EXPECTED = {
 _MOST_LISTED = 5_000
 # Fields whose type changed between releases.
 _FIELD_HINTS: dict[Path, str] = {
-    (
-        "spec",
-        "trainer",
-        "numProcPerNode",
-    ): "write a number of processes, or leave it out to have it counted from the resources (`auto` until Trainer 2.1)",
+    ("spec", "trainer", "numProcPerNode"): (
+        "write a number of processes, or leave it out to have it counted from the resources (`auto` until Trainer 2.1)"
+    ),
 }
 
 
@@ -146,11 +144,9 @@ def _type_hint(type_names: list[str], value: Any, failure: _Failure) -> str:
     if "string" in type_names and isinstance(value, bool | int | float):
         # Without the value, because it is already parsed: `yes` has become true, and 1.10 is 1.1.
         return Hint("put quotes around it", _QUOTE)
-    if type_names == ["integer"] and isinstance(value, str) and value.lstrip("-").isdecimal():
-        return _UNQUOTED
-    if type_names == ["integer"] and isinstance(value, float):
-        return "write a whole number, such as 4"
     if type_names == ["integer"]:
+        if isinstance(value, str) and value.lstrip("-").isdecimal():
+            return _UNQUOTED
         return suggest_seconds(str(value)) or _unless_template(value, "write a whole number, such as 4")
     if type_names == ["number"]:
         return _UNQUOTED if isinstance(value, str) and _is_number(value) else "write a number, such as 0.5"
@@ -190,19 +186,16 @@ def _range(failure: _Failure) -> Iterator[Finding]:
     yield Finding("OutOfRange", "error", f"{describe_value(failure.value)} is out of range", hint, failure.path)
 
 
-def _too_long(failure: _Failure) -> Iterator[Finding]:
-    message = f"the text has {len(failure.value)} characters; at most {failure.wanted} are allowed"
-    excess = len(failure.value) - failure.wanted
-    yield Finding("TooLong", "error", message, f"shorten it by {excess} characters", failure.path)
+def _too_much(failure: _Failure) -> Iterator[Finding]:
+    size, most = len(failure.value), failure.wanted
+    code, has, hint = "TooMany", f"list has {size} items", f"remove {size - most} of them"
+    if isinstance(failure.value, str):
+        code, has, hint = "TooLong", f"text has {size} characters", f"shorten it by {size - most} characters"
+    yield Finding(code, "error", f"the {has}; at most {most} are allowed", hint, failure.path)
 
 
 def _too_short(failure: _Failure) -> Iterator[Finding]:
     yield Finding("EmptyField", "error", "the text is empty", "write a value, or remove the field", failure.path)
-
-
-def _too_many(failure: _Failure) -> Iterator[Finding]:
-    message = f"the list has {len(failure.value)} items; at most {failure.wanted} are allowed"
-    yield Finding("TooMany", "error", message, f"remove {len(failure.value) - failure.wanted} of them", failure.path)
 
 
 def _too_few(failure: _Failure) -> Iterator[Finding]:
@@ -216,13 +209,9 @@ def _too_few(failure: _Failure) -> Iterator[Finding]:
 def _required(failure: _Failure) -> Iterator[Finding]:
     for name in failure.wanted:
         if name not in failure.value:
-            yield Finding(
-                "MissingRequired",
-                "error",
-                f"{name} is missing",
-                _ADDITIONS.get((*failure.path, name)) or failure.schema.get("errorMessage") or f"add {_addition(name)}",
-                (*failure.path, name),
-            )
+            path = (*failure.path, name)
+            hint = _ADDITIONS.get(path) or failure.schema.get("errorMessage") or f"add {_addition(name)}"
+            yield Finding("MissingRequired", "error", f"{name} is missing", hint, path)
 
 
 # Suggestions for fields that every document needs.
@@ -244,9 +233,9 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], Iterator[Finding]]] = {
     "minimum": _range,
     "maximum": _range,
     "exclusiveMinimum": _range,
-    "maxLength": _too_long,
+    "maxLength": _too_much,
     "minLength": _too_short,
-    "maxItems": _too_many,
+    "maxItems": _too_much,
     "minItems": _too_few,
     "minProperties": _too_few,
     "required": _required,

@@ -41,13 +41,8 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
     )
     name = metadata.get("name")
     if name and len(name) > LABEL_LIMIT:
-        yield Finding(
-            "InvalidName",
-            "error",
-            f"the name has {len(name)} characters; at most {LABEL_LIMIT} are allowed",
-            f"shorten it by {len(name) - LABEL_LIMIT} characters",
-            _NAME,
-        )
+        message = f"the name has {len(name)} characters; at most {LABEL_LIMIT} are allowed"
+        yield Finding("InvalidName", "error", message, f"shorten it by {len(name) - LABEL_LIMIT} characters", _NAME)
     if name and not is_dns1035_label(name):
         rule = "lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
         message = f"{quote(name)} is not a valid TrainJob name"
@@ -72,7 +67,7 @@ def jobset_metadata(jobset: Json) -> Iterator[Finding]:
     yield from _object_meta(metadata)
 
 
-def _renamed(name: str, rule: str, *, letter_first: bool) -> str:
+def _renamed(name: str, rule: str, *, letter_first: bool = False) -> str:
     """Return a hint with a valid name and the rule; for a template, a hint to render it."""
     from trainc.schema import unknown_fields
 
@@ -90,26 +85,16 @@ def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:
 def _subdomain_name(metadata: Json) -> Iterator[Finding]:
     name = metadata.get("name")
     if name and not is_subdomain(name):
-        yield Finding(
-            "InvalidName",
-            "error",
-            f"{quote(name)} is not a valid name",
-            _renamed(name, f"{_LOWERCASE}; '.' is allowed between them", letter_first=False),
-            _NAME,
-        )
+        hint = _renamed(name, f"{_LOWERCASE}; '.' is allowed between them")
+        yield Finding("InvalidName", "error", f"{quote(name)} is not a valid name", hint, _NAME)
 
 
 def _object_meta(metadata: Json) -> Iterator[Finding]:
     namespace = metadata.get("namespace")
     if namespace and not (is_dns1123_label(namespace) and len(namespace) <= LABEL_LIMIT):
         message = f"{quote(namespace)} is not a valid namespace name"
-        yield Finding(
-            "InvalidName",
-            "error",
-            message,
-            _renamed(namespace, f"{_LOWERCASE}, at most {LABEL_LIMIT} of them", letter_first=False),
-            ("metadata", "namespace"),
-        )
+        hint = _renamed(namespace, f"{_LOWERCASE}, at most {LABEL_LIMIT} of them")
+        yield Finding("InvalidName", "error", message, hint, ("metadata", "namespace"))
     for key, value in (metadata.get("labels") or {}).items():
         if not is_label_key(key):
             yield _malformed_key(("metadata", "labels", key))

@@ -323,16 +323,6 @@ _DELETED = "an overlay deletes it"
 
 
 @dataclass(frozen=True, slots=True)
-class Overlaid:
-    """The documents for the schema stage. `catalog` returns the catalog's runtimes with overlays applied."""
-
-    documents: list[Document]
-    sources: list[list[Document]]
-    catalog: Catalog
-    diagnostics: list[Diagnostic]
-
-
-@dataclass(frozen=True, slots=True)
 class Passed:
     """Documents after a stack of overlays.
 
@@ -346,24 +336,12 @@ class Passed:
     failed: bool
 
 
-def apply_overlays(
-    overlays: Sequence[Loaded],
-    documents: Sequence[Document],
-    sources: Sequence[Sequence[Document]],
-    catalog: Catalog,
-    release: str,
-) -> Overlaid:
-    """Apply all overlays in order to documents and runtimes. A base only changes its own resources.
-
-    Catalog runtimes that a TrainJob refers to pass through every overlay too, so that overlays can patch them and
-    change their images.
-    """
-    stack = Stack(overlays, documents, sources, catalog, release)
-    return Overlaid(stack.documents, stack.sources, stack.catalog, stack.diagnostics())
-
-
 class Stack:
-    """The layers in order of application, and the input after applying them."""
+    """The layers of overlays in order of application, and documents and runtimes after applying them.
+
+    A base only changes its own resources. Catalog runtimes that a TrainJob refers to pass through every overlay too, so
+    that overlays can patch them and change their images.
+    """
 
     def __init__(
         self,
