@@ -91,14 +91,8 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
         if not queued and not requested.keys() & _honored(info):
             key = next(iter(requested))
             message = f"{key} has no effect: only Kueue reads it, and the job has no queue"
-            yield Finding(
-                "TopologyWithoutQueue",
-                "info",
-                message,
-                f"add the queue to the TrainJob: metadata: {{labels: {{{names.QUEUE_LABEL}: my-queue}}}}",
-                (*path, key),
-                "runtime",
-            )
+            hint = f"add the queue to the TrainJob: metadata: {{labels: {{{names.QUEUE_LABEL}: my-queue}}}}"
+            yield Finding("TopologyWithoutQueue", "info", message, hint, (*path, key), "runtime")
     for name, members in groups.items():
         if message := _group_problem(name, members):
             hint = "use a group for a launcher with one pod and its nodes, with the same topology"

@@ -139,14 +139,9 @@ def _holds_token(text: str) -> bool:
 def _token(name: str, path: Path, about: About) -> Finding:
     subject = f"{name} is a secret" if name else "this contains a secret"
     key = name.lower().replace("_", "-") or "token"
-    return Finding(
-        "PlainToken",
-        "warning",
-        f"{subject} in plain text, and the compiled manifests go to git",
-        f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {key}}}}}; revoke it if it is in git",
-        path,
-        about,
-    )
+    message = f"{subject} in plain text, and the compiled manifests go to git"
+    hint = f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {key}}}}}; revoke it if it is in git"
+    return Finding("PlainToken", "warning", message, hint, path, about)
 
 
 def tuning_variables(entry: Entrypoint) -> Iterator[Finding]:

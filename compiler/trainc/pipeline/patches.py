@@ -336,14 +336,12 @@ def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Itera
         yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), "runtime")
     containers = container_names(job)
     if len(containers) > 1 and not set(naming.containers) & set(containers):
-        yield Finding(
-            "AmbiguousTrainer",
-            "error",
-            f"job {job['name']!r} has the containers {', '.join(containers)}; it is ambiguous which of them trains",
-            f"rename the one that trains to {naming.containers[0]}",
-            (*path, "template", "spec", "template", "spec", "containers"),
-            "runtime",
+        message = (
+            f"job {job['name']!r} has the containers {', '.join(containers)}; it is ambiguous which of them trains"
         )
+        hint = f"rename the one that trains to {naming.containers[0]}"
+        place = (*path, "template", "spec", "template", "spec", "containers")
+        yield Finding("AmbiguousTrainer", "error", message, hint, place, "runtime")
 
 
 _INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.findings import Finding
+from trainc.findings import Finding, Severity
 from trainc.ir import info as gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -31,14 +31,10 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         message = f"annotation {QUEUE_ANNOTATION} is empty"
         yield Finding("EmptyQueueName", "error", message, hint, ("spec", "annotations", QUEUE_ANNOTATION))
     if info.gang("coscheduling") is not None:
-        yield Finding(
-            "MutuallyExclusivePolicies",
-            "error" if info.gitops else "warning",
-            "coscheduling and volcano cannot be used together: each would wait for pods that the other holds back",
-            "keep the one whose scheduler runs in the cluster",
-            ("spec", "podGroupPolicy", "volcano"),
-            "runtime",
-        )
+        message = "coscheduling and volcano cannot be used together: each would wait for pods that the other holds back"
+        hint, path = "keep the one whose scheduler runs in the cluster", ("spec", "podGroupPolicy", "volcano")
+        severity: Severity = "error" if info.gitops else "warning"
+        yield Finding("MutuallyExclusivePolicies", severity, message, hint, path, "runtime")
 
 
 def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:

@@ -176,13 +176,9 @@ def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Ext
     chosen = value_at(document, _IMPLEMENTATION)
     if not older_dialect or chosen not in _OTHER_IMPLEMENTATIONS:
         return Extended(document)
-    warning = Finding(
-        "MPIImplementationNotInTrainer",
-        "warning",
-        f"Trainer does not support {chosen}; trainc sets up its hostfile, variables and search domain itself",
-        "use mpiImplementation: OpenMPI if Trainer's controller has to run the runtime too",
-        _IMPLEMENTATION,
-    )
+    message = f"Trainer does not support {chosen}; trainc sets up its hostfile, variables and search domain itself"
+    hint = "use mpiImplementation: OpenMPI if Trainer's controller has to run the runtime too"
+    warning = Finding("MPIImplementationNotInTrainer", "warning", message, hint, _IMPLEMENTATION)
     return Extended(without_path(document, _IMPLEMENTATION), ((_IMPLEMENTATION, chosen),), (warning,))
 
 

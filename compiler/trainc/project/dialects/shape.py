@@ -280,15 +280,9 @@ def convert_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
         message = f"numNodes is {nodes}; a job needs at least one node"
         findings.append(Finding("OutOfRange", "error", message, "set it to 1 or more", (*_POLICY, "numNodes")))
     elif nodes is not None and "elasticPolicy" in torch:
-        findings.append(
-            Finding(
-                "ElasticWithNumNodes",
-                "warning",
-                f"numNodes is set together with torch.elasticPolicy; the job starts with {nodes} nodes and stays in the policy's range",
-                remove("remove numNodes to start with minNodes nodes"),
-                (*_POLICY, "numNodes"),
-            )
-        )
+        message = f"numNodes is set together with torch.elasticPolicy; the job starts with {nodes} nodes and stays in the policy's range"
+        hint = remove("remove numNodes to start with minNodes nodes")
+        findings.append(Finding("ElasticWithNumNodes", "warning", message, hint, (*_POLICY, "numNodes")))
     return result, findings
 
 
@@ -297,11 +291,7 @@ def convert_processes(value: int | str, path: Path) -> tuple[int | str, list[Fin
     if isinstance(value, str):
         number = whole_number(value)
         return (value if number is None else number), []
-    warning = Finding(
-        "CoercedType",
-        "warning",
-        f"numProcPerNode is a string in this API, and {value} is a number; it is compiled as {str(value)!r}",
-        Hint(f'quote it: "{value}"', Fix("quote")),
-        path,
-    )
+    message = f"numProcPerNode is a string in this API, and {value} is a number; it is compiled as {str(value)!r}"
+    hint = Hint(f'quote it: "{value}"', Fix("quote"))
+    warning = Finding("CoercedType", "warning", message, hint, path)
     return value, [warning]

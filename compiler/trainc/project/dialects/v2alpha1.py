@@ -48,13 +48,9 @@ def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
     """Convert a v2alpha1 document to trainer.kubeflow.org/v1alpha1."""
     api = str(document.get("apiVersion"))
     converted = _trainjob(document, api) if kind == "TrainJob" else convert_runtime(document, kind, api, _RUNTIME)
-    notice = Finding(
-        "DeprecatedAPIVersion",
-        "warning",
-        f"{api} was replaced by {names.TRAINER_API} in February 2025; the document is compiled as that",
-        "run `trainc migrate` on the file to convert it",
-        ("apiVersion",),
-    )
+    message = f"{api} was replaced by {names.TRAINER_API} in February 2025; the document is compiled as that"
+    hint = "run `trainc migrate` on the file to convert it"
+    notice = Finding("DeprecatedAPIVersion", "warning", message, hint, ("apiVersion",))
     return replace(converted, findings=(notice, *(_of_newer_api(finding, kind) for finding in converted.findings)))
 
 
