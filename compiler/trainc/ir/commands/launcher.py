@@ -25,7 +25,7 @@ class Launcher:
     - `options`: what each option of its parser takes, if it refuses all others: nothing (""), one of several words
       ("no fp16 bf16"), or a kind: "text", "integer", "count", "number", "port", "processes", "nodes" or "backend". `abbreviates`
       means that it accepts the beginning of an option, and `dashes` that it reads `-` in names as `_`.
-    - `flags`, `pairs`: options with no value and with two values. Option names have no leading dashes and use `-` for
+    - `flags`, `pairs`: options with no value and with two values, of a launcher without `options`. Option names have no leading dashes and use `-` for
       `_`.
     - `nodes`, `per_node`, `total`, `rank`, `address`, `port`: number of nodes, processes per node, processes in the
       job, rank of the node, and where the nodes meet.
@@ -141,7 +141,11 @@ def launch(launcher: Launcher, words: Sequence[str], start: int) -> Launch:
             options.append(Option(written, name, value, index))
         elif len(matches) == 1 and not written.startswith("--") and len(written) > len("-m"):
             options.append(Option(written[:2], name, written[2:], index))
-        elif name in launcher.flags or (launcher.options and at < len(words) and _is_option(words[at])):
+        elif (
+            name in launcher.flags
+            or launcher.options.get(name) == ""
+            or (launcher.options and at < len(words) and _is_option(words[at]))
+        ):
             options.append(Option(written, name, None, index))
         else:
             consumed = 2 if name in launcher.pairs else 1
