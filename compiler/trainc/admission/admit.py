@@ -132,7 +132,7 @@ def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Option
     return sort_diagnostics(_place(new, errors))
 
 
-def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[Finding]]:
+def as_submitted(jobset: Json, release: str) -> tuple[Submitted, list[Finding]]:
     """Return the body of a PUT in the two forms that are compared, and the findings of the CRD's schema."""
     from trainc.admission.updates import Submitted
 

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from trainc.cli.command import (
     COMMANDS,
     GROUPS,
-    TOPIC,
     Arguments,
     Status,
     Streams,
@@ -246,7 +245,7 @@ _FILES = (".yaml", ".yml", ".json")
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the argument for a command or topic."""
-    set_completion(parser.add_argument("topic", metavar="TOPIC", nargs="?", help="a command or a topic"), TOPIC)
+    set_completion(parser.add_argument("topic", metavar="TOPIC", nargs="?", help="a command or a topic"), "topic")
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

@@ -35,7 +35,8 @@ COMPLETION_INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-ind
 
 CONTROLLER_MANAGED_BY = f"{TRAINER_GROUP}/trainjob-controller"
 MULTIKUEUE_MANAGED_BY = "kueue.x-k8s.io/multikueue"
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+KUEUE_GROUP = "kueue.x-k8s.io"
+QUEUE_LABEL = f"{KUEUE_GROUP}/queue-name"
 
 
 def first_host(job: str, replicated_job: str, subdomain: str) -> str:

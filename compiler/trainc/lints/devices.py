@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from trainc.findings import Finding, Path, remove, suggest, write
-from trainc.ir.commands.launcher import Launch, Option
+from trainc.ir.commands.programs import Launch, Option
 from trainc.ir.devices import is_gpu
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info

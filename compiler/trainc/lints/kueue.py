@@ -11,11 +11,10 @@ from functools import lru_cache
 from itertools import pairwise
 
 from trainc.findings import Finding, Path, Severity, remove, suggest, write
-from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import Json, read_json
+from trainc.kube.documents import JOBS, POD_TEMPLATE, Json, read_json
 from trainc.kube.kueue import DEFAULT, FALSE_REFUSED, NEW_ANNOTATIONS, PARTIAL_SLICES, SLICED_GROUPS
 from trainc.kube.names import is_dns1123_subdomain, is_label_key
 from trainc.kube.quantity import parse_quantity, whole_number
@@ -79,7 +78,7 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
         requested = {key: str(value) for key, value in (metadata.get("annotations") or {}).items() if key in PLACING}
         if not requested:
             continue
-        path: Path = (*JOBS, index, "template", "spec", "template", "metadata", "annotations")
+        path: Path = (*JOBS, index, *POD_TEMPLATE, "metadata", "annotations")
         pods = pod_set.count * pod_set.replicas
         for key, message, hint in _problems(requested, pods):
             yield Finding("InvalidTopologyRequest", severity, message, hint, (*path, key), "runtime")
@@ -343,7 +342,7 @@ def _nested(info: Info) -> Iterator[Finding]:
     for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
         template = replicated["template"]
         own: Path = (*JOBS, index, "template", "metadata")
-        inner: Path = (*JOBS, index, "template", "spec", "template", "metadata")
+        inner: Path = (*JOBS, index, *POD_TEMPLATE, "metadata")
         of_job = template.get("metadata") or {}
         of_pods = ((template.get("spec") or {}).get("template") or {}).get("metadata") or {}
         for key, value in (of_job.get("annotations") or {}).items():

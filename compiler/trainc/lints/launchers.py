@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from trainc.findings import Finding, Severity, remove, suggest
-from trainc.ir.commands.launcher import SRUN, Launch, Launcher, Option
-from trainc.ir.commands.programs import base
+from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option, base
 from trainc.ir.commands.started import CommandLine, Start
 from trainc.kube.quantity import whole_number
 from trainc.lints.training import Training

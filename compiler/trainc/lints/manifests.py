@@ -9,7 +9,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.devices import accelerators
-from trainc.kube.documents import Json, identity_of, mapping, objects, pod_spec_of, value_at
+from trainc.kube.documents import POD_TEMPLATE, Json, identity_of, mapping, objects, pod_spec_of, value_at
 from trainc.kube.quantity import pod_requests
 from trainc.options import Options
 from trainc.plugins.plugin import Plugin
@@ -140,7 +140,7 @@ def _groups(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
 def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:
     jobs: Sequence[Json] = (jobset.get("spec") or {}).get("replicatedJobs", ())
     for index, job in enumerate(jobs):
-        path: Path = ("spec", "replicatedJobs", index, "template", "spec", "template")
+        path: Path = ("spec", "replicatedJobs", index, *POD_TEMPLATE)
         yield path, job["template"].get("spec", {}).get("template", {})
 
 

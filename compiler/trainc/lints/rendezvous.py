@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.findings import Finding, Severity, remove, write
-from trainc.ir.commands.launcher import Launch, Option
+from trainc.ir.commands.programs import Launch, Option
 from trainc.ir.commands.started import Start
 from trainc.ir.entrypoints import pod_path, variable_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.documents import JOBS
 from trainc.lints.training import Training, policy_of
 from trainc.startup.patterns import pattern
 
@@ -356,7 +357,7 @@ def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Findin
 def _without_index(info: Info, pod_set: PodSet, index: int) -> Iterator[Finding]:
     job_spec = info.template["replicatedJobs"][index]["template"].get("spec") or {}
     if job_spec.get("completionMode") == "NonIndexed" and pod_set.count > 1:
-        path = ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", "completionMode")
+        path = (*JOBS, index, "template", "spec", "completionMode")
         message = "pods without an index have no rank and no host name for the rendezvous"
         yield Finding("PodsWithoutIndex", "error", message, remove("remove it, or write Indexed"), path, "runtime")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.findings import Finding, Path, remove
-from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.documents import JOBS
 from trainc.kube.quantity import whole_number
 from trainc.lints.manifests import DEFAULT_BACKOFF_LIMIT
 from trainc.lints.training import Training

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainc.findings import Finding, Path, Severity
-from trainc.ir.commands.launcher import Launch, Launcher, Option, Starting
+from trainc.ir.commands.programs import Launch, Launcher, Option, Starting
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info

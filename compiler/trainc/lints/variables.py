@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from trainc.findings import Finding, Fix, Hint, Path, Severity, suggest
-from trainc.ir.commands.launcher import Launch
+from trainc.ir.commands.programs import Launch
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info

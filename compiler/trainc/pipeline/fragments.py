@@ -13,7 +13,7 @@ from typing import Any
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors
 from trainc.ir.entrypoints import entrypoints
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import POD_SPEC, Json
 from trainc.kube.releases import NEWEST_RELEASE, RELEASES
 from trainc.options import Options
 from trainc.pipeline.compiler import Lowered, Result, assemble, check_lowered
@@ -30,7 +30,7 @@ _RUNTIME, _TRAINJOB = "ClusterTrainingRuntime", "TrainJob"
 _SPEC: Path = ("spec",)
 _JOBSET: Path = ("spec", "template", "spec")
 _JOB: Path = (*_JOBSET, "replicatedJobs", 0)
-_POD: Path = (*_JOB, "template", "spec", "template", "spec")
+_POD: Path = (*_JOB, *POD_SPEC)
 _LABELS: Path = ("metadata", "labels")
 
 # Keys that only Trainer has: one of them identifies a fragment, whatever its other keys are.

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Path
-from trainc.ir.entrypoints import JOBS
 from trainc.ir.release import Release
 from trainc.ir.trainjob import Patch, PatchedJob
 from trainc.kube import names
-from trainc.kube.documents import MERGE_KEYS, MERGED_SETS, Json, pod_spec_of, value_at, without_path
+from trainc.kube.documents import JOBS, MERGE_KEYS, MERGED_SETS, POD_SPEC, Json, pod_spec_of, value_at, without_path
 from trainc.kube.strategic_merge import PatchFailedError, strategic_merge
 from trainc.project.dialects.dialect import LABELLED, NamingConvention
 from trainc.startup.records import dataclass, replace
@@ -35,7 +34,7 @@ def _runtime_patches(spec: Json) -> Iterator[Patch]:
                 job["name"],
                 job.get("template"),
                 (*jobs_path, j),
-                (*jobs_path, j, "template", "spec", "template", "spec"),
+                (*jobs_path, j, *POD_SPEC),
             )
             for j, job in enumerate((template.get("spec") or {}).get("replicatedJobs", ()))
         )
@@ -82,7 +81,7 @@ def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) 
 
 def _without_blank_account(job: Json) -> Json:
     """Remove `serviceAccountName: ""`, with which a patch clears the template's. Go's PodSpec omits it."""
-    path = ("template", "spec", "template", "spec", "serviceAccountName")
+    path = (*POD_SPEC, "serviceAccountName")
     return without_path(job, path) if value_at(job, path) == "" else job
 
 
@@ -340,7 +339,7 @@ def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Itera
             f"job {job['name']!r} has the containers {', '.join(containers)}; it is ambiguous which of them trains"
         )
         hint = f"rename the one that trains to {naming.containers[0]}"
-        place = (*path, "template", "spec", "template", "spec", "containers")
+        place = (*path, *POD_SPEC, "containers")
         yield Finding("AmbiguousTrainer", "error", message, hint, place, "runtime")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from trainc.findings import Diagnostic, format_path, has_errors
+from trainc.kube import names
 from trainc.kube.documents import Json, mapping, objects
 from trainc.options import Limits
 from trainc.reading.document import Document, is_printed, items
@@ -32,9 +33,8 @@ class Kind(NamedTuple):
     plural: str
 
 
-KUEUE_GROUP = "kueue.x-k8s.io"
 _OF_GROUPS = {
-    KUEUE_GROUP: "ClusterQueue LocalQueue Cohort ResourceFlavor Topology AdmissionCheck WorkloadPriorityClass",
+    names.KUEUE_GROUP: "ClusterQueue LocalQueue Cohort ResourceFlavor Topology AdmissionCheck WorkloadPriorityClass",
     "": "Node Namespace LimitRange ResourceQuota ServiceAccount PersistentVolumeClaim ConfigMap Secret",
     "node.k8s.io": "RuntimeClass",
     "scheduling.k8s.io": "PriorityClass",

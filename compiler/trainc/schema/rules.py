@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 from trainc.findings import Finding, Fix, Hint, Path, remove, write
-from trainc.kube.documents import Json, pod_spec_of
+from trainc.kube.documents import JOBS, POD_SPEC, Json, pod_spec_of
 from trainc.kube.names import (
     ANCESTOR_LABEL,
     DATASET_INITIALIZER,
@@ -150,7 +150,7 @@ def _sources(job: Policy, place: Path) -> Iterator[Finding]:
     for index, volume in enumerate((pods.get("spec") or {}).get("volumes") or ()):
         projected = volume.get("projected")
         if projected is not None and projected.get("sources") is None:
-            path = (*place, "template", "spec", "template", "spec", "volumes", index, "projected", "sources")
+            path = (*place, *POD_SPEC, "volumes", index, "projected", "sources")
             hint = "list what to project: sources: [{configMap: {name: ...}}], or remove the volume"
             yield Finding("MissingRequired", "error", "sources is missing", hint, path)
 
@@ -368,7 +368,7 @@ def runtime_rules(document: Json, release: str) -> list[Finding]:
     spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
     findings: list[Finding] = []
     for index, job in enumerate(spec.get("replicatedJobs") or ()):
-        path: Path = ("spec", "template", "spec", "replicatedJobs", index)
+        path: Path = (*JOBS, index)
         findings.extend(_job_rules(job, path, release))
     return findings
 
@@ -390,6 +390,6 @@ def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
 def _container_rule(job: Json, ancestor: str, required: str, path: Path) -> Iterator[Finding]:
     if all(container["name"] != required for container in pod_spec_of(job).get("containers") or ()):
         message = f"job {job['name']} has the ancestor label {ancestor}, but no container called {required}"
-        where = (*path, "template", "spec", "template", "spec", "containers")
+        where = (*path, *POD_SPEC, "containers")
         hint = f"rename its main container to {required}, or remove the label"
         yield Finding("MissingAncestorContainer", "error", message, hint, where, "runtime")

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from trainc.findings import Finding, Path
 from trainc.ir import info as gang
-from trainc.ir.entrypoints import JOBS, variable_path
+from trainc.ir.entrypoints import variable_path
 from trainc.ir.info import About, Container, Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
+from trainc.kube.documents import JOBS
 from trainc.plugins.initializer import STEPS
 from trainc.startup.patterns import pattern
 

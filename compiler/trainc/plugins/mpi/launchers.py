@@ -5,7 +5,7 @@ Source: the manual pages of mpirun (Open MPI) and mpiexec.hydra (Intel MPI, MPIC
 
 from __future__ import annotations
 
-from trainc.ir.commands.launcher import Launcher, Starting
+from trainc.ir.commands.programs import Launcher, Starting
 
 _COUNT = frozenset(("np", "n", "c"))
 

@@ -6,7 +6,7 @@ deepspeed launcher/runner.py (0.19); pytorch/torchtune torchtune/_cli/run.py (0.
 
 from __future__ import annotations
 
-from trainc.ir.commands.launcher import Launcher, Starting, taking
+from trainc.ir.commands.programs import Launcher, Starting, taking
 from trainc.startup.records import replace
 
 _MEET = frozenset(("master-addr", "rdzv-endpoint"))

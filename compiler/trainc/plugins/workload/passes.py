@@ -10,11 +10,10 @@ from typing import Any
 
 from trainc.findings import Finding, Path, remove
 from trainc.ir import info as gang
-from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import Json, Manifest, value_at
+from trainc.kube.documents import JOBS, POD_TEMPLATE, Json, Manifest, value_at
 from trainc.kube.releases import KUBERNETES, Span
 from trainc.plugins.plugin import Passes
 from trainc.plugins.workload import API_VERSION, SINCE, TOPOLOGY
@@ -78,7 +77,7 @@ def topology(group: Group, job: TrainJob, policy: Json, info: Info) -> str:
 
 def requested_topologies(group: Group, info: Info) -> Mapping[str, str]:
     """Return the topology that each pod template of the group requests, by name; empty if it requests none."""
-    path = ("template", "spec", "template", "metadata", "annotations", TOPOLOGY)
+    path = (*POD_TEMPLATE, "metadata", "annotations", TOPOLOGY)
     own = {pod_set.name for pod_set in group.pod_sets}
     jobs = (job for job in info.template.get("replicatedJobs", ()) if job["name"] in own)
     return {job["name"]: str(value_at(job, path) or "") for job in jobs}
@@ -214,7 +213,7 @@ def _alike(values: dict[str, str], field: str, info: Info, why: str) -> Iterator
 
 def _template(name: str, info: Info) -> Path:
     index = next(i for i, pod_set in enumerate(info.pod_sets) if pod_set.name == name)
-    return (*JOBS, index, "template", "spec", "template")
+    return (*JOBS, index, *POD_TEMPLATE)
 
 
 def _pod(name: str, info: Info, field: str) -> Path:

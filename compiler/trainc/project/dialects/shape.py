@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from trainc.findings import Finding, Fix, Hint, Path, remove, suggest
 from trainc.findings.text import near_names
 from trainc.kube import names
-from trainc.kube.documents import Json, mapping, value_at
+from trainc.kube.documents import JOBS, POD_SPEC, Json, mapping, pod_spec_of, value_at
 from trainc.kube.quantity import whole_number
 from trainc.project.dialects.dialect import Conversion, Move
 from trainc.startup.records import dataclass
@@ -103,8 +103,6 @@ def _hints(name: str, shape: Shape) -> Iterator[str]:
 # for each.
 
 
-JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
-_POD = ("template", "spec", "template", "spec")
 _JOB = "initializer"
 _STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
@@ -127,7 +125,7 @@ def split_initializer(jobs: Sequence[Any]) -> SplitJobs | None:
     at = next((i for i, job in enumerate(jobs) if isinstance(job, Mapping) and job.get("name") == _JOB), None)
     if at is None:
         return None
-    pod = _pod(jobs[at])
+    pod = pod_spec_of(jobs[at])
     init_containers = pod.get("initContainers")
     steps = [
         (i, c)
@@ -176,7 +174,9 @@ def _moves(at: int, steps: Sequence[tuple[int, Json]], other_jobs: Sequence[tupl
     moves: list[Move] = []
     for position, (index, _) in enumerate(steps):
         moves.append(Move((*JOBS, position), (*JOBS, at)))
-        moves.append(Move((*JOBS, position, *_POD, "containers", 0), (*JOBS, at, *_POD, "initContainers", index)))
+        moves.append(
+            Move((*JOBS, position, *POD_SPEC, "containers", 0), (*JOBS, at, *POD_SPEC, "initContainers", index))
+        )
     moves += [Move((*JOBS, len(steps) + i), (*JOBS, was)) for i, (was, _) in enumerate(other_jobs)]
     return tuple(moves)
 
@@ -192,11 +192,6 @@ def _notices(at: int, pod: Json, last: str, count: int) -> list[Finding]:
         message += f"; its container {', '.join(dropped)} is dropped"
     hint = "write them as replicated jobs with dependsOn, as in trainer.kubeflow.org/v1alpha1"
     return [Finding("InitializerJobSplit", "warning", message, hint, (*JOBS, at))]
-
-
-def _pod(job: Json) -> Json:
-    """Return the pod spec of a job; empty if the job is malformed, which the schema check reports."""
-    return mapping(value_at(job, _POD))
 
 
 # Conversions shared by the older dialects: runtimes, `spec.trainer`, `spec.runtimeRef` and the ML policy.
