@@ -314,12 +314,5 @@ def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
         return Diagnostic("Fragment", "warning", message, hint, fragment.label, "", document.locate(()))
     message = "neither a TrainJob nor a runtime; skipped"
     source = document.locate(("kind",))
-    return Diagnostic(
-        "SkippedDocument",
-        "warning",
-        message,
-        "remove it from the paths on the command line",
-        label_of(document.data),
-        "",
-        source,
-    )
+    hint = "remove it from the paths on the command line"
+    return Diagnostic("SkippedDocument", "warning", message, hint, label_of(document.data), "", source)

@@ -17,23 +17,9 @@ if TYPE_CHECKING:
     from trainc.reading.edits import Edit, EditedText
 
 Part = Literal[
-    "error",
-    "warning",
-    "info",
-    "place",
-    "code",
-    "excerpt",
-    "help",
-    "added",
-    "removed",
-    "heading",
-    "value",
-    "faint",
-    "plugin",
-    "trainjob",
-    "runtime",
-    "deviation",
-]
+    "error", "warning", "info", "place", "code", "excerpt", "help", "added", "removed", "heading", "value", "faint",
+    "plugin", "trainjob", "runtime", "deviation",
+]  # fmt: skip
 
 _CODES: dict[Part, str] = {
     "error": "1;31",

@@ -34,7 +34,7 @@ _CASE = pattern(r"\bcase\s+[\"']?\$\{?PET_NNODES")
 _INDEX_FIELD = "batch.kubernetes.io/job-completion-index"
 # Commands that use the pod's index often run independent trainings: shards, seeds, folds.
 _INDEX = "JOB_COMPLETION_INDEX"
-_RANGE = pattern(r"(\d+)(?::(\d+))?")
+_RANGE = pattern(r"(\d{1,18})(?::(\d{1,18}))?")
 _ENDPOINT = "PET_RDZV_ENDPOINT"
 _V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
 _LOOPBACK = frozenset(("lo", "=lo", "lo0"))
@@ -69,13 +69,8 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
     roles = launch.launcher
     if training.nodes > 1 and (option := launch.given(roles.alone)) is not None:
         message = f"{option.written} makes each of the {training.nodes} pods train alone"
-        yield _finding(
-            training,
-            (start, option),
-            "error",
-            message,
-            remove("remove it: the runtime sets up the rendezvous", option.word),
-        )
+        hint = remove("remove it: the runtime sets up the rendezvous", option.word)
+        yield _finding(training, (start, option), "error", message, hint)
         return
     if training.nodes > 1 and roles.together and not _is_given_an_address(training, launch):
         yield _apart(training, launch)
@@ -274,13 +269,8 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
         message = f"{option.written} is {host}, but the rendezvous of this job is {configured}"
         if is_v1_host(host, training.job.name):
             message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {configured}"
-        yield _finding(
-            training,
-            (start, option),
-            "warning",
-            message,
-            remove("remove it: the runtime sets the address", option.word),
-        )
+        hint = remove("remove it: the runtime sets the address", option.word)
+        yield _finding(training, (start, option), "warning", message, hint)
 
 
 def is_v1_host(host: str, job: str) -> bool:
@@ -324,9 +314,8 @@ def _port(training: Training, start: Start, launch: Launch, option: Option) -> I
     configured = training.variables.get("PET_MASTER_PORT")
     if value and configured and value != configured and value.isdecimal():
         message = f"{option.written} {value} overrides PET_MASTER_PORT, which is {configured}, in all pods"
-        yield _finding(
-            training, (start, option), "info", message, remove("remove it: the runtime sets the port", option.word)
-        )
+        hint = remove("remove it: the runtime sets the port", option.word)
+        yield _finding(training, (start, option), "info", message, hint)
 
 
 def _finding(training: Training, about: tuple[Start, Option], severity: Severity, message: str, hint: str) -> Finding:

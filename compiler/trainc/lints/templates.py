@@ -13,7 +13,7 @@ from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.documents import JOBS, POD_SPEC, Json, identity_of, mapping, read_json
-from trainc.kube.names import reference_problem
+from trainc.kube.names import reference_problem, split_image
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import enabled
 
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from trainc.lints.training import Training
 
 _MOVING = frozenset(
-    (
-        *("latest", "main", "master", "trunk", "head", "dev", "devel", "develop", "development", "edge", "nightly"),
-        *("canary", "snapshot", "rolling", "stable", "unstable"),
-    )
+    "latest main master trunk head dev devel develop development edge nightly canary snapshot rolling stable"
+    " unstable".split()
 )
 
 
@@ -64,20 +62,16 @@ def has_moving_tag(entry: Entrypoint) -> bool:
     """Return whether an image has no tag or digest, or a tag that by convention moves from image to image."""
     if not entry.image or "@" in entry.image:
         return False
-    tag = _tag(entry.image).lower()
+    tag = split_image(entry.image)[1].lower()
     parts = tag.split("-")  # `latest-gpu`, but not `2.13.0-devel` or `nightly-20261101`.
     return not tag or tag in _MOVING or "latest" in parts or parts[-1] == "nightly"
-
-
-def _tag(image: str) -> str:
-    return image.rpartition("/")[2].partition(":")[2]
 
 
 def moving_tag(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a warning for an image with a moving tag in a job that says that its pods are created again when they fail."""
     if not _restarts(entry) or reference_problem(entry.image):
         return
-    tag = _tag(entry.image)
+    tag = split_image(entry.image)[1]
     problem = f"the tag {tag!r} moves" if tag else f"{entry.image!r} has no tag, so it is 'latest', which moves"
     message = f"{problem} from image to image: pods that are created again may run another one than the rest of the job"
     name = entry.image.removesuffix(f":{tag}")

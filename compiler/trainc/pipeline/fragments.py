@@ -219,14 +219,9 @@ def _reading(fragment: Fragment, api: str, kind: str, options: Options) -> tuple
 
 def _describe_fragment(fragment: Fragment, api: str) -> Diagnostic:
     read_as = "" if api == names.TRAINER_API else f" as a {api} document"
-    return Diagnostic(
-        "Fragment",
-        "info",
-        f"this is {fragment.label} and is only checked{read_as}; a fragment is not compiled",
-        "to compile it, write the whole document",
-        fragment.label,
-        source=fragment.document.locate(()),
-    )
+    message = f"this is {fragment.label} and is only checked{read_as}; a fragment is not compiled"
+    hint = "to compile it, write the whole document"
+    return Diagnostic("Fragment", "info", message, hint, fragment.label, source=fragment.document.locate(()))
 
 
 def _dry_run(runtime: ValidDocument, session: Session, *, builds: bool) -> list[Diagnostic]:

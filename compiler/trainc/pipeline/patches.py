@@ -328,21 +328,19 @@ def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Itera
     if part == names.NODE and ancestor_of(job) is None and job["name"] != naming.contract:
         message = f"job {job['name']!r} is assumed to be the nodes on which the launcher starts processes"
         hint = "rename it to node: in trainer.kubeflow.org/v1alpha1 the name matters"
-        yield Finding("RoleInferred", "warning", message, hint, path, about="runtime")
+        yield Finding("RoleInferred", "warning", message, hint, path, "runtime")
     if job.get("replicas", 1) != 1:
         message = f"job {job['name']} has {job['replicas']} replicas; only 1 is supported"
         hint = "use mlPolicy.numNodes or the TrainJob's numNodes for more pods"
-        yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), about="runtime")
+        yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), "runtime")
     containers = container_names(job)
     if len(containers) > 1 and not set(naming.containers) & set(containers):
-        yield Finding(
-            "AmbiguousTrainer",
-            "error",
-            f"job {job['name']!r} has the containers {', '.join(containers)}; it is ambiguous which of them trains",
-            f"rename the one that trains to {naming.containers[0]}",
-            (*path, *POD_SPEC, "containers"),
-            about="runtime",
+        message = (
+            f"job {job['name']!r} has the containers {', '.join(containers)}; it is ambiguous which of them trains"
         )
+        hint = f"rename the one that trains to {naming.containers[0]}"
+        place = (*path, *POD_SPEC, "containers")
+        yield Finding("AmbiguousTrainer", "error", message, hint, place, "runtime")
 
 
 _INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
@@ -413,7 +411,7 @@ def _labelled(job: Json, step: str) -> Json:
 def _inferred(step: str, job: str, index: int) -> Finding:
     message = f"job {job!r} has no ancestor label; it is assumed to be the {step} step"
     hint = f"add the label {names.ANCESTOR_LABEL}: {step} to the job template's metadata"
-    return Finding("RoleInferred", "warning", message, hint, (*JOBS, index), about="runtime")
+    return Finding("RoleInferred", "warning", message, hint, (*JOBS, index), "runtime")
 
 
 def _ambiguous(step: str, jobs: list[str]) -> Finding:
@@ -423,4 +421,4 @@ def _ambiguous(step: str, jobs: list[str]) -> Finding:
         else f"job {jobs[0]} does not have the label or the name of a {step} step"
     )
     hint = f"add the label {names.ANCESTOR_LABEL}: {step} to the one that is"
-    return Finding("AmbiguousTrainer", "error", message, hint, JOBS, about="runtime")
+    return Finding("AmbiguousTrainer", "error", message, hint, JOBS, "runtime")

@@ -33,28 +33,25 @@ class Kind(NamedTuple):
     plural: str
 
 
+_OF_GROUPS = {
+    names.KUEUE_GROUP: "ClusterQueue LocalQueue Cohort ResourceFlavor Topology AdmissionCheck WorkloadPriorityClass",
+    "": "Node Namespace LimitRange ResourceQuota ServiceAccount PersistentVolumeClaim ConfigMap Secret",
+    "node.k8s.io": "RuntimeClass",
+    "scheduling.k8s.io": "PriorityClass",
+    "storage.k8s.io": "StorageClass",
+    "apps": "Deployment",
+    "apiextensions.k8s.io": "CustomResourceDefinition",
+    "karpenter.sh": "NodePool",
+}
+
+
+def _plural(kind: str) -> str:
+    name = kind.lower()
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}{'es' if name.endswith('s') else 's'}"
+
+
 KINDS: Mapping[str, Kind] = {
-    "ClusterQueue": Kind(names.KUEUE_GROUP, "clusterqueues"),
-    "LocalQueue": Kind(names.KUEUE_GROUP, "localqueues"),
-    "Cohort": Kind(names.KUEUE_GROUP, "cohorts"),
-    "ResourceFlavor": Kind(names.KUEUE_GROUP, "resourceflavors"),
-    "Topology": Kind(names.KUEUE_GROUP, "topologies"),
-    "AdmissionCheck": Kind(names.KUEUE_GROUP, "admissionchecks"),
-    "WorkloadPriorityClass": Kind(names.KUEUE_GROUP, "workloadpriorityclasses"),
-    "Node": Kind("", "nodes"),
-    "Namespace": Kind("", "namespaces"),
-    "LimitRange": Kind("", "limitranges"),
-    "ResourceQuota": Kind("", "resourcequotas"),
-    "ServiceAccount": Kind("", "serviceaccounts"),
-    "PersistentVolumeClaim": Kind("", "persistentvolumeclaims"),
-    "ConfigMap": Kind("", "configmaps"),
-    "Secret": Kind("", "secrets"),
-    "RuntimeClass": Kind("node.k8s.io", "runtimeclasses"),
-    "PriorityClass": Kind("scheduling.k8s.io", "priorityclasses"),
-    "StorageClass": Kind("storage.k8s.io", "storageclasses"),
-    "Deployment": Kind("apps", "deployments"),
-    "CustomResourceDefinition": Kind("apiextensions.k8s.io", "customresourcedefinitions"),
-    "NodePool": Kind("karpenter.sh", "nodepools"),
+    kind: Kind(group, _plural(kind)) for group, kinds in _OF_GROUPS.items() for kind in kinds.split()
 }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from trainc.findings import suggest
+from trainc.kube.quantity import whole_number
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 
@@ -30,8 +31,8 @@ class Launcher:
     - `options`: what each option of its parser takes, if it refuses all others: nothing (""), one of several words
       ("no fp16 bf16"), or a kind: "text", "integer", "count", "number", "port", "processes", "nodes" or "backend". `abbreviates`
       means that it accepts the beginning of an option, and `dashes` that it reads `-` in names as `_`.
-    - `flags`, `pairs`: options with no value and with two values. Option names have no leading dashes and use `-` for
-      `_`.
+    - `flags`, `pairs`: options with no value and with two values, of a launcher without `options`. Option names have no
+      leading dashes and use `-` for `_`.
     - `nodes`, `per_node`, `total`, `rank`, `address`, `port`: number of nodes, processes per node, processes in the
       job, rank of the node, and where the nodes meet.
     - `alone`: options that keep each pod to itself, as the absence of all `together` options does.
@@ -146,7 +147,11 @@ def launch(launcher: Launcher, words: Sequence[str], start: int) -> Launch:
             options.append(Option(written, name, value, index))
         elif len(matches) == 1 and not written.startswith("--") and len(written) > len("-m"):
             options.append(Option(written[:2], name, written[2:], index))
-        elif name in launcher.flags or (launcher.options and at < len(words) and _is_option(words[at])):
+        elif (
+            name in launcher.flags
+            or launcher.options.get(name) == ""
+            or (launcher.options and at < len(words) and _is_option(words[at]))
+        ):
             options.append(Option(written, name, None, index))
         else:
             consumed = 2 if name in launcher.pairs else 1
@@ -181,23 +186,16 @@ Kind: TypeAlias = Literal["launcher", "python", "code", "shell", "sleep", "tool"
 SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "ksh"))
 # Shell builtins, which only work in a shell.
 BUILTINS = frozenset(
-    (
-        *("cd", "export", "source", ".", "set", "unset", "ulimit", "exec", "eval", "alias", "trap", "wait", "shopt"),
-        *("declare", "local", "readonly", "read", "return", "exit", "umask", "pushd", "popd", "if", "for", "while"),
-    )
+    "cd export source . set unset ulimit exec eval alias trap wait shopt declare local readonly read return"
+    " exit umask pushd popd if for while".split()
 )
 # Programs that run another program, given after their own options.
 _WRAPPERS = frozenset(
-    (
-        *("env", "exec", "nohup", "time", "timeout", "nice", "ionice", "stdbuf", "numactl", "taskset", "tini", "sudo"),
-        *("dumb-init", "catatonit", "gosu", "su-exec", "runuser", "setpriv", "chroot", "command", "builtin", "setsid"),
-        *("conda", "mamba", "micromamba", "uv", "uvx", "poetry", "pipenv", "pixi", "hatch", "pdm", "rye", "nsys"),
-        "ncu",
-        *("perf", "strace", "ltrace", "gdb", "xvfb-run", "opentelemetry-instrument", "ddtrace-run", "py-spy"),
-        "scalene",
-        *("coverage", "viztracer", "memray", "dlprof", "rocprof", "rocprofv3", "eatmydata", "unbuffer", "script"),
-        *("chrt", "prlimit", "systemd-inhibit", "aws-vault", "doppler", "infisical", "direnv", "with-contenv", "eval"),
-    )
+    "env exec nohup time timeout nice ionice stdbuf numactl taskset tini sudo dumb-init catatonit gosu su-exec"
+    " runuser setpriv chroot command builtin setsid conda mamba micromamba uv uvx poetry pipenv pixi hatch pdm"
+    " rye nsys ncu perf strace ltrace gdb xvfb-run opentelemetry-instrument ddtrace-run py-spy scalene coverage"
+    " viztracer memray dlprof rocprof rocprofv3 eatmydata unbuffer script chrt prlimit systemd-inhibit"
+    " aws-vault doppler infisical direnv with-contenv eval".split()
 )
 # Programs that wrap another one only with this subcommand: `conda install torchrun` runs nothing.
 _WRAPS_WITH = {
@@ -207,19 +205,13 @@ _WRAPS_WITH = {
     "memray": "run",
 }
 _TOOLS = BUILTINS | frozenset(
-    (
-        *("echo", "printf", "which", "type", "man", "pip", "pip3", "apt", "apt-get", "apk", "yum", "dnf", "cat", "ls"),
-        *("cp", "mv", "rm", "mkdir", "rmdir", "chmod", "chown", "ln", "touch", "tee", "grep", "egrep", "sed", "awk"),
-        *("cut", "tr", "sort", "uniq", "head", "wc", "find", "tar", "unzip", "gzip", "gunzip", "git", "wget", "curl"),
-        *("aws", "gsutil", "gcloud", "az", "rclone", "rsync", "scp", "ssh-keygen", "huggingface-cli", "hf", "kubectl"),
-        *("nvidia-smi", "rocm-smi", "hl-smi", "ibstat", "ibv_devinfo", "ip", "ifconfig", "hostname", "date", "df"),
-        *("du", "free", "nproc", "lscpu", "uname", "whoami", "id", "pwd", "true", "false", ":", "test", "[", "[["),
-        *("((", "let", "kill", "pkill", "killall", "pgrep", "ps", "env", "printenv", "sleep", "tail", "wandb"),
-        "ldconfig",
-        *("ldd", "mount", "umount", "sysctl", "sync", "dirname", "basename", "realpath", "readlink", "jq", "yq"),
-        "md5sum",
-        *("sha256sum", "seq", "xargs", "getent", "nslookup", "dig", "ping", "nc", "update-ca-certificates", "dpkg"),
-    )
+    "echo printf which type man pip pip3 apt apt-get apk yum dnf cat ls cp mv rm mkdir rmdir chmod chown ln"
+    " touch tee grep egrep sed awk cut tr sort uniq head wc find tar unzip gzip gunzip git wget curl aws gsutil"
+    " gcloud az rclone rsync scp ssh-keygen huggingface-cli hf kubectl nvidia-smi rocm-smi hl-smi ibstat"
+    " ibv_devinfo ip ifconfig hostname date df du free nproc lscpu uname whoami id pwd true false : test [ [["
+    " (( let kill pkill killall pgrep ps env printenv sleep tail wandb ldconfig ldd mount umount sysctl sync"
+    " dirname basename realpath readlink jq yq md5sum sha256sum seq xargs getent nslookup dig ping nc"
+    " update-ca-certificates dpkg".split()
 )
 _PYTHON = pattern(r"python(\d(\.\d+)*)?|pypy3?|ipython3?")
 _PYTHON_WITH_VALUE = frozenset(("-W", "-X", "--check-hash-based-pycs"))
@@ -361,9 +353,7 @@ def _python(words: Sequence[str], index: int, programs: Programs) -> Program:
 def _waits(words: Sequence[str]) -> bool:
     name, arguments = base(words[0]), words[1:]
     if name == "sleep":
-        return any(
-            a in _FOREVER or (a.rstrip("s").isdecimal() and int(a.rstrip("s")) >= _LONG_SLEEP) for a in arguments
-        )
+        return any(a in _FOREVER or (whole_number(a.rstrip("s")) or 0) >= _LONG_SLEEP for a in arguments)
     return (
         name == "tail" and "/dev/null" in arguments and any(a.startswith("-") and "f" in a.lower() for a in arguments)
     )

@@ -112,7 +112,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
                 f"workload and {other} cannot be used together: each would wait for pods that the other holds back"
             )
             hint = "keep the one whose scheduler runs in the cluster"
-            yield Finding("MutuallyExclusivePolicies", "error", message, hint, (*_POLICY, other), about="runtime")
+            yield Finding("MutuallyExclusivePolicies", "error", message, hint, (*_POLICY, other), "runtime")
     yield from _of_volcano(policy.get("volcano") or {}, info)
     if "volcano" in policy and _QUEUE_ANNOTATION in info.annotations:
         yield _queue(("spec", "template", "metadata", "annotations", _QUEUE_ANNOTATION))
@@ -136,11 +136,11 @@ def _served(info: Info) -> Iterator[Finding]:
             f'if the cluster has Kubernetes {SINCE}, set --kubernetes {SINCE}, or kubernetes: "{SINCE}" in trainc.yaml; '
             "otherwise leave the gang to coscheduling or volcano"
         )
-        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, about="runtime")
+        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, "runtime")
     if not info.release.pods_name_their_group:
         message = f"JobSet {info.release.jobset}, the version for Trainer {info.release.minor}, drops schedulingGroup from pods"
         hint = "compile with --release 2.3, or leave the gang to coscheduling or volcano"
-        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, about="runtime")
+        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, "runtime")
 
 
 def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
@@ -221,11 +221,11 @@ def _pod(name: str, info: Info, field: str) -> Path:
 
 
 def _impossible(message: str, hint: str, path: Path = _POLICY) -> Finding:
-    return Finding("GangNotPossible", "error", message, hint, path, about="runtime")
+    return Finding("GangNotPossible", "error", message, hint, path, "runtime")
 
 
 def _lost(message: str, hint: str, path: Path) -> Finding:
-    return Finding("GangSettingLost", "warning", message, hint, path, about="runtime")
+    return Finding("GangSettingLost", "warning", message, hint, path, "runtime")
 
 
 def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:
