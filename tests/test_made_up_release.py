@@ -133,7 +133,8 @@ def loose(node: ast.AST, inside: bool = False) -> Iterator[int]:
         yield node.lineno
     called = node.func if isinstance(node, ast.Call) else None
     name = called.value if isinstance(called, ast.Subscript) else called
-    inside = inside or (isinstance(name, ast.Name) and name.id in TABLES)
+    # `Span`, or `releases.Span` where a feature has it from the door.
+    inside = inside or (name is not None and ast.unparse(name).rpartition(".")[2] in TABLES)
     for child in ast.iter_child_nodes(node):
         yield from loose(child, inside)
 

@@ -2,7 +2,7 @@
 
 from trainc.cli.build import run
 from trainc.cli.command import temporary_folder
-from trainc.cli.compiling import judge_of, read_stdin, skipped_documents, start
+from trainc.cli.compiling import judge_of, kept_in, read_stdin, skipped_documents, start
 from trainc.cli.one_job import compiled_job
 from trainc.cli.reporting import Files, Paint, Part, difference, report, rule_page
 from trainc.cli.schema import OWN_KINDS, schema_of
@@ -19,6 +19,7 @@ __all__ = [
     "describe_defect",
     "difference",
     "judge_of",
+    "kept_in",
     "read_port",
     "read_stdin",
     "report",

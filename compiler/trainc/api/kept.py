@@ -1,10 +1,8 @@
-"""Output that is kept as built: which files, and why they differ from what compiling gives."""
+"""Output that is kept as built: what jobs were built from, and why it differs from what compiling gives now."""
 
-from trainc.cli.compiling import kept_in
 from trainc.cli.kept import causes_of, digests_of
 
 __all__ = [
     "causes_of",
     "digests_of",
-    "kept_in",
 ]

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from trainc.api.arguments import Arguments, Streams, UsageError
-from trainc.api.command import judge_of
+from trainc.api.command import judge_of, kept_in
 from trainc.api.documents import STDIN, Document, is_overlay_folder, is_sweep, opening, read_paths
 from trainc.api.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.api.git import commit_of, copy_of_revision, path_from_top, repository_of
 from trainc.api.jobs import Judge
-from trainc.api.kept import kept_in
 from trainc.api.kube import releases
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (

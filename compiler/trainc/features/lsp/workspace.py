@@ -15,7 +15,7 @@ from typing import Any
 from trainc.admission.admit import check_rendered
 from trainc.api.arguments import Arguments, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import judge_of, schema_of, skipped_documents
+from trainc.api.command import judge_of, kept_in, schema_of, skipped_documents
 from trainc.api.documents import (
     TEMPLATE_SUFFIXES,
     Document,
@@ -32,7 +32,6 @@ from trainc.api.explained import place
 from trainc.api.findings import CompileError, Diagnostic, Policy, has_errors
 from trainc.api.git import commit_of, find_changed_files, repository_of
 from trainc.api.jobs import CompiledJob, Session, ValidDocument
-from trainc.api.kept import kept_in
 from trainc.api.kube import NEWEST_RELEASE, identity_of, names
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (

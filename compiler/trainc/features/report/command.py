@@ -8,11 +8,10 @@ from functools import partial
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import compile_every, judge_of, report
+from trainc.api.command import compile_every, judge_of, kept_in, report
 from trainc.api.documents import Document
 from trainc.api.findings import CompileError, Diagnostic, Rules, counted, escape_xml, has_errors
 from trainc.api.jobs import Judge, OneJob, Plugin, enabled
-from trainc.api.kept import kept_in
 from trainc.api.kube import NEWEST_RELEASE, Json, identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, replace
