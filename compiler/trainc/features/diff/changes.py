@@ -184,6 +184,7 @@ _BOOKKEEPING = ("kubectl.kubernetes.io/last-applied-configuration", "argocd.argo
 _PLACEHOLDERS = ("metadata", "resources", "status", "strategy")
 _QUANTITY_MAPS = ("limits", "requests", "overhead", "minResources")
 _QUANTITIES = ("sizeLimit", "divisor")
+_CONTAINERS = (dict, list, tuple)
 
 
 def strip_server_fields(manifest: Manifest) -> Manifest:
@@ -205,8 +206,15 @@ def normalize(manifest: Manifest) -> Manifest:
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        kept = {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-        return {key: inner for key, inner in kept.items() if inner != {} or key not in _PLACEHOLDERS}
+        kept = {}
+        for key, inner in value.items():
+            if isinstance(inner, _CONTAINERS):
+                stripped = _without_nulls(inner)
+                if stripped != {} or key not in _PLACEHOLDERS:
+                    kept[key] = stripped
+            elif inner is not None:
+                kept[key] = inner
+        return kept
     return [_without_nulls(item) for item in value] if isinstance(value, list | tuple) else value
 
 
