@@ -146,6 +146,9 @@ bench: $(READY) ## count the instructions of each command, compare trainc with k
 		$(UV) venv --quiet --clear --python "$$2" "build/$$1" && \
 		$(UV) pip install --quiet --compile-bytecode --python "build/$$1" --require-hashes --requirement locks/bench.txt && \
 		$(UV) pip install --quiet --compile-bytecode --python "build/$$1" --constraint locks/development.txt '.[lsp]' || exit 1; done
+	@$(UV) venv --quiet --clear --python $(BENCH_PYTHON) build/bench-image
+	@$(UV) pip install --quiet --compile-bytecode --python build/bench-image --constraint locks/runtime.txt .
+	@build/bench-image/bin/python scripts/bundle.py
 	@$(UV) venv --quiet --clear --python $(BENCH_PYTHON) build/bench-dask
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench-dask --constraint locks/development.txt '.[dask]' || rm -r build/bench-dask
 	@for commit in $(BEFORE); do \

@@ -1,9 +1,9 @@
 """`python -m benchmarks PYTHON KUBECTL [COMMIT=PYTHON ...]`: run all benchmarks and write docs/benchmarks.md with its plot.
 
 PYTHON belongs to an environment with a regular installation of trainc, and with locks/bench.txt. Each COMMIT=PYTHON is an
-earlier trainc to compare with, and the Python of an environment that has it. The environment next to that of PYTHON whose
-name ends with `-plain` has another Python, which is not optimized, and the one with `-dask` the extra `dask`; what
-either is needed for is left out if it is not there.
+earlier trainc to compare with, and the Python of an environment that has it. Of the environments next to that of PYTHON,
+the one whose name ends with `-image` starts as the image does, `-plain` has another Python, which is not optimized, and
+`-dask` has the extra `dask`; what one of these is needed for is left out if it is not there.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from benchmarks.processes import Run, medians, succeeds
 from benchmarks.pythons import described
 from benchmarks.report import (
     EXPLAIN,
+    IMAGE,
     JINJA,
     ONE_JOB,
     PYYAML,
@@ -102,6 +103,8 @@ def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: Mapp
     subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), str(count)], check=True)
     build = [trainc, "build", str(ours), "--release", RELEASE, "--quiet"]
     commands = {"trainc": build}
+    for python in _next_to(str(Path(trainc).with_name("python")), "image") if count == 1 else ():
+        commands[IMAGE] = [str(Path(python).with_name("trainc")), *build[1:]]
     if count <= KUSTOMIZE_UP_TO:
         commands |= {name: [program, *build[1:]] for name, program in before.items()}
         commands["kustomize"] = [kubectl, "kustomize", str(theirs)]
