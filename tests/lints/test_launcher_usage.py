@@ -39,6 +39,9 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "automatic processes of a number": (["torchrun", "--nproc_per_node=auto8", "t.py"], "write --nproc_per_node=auto"),
     "a device for a number": (["torchrun", "--nproc_per_node=cuda", "t.py"], "is not a number of processes"),
     "no processes": (["torchrun", "--nproc_per_node=0", "t.py"], "is not a number of processes"),
+    "two underscores in a number": (["torchrun", "--nproc_per_node=1__0", "t.py"], "is not a number of processes"),
+    "a number with too many digits": (["torchrun", f"--max_restarts={'9' * 5000}", "t.py"], "is not a number of times"),
+    "too many digits of nodes": (["torchrun", f"--nnodes={'9' * 5000}", "t.py"], "is not a number of nodes"),
     "a range with a dash": (["torchrun", "--nnodes=2-4", "t.py"], "a range such as 2:4"),
     "a range from more to less": (["torchrun", "--nnodes=4:2", "t.py"], "is not a number of nodes"),
     "a port that there is not": (["torchrun", "--master_port=99999", "t.py"], "is not a port"),
@@ -160,7 +163,7 @@ RIGHT: dict[str, tuple[list[str], dict[str, Any]]] = {
 @pytest.mark.parametrize("case", RIGHT)
 def test_what_a_launcher_accepts_is_left_alone(case: str) -> None:
     command, fields = RIGHT[case]
-    other = {"ForeignLauncher", "ArgumentsDropped"}
+    other = {"ForeignLauncher", "ArgumentsDropped", "ArgumentNotSplit"}
     assert [found for found in findings(training(command, **fields)) if found[1] not in other] == []
 
 

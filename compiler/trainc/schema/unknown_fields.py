@@ -300,20 +300,30 @@ _NOT_A_POD_SPEC = {
     ),
 }
 # Names for a field in other tools, in lower case.
-_SYNONYMS = {
-    ("trainer.Trainer", word): hint
-    for words, hint in (
-        ("replicas workers workerreplicas numworkers worldsize parallelism", "use numNodes for the number of pods"),
-        ("gpus gpu numgpus gpuspernode", 'write resourcesPerNode: {limits: {"nvidia.com/gpu": 8}}'),
-        ("nprocpernode processespernode slots", "use numProcPerNode"),
-        ("entrypoint", "use command, and args for its arguments"),
-    )
-    for word in words.split()
-} | {
-    (owner, field): f"move it to metadata.{field}"
-    for owner in ("trainer.TrainJobSpec", "trainer.TrainingRuntimeSpec")
-    for field in ("name", "namespace")
-}
+_SYNONYMS = (
+    {
+        ("trainer.Trainer", word): hint
+        for words, hint in (
+            ("replicas workers workerreplicas numworkers worldsize parallelism", "use numNodes for the number of pods"),
+            ("gpus gpu numgpus gpuspernode", 'write resourcesPerNode: {limits: {"nvidia.com/gpu": 8}}'),
+            ("nprocpernode processespernode slots", "use numProcPerNode"),
+            ("entrypoint", "use command, and args for its arguments"),
+        )
+        for word in words.split()
+    }
+    | {
+        (
+            "trainer.TrainJobSpec",
+            word,
+        ): "name the queue in a label: metadata: {labels: {kueue.x-k8s.io/queue-name: ...}}"
+        for word in ("queue", "queuename", "localqueue")
+    }
+    | {
+        (owner, field): f"move it to metadata.{field}"
+        for owner in ("trainer.TrainJobSpec", "trainer.TrainingRuntimeSpec")
+        for field in ("name", "namespace")
+    }
+)
 _LONGEST_AMOUNT = 20
 _AT_A_GLANCE = 12  # The longest list of names that is useful in a hint.
 _DEEPEST_SEARCH = 5
@@ -336,14 +346,14 @@ def _findings_for(node: Node, owner: str, unknown: list[Any], release: str, seve
     pod_field = next((name for name in _POD_FIELDS if name in unknown), None)
     if owner in _NOT_A_POD_SPEC and pod_field is not None:
         code, message, hint = _NOT_A_POD_SPEC[owner]
-        yield Finding(code, severity, message, hint=hint, path=(*node.path, pod_field))
+        yield Finding(code, severity, message, hint, (*node.path, pod_field))
         pod_fields = definition(release, "core.PodSpec").fields
         unknown = [name for name in unknown if name not in pod_fields]
     for name in unknown[:MOST_HINTS]:
         yield _explain_one(node, owner, str(name), release, severity)
     for name in unknown[MOST_HINTS:]:
         message = f"Trainer {release} has no field {name} here"
-        yield Finding("UnknownField", severity, message, hint=SEE_THE_FIRST, path=(*node.path, str(name)))
+        yield Finding("UnknownField", severity, message, SEE_THE_FIRST, (*node.path, str(name)))
 
 
 def _explain_one(node: Node, owner: str, name: str, release: str, severity: Severity) -> Finding:
@@ -351,25 +361,24 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
     if owner == "trainer.MLPolicy" and name == "tensorflow":
         message = "no Trainer release has a TensorFlow policy"
         hint = "remove it and set TF_CONFIG in the command, or use torch, jax, xgboost or mpi (Horovod)"
-        return Finding("UnsupportedFramework", severity, message, hint=hint, path=path)
+        return Finding("UnsupportedFramework", severity, message, hint, path)
     dropped = "; it is dropped" if severity == "warning" else ""
     if hint := planned_hint(owner, name, node.value.get(name)):
         project = "JobSet" if owner.startswith("jobset.") else "Trainer"
         message = f"Trainer {release} has no field {name} here; it is planned for a later {project}{dropped}"
-        return Finding("UnknownField", severity, message, hint=hint, path=path)
+        return Finding("UnknownField", severity, message, hint, path)
     hint = (
         _other_word(owner, name, node.value)
         or _inner_hint(node, owner, name, release)
         or release_hint(owner, name, release)
+        or _outer_hint(node, name, release)  # The very name, a level up, is likelier than another one here.
+        or _deeper_hint(owner, name, release, 1)
         or spelling_hint(name, definition(release, owner).fields)
-        or _outer_hint(node, name, release)
         or placement_hint(owner, name, node.value, release)
-        or _deeper_hint(owner, name, release)
+        or _deeper_hint(owner, name, release, _DEEPEST_SEARCH)
         or _known_hint(owner, release)
     )
-    return Finding(
-        "UnknownField", severity, f"Trainer {release} has no field {name} here{dropped}", hint=hint, path=path
-    )
+    return Finding("UnknownField", severity, f"Trainer {release} has no field {name} here{dropped}", hint, path)
 
 
 def _inner_hint(node: Node, owner: str, name: str, release: str) -> str:
@@ -390,10 +399,13 @@ def indent_hint(field: Path, parent: Path) -> str:
 def _outer_hint(node: Node, name: str, release: str) -> str:
     """Suggest moving a field out to an enclosing struct that has it."""
     for path, owner in reversed(node.structs):
-        if name in definition(release, owner).fields:
+        fields = definition(release, owner).fields
+        if name in fields:
             return (
                 f"move it out, to {format_path((*path, name))}" if path else "move it to the top level of the document"
             )
+        if name in ("labels", "annotations") and "metadata" in fields:
+            return f"move it out, to {format_path((*path, 'metadata', name))}"
     return ""
 
 
@@ -420,10 +432,10 @@ def _is_amount(value: object) -> bool:
     return isinstance(value, int | float | str) and len(str(value)) <= _LONGEST_AMOUNT
 
 
-def _deeper_hint(owner: str, name: str, release: str) -> str:
-    """Suggest the least deeply nested place below `owner` that has the field."""
+def _deeper_hint(owner: str, name: str, release: str, levels: int) -> str:
+    """Suggest the least deeply nested place below `owner` that has the field, at most so many levels down."""
     level: list[tuple[str, Shape]] = [("", Struct(owner))]
-    for _ in range(_DEEPEST_SEARCH):
+    for _ in range(levels):
         deeper = [child for place, shape in level for child in _children(place, shape, release)]
         for place, shape in deeper:
             if isinstance(shape, Struct) and name in _fields(shape, release):
@@ -435,6 +447,8 @@ def _deeper_hint(owner: str, name: str, release: str) -> str:
 def _known_hint(owner: str, release: str) -> str:
     """List the known fields if there are not too many."""
     fields = definition(release, owner).fields
+    if len(fields) == 1:
+        return f"remove it: the only field here is {next(iter(fields))}"
     return f"choose one of {', '.join(fields)}" if 0 < len(fields) <= _AT_A_GLANCE else ""
 
 
