@@ -7,9 +7,11 @@ COPY pyproject.toml README.md LICENSE ./
 COPY locks/runtime.txt locks/runtime.txt
 COPY compiler compiler
 COPY runtimes runtimes
+COPY scripts/bundle.py scripts/bundle.py
 RUN python -m venv /opt/trainc \
     && /opt/trainc/bin/pip install --no-cache-dir --require-hashes --requirement locks/runtime.txt \
-    && /opt/trainc/bin/pip install --no-cache-dir --no-deps .
+    && /opt/trainc/bin/pip install --no-cache-dir --no-deps . \
+    && /opt/trainc/bin/python scripts/bundle.py
 
 FROM ${BASE}
 # `trainc diff` reads revisions through git.

@@ -18,6 +18,8 @@ SEEDS ?= $(or $(TRAINC_SEEDS),../shared/seeds)
 PROCESSES ?= 2
 # Every use of a runtime dependency: reading, schemas, templates, overlays, goldens, recorded cases.
 BOUNDED ?= tests/kube tests/schema tests/pods tests/reading tests/project tests/features/migrate tests/pipeline tests/testing tests/emit tests/admission tests/test_conformance.py tests/test_golden.py tests/test_golden_errors.py tests/findings/test_rules.py
+# The Python of a distribution is optimized, as those of python.org, of uv and of the images are.
+BENCH_PYTHON ?= $(or $(firstword $(wildcard /usr/bin/python3.13 /usr/bin/python3.12 /usr/bin/python3.11)),$(BIN)/python)
 SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting commands editing shell cel
 
@@ -137,20 +139,26 @@ lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the 
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
 # BEFORE='79829ac 3709d9b' measures these commits in turn with this one; RECORD=1 replaces benchmarks/instructions.json.
-bench: $(READY) ## count the instructions of each command, compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md; then measure the language server
+# That of .venv is measured beside BENCH_PYTHON, and may not be optimized. Without dask, its part is left out.
+bench: $(READY) ## count the instructions of each command, compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md
 	@$(LOCKED) locks/bench.txt
-	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
-	@$(UV) pip install --quiet --compile-bytecode --python build/bench \
-		--constraint locks/development.txt --constraint locks/bench.txt '.' rjsonnet
+	@for each in 'bench $(BENCH_PYTHON)' 'bench-plain $(BIN)/python'; do set -- $$each; \
+		$(UV) venv --quiet --clear --python "$$2" "build/$$1" && \
+		$(UV) pip install --quiet --compile-bytecode --python "build/$$1" --require-hashes --requirement locks/bench.txt && \
+		$(UV) pip install --quiet --compile-bytecode --python "build/$$1" --constraint locks/development.txt '.[lsp]' || exit 1; done
+	@$(UV) venv --quiet --clear --python $(BENCH_PYTHON) build/bench-image
+	@$(UV) pip install --quiet --compile-bytecode --python build/bench-image --constraint locks/runtime.txt .
+	@build/bench-image/bin/python scripts/bundle.py
+	@$(UV) venv --quiet --clear --python $(BENCH_PYTHON) build/bench-dask
+	@$(UV) pip install --quiet --compile-bytecode --python build/bench-dask --constraint locks/development.txt '.[dask]' || rm -r build/bench-dask
 	@for commit in $(BEFORE); do \
 		rm -rf "build/before-$$commit" && mkdir -p "build/before-$$commit" && \
 		git archive "$$commit" | tar -x -C "build/before-$$commit" && \
-		$(UV) venv --quiet --clear --python $(BIN)/python "build/bench-$$commit" && \
+		$(UV) venv --quiet --clear --python $(BENCH_PYTHON) "build/bench-$$commit" && \
 		$(UV) pip install --quiet --compile-bytecode --python "build/bench-$$commit" \
 			--constraint "build/before-$$commit/locks/runtime.txt" "./build/before-$$commit" || exit 1; done
 	@$(BIN)/python -m benchmarks.commands '$(CURDIR)/build/bench/bin/trainc' $(if $(RECORD),record)
 	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(foreach commit,$(BEFORE),$(commit)=build/bench-$(commit)/bin/python)
-	@PYTHONPATH=tests $(BIN)/python -m benchmarks.editor
 
 site: $(READY) ## build the site, its search and a page per rule into build/site; with the playground, if that was built
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/site-tools

@@ -1,7 +1,9 @@
 """`python -m benchmarks PYTHON KUBECTL [COMMIT=PYTHON ...]`: run all benchmarks and write docs/benchmarks.md with its plot.
 
-PYTHON belongs to an environment with a regular installation of trainc and rjsonnet. Each COMMIT=PYTHON is an earlier
-trainc to compare with, and the Python of an environment that has it.
+PYTHON belongs to an environment with a regular installation of trainc, and with locks/bench.txt. Each COMMIT=PYTHON is an
+earlier trainc to compare with, and the Python of an environment that has it. Of the environments next to that of PYTHON,
+the one whose name ends with `-image` starts as the image does, `-plain` has another Python, which is not optimized, and
+`-dask` has the extra `dask`; what one of these is needed for is left out if it is not there.
 """
 
 from __future__ import annotations
@@ -10,17 +12,33 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from benchmarks.commands import START, over_jobs, write_inputs
 from benchmarks.imports import import_times
 from benchmarks.jobs import RELEASE, RUNTIME, folders, parsed, trainjob
 from benchmarks.plot import plot
 from benchmarks.processes import Run, medians, succeeds
-from benchmarks.report import JINJA, PYYAML, RJSONNET, RJSONNET_READING, THOUSAND, WARNED, Measured, report
+from benchmarks.pythons import described
+from benchmarks.report import (
+    EXPLAIN,
+    IMAGE,
+    JINJA,
+    ONE_JOB,
+    PYYAML,
+    RJSONNET,
+    RJSONNET_READING,
+    THOUSAND,
+    THOUSAND_ALONE,
+    THOUSAND_WARNED,
+    WARNED,
+    Measured,
+    report,
+)
 from benchmarks.templating import EVALUATE, LOAD_AND_DUMP, RENDER, check_templates, write_jinja, write_templates
 
 # Numbers of rounds; long commands get fewer.
@@ -45,12 +63,17 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         processes = {count: _processes(Path(folder), count, trainc, kubectl, before) for count in RUNS}
         alone = _alone(Path(folder), python, kubectl, before)
+        pythons = _pythons(Path(folder), [python, *_next_to(python, "plain")], kubectl)
         commands = {count: _commands(Path(folder), count, trainc) for count in SIZES}
         commands_before = _commands_before(Path(folder), trainc, before)
         passes = _passes(Path(folder), {"trainc": python, **earlier})
         job = f"{folder}/trainc-1"
         cold = import_times(python, ["-m", "trainc", "build", job, "--release", RELEASE])
-        stages = _inside()
+        stages = _inside(python)
+        editing = _editing(python)
+        one = [f"{job}/job-00000.yaml", "--runtimes", job]
+        editing[EXPLAIN] = medians({"": [trainc, "explain", *one, "--release", RELEASE]}, RUNS[1])[""].cpu, None
+    many = _json([other, "-m", "benchmarks.many"]) if (other := next(_next_to(python, "dask"), "")) else None
     imports = {"import trainc": import_times(python, ["-c", "import trainc"])}
     for command in COMMANDS:
         imports[f"trainc {command} --help"] = import_times(python, ["-m", "trainc", command, "--help"])
@@ -65,6 +88,10 @@ def main() -> None:
         cold,
         imports,
         (_version_of(kubectl), _rjsonnet_of(python)),
+        described(python),
+        pythons,
+        editing,
+        many,
     )
     (DOCS / "benchmarks.svg").write_text(plot(processes))
     (DOCS / "benchmarks.md").write_text(report(measured))
@@ -76,6 +103,8 @@ def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: Mapp
     subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), str(count)], check=True)
     build = [trainc, "build", str(ours), "--release", RELEASE, "--quiet"]
     commands = {"trainc": build}
+    for python in _next_to(str(Path(trainc).with_name("python")), "image") if count == 1 else ():
+        commands[IMAGE] = [str(Path(python).with_name("trainc")), *build[1:]]
     if count <= KUSTOMIZE_UP_TO:
         commands |= {name: [program, *build[1:]] for name, program in before.items()}
         commands["kustomize"] = [kubectl, "kustomize", str(theirs)]
@@ -109,6 +138,58 @@ def _alone(folder: Path, python: str, kubectl: str, before: Mapping[str, str]) -
     }
     print("1000 JobSets alone ...", file=sys.stderr)
     return medians(commands, RUNS_ALONE)
+
+
+def _next_to(python: str, name: str) -> Iterator[str]:
+    """The Python of the environment beside that of `python` with this name at its end, if there is one."""
+    home, *rest = Path(python).parts[-3:]
+    other = Path(*Path(python).parts[:-3], f"{home}-{name}", *rest)
+    if other.exists():
+        yield str(other)
+
+
+def _pythons(folder: Path, pythons: Sequence[str], kubectl: str) -> dict[str, dict[str, dict[str, Run]]]:
+    """The main comparisons, in turn, under each Python: runs by what is measured, by Python, and by program."""
+    one, (alone, jobsets) = folders(folder, 1), folders(folder, 1_000, alone=True)
+    found: dict[str, dict[str, dict[str, Run]]] = {}
+    for what, ours, theirs in (
+        (ONE_JOB, *one),
+        (THOUSAND_ALONE, alone, jobsets),
+        (THOUSAND_WARNED, folder / "warned", jobsets),
+    ):
+        commands = {("", "kustomize"): [kubectl, "kustomize", str(theirs)]}
+        for python in pythons:
+            build = [str(Path(python).with_name("trainc")), "build", str(ours), "--release", RELEASE]
+            commands[python, "trainc"] = build
+            if what != ONE_JOB:
+                commands[python, RJSONNET] = [python, "-c", EVALUATE, str(folder / "templates" / "parameters.jsonnet")]
+        print(f"{what} ...", file=sys.stderr)
+        runs = medians(
+            {f"{python} {program}": each for (python, program), each in commands.items()},
+            RUNS_ALONE if what != ONE_JOB else RUNS[1],
+        )
+        found[what] = {
+            described(python): {
+                program: runs[f"{home} {program}"] for home, program in commands if home in ("", python)
+            }
+            for python in pythons
+        }
+    return found
+
+
+def _editing(python: str) -> dict[str, tuple[float, float | None]]:
+    """The mean and the largest processor time of each thing that an editor asks for."""
+    found: dict[str, tuple[float, float | None]] = _json(
+        [python, "-m", "benchmarks.editor", "json"], PYTHONPATH="tests"
+    )
+    return found
+
+
+def _json(command: Sequence[str], **more: str) -> Any:
+    """What a program prints, as data."""
+    print(f"{' '.join(command[1:])} ...", file=sys.stderr)
+    environment = {**{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}, **more}
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout)
 
 
 def _commands(folder: Path, count: int, trainc: str) -> dict[str, Run]:
@@ -151,21 +232,21 @@ def _printed(command: Sequence[str]) -> float:
     return float(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
 
 
-def _inside() -> dict[str, float]:
+def _inside(python: str) -> dict[str, float]:
     """Median seconds of each stage of one job over several rounds."""
     turns: list[dict[str, float]] = []
     for number in range(1, TURNS + 1):
         print(f"stages, {number} of {TURNS} ...", file=sys.stderr)
-        turns.append(_stages())
+        turns.append(_stages(python))
     return {stage: median(turn[stage] for turn in turns) for stage in turns[0]}
 
 
-def _stages() -> dict[str, float]:
+def _stages(python: str) -> dict[str, float]:
     """Median seconds of each stage of one job."""
     with TemporaryDirectory() as folder:
         found = Path(folder, "stages.json")
         words = ["-q", "-o", "addopts=--import-mode=importlib", f"--benchmark-json={found}", "benchmarks"]
-        subprocess.run([sys.executable, "-m", "pytest", *words], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([python, "-m", "pytest", *words], check=True, stdout=subprocess.DEVNULL)
         benchmarks = json.loads(found.read_text())["benchmarks"]
     return {b["name"].removeprefix("test_"): b["stats"]["median"] for b in benchmarks}
 

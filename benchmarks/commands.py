@@ -2,7 +2,8 @@
 
 Callgrind counts them (Debian's package is valgrind). Two counts of the same code differ by a thousandth, on a machine with
 other work too, so that a regression is seen which times would not show. Commands that go over jobs are counted per job:
-the difference between two inputs, divided by that of their jobs. `record` replaces instructions.json.
+the difference between two inputs, divided by that of their jobs. `record` replaces instructions.json. Counts under
+another Python than the recorded one are compared with nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.fits import cluster
 from benchmarks.jobs import RELEASE, folders, trainjob, write_jobs
+from benchmarks.pythons import described
 
 RECORDED = Path(__file__).with_name("instructions.json")
 FEW, MORE = 50, 150
@@ -175,7 +177,14 @@ def main() -> None:
         print("instructions are not counted: valgrind is not installed", file=sys.stderr)
         return
     trainc, *rest = sys.argv[1:]
-    recorded: dict[str, float] = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    python = described(str(Path(trainc).with_name("python")))
+    record = json.loads(RECORDED.read_text())
+    recorded: dict[str, float] = record["counts"] if record["python"] == python else {}
+    print(
+        f"counted under {python}, compared with counts under {record['python']}"
+        if recorded
+        else f"{python}: no counts to compare with"
+    )
     found: dict[str, float] = {}
     for name, count in measured(trainc):
         found[name] = round(count, 1)
@@ -183,7 +192,8 @@ def main() -> None:
         ratio = "" if before is None else f"{count / before:6.3f}{'  MORE' if count > before * _MOST else ''}"
         print(f"{name:48} {count:9,.1f} {'' if before is None else f'{before:,.1f}':>9} {ratio}", flush=True)
         if rest == ["record"]:  # Each at once, as counting takes minutes.
-            RECORDED.write_text(json.dumps({**recorded, **found}, indent=2) + "\n")
+            counts = {**recorded, **found}
+            RECORDED.write_text(json.dumps({"python": python, "counts": counts}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.commands import RECORDED
 from benchmarks.imports import by_part
@@ -23,9 +24,12 @@ _STAGES = {
 # In addition to 10,000 jobs, to show how the time grows.
 THOUSAND = "trainc, the 1,000 jobs again"
 WARNED = "trainc, a warning in each job"
+IMAGE = "trainc, as in the image"
 RJSONNET = "rjsonnet, of a list of parameters"
 RJSONNET_READING = "rjsonnet, of the TrainJobs"
 JINJA = "jinja2, of a list of parameters"
+ONE_JOB, THOUSAND_ALONE, THOUSAND_WARNED = "one job", "1,000 JobSets", "1,000 JobSets, a warning in each"
+EXPLAIN = "`trainc explain` of one job, a whole process"
 PYYAML = "PyYAML with libyaml, reading and writing the output"
 
 
@@ -36,7 +40,9 @@ class Measured:
     `alone` are runs for a thousand JobSets without PodGroups; `start` those of commands that only start, and of Python;
     `commands` are runs of each command, by number of jobs; `commands_before` those for a hundred jobs, by command and
     program, this version and earlier ones; `passes` are the seconds per job by version; `programs` are the versions of
-    the other programs.
+    the other programs. `python` is what all of this ran under, and `pythons` are runs under this one and another, by what
+    is measured and program. `editing` are the mean and the largest seconds of what an editor asks for. `many` are the jobs
+    and the seconds of `compile_many`, wall and processor time, if they were measured.
     """
 
     processes: Mapping[int, Mapping[str, Run]]
@@ -49,6 +55,10 @@ class Measured:
     cold: dict[str, float]
     imports: Mapping[str, dict[str, float]]
     programs: tuple[str, str]
+    python: str
+    pythons: Mapping[str, Mapping[str, Mapping[str, Run]]]
+    editing: Mapping[str, tuple[float, float | None]]
+    many: Mapping[str, Any] | None
 
 
 def report(measured: Measured) -> str:
@@ -58,9 +68,12 @@ def report(measured: Measured) -> str:
             *_opening(measured),
             *_processes(measured),
             *_alone(measured),
+            *_pythons(measured),
             *_goals(measured),
             *_commands(measured),
             *_commands_before(measured),
+            *_editing(measured),
+            *_many(measured),
             *_inside(measured),
             *_imports(measured),
         )
@@ -76,7 +89,7 @@ def _opening(measured: Measured) -> Iterator[str]:
     yield "these figures. `make bench BEFORE='79829ac 3709d9b'` measures these commits as well: version 0.1.0, and the last one"
     yield "before work on 0.2.0 began.\n"
     kubectl, rjsonnet = measured.programs
-    yield f"Measured on {_processor()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()},"
+    yield f"Measured on {_processor()}, {os.cpu_count()} cores, {platform.system()}, {measured.python},"
     yield f"kubectl {kubectl}, rjsonnet {rjsonnet}.\n"
 
 
@@ -121,6 +134,22 @@ def _alone(measured: Measured) -> Iterator[str]:
     yield from _table(["program", "wall", "processor", "peak memory", "trainc's share of its processor time"], rows)
 
 
+def _pythons(measured: Measured) -> Iterator[str]:
+    pythons = list(measured.pythons[ONE_JOB])
+    yield "## Under which Python\n"
+    yield "python.org, Debian, Ubuntu, Fedora, uv and the official images optimize their Python with a profile of its use; one"
+    yield "that pyenv or a user compiles is not, unless they ask for it. All other figures on this page are of the first one.\n"
+    rows = []
+    for what, runs in measured.pythons.items():
+        rows.append([what, *(_seconds(runs[python]["trainc"].cpu) for python in pythons)])
+        peers = [peer for peer in ("kustomize", RJSONNET) if peer in runs[pythons[0]]]
+        rows += [
+            [f"{what}, relative to {peer}", *(f"{_share(runs[python], peer):.3g}" for python in pythons)]
+            for peer in peers
+        ]
+    yield from _table(["processor time", *pythons], rows)
+
+
 def _goals(measured: Measured) -> Iterator[str]:
     one, thousand, most, alone = (*(measured.processes[count] for count in (1, 1_000, 10_000)), measured.alone)
     commands = measured.commands[1_000]
@@ -131,6 +160,11 @@ def _goals(measured: Measured) -> Iterator[str]:
 
     found = [
         ("one job, relative to kustomize", _share(one, "kustomize"), 1, ""),
+        *(
+            ("one job in the image, relative to kustomize", run.cpu / one["kustomize"].cpu, 0.8, "")
+            for name, run in one.items()
+            if name == IMAGE
+        ),
         ("1,000 JobSets, relative to rjsonnet of parameters", _share(alone, RJSONNET), 0.7, ""),
         ("1,000 JobSets, relative to kustomize", _share(alone, "kustomize"), 0.12, ""),
         ("1,000 JobSets and PodGroups, relative to kustomize", _share(thousand, "kustomize"), 0.12, ""),
@@ -160,10 +194,12 @@ def _goals(measured: Measured) -> Iterator[str]:
 
 
 def _commands(measured: Measured) -> Iterator[str]:
-    recorded: dict[str, float] = json.loads(RECORDED.read_text())
+    record = json.loads(RECORDED.read_text())
+    recorded: dict[str, float] = record["counts"]
     yield "## Each command\n"
     yield "Processor time per job, without that of `trainc version`, which only starts; and instructions per job in thousands,"
-    yield "which callgrind counted when benchmarks/instructions.json was written. `make bench` counts again and compares.\n"
+    yield f"which callgrind counted under {record['python']} when benchmarks/instructions.json was written. `make bench`"
+    yield "counts again and compares.\n"
     rows = []
     for name in measured.commands[min(measured.commands)]:
         times = [(runs.get(name), runs["version"].cpu, count) for count, runs in measured.commands.items()]
@@ -190,6 +226,29 @@ def _commands_before(measured: Measured) -> Iterator[str]:
         times = [(each.get(program), start.get(program)) for program in programs]
         rows.append([f"`{name}`", *(f"{(a.cpu - b.cpu) * 10:.2f} ms" if a and b else "" for a, b in times)])
     yield from _table(["command", *programs], rows)
+
+
+def _editing(measured: Measured) -> Iterator[str]:
+    yield "## In an editor\n"
+    yield "Processor time of the language server, in a workspace of 1,000 jobs with one runtime: until the first diagnostics of"
+    yield "an open file, from each key press to its diagnostics, and for each request. Its clock has steps of 10 ms.\n"
+    rows = [
+        [what, _seconds(mean), "" if largest is None else _seconds(largest)]
+        for what, (mean, largest) in measured.editing.items()
+    ]
+    yield from _table(["what", "mean", "largest"], rows)
+
+
+def _many(measured: Measured) -> Iterator[str]:
+    if measured.many is None:
+        return
+    (here, alone), *others = measured.many["seconds"].items()
+    yield "## `compile_many`\n"
+    yield f"{measured.many['jobs']:,} generated jobs of which a digest is returned, with the same digests everywhere (benchmarks/many.py)."
+    yield "The start of the cluster is not counted.\n"
+    rows = [[here, *map(_seconds, alone), "1"]]
+    rows += [[there, *map(_seconds, each), f"{alone[0] / each[0]:.3g}"] for there, each in others]
+    yield from _table(["where", "wall", "processor time of the caller", "times as fast"], rows)
 
 
 def _share(runs: Mapping[str, Run], name: str) -> float:

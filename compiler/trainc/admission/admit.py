@@ -144,7 +144,8 @@ def as_submitted(jobset: Json, release: str) -> tuple[Submitted, list[Finding]]:
 def _fill_defaults(document: Any, typed: Any) -> Any:
     """Return `document` with the defaults of its typed form; zero values remain as written."""
     if isinstance(document, dict) and isinstance(typed, dict):
-        return {**typed, **{key: _fill_defaults(value, typed.get(key)) for key, value in document.items()}}
+        nested = {k: _fill_defaults(v, typed.get(k)) for k, v in document.items() if isinstance(v, (dict, list))}
+        return {**typed, **document, **nested}
     if isinstance(document, list) and isinstance(typed, list) and len(document) == len(typed):
         return [_fill_defaults(left, right) for left, right in zip(document, typed, strict=True)]
     return document

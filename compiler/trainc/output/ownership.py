@@ -57,7 +57,9 @@ def source_in(path: str) -> str | None:
     Reads no more than the longest first line. Fails for links and for what is not a regular file.
     """
     with open_file(path, links=False) as stream:
-        match = _FIRST_LINE.match(stream.readline(_LONGEST_LINE).decode(errors="replace"))
+        # Not `readline`, which reads one byte at a time from a file without a buffer.
+        first, line_feed, _ = stream.read(_LONGEST_LINE).partition(b"\n")
+    match = _FIRST_LINE.match((first + line_feed).decode(errors="replace"))
     return None if match is None else match[1]
 
 

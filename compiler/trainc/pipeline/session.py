@@ -80,6 +80,8 @@ class Session:
     # Work that sessions with other jobs share: the catalog's runtimes by name, and what `prepare` returned.
     shipped: Shipped = field(default_factory=dict, compare=False, repr=False)
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
+    # Results of a session and of those after it, by the ids of the data of the job and of its runtime; None alone.
+    results: dict[tuple[int, int], Result] | None = field(default=None, compare=False, repr=False)
     # Jobs that only the judge refuses. Other checks of their objects still make sense.
     denied: list[CompiledJob] = field(default_factory=list, compare=False, repr=False)
 
@@ -93,6 +95,13 @@ class Session:
         index = index_documents(documents, runtime_sources, self.release.minor, self.options)
         around = objects_for_pods(chain(self.cluster or (), (document.data for document in index.others)))
         return replace(self._with(index), around=around)
+
+    def after(self, other: Session | None) -> Session:
+        """Return the session with the results of another one, as far as documents with the same data have the same there."""
+        if other is None or (other.options, other.cluster) != (self.options, self.cluster):
+            return replace(self, results={})
+        others = [[id(document.data) for document in each.index.others] for each in (self, other)]
+        return replace(self, results=other.results if others[0] == others[1] else {})
 
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """Return a copy of the session with the TrainJobs of `documents`, and their diagnostics, instead of its own."""
@@ -144,10 +153,8 @@ class Session:
 
     def compile(self, job: ValidDocument, trace: Trace = SILENT) -> Outcome:
         """Compile one of the jobs. Return the compiled job, or None if it has errors, and its diagnostics."""
-        result = compile_job(job, self, trace)
+        result = self._compiled_before(job, trace) or self._compiled(job, trace)
         objects = result.objects
-        if objects is not None:
-            self._judge_pods(objects.manifests, result.report)
         held = self._held(job, None if objects is None else objects.manifests)
         if held is not None:
             return self._as_built(result, held)
@@ -163,6 +170,28 @@ class Session:
         if all(diagnostic.code in by_judge for diagnostic in diagnostics if diagnostic.severity == "error"):
             self.denied.append(compiled)
         return None, diagnostics
+
+    def _compiled(self, job: ValidDocument, trace: Trace) -> Result:
+        result = compile_job(job, self, trace)
+        if result.objects is not None:
+            self._judge_pods(result.objects.manifests, result.report)
+            # With errors, the user's rules decide how far a job gets.
+            if self.results is not None and result.runtime is not None and not result.report.has_errors:
+                key = id(job.document.data), id(result.runtime.document.data)
+                self.results[key] = result if result.report.findings else replace(result, lowered=None)
+        return result
+
+    def _compiled_before(self, job: ValidDocument, trace: Trace) -> Result | None:
+        """Return what the same TrainJob and runtime became in a session before, as of these documents."""
+        if not self.results or trace is not SILENT:
+            return None
+        runtime, _ = find_runtime(job.data, self.index, self.release)
+        found = None if runtime is None else self.results.get((id(job.document.data), id(runtime.document.data)))
+        # What a dialect converts depends on other documents.
+        if found is None or runtime is None or (job.dialect or runtime.dialect) is not None:
+            return None
+        lowered = None if found.lowered is None else replace(found.lowered, session=self)
+        return replace(found, job=job, home=job, runtime=runtime, lowered=lowered)
 
     def _with_meant_runtime(self, job: ValidDocument, result: Result) -> Iterator[Diagnostic]:
         """Yield what else is wrong with a job whose reference misspells the name of its runtime."""

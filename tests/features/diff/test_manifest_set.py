@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -11,12 +12,16 @@ from comparing import bent, diff_of, jobset, manifests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainc import CompileError, Options
+from trainc import CompileError, Diagnostic, Options, Source
 from trainc.features.diff.manifests import manifest_set, with_runtime
 from trainc.features.diff.markdown import diff_markdown
 from trainc.features.diff.text import diff_json, diff_text
+from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
 from trainc.pipeline.inputs import Inputs
+from trainc.pipeline.session import Session
+from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.document import Document
+from trainc.startup.records import replace
 
 Json = dict[str, Any]
 OPTIONS = Options(release="2.3")
@@ -129,3 +134,65 @@ def test_whatever_is_in_a_manifest_it_is_compared_or_refused(
     assert diff_json(diff).endswith("}\n")
     assert diff_markdown(diff)
     assert diff_text(diff, lambda _, text: text)
+
+
+# What two sets have in common, because their documents share their data, is worked out once.
+
+
+TRAINER = {"numNodes": 2, "command": ["python", "train.py"]}
+OTHER_DOCUMENTS: dict[str, tuple[list[Json], Options]] = {
+    "nothing": ([], OPTIONS),
+    "other options": ([], Options(release="2.2")),
+    "another document beside": ([CONFIG], OPTIONS),
+}
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the jobs that are compiled, one by one."""
+    names: list[str] = []
+
+    def counting(document: ValidDocument, session: Session, trace: Trace = SILENT) -> Result:
+        names.append(document.key[1])
+        return compile_job(document, session, trace)
+
+    monkeypatch.setattr("trainc.pipeline.session.compile_job", counting)
+    return names
+
+
+@pytest.mark.parametrize(("beside", "options"), OTHER_DOCUMENTS.values(), ids=OTHER_DOCUMENTS)
+def test_a_job_that_both_sets_have_is_compiled_once_unless_something_else_differs(
+    compiled: list[str], beside: list[Json], options: Options
+) -> None:
+    shared, was, becomes, torch = trainjob(name="a"), trainjob(name="b"), trainjob(TRAINER, name="b"), runtime()
+    before = manifest_set(inputs(shared, was, torch), OPTIONS)
+    after = manifest_set(inputs(shared, becomes, torch, *beside), options, other=before)
+    assert compiled == ["a", "b", "b"] if (beside, options) == ([], OPTIONS) else ["a", "b", "a", "b"]
+    assert after.manifests == manifest_set(inputs(shared, becomes, torch, *beside), options).manifests
+    assert after.manifests[0] == before.manifests[0] if options == OPTIONS else after.manifests != before.manifests
+
+
+def test_another_runtime_makes_another_job(compiled: list[str]) -> None:
+    shared = trainjob()
+    before = manifest_set(inputs(shared, runtime()), OPTIONS)
+    manifest_set(inputs(shared, runtime()), OPTIONS, other=before)
+    assert len(compiled) == 2
+
+
+def test_each_set_has_the_severities_of_its_own_settings_and_the_places_of_its_own_documents() -> None:
+    def strict(diagnostics: Iterable[Diagnostic], _: bool) -> list[Diagnostic]:
+        return [replace(diagnostic, severity="error") for diagnostic in diagnostics]
+
+    def placed(file: str) -> Inputs:
+        return Inputs([Document(one, file, lambda _: Source(file, 1, 1)) for one in documents], [], [])
+
+    documents = [trainjob(TRAINER), runtime(policy={"numNodes": 2, "torch": {}})]
+    before = manifest_set(placed("old.yaml"), OPTIONS)
+    after = manifest_set(placed("new.yaml"), OPTIONS, other=before)
+    assert {d.source.file for d in before.diagnostics if d.source} == {"old.yaml"}
+    assert after.diagnostics == manifest_set(placed("new.yaml"), OPTIONS).diagnostics
+    with pytest.raises(CompileError) as alone:
+        manifest_set(placed("new.yaml"), OPTIONS, strict)
+    with pytest.raises(CompileError) as again:
+        manifest_set(placed("new.yaml"), OPTIONS, strict, other=before)
+    assert again.value.diagnostics == alone.value.diagnostics

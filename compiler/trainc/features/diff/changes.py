@@ -74,17 +74,18 @@ class _Place:
 
 def compare_manifests(before: Json, after: Json) -> tuple[tuple[Change, ...], tuple[Move, ...]]:
     """Changes and moves between two normalized manifests, in path order."""
-    entries = list(_compare(before, after, _Place((), (), ())))
+    entries = [] if _same(before, after) else list(_compare(before, after, _Place((), (), ())))
     changes = tuple(entry for entry in entries if isinstance(entry, Change))
     return changes, tuple(entry for entry in entries if isinstance(entry, Move))
 
 
 def _compare(old: Any, new: Any, place: _Place) -> Iterator[Change | Move]:
-    if old == new and _same(old, new):
-        return
+    """Yield what differs between two values that are not the same."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted({*old, *new}):
-            yield from _compare(old.get(key), new.get(key), place.key(key))
+            left, right = old.get(key), new.get(key)
+            if not _same(left, right):
+                yield from _compare(left, right, place.key(key))
     elif isinstance(old, list) and isinstance(new, list):
         yield from _compare_lists(old, new, place)
     else:
@@ -97,7 +98,8 @@ def _compare_lists(old: Sequence[Any], new: Sequence[Any], place: _Place) -> Ite
         yield from _compare_items(dict(zip(was, old, strict=True)), dict(zip(becomes, new, strict=True)), place)
     elif len(old) == len(new) and all(isinstance(item, dict) for item in (*old, *new)):
         for i, (left, right) in enumerate(zip(old, new, strict=True)):
-            yield from _compare(left, right, place.item(i, i, i))
+            if not _same(left, right):
+                yield from _compare(left, right, place.item(i, i, i))
     else:
         yield Change(place.path, old, new, place.old, place.new)
 
@@ -105,8 +107,9 @@ def _compare_lists(old: Sequence[Any], new: Sequence[Any], place: _Place) -> Ite
 def _compare_items(old: Mapping[Item, Any], new: Mapping[Item, Any], place: _Place) -> Iterator[Change | Move]:
     was, becomes = {name: i for i, name in enumerate(old)}, {name: i for i, name in enumerate(new)}
     for name in dict.fromkeys((*old, *new)):
-        inside = place.item(name, was.get(name), becomes.get(name))
-        yield from _compare(old.get(name), new.get(name), inside)
+        left, right = old.get(name), new.get(name)
+        if not _same(left, right):
+            yield from _compare(left, right, place.item(name, was.get(name), becomes.get(name)))
     kept, still = [name for name in old if name in new], [name for name in new if name in old]
     if kept != still and not is_set(place.field):
         yield Move(place.path, tuple(map(str, kept)), tuple(map(str, still)))
@@ -114,11 +117,16 @@ def _compare_items(old: Mapping[Item, Any], new: Mapping[Item, Any], place: _Pla
 
 def _same(old: Any, new: Any) -> bool:
     """Equality as in JSON: 1 is not true. Keys are unordered, list items are ordered."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        return old.keys() == new.keys() and all(_same(value, new[key]) for key, value in old.items())
-    if isinstance(old, list) and isinstance(new, list):
-        return len(old) == len(new) and all(map(_same, old, new))
-    return isinstance(old, bool) == isinstance(new, bool) and bool(old == new)
+    return bool(old == new) and _same_kinds(old, new)
+
+
+def _same_kinds(old: Any, new: Any) -> bool:
+    """Whether equal values have truth values in the same places."""
+    if isinstance(old, dict):
+        return all(value.__class__ is str or _same_kinds(value, new[key]) for key, value in old.items())
+    if isinstance(old, list):
+        return all(map(_same_kinds, old, new))
+    return isinstance(old, bool) == isinstance(new, bool)
 
 
 # Lists whose items have an identity, so that an item is recognized at any position.
@@ -184,6 +192,7 @@ _BOOKKEEPING = ("kubectl.kubernetes.io/last-applied-configuration", "argocd.argo
 _PLACEHOLDERS = ("metadata", "resources", "status", "strategy")
 _QUANTITY_MAPS = ("limits", "requests", "overhead", "minResources")
 _QUANTITIES = ("sizeLimit", "divisor")
+_CONTAINERS = (dict, list, tuple)
 
 
 def strip_server_fields(manifest: Manifest) -> Manifest:
@@ -205,14 +214,24 @@ def normalize(manifest: Manifest) -> Manifest:
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        kept = {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-        return {key: inner for key, inner in kept.items() if inner != {} or key not in _PLACEHOLDERS}
+        kept = {}
+        for key, inner in value.items():
+            if isinstance(inner, _CONTAINERS):
+                stripped = _without_nulls(inner)
+                if stripped != {} or key not in _PLACEHOLDERS:
+                    kept[key] = stripped
+            elif inner is not None:
+                kept[key] = inner
+        return kept
     return [_without_nulls(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _canonical(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _field(key, inner) for key, inner in value.items()}
+        return {
+            key: _field(key, inner) if isinstance(inner, _CONTAINERS) or key in _QUANTITIES else inner
+            for key, inner in value.items()
+        }
     return [_canonical(item) for item in value] if isinstance(value, list) else value
 
 

@@ -149,7 +149,7 @@ def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, 
         and before
     ):
         return _against_output(before, second, arguments, streams, diagnostics)
-    return before, _read(second, arguments, streams, diagnostics), diagnostics
+    return before, _read(second, arguments, streams, diagnostics, before), diagnostics
 
 
 def _against_output(
@@ -171,9 +171,11 @@ def _against_output(
     return output, first, diagnostics
 
 
-def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]) -> ReadSide | None:
+def _read(
+    side: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic], other: ReadSide | None = None
+) -> ReadSide | None:
     try:
-        return read_side(side, arguments, streams)
+        return read_side(side, arguments, streams, other)
     except CompileError as error:
         diagnostics += error.diagnostics
         return None

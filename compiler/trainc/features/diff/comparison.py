@@ -304,8 +304,9 @@ def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[Delivery
     shown = tuple(o for o in objects if o.status != "unchanged" or _is_refused(o))
     # An object added or removed next to a surviving JobSet, such as another scheduler's PodGroup, does not end the job.
     deciding = [o for o in shown if o.status not in {"added", "removed"}] or shown
-    jobsets = (group.jobset.before, group.jobset.after) if group.jobset else (None, None)
-    steps = [steps_of(jobset) if jobset else () for jobset in jobsets]
+    sides = ("before",) if all(pair.before is pair.after for pair in group.pairs) else ("before", "after")
+    steps = [steps_of(jobset) if (jobset := getattr(group.jobset, side, None)) else () for side in sides]
+    totals = [_totals(group, side, each) for side, each in zip(sides, steps, strict=True)]
     job = JobDiff(
         kind=group.pairs[-1].key.kind,
         namespace=group.namespace,
@@ -313,21 +314,20 @@ def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[Delivery
         status=_status(group, shown),
         objects=shown,
         outcomes={method.id: worst(o.verdicts[method.id].outcome for o in deciding) for method in DELIVERY_METHODS},
-        totals=Versions(*(_totals(group, side, steps[i]) for i, side in enumerate(("before", "after")))),
+        totals=Versions(totals[0], totals[-1]),
         steps_before=steps[0],
-        steps_after=steps[1],
+        steps_after=steps[-1],
         notes=(),
     )
     return add_notes(job, group, deliveries) if shown else job
 
 
 def _object_diff(pair: Pair, rules: JobSetRules) -> ObjectDiff:
-    before, after = pair.normal_before, pair.normal_after
-    renamed = (_name(pair.before), _name(pair.after)) if pair.is_renamed else None
-    if before is None or after is None:
+    if pair.before is None or pair.after is None:
         verdicts = verdict_on(pair.before, pair.after, (), rules)
-        return ObjectDiff(pair.key, "added" if before is None else "removed", (), (), verdicts)
-    changes, moves = compare_manifests(before, after)
+        return ObjectDiff(pair.key, "added" if pair.before is None else "removed", (), (), verdicts)
+    renamed = (_name(pair.before), _name(pair.after)) if pair.is_renamed else None
+    changes, moves = compare_manifests(pair.compared(pair.before), pair.compared(pair.after))
     verdicts = verdict_on(pair.before, pair.after, changes, rules)
     status: Status = "changed" if changes or renamed else "unchanged"
     shown = tuple(map(_hide_secret, changes)) if pair.key.kind == "Secret" else changes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ Causes: TypeAlias = Callable[[Group], tuple[tuple[Source, ...], str]]
 
 # Explaining takes longer than compiling, so of very many different changes only the largest groups are explained.
 _MOST_EXPLAINED = 150
+_LETTERS = frozenset(string.ascii_lowercase + string.digits)
 
 
 def group_jobs(jobs: Sequence[JobDiff], method: DeliveryMethod) -> tuple[Group, ...]:
@@ -111,8 +112,22 @@ def _content(job: JobDiff) -> str:
     outcomes: dict[str, Outcome] = dict(job.outcomes)
     text = json.dumps([job.kind, job.status, outcomes, objects, job.notes], default=str)
     names = {name for o in job.objects for name in (*(o.renamed or ()), o.key.name)} | {job.name}
-    longest_first = "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
-    return re.sub(rf"(?<![a-z0-9])(?:{longest_first})(?![a-z0-9])", "*", text)
+    for name in sorted(filter(None, names), key=lambda name: (-len(name), name)):
+        text = _without(name, text)
+    return text
+
+
+def _without(name: str, text: str) -> str:
+    """The text with a star for each mention of the name that is not part of a longer word."""
+    # A regular expression would be compiled for each job, which takes longer than all the rest.
+    parts, kept, at = [], 0, text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if _LETTERS.isdisjoint((text[at - 1 : at], text[end : end + 1])):
+            parts.append(text[kept:at])
+            kept = end
+        at = text.find(name, max(kept, at + 1))
+    return "*".join((*parts, text[kept:]))
 
 
 # Why jobs change: the lines of the input that set the fields which differ, as `explain` knows them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, check, claimed_by, is_trainer_document
@@ -91,21 +91,29 @@ class ManifestSet:
         return replace(self, manifests=[m for m, _ in kept], homes=[home for _, home in kept])
 
 
-def manifest_set(
-    inputs: Inputs, options: Options, rules: Rules = keep_severities, keeping: Keeping | None = None, folder: str = ""
+def manifest_set(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what is known of it
+    inputs: Inputs,
+    options: Options,
+    rules: Rules = keep_severities,
+    keeping: Keeping | None = None,
+    folder: str = "",
+    other: ManifestSet | None = None,
 ) -> ManifestSet:
     """The manifests that `inputs` lead to, empty if they contain no job. `folder` is that of trainc.yaml.
 
-    Jobs with errors are left out. Raises CompileError if none is left, or if anything else is wrong.
+    Jobs with errors are left out. Raises CompileError if none is left, or if anything else is wrong. What `other`, a set
+    with the same options, has in common with this one, because its text is the same, is not checked or compiled again.
     """
     if not holds_jobs(inputs):
-        result = _read_rendered(inputs, options.release or NEWEST_RELEASE, folder)
+        right = [] if other is None or other.compiled else other.manifests
+        result = _read_rendered(inputs, options.release or NEWEST_RELEASE, folder, set(map(id, right)))
         if has_errors(result.diagnostics):
             raise CompileError(result.diagnostics)
         return replace(result, diagnostics=sort_diagnostics(result.diagnostics))
     hold = None if keeping is None else keeping.hold
     session = Session(options, inputs.catalog, place, rules, hold=hold, step=inputs.step)
     session = session.with_input(inputs.documents, inputs.runtime_sources)
+    session = session.after(None if other is None else other.session)
     outcomes = list(session.compile_each())
     whole = [*rules(inputs.diagnostics, True), *outcomes[0][1]]
     jobs = [job for job, each in outcomes if job is not None and not has_errors(each)]
@@ -168,7 +176,8 @@ def _is_runtime(document: Document, name: str) -> bool:
     return is_runtime(document) and isinstance(metadata, dict) and metadata.get("name") == name
 
 
-def _read_rendered(inputs: Inputs, release: str, folder: str) -> ManifestSet:
+def _read_rendered(inputs: Inputs, release: str, folder: str, right: Container[int]) -> ManifestSet:
+    """Read previous output. `right` are the ids of what needs no check."""
     manifests: list[dict[str, Any]] = []
     homes: list[tuple[tuple[str, str], str]] = []
     diagnostics = list(inputs.diagnostics)
@@ -188,7 +197,8 @@ def _read_rendered(inputs: Inputs, release: str, folder: str) -> ManifestSet:
             name = data["metadata"]["name"]
             key = namespace, name
             names[key], rendered[key] = name_in_file(name, document.file), document
-        diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
+        if id(data) not in right:
+            diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
     hashed = {key: name for key, name in names.items() if key[1] != name}
     return ManifestSet(manifests, diagnostics, False, hashed, rendered=rendered, homes=homes)
 

@@ -32,19 +32,22 @@ class ObjectKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An object on one or both sides: `before` and `after` as delivered, and in the normalized forms."""
+    """An object on one or both sides, as delivered. `plain` has the names without a hash that belong to its namespace."""
 
     key: ObjectKey
     before: Manifest | None
     after: Manifest | None
-    normal_before: Manifest | None
-    normal_after: Manifest | None
+    plain: Mapping[str, str]
 
     @property
     def is_renamed(self) -> bool:
         """Whether only the content hash in the object's name changed."""
         names = [side["metadata"]["name"] for side in (self.before, self.after) if side is not None]
         return len(set(names)) > 1
+
+    def compared(self, side: Manifest) -> Manifest:
+        """A side in the form that is compared: quantities in canonical form, names without a hash."""
+        return replace_hashed_names(normalize(side), self.plain)
 
 
 # The TrainJob's name of a JobSet, by its namespace and name.
@@ -62,12 +65,9 @@ def pair_objects(
     stripped = {id(m): strip_server_fields(m) for m in {id(m): m for m in (*before, *after)}.values()}
     left, right = [stripped[id(m)] for m in before], [stripped[id(m)] for m in after]
     plain = _plain_by_namespace(left, right, names)
-    compared = {id(m): replace_hashed_names(normalize(m), plain.get(_namespace(m), {})) for m in stripped.values()}
-    was, becomes = _by_key(left, compared), _by_key(right, compared)
+    was, becomes = _by_key(left, plain), _by_key(right, plain)
     return tuple(
-        Pair(key, old and old.delivered, new and new.delivered, old and old.compared, new and new.compared)
-        for key in sorted({*was, *becomes})
-        for old, new in [(was.get(key), becomes.get(key))]
+        Pair(key, was.get(key), becomes.get(key), plain.get(key.namespace, {})) for key in sorted({*was, *becomes})
     )
 
 
@@ -77,11 +77,6 @@ def find_duplicates(manifests: Iterable[Manifest]) -> list[str]:
         ObjectKey(_namespace(m), str(m["metadata"]["name"]), m["kind"], m["apiVersion"]) for m in manifests
     )
     return [str(key) for key, count in sorted(counted.items()) if count > 1]
-
-
-class _SideOfObject(NamedTuple):
-    delivered: Manifest
-    compared: Manifest
 
 
 def _plain_by_namespace(
@@ -105,12 +100,12 @@ def _jobsets(manifests: list[Manifest]) -> dict[tuple[str, str], Manifest]:
     return {(_namespace(m), m["metadata"]["name"]): m for m in manifests if m["kind"] == "JobSet"}
 
 
-def _by_key(manifests: list[Manifest], compared: Mapping[int, Manifest]) -> dict[ObjectKey, _SideOfObject]:
+def _by_key(manifests: list[Manifest], plain: Mapping[str, Mapping[str, str]]) -> dict[ObjectKey, Manifest]:
     sides = {}
     for manifest in manifests:
-        normal = compared[id(manifest)]
-        key = ObjectKey(_namespace(manifest), normal["metadata"]["name"], manifest["kind"], manifest["apiVersion"])
-        sides[key] = _SideOfObject(manifest, normal)
+        namespace, metadata = _namespace(manifest), {"name": manifest["metadata"]["name"]}
+        name = replace_hashed_names(metadata, plain.get(namespace, {}))["name"]
+        sides[ObjectKey(namespace, name, manifest["kind"], manifest["apiVersion"])] = manifest
     return sides
 
 
@@ -142,12 +137,11 @@ def replace_hashed_names(manifest: Manifest, plain: Mapping[str, str]) -> Manife
     """Replace each hashed name in the manifest, alone or as a prefix of a longer name, by its plain name."""
     if not plain:
         return manifest
-    longest = max(map(len, plain))
 
     def shorten(word: re.Match[str]) -> str:
         # The longest first, so that no name is mistaken for a prefix of another.
         text = word[0]
-        end = len(text) if len(text) <= longest else text.rfind("-", 0, longest + 1)
+        end = len(text) if len(text) <= _LONGEST_NAME else text.rfind("-", 0, _LONGEST_NAME + 1)
         while end > 0:
             if text[:end] in plain:
                 return plain[text[:end]] + text[end:]
@@ -159,6 +153,8 @@ def replace_hashed_names(manifest: Manifest, plain: Mapping[str, str]) -> Manife
 
 
 _WORD = pattern(r"(?<![a-z0-9-])[a-z0-9-]+")
+# Of an object in Kubernetes.
+_LONGEST_NAME = 253
 
 
 def _replaced(value: Any, shorten: Callable[[re.Match[str]], str]) -> Any:
@@ -219,8 +215,9 @@ def _role(pair: Pair) -> str:
 def _mentions(jobset: Pair) -> Iterator[tuple[str, str]]:
     yield "PodGroup", jobset.key.name
     yield "Workload", jobset.key.name
-    for side in (jobset.normal_before, jobset.normal_after):
-        for replicated_job in (side or {}).get("spec", {}).get("replicatedJobs") or ():
+    for side in (jobset.before, *(() if jobset.after is jobset.before else (jobset.after,))):
+        named = replace_hashed_names(side or {}, jobset.plain)
+        for replicated_job in named.get("spec", {}).get("replicatedJobs") or ():
             template = replicated_job.get("template", {}).get("spec", {}).get("template", {})
             yield from (("PodGroup", name) for name in groups_of(template))
             pod = template.get("spec", {})

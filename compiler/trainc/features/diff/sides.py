@@ -237,14 +237,17 @@ def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
     return any(is_sweep(document.data) for document in read_paths(arguments.paths, limits)[0])
 
 
-def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
-    """Read and compile one side. Raises CompileError with all its problems, using the file names the user gave."""
+def read_side(side: Side, arguments: Arguments, streams: Streams, other: ReadSide | None = None) -> ReadSide:
+    """Read and compile one side. Raises CompileError with all its problems, using the file names the user gave.
+
+    What `other` has in common with it is not judged again.
+    """
     if side.revision is None:
         side_arguments = Arguments(**{**vars(arguments), "paths": [] if side.path is None else [side.path]})
-        return _read(side, side_arguments, streams)
+        return _read(side, side_arguments, streams, other)
     with _inside(side.revision, arguments, side.path) as (moved, folder):
         try:
-            read = _read(side, moved, streams)
+            read = _read(side, moved, streams, other)
         except CompileError as error:
             raise CompileError(_of_revision(d, side.revision, folder) for d in error.diagnostics) from None
     diagnostics = [
@@ -253,7 +256,7 @@ def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     return replace(read, found=replace(read.found, diagnostics=diagnostics))
 
 
-def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
+def _read(side: Side, arguments: Arguments, streams: Streams, other: ReadSide | None) -> ReadSide:
     arguments.release = side.release or arguments.release
     settings = settings_of(arguments)
     output = settings.configuration.output
@@ -276,9 +279,9 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     # What another release or runtime changes is a question about compiling.
     asks_compiler = bool(arguments.releases or arguments.runtime)
     keeping = None if asks_compiler else kept_in(settings.output, settings, inputs.documents)
-    result = manifest_set(
-        inputs, settings.options, settings.policy(), keeping, os.path.dirname(settings.configuration.file or "")
-    )
+    folder = os.path.dirname(settings.configuration.file or "")
+    like = other.found if other is not None and other.options == settings.options else None
+    result = manifest_set(inputs, settings.options, settings.policy(), keeping, folder, like)
     judge, problems = judge_of(settings, inputs.documents) if result.compiled else (None, [])
     configuration = settings.configuration
     return ReadSide(side.label, result, settings.options, output, below, snapshot, configuration, judge, problems)
