@@ -31,7 +31,7 @@ from trainc.features.policies.matching import (
     request_name,
     resource_of,
 )
-from trainc.features.policies.pod_security import standards, violations
+from trainc.features.policies.pod_security import Violation, standards, violations
 
 # Steps for all expressions of one policy on one object.
 MOST_STEPS = 100_000
@@ -132,20 +132,19 @@ class Judge:
         is_pod = data["kind"] == "Pod"
         pod = data if is_pod else data["spec"]["template"]
         where: Path = () if is_pod else ("spec", "template")
+
+        def finding(action: str, message: str, violated: Sequence[Violation]) -> Finding:
+            path, hint = (*where, *violated[0].path), f"{violated[0].hint}; see {_POD_SECURITY}"
+            message = f"{message}: {', '.join(map(str, violated))}"
+            source = subject.source(path)
+            return Finding(*_CODES[action], message, hint, path, source_path=source, built_by=subject.written)
+
         denied = violations(required["enforce"], pod, self.minor) if is_pod else []
         for one in denied:
-            message = f'violates PodSecurity "{required["enforce"]}": {one}'
-            hint = f"{one.hint}; see {_POD_SECURITY}"
-            path = (*where, *one.path)
-            yield Finding("PolicyDenied", "error", message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
+            yield finding("Deny", f'violates PodSecurity "{required["enforce"]}"', [one])
         for mode, action in () if denied else (("warn", "Warn"), ("audit", "Audit")):
-            violated = violations(required[mode], pod, self.minor)
-            if violated:
-                code, severity = _CODES[action]
-                message = f'would violate PodSecurity "{required[mode]}": {", ".join(map(str, violated))}'
-                path = (*where, *violated[0].path)
-                hint = f"{violated[0].hint}; see {_POD_SECURITY}"
-                yield Finding(code, severity, message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
+            if violated := violations(required[mode], pod, self.minor):
+                yield finding(action, f'would violate PodSecurity "{required[mode]}"', violated)
 
 
 def _is_secured(namespace: Mapping[str, Any]) -> bool:

@@ -164,36 +164,13 @@ def _is_relaxed(pod: Pod, minor: int) -> bool:
 
 
 _SECURITY = "securityContext"
-_DEFAULT_CAPABILITIES = frozenset(
-    [
-        "AUDIT_WRITE",
-        "CHOWN",
-        "DAC_OVERRIDE",
-        "FOWNER",
-        "FSETID",
-        "KILL",
-        "MKNOD",
-        "NET_BIND_SERVICE",
-        "SETFCAP",
-        "SETGID",
-        "SETPCAP",
-        "SETUID",
-        "SYS_CHROOT",
-    ]
-)
-_OPEN_VOLUMES = frozenset(
-    [
-        "configMap",
-        "csi",
-        "downwardAPI",
-        "emptyDir",
-        "ephemeral",
-        "image",
-        "persistentVolumeClaim",
-        "projected",
-        "secret",
-    ]
-)
+_DEFAULT_CAPABILITIES = frozenset((
+    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID",
+    "SETPCAP", "SETUID", "SYS_CHROOT",
+))  # fmt: skip
+_OPEN_VOLUMES = frozenset((
+    "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret",
+))  # fmt: skip
 # The minors since which sysctls are safe.
 _SAFE_SYSCTLS: Mapping[str, int] = {
     name: minor

@@ -22,21 +22,6 @@ from trainc.features.policies.cel.values import (
 )
 
 __all__ = [
-    "Budget",
-    "CostExceededError",
-    "Environment",
-    "Evaluation",
-    "EvaluationError",
-    "InvalidExpressionError",
-    "Lazy",
-    "Node",
-    "Type",
-    "Unknown",
-    "UnknownError",
-    "UnsupportedError",
-    "functions",
-    "is_identifier",
-    "kubernetes",
-    "parse_type",
-    "strings",
+    "Budget", "CostExceededError", "Environment", "Evaluation", "EvaluationError", "InvalidExpressionError", "Lazy", "Node",
+    "Type", "Unknown", "UnknownError", "UnsupportedError", "functions", "is_identifier", "kubernetes", "parse_type", "strings",
 ]  # fmt: skip

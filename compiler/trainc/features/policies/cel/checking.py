@@ -35,6 +35,7 @@ from trainc.features.policies.cel.values import (
     Type,
     Unifier,
     UnknownError,
+    parse_type,
     substituted,
     type_of,
 )
@@ -106,13 +107,12 @@ class _Checker:
                 return self._called(node, scope)
             case List():
                 parts = [(item, i in node.optional, self.check(item, scope)) for i, item in enumerate(node.items)]
-                return values.list_of(self._joined(node, parts))
+                return Type("list", (self._joined(node, parts),))
             case Map():
                 entries = [(entry, self.check(entry[0], scope), self.check(entry[1], scope)) for entry in node.entries]
                 key = self._joined(node, [(entry[0], False, kind) for entry, kind, _ in entries])
-                return values.map_of(
-                    key, self._joined(node, [(entry[1], entry[2], kind) for entry, _, kind in entries])
-                )
+                value = self._joined(node, [(entry[1], entry[2], kind) for entry, _, kind in entries])
+                return Type("map", (key, value))
         return self._loop(node, scope)
 
     def _refuse(self, node: Node, message: str) -> NoReturn:
@@ -137,7 +137,7 @@ class _Checker:
             self.unifier.unify([DYN], [base])
         elif not values.is_dyn(base):
             self._refuse(node, f"type {_shown(base)!r} does not support field selection")
-        return values.optional_of(field_type) if is_optional or node.optional else field_type
+        return Type("optional_type", (field_type,)) if is_optional or node.optional else field_type
 
     def _called(self, node: Call, scope: Mapping[str, Type]) -> Type:
         self.inside_format += node.function == "format"
@@ -310,7 +310,5 @@ def _shown(kind: Type) -> str:
 TYPE_NAMES: Mapping[str, Type] = {
     **{name: Type(name) for name in ("bool", "bytes", "double", "int", "null_type", "string", "uint", "type")},
     **{name: Type(name) for name in ("google.protobuf.Duration", "google.protobuf.Timestamp", "net.IP", "net.CIDR")},
-    "list": values.list_of(DYN),
-    "map": values.map_of(DYN, DYN),
-    "optional_type": values.optional_of(DYN),
+    **{parse_type(kind).name: parse_type(kind) for kind in ("list(dyn)", "map(dyn, dyn)", "optional_type(dyn)")},
 }

@@ -7,7 +7,7 @@ pkg/cel/library (lists.go, regex.go), v1.37.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -134,9 +134,7 @@ def _last_index_of(_: Budget, text: str, part: str, start: int | None = None) ->
     return -1 if start >= len(text) else text.rfind(part, 0, start + len(part))
 
 
-@define("strings.quote(string) -> string")
-def _quote(_: Budget, text: str) -> str:
-    return '"' + "".join(_QUOTED.get(c, c) for c in text) + '"'
+define("strings.quote(string) -> string")(lambda _, text: '"' + "".join(_QUOTED.get(c, c) for c in text) + '"')
 
 
 def _each(kinds: Sequence[str], form: str, *, since: int = 0) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -157,18 +155,10 @@ def _is_sorted(_: Budget, items: list[Any]) -> bool:
     return all(_order(one, other) <= 0 for one, other in pairwise(items))
 
 
-def _sum(zero: Any) -> Callable[[Budget, list[Any]], Any]:
-    def total(budget: Budget, items: list[Any]) -> Any:
-        result = zero
-        for item in items:
-            result = arithmetic("+", result, item, budget)
-        return result
-
-    return total
-
-
 for _kind, _zero in {"int": 0, "uint": Uint(0), "double": 0.0, "google.protobuf.Duration": Duration(0)}.items():
-    define(f"<list({_kind})>.sum() -> {_kind}")(_sum(_zero))
+    define(f"<list({_kind})>.sum() -> {_kind}")(
+        lambda budget, items, zero=_zero: reduce(lambda a, b: arithmetic("+", a, b, budget), items, zero)
+    )
 
 
 def _extreme(word: str, sign: int, _: Budget, items: list[Any]) -> Any:
@@ -225,21 +215,15 @@ def _flatten(budget: Budget, items: list[Any], depth: int = 1) -> list[Any]:
     return items
 
 
-@_each(COMPARABLE, "<list({0})>.sort() -> list({0})", since=34)
-def _sort(budget: Budget, items: list[Any]) -> list[Any]:
-    return _sorted_by(budget, items, items)
-
-
 @_each(COMPARABLE, "<list(T)>.@sortByAssociatedKeys(list({0})) -> list(T)", since=34)
-def _sort_by(budget: Budget, items: list[Any], keys: list[Any]) -> list[Any]:
-    return _sorted_by(budget, items, keys)
-
-
 def _sorted_by(budget: Budget, items: list[Any], keys: list[Any]) -> list[Any]:
     if len({type_of(key) for key in keys}) > 1:
         raise EvaluationError("list elements must have the same type")
     budget.charge(len(keys) * len(keys).bit_length() // 10)
     return [items[i] for i in sorted(range(len(items)), key=lambda i: known(keys[i]))]
+
+
+_each(COMPARABLE, "<list({0})>.sort() -> list({0})", since=34)(lambda budget, items: _sorted_by(budget, items, items))
 
 
 @define("lists.range(int) -> list(int)", since=34)

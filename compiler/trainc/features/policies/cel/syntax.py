@@ -39,31 +39,10 @@ _ESCAPE = pattern(
 )
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", **{c: c for c in "\"'\\?`"}}
 _CONSTANTS = {"true": True, "false": False, "null": None}
-_RESERVED = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "null",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-    ]
-)
+_RESERVED = frozenset((
+    "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop", "package",
+    "namespace", "null", "return", "true", "var", "void", "while",
+))  # fmt: skip
 # How strongly an operator binds its operands.
 _STRENGTH = {
     mark: strength
