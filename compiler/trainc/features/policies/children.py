@@ -7,7 +7,7 @@ pkg/registry/batch/job/strategy.go, plugin/pkg/admission (serviceaccount, defaul
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha1
 from typing import Any
 
@@ -136,14 +136,14 @@ def _job(jobset: Mapping[str, Any], position: int, replica: int) -> dict[str, An
 
 
 def _owner(version: str, kind: str, name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": version,
-        "kind": kind,
-        "name": name,
-        "uid": UID,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    named = {"apiVersion": version, "kind": kind, "name": name}
+    return {**named, "uid": UID, "controller": True, "blockOwnerDeletion": True}
+
+
+def _with_containers(spec: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """A pod spec with a change to all its containers."""
+    kinds = [kind for kind in ("initContainers", "containers") if spec.get(kind)]
+    return {**spec, **{kind: [change(one) for one in spec[kind]] for kind in kinds}}
 
 
 def _marks(jobset: Mapping[str, Any], position: int, replica: int, name: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -192,11 +192,8 @@ def _pod(job: Mapping[str, Any], index: int | None) -> dict[str, Any]:
         labels[f"{_BATCH}/job-completion-index"] = annotations[f"{_BATCH}/job-completion-index"] = str(index)
         spec["hostname"] = f"{name}-{index}"
         source = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{_BATCH}/job-completion-index']"}}
-        for kind in ("initContainers", "containers"):
-            if kind in spec:
-                spec[kind] = [
-                    _with_variable(one, {"name": "JOB_COMPLETION_INDEX", "valueFrom": source}) for one in spec[kind]
-                ]
+        variable = {"name": "JOB_COMPLETION_INDEX", "valueFrom": source}
+        spec = _with_containers(spec, lambda one: _with_variable(one, variable))
     labels[f"{_JOBSET}/priority"] = "0"
     if spec.get("priorityClassName"):
         priority: Any = Unknown("the priority of a class is known only to the cluster")
@@ -207,9 +204,7 @@ def _pod(job: Mapping[str, Any], index: int | None) -> dict[str, Any]:
     defaults = {"enableServiceLinks": True, "priority": priority, "preemptionPolicy": "PreemptLowerPriority"}
     spec = {**defaults, **spec, "serviceAccountName": account, "serviceAccount": account}
     spec["tolerations"] = [*(spec.get("tolerations") or ()), *_default_tolerations(spec.get("tolerations") or ())]
-    for kind in ("initContainers", "containers"):
-        if kind in spec:
-            spec[kind] = [_with_requests(one) for one in spec[kind]]
+    spec = _with_containers(spec, _with_requests)
     if spec.get("automountServiceAccountToken") is not False:
         _mount_token(spec)
     return {
@@ -302,12 +297,10 @@ def _with_pod_defaults(spec: dict[str, Any]) -> dict[str, Any]:
         "securityContext": {},
         "terminationGracePeriodSeconds": 30,
     }
-    completed = {**defaults, **spec}
-    for kind in ("initContainers", "containers"):
-        if completed.get(kind):
-            completed[kind] = [
-                _with_container_defaults(one, host_network=bool(spec.get("hostNetwork"))) for one in completed[kind]
-            ]
+    host_network = bool(spec.get("hostNetwork"))
+    completed = _with_containers(
+        {**defaults, **spec}, lambda one: _with_container_defaults(one, host_network=host_network)
+    )
     if completed.get("volumes"):
         completed["volumes"] = [
             {**one, **{kind: {**_VOLUMES[kind], **one[kind]} for kind in _VOLUMES if isinstance(one.get(kind), dict)}}

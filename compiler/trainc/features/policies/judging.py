@@ -8,15 +8,7 @@ from typing import Any
 from trainc.api.documents import Document, label_of
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.records import dataclass, field, replace
-from trainc.features.policies.cel import (
-    Budget,
-    CostExceededError,
-    Evaluation,
-    EvaluationError,
-    Lazy,
-    Unknown,
-    UnknownError,
-)
+from trainc.features.policies import cel
 from trainc.features.policies.children import Subject, children, stored
 from trainc.features.policies.loading import Binding, Expression, Loaded, Policy, Validation
 from trainc.features.policies.matching import (
@@ -42,8 +34,8 @@ _CODES: Mapping[str, tuple[str, Severity]] = {
     "Audit": ("PolicyAudited", "info"),
 }
 _POD_SECURITY = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
-_FOR_THE_USER = Unknown("it depends on who creates the object")
-_AUTHORIZER = Unknown("it asks the cluster's authorizer")
+_FOR_THE_USER = cel.Unknown("it depends on who creates the object")
+_AUTHORIZER = cel.Unknown("it asks the cluster's authorizer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +106,11 @@ class Judge:
                 "authorizer.requestResource": _AUTHORIZER,
             }
             for params in self.params[key]:
-                evaluation = Evaluation(Budget(MOST_STEPS), data)
+                evaluation = cel.Evaluation(cel.Budget(MOST_STEPS), data)
                 yield from _Case(binding, subject, evaluation, {**scope, "params": params}).findings()
         except UndecidedError as error:
             yield _not_evaluated(f"policy {policy.name} was not evaluated: {error}", _MISSING)
-        except CostExceededError:
+        except cel.CostExceededError:
             why = f"it takes more than {MOST_STEPS:,} steps"
             yield _not_evaluated(f"policy {policy.name} was not evaluated: {why}", _IN_THE_CLUSTER)
 
@@ -154,13 +146,13 @@ def _is_secured(namespace: Mapping[str, Any]) -> bool:
 class _Case:
     """One policy with its binding and one parameter, applied to one object."""
 
-    def __init__(self, binding: Binding, subject: Subject, evaluation: Evaluation, scope: dict[str, Any]) -> None:
+    def __init__(self, binding: Binding, subject: Subject, evaluation: cel.Evaluation, scope: dict[str, Any]) -> None:
         self._binding = binding
         self._policy: Policy = binding.policy
         self._subject = subject
         self._evaluation = evaluation
         self._values: dict[str, Any] = {}
-        self._scope = {**scope, "variables": Lazy(self._variable)}
+        self._scope = {**scope, "variables": cel.Lazy(self._variable)}
 
     def _variable(self, name: str) -> Any:
         """The value or error of a variable, which is evaluated only once."""
@@ -168,24 +160,24 @@ class _Case:
             # One after the other, so that a long chain of variables is no deep recursion.
             for each in self._policy.needed_by(name):
                 if each not in self._values:
-                    self._values[each] = UnknownError(f"variable {each} refers to itself")
+                    self._values[each] = cel.UnknownError(f"variable {each} refers to itself")
                     self._values[each] = self._value_or_error(each)
         value = self._values[name]
-        if isinstance(value, EvaluationError | UnknownError):
+        if isinstance(value, cel.EvaluationError | cel.UnknownError):
             raise value
         return value
 
     def _value_or_error(self, name: str) -> Any:
         try:
             return self._value(self._policy.variables[name])
-        except EvaluationError as error:
-            return EvaluationError(f'composited variable "{name}" fails to evaluate: {error}')
-        except UnknownError as error:
+        except cel.EvaluationError as error:
+            return cel.EvaluationError(f'composited variable "{name}" fails to evaluate: {error}')
+        except cel.UnknownError as error:
             return error
 
     def _value(self, expression: Expression) -> Any:
         if expression.node is None:
-            raise UnknownError(expression.why)
+            raise cel.UnknownError(expression.why)
         return self._evaluation.value(expression.node, self._scope)
 
     def findings(self) -> Iterator[Finding]:
@@ -193,15 +185,15 @@ class _Case:
         applies = self._applies()
         if applies is False:
             return
-        if isinstance(applies, EvaluationError):
+        if isinstance(applies, cel.EvaluationError):
             yield from self._denied(str(applies), None)
             return
-        unknown = applies if isinstance(applies, UnknownError) else None
+        unknown = applies if isinstance(applies, cel.UnknownError) else None
         for validation in self._policy.validations:
             self._evaluation.reads.clear()
             try:
                 failed = self._failure(validation)
-            except UnknownError as error:
+            except cel.UnknownError as error:
                 yield self._skipped(validation.expression, str(error))
                 continue
             if failed and unknown is not None:
@@ -216,26 +208,26 @@ class _Case:
         try:
             if self._value(validation.expression) is True:
                 return ""
-        except EvaluationError as error:
+        except cel.EvaluationError as error:
             return self._error(validation.expression, error) if self._policy.fails_closed else ""
         return self._message(validation)
 
-    def _error(self, expression: Expression, error: EvaluationError) -> str:
+    def _error(self, expression: Expression, error: cel.EvaluationError) -> str:
         return f"expression '{_short(expression.text)}' resulted in error: {error}"
 
-    def _applies(self) -> bool | EvaluationError | UnknownError:
+    def _applies(self) -> bool | cel.EvaluationError | cel.UnknownError:
         """Whether the matchConditions hold. One that is false decides; else what is unknown, and then errors."""
-        undecided: EvaluationError | UnknownError | None = None
+        undecided: cel.EvaluationError | cel.UnknownError | None = None
         for _, expression in self._policy.conditions:
             try:
                 if self._value(expression) is not True:
                     return False
-            except UnknownError as error:
+            except cel.UnknownError as error:
                 undecided = error
-            except EvaluationError as error:
+            except cel.EvaluationError as error:
                 if undecided is None:
-                    undecided = EvaluationError(self._error(expression, error))
-        if isinstance(undecided, EvaluationError) and not self._policy.fails_closed:
+                    undecided = cel.EvaluationError(self._error(expression, error))
+        if isinstance(undecided, cel.EvaluationError) and not self._policy.fails_closed:
             return False
         return True if undecided is None else undecided
 
@@ -244,9 +236,9 @@ class _Case:
         for _, expression in self._policy.annotations:
             try:
                 self._value(expression)
-            except UnknownError:
+            except cel.UnknownError:
                 pass  # Only whether it fails would count.
-            except EvaluationError as error:
+            except cel.EvaluationError as error:
                 if self._policy.fails_closed:
                     yield self._finding("Deny", self._error(expression, error), expression, ())
 
@@ -285,7 +277,7 @@ class _Case:
             return ""
         try:
             text = self._value(expression)
-        except (EvaluationError, UnknownError):
+        except (cel.EvaluationError, cel.UnknownError):
             return ""
         text = text.strip() if isinstance(text, str) else ""
         return text if len(text.encode()) <= _LONGEST_MESSAGE and "\n" not in text else ""

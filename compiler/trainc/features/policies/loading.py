@@ -13,22 +13,12 @@ from trainc.api.documents import Document
 from trainc.api.findings import Diagnostic, Finding, Path
 from trainc.api.kube import mapping
 from trainc.api.records import dataclass, field, pattern
-from trainc.features.policies.cel import (
-    Environment,
-    InvalidExpressionError,
-    Node,
-    Type,
-    UnknownError,
-    UnsupportedError,
-    kubernetes,
-    parse_type,
-    strings,
-)
+from trainc.features.policies import cel
 from trainc.features.policies.creation import BINDING, POLICY, misshapen, refusals
 from trainc.features.policies.matching import is_about
 
 _GROUP = "admissionregistration.k8s.io"
-_BOOL, _STRING, _NULL, _DYN = map(Type, ("bool", "string", "null_type", "dyn"))
+_BOOL, _STRING, _NULL, _DYN = map(cel.Type, ("bool", "string", "null_type", "dyn"))
 # API groups of policies that other programs evaluate, and the program's own command for files.
 _OTHER_ENGINES = {
     "kyverno.io": ("Kyverno", "`kyverno apply POLICY --resource rendered/`"),
@@ -42,12 +32,12 @@ _DEEPEST_TYPE = 20
 _REGEX_FUNCTIONS = ("matches", "find", "findAll")
 
 
-def _record(*fields: str, **kinds: str) -> Mapping[str, Type]:
-    return {**dict.fromkeys(fields, _STRING), **{name: parse_type(kind) for name, kind in kinds.items()}}
+def _record(*fields: str, **kinds: str) -> Mapping[str, cel.Type]:
+    return {**dict.fromkeys(fields, _STRING), **{name: cel.parse_type(kind) for name, kind in kinds.items()}}
 
 
 _VARIABLES = "kubernetes.variables"
-_FIELDS: Mapping[str, Mapping[str, Type]] = {
+_FIELDS: Mapping[str, Mapping[str, cel.Type]] = {
     "kubernetes.AdmissionRequest": _record(
         "subResource", "requestSubResource", "name", "namespace", "operation",
         kind="kubernetes.GroupVersionKind", resource="kubernetes.GroupVersionResource",
@@ -80,7 +70,7 @@ class Expression:
 
     text: str
     path: Path
-    node: Node | None
+    node: cel.Node | None
     why: str = ""
 
 
@@ -189,17 +179,17 @@ class _Compiler:
     def __init__(self, spec: Any, minor: int) -> None:
         self.findings: list[Finding] = []
         self._minor = minor
-        self._types: dict[str, Type] = {}
+        self._types: dict[str, cel.Type] = {}
         self._names = {
             "object": _DYN,
             "oldObject": _DYN,
-            "request": Type("kubernetes.AdmissionRequest"),
-            "namespaceObject": Type("kubernetes.Namespace"),
-            "variables": Type(_VARIABLES),
+            "request": cel.Type("kubernetes.AdmissionRequest"),
+            "namespaceObject": cel.Type("kubernetes.Namespace"),
+            "variables": cel.Type(_VARIABLES),
             **({"params": _DYN} if spec.get("paramKind") else {}),
         }
 
-    def __call__(self, text: str, path: Path, *kinds: Type, authorizer: bool = True) -> Expression:
+    def __call__(self, text: str, path: Path, *kinds: cel.Type, authorizer: bool = True) -> Expression:
         """Compile an expression that must have one of the types; an error is added to `findings`."""
         return self._compiled(text, path, kinds, authorizer)[0]
 
@@ -209,27 +199,29 @@ class _Compiler:
         self._types[name] = _as_variable(kind)
         return expression
 
-    def _compiled(self, text: str, path: Path, kinds: Sequence[Type], authorizer: bool) -> tuple[Expression, Type]:
+    def _compiled(
+        self, text: str, path: Path, kinds: Sequence[cel.Type], authorizer: bool
+    ) -> tuple[Expression, cel.Type]:
         variables = dict(self._names)
         if authorizer:
-            variables["authorizer"] = Type(kubernetes.AUTHORIZER)
-            variables["authorizer.requestResource"] = Type(kubernetes.RESOURCE_CHECK)
-        environment = Environment(variables, {**_FIELDS, _VARIABLES: self._types}, self._minor)
+            variables["authorizer"] = cel.Type(cel.kubernetes.AUTHORIZER)
+            variables["authorizer.requestResource"] = cel.Type(cel.kubernetes.RESOURCE_CHECK)
+        environment = cel.Environment(variables, {**_FIELDS, _VARIABLES: self._types}, self._minor)
         try:
             node, kind = environment.compile(text, kinds)
-        except UnsupportedError as error:
+        except cel.UnsupportedError as error:
             return Expression(text.strip(), path, None, str(error)), _DYN
-        except InvalidExpressionError as error:
+        except cel.InvalidExpressionError as error:
             hint = "correct the expression; the API server refuses the policy, too"
             self.findings.append(Finding("PolicyInvalid", "error", f"not a valid expression: {error}", hint, path))
             return Expression(text, path, None), _DYN
         return Expression(text.strip(), path, node), kind
 
 
-def _as_variable(kind: Type, depth: int = 0) -> Type:
+def _as_variable(kind: cel.Type, depth: int = 0) -> cel.Type:
     """The type that a variable has where it is used: that of its value, as far as the API server keeps it."""
     if kind.name in ("list", "map") and depth < _DEEPEST_TYPE:
-        return Type(kind.name, tuple(_as_variable(part, depth + 1) for part in kind.of))
+        return cel.Type(kind.name, tuple(_as_variable(part, depth + 1) for part in kind.of))
     return _DYN if kind.of or "kubernetes" in kind.name or "net." in kind.name or kind.name == "type" else kind
 
 
@@ -272,8 +264,8 @@ def _check_regexes(policy: Policy) -> None:
     ]
     if any(f"{word}(" in text for text in written for word in _REGEX_FUNCTIONS):
         try:
-            strings.compiled("")
-        except UnknownError:
+            cel.strings.compiled("")
+        except cel.UnknownError:
             raise ModuleNotFoundError(name="re2") from None
 
 
