@@ -56,10 +56,6 @@ class _Place:
     old: Path
     new: Path
 
-    @property
-    def field(self) -> str:
-        return str(self.path[-1]) if self.path else ""
-
     def key(self, key: str) -> _Place:
         return _Place((*self.path, key), (*self.old, key), (*self.new, key))
 
@@ -92,7 +88,8 @@ def _compare(old: Any, new: Any, place: _Place) -> Iterator[Change | Move]:
 
 
 def _compare_lists(old: Sequence[Any], new: Sequence[Any], place: _Place) -> Iterator[Change | Move]:
-    was, becomes = identities(place.field, old), identities(place.field, new)
+    field = str(place.path[-1]) if place.path else ""
+    was, becomes = identities(field, old), identities(field, new)
     if was is not None and becomes is not None:
         yield from _compare_items(dict(zip(was, old, strict=True)), dict(zip(becomes, new, strict=True)), place)
     elif len(old) == len(new) and all(isinstance(item, dict) for item in (*old, *new)):
@@ -108,7 +105,7 @@ def _compare_items(old: Mapping[Item, Any], new: Mapping[Item, Any], place: _Pla
         inside = place.item(name, was.get(name), becomes.get(name))
         yield from _compare(old.get(name), new.get(name), inside)
     kept, still = [name for name in old if name in new], [name for name in new if name in old]
-    if kept != still and not is_set(place.field):
+    if kept != still and not is_set(str(place.path[-1])):
         yield Move(place.path, tuple(map(str, kept)), tuple(map(str, still)))
 
 
@@ -133,18 +130,10 @@ _KEYS: Mapping[str, str] = {
     # Volume items: one key may be written to two files, but not two keys to the same file.
     "items": "path",
 }
-_SETS = frozenset(
-    {
-        "accessModes",
-        "add",
-        "drop",
-        "finalizers",
-        "onJobFailureReasons",
-        "supplementalGroups",
-        "targetReplicatedJobs",
-        "tolerations",
-    }
-)
+_SETS = frozenset((
+    "accessModes", "add", "drop", "finalizers", "onJobFailureReasons", "supplementalGroups", "targetReplicatedJobs",
+    "tolerations",
+))  # fmt: skip
 
 
 def is_set(field: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from trainc.api.findings import Path, counted
 from trainc.api.kube import Manifest, format_field
@@ -16,6 +16,7 @@ from trainc.features.diff.delivery import (
     DELIVERY_METHODS,
     KUBECTL,
     NAME_HASH,
+    REFUSED,
     DeliveryMethod,
     Outcome,
     claims_that_go,
@@ -47,7 +48,6 @@ from trainc.findings.text import first_of
 
 # Notes on consequences that no single field or outcome shows, as full sentences.
 
-_REFUSED = ("needs-suspend", "immutable", "invalid")
 _ENDED = ("deleted", "re-created", "lost")
 
 
@@ -115,7 +115,7 @@ def _lost_job(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod
 
 def _lasting(group: JobPairs) -> list[str]:
     pair = group.jobset
-    if pair is None or pair.before is None or pair.after is None or pair.is_renamed:
+    if pair is None or pair.before is None or pair.after is None or pair.renamed:
         return []
     return lasting_claims(pair.before, pair.after)
 
@@ -133,7 +133,7 @@ def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -
             "job is created."
         )
         if "re-created" in (job.outcomes[method.id] for method in deliveries) and not (
-            group.jobset and group.jobset.is_renamed
+            group.jobset and group.jobset.renamed
         ):
             yield (
                 "A claim goes only when the last pod that uses it has ended: until then JobSet refuses the new job, and a "
@@ -163,7 +163,7 @@ def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) ->
     jobset = _object(job, "JobSet")
     piecemeal = [method for method in deliveries if method.tool in ("kubectl", "argocd")]
     sizes = [(c.before, c.after) for d, c in _changes(job, "PodGroup") if is_size(c.path) and _is_updated(d, piecemeal)]
-    if jobset is None or not any(jobset.verdicts[method.id].outcome in _REFUSED for method in piecemeal):
+    if jobset is None or not any(jobset.verdicts[method.id].outcome in REFUSED for method in piecemeal):
         return
     for before, after in sizes:
         if isinstance(before, int) and isinstance(after, int):
@@ -218,7 +218,7 @@ def _mounted_files(job: JobDiff) -> Iterator[str]:
 def _order(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     for diff in job.objects:
         for move in diff.moves:
-            refused = not diff.changes and any(diff.verdicts[m.id].outcome in _REFUSED for m in deliveries)
+            refused = not diff.changes and any(diff.verdicts[m.id].outcome in REFUSED for m in deliveries)
             tail = (
                 ". That changes nothing, but JobSet compares lists in order and refuses the update." if refused else "."
             )
@@ -323,15 +323,14 @@ def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[Delivery
 
 def _object_diff(pair: Pair, rules: JobSetRules) -> ObjectDiff:
     before, after = pair.normal_before, pair.normal_after
-    renamed = (_name(pair.before), _name(pair.after)) if pair.is_renamed else None
     if before is None or after is None:
         verdicts = verdict_on(pair.before, pair.after, (), rules)
         return ObjectDiff(pair.key, "added" if before is None else "removed", (), (), verdicts)
     changes, moves = compare_manifests(before, after)
     verdicts = verdict_on(pair.before, pair.after, changes, rules)
-    status: Status = "changed" if changes or renamed else "unchanged"
+    status: Status = "changed" if changes or pair.renamed else "unchanged"
     shown = tuple(map(_hide_secret, changes)) if pair.key.kind == "Secret" else changes
-    return ObjectDiff(pair.key, status, shown, moves, verdicts, renamed)
+    return ObjectDiff(pair.key, status, shown, moves, verdicts, pair.renamed)
 
 
 def _hide_secret(change: Change) -> Change:
@@ -340,10 +339,6 @@ def _hide_secret(change: Change) -> Change:
         return change
     before, after = (None if value is None else "(not shown)" for value in (change.before, change.after))
     return replace(change, before=before, after=after)
-
-
-def _name(manifest: Manifest | None) -> str:
-    return str(manifest["metadata"]["name"]) if manifest else ""
 
 
 def _is_refused(diff: ObjectDiff) -> bool:
@@ -370,7 +365,7 @@ def _totals(group: JobPairs, side: str, steps: Sequence[Step]) -> Totals | None:
 # Source: fluxcd/pkg ssa/manager_apply.go (ApplyAll): a dry run of every object, and no apply if one of them fails.
 
 
-_STOPS: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid", "lost")
+_STOPS: tuple[Outcome, ...] = (*REFUSED, "lost")
 
 
 def hold_back_job(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
@@ -395,7 +390,7 @@ def _held_back(diff: ObjectDiff, method: str) -> ObjectDiff:
 def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: JobSetRules) -> list[ObjectDiff]:
     """Judge a job's objects again for hashed names: either all of them get a new name, or none does."""
     jobset = group.jobset
-    if jobset is None or jobset.before is None or jobset.after is None or jobset.is_renamed or not objects:
+    if jobset is None or jobset.before is None or jobset.after is None or jobset.renamed or not objects:
         return list(objects)
     if hashed_content(group.manifests("before")) == hashed_content(group.manifests("after")):
         return list(objects)
@@ -442,16 +437,15 @@ def _put(tree: Any, path: Path, value: Any, *, append: bool) -> Any:
 # Renamed jobs: a single job to its author, but two jobs to the cluster.
 
 
-_Side: TypeAlias = Literal["before", "after"]
-
-
 def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[JobDiff]:
     """Add a note to jobs that only changed their name. `groups` are the jobs' objects, in the same order."""
-    gone = _by_content(groups, jobs, "removed", "before")
-    came = _by_content(groups, jobs, "added", "after")
+    by_content: dict[str, tuple[list[int], list[int]]] = {}
+    for i, (group, job) in enumerate(zip(groups, jobs, strict=True)):
+        if job.status in ("removed", "added") and group.jobset is not None:
+            content = _content(group, "before" if job.status == "removed" else "after")
+            by_content.setdefault(content, ([], []))[job.status == "added"].append(i)
     noted = list(jobs)
-    for content, old in gone.items():
-        new = came.get(content, [])
+    for old, new in by_content.values():
         if len(old) == len(new) == 1:
             was, now = noted[old[0]], noted[new[0]]
             goes = f"{now.label} has the same content: the job was renamed, and training starts from the beginning under the new name."
@@ -461,18 +455,8 @@ def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[Jo
     return noted
 
 
-def _by_content(
-    groups: Sequence[JobPairs], jobs: Sequence[JobDiff], status: Literal["added", "removed"], side: _Side
-) -> dict[str, list[int]]:
-    """The indexes of jobs with a given status, grouped by their content apart from the name."""
-    indexes: dict[str, list[int]] = {}
-    for i, (group, job) in enumerate(zip(groups, jobs, strict=True)):
-        if job.status == status and group.jobset is not None:
-            indexes.setdefault(_content(group, side), []).append(i)
-    return indexes
-
-
-def _content(group: JobPairs, side: _Side) -> str:
+def _content(group: JobPairs, side: str) -> str:
+    """What a job says on one side apart from its name."""
     jobset = getattr(group.jobset, side)
     plain = {jobset["metadata"]["name"]: ""}
     return json.dumps([replace_hashed_names(manifest, plain) for manifest in group.manifests(side)], sort_keys=True)

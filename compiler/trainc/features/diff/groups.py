@@ -51,18 +51,15 @@ def across(environments: Iterable[tuple[str, Sequence[Group]]]) -> tuple[Group, 
     by_key: dict[object, list[Group]] = {}
     for name, groups in environments:
         for group in groups:
-            named = Group(
-                group.method, tuple((name, job) for _, job in group.members), group.causes, group.reason, group.varies
-            )
+            named = replace(group, members=tuple((name, job) for _, job in group.members))
             same = _content(group.first), group.outcome, group.causes, group.reason, group.varies
             by_key.setdefault(same, []).append(named)
     return _sorted(_merged(each, varies=each[0].varies) for each in by_key.values())
 
 
 def _merged(groups: Sequence[Group], *, varies: bool) -> Group:
-    first = groups[0]
     members = tuple(member for group in groups for member in group.members)
-    return Group(first.method, members, first.causes, first.reason, varies or first.varies)
+    return replace(groups[0], members=members, varies=varies or groups[0].varies)
 
 
 def _sorted(groups: Iterable[Group]) -> tuple[Group, ...]:

@@ -26,19 +26,9 @@ from trainc.project.dialects import claimed_by
 
 # The kinds that trainc emits. A folder of output may contain other objects, which are not judged.
 _COMPARED_KINDS = (
-    "ConfigMap",
-    "ExternalSecret",
-    "Job",
-    "JobSet",
-    "PodGroup",
-    "Role",
-    "RoleBinding",
-    "SSHKey",
-    "SealedSecret",
-    "Secret",
-    "ServiceAccount",
-    "Workload",
-)
+    "ConfigMap", "ExternalSecret", "Job", "JobSet", "PodGroup", "Role", "RoleBinding", "SSHKey", "SealedSecret", "Secret",
+    "ServiceAccount", "Workload",
+)  # fmt: skip
 
 
 JobKey: TypeAlias = tuple[str, str]

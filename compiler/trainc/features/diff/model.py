@@ -41,10 +41,10 @@ class Pair:
     normal_after: Manifest | None
 
     @property
-    def is_renamed(self) -> bool:
-        """Whether only the content hash in the object's name changed."""
-        names = [side["metadata"]["name"] for side in (self.before, self.after) if side is not None]
-        return len(set(names)) > 1
+    def renamed(self) -> tuple[str, str] | None:
+        """The names before and after, if only the content hash in them changed."""
+        names = [str(side["metadata"]["name"]) for side in (self.before, self.after) if side is not None]
+        return (names[0], names[1]) if len(set(names)) > 1 else None
 
 
 # The TrainJob's name of a JobSet, by its namespace and name.
@@ -63,9 +63,9 @@ def pair_objects(
     left, right = [stripped[id(m)] for m in before], [stripped[id(m)] for m in after]
     plain = _plain_by_namespace(left, right, names)
     compared = {id(m): replace_hashed_names(normalize(m), plain.get(_namespace(m), {})) for m in stripped.values()}
-    was, becomes = _by_key(left, compared), _by_key(right, compared)
+    was, becomes = ({_key(m, compared[id(m)]["metadata"]["name"]): m for m in side} for side in (left, right))
     return tuple(
-        Pair(key, old and old.delivered, new and new.delivered, old and old.compared, new and new.compared)
+        Pair(key, old, new, old and compared[id(old)], new and compared[id(new)])
         for key in sorted({*was, *becomes})
         for old, new in [(was.get(key), becomes.get(key))]
     )
@@ -73,15 +73,8 @@ def pair_objects(
 
 def find_duplicates(manifests: Iterable[Manifest]) -> list[str]:
     """The display names of objects that occur more than once."""
-    counted = Counter(
-        ObjectKey(_namespace(m), str(m["metadata"]["name"]), m["kind"], m["apiVersion"]) for m in manifests
-    )
+    counted = Counter(_key(m, str(m["metadata"]["name"])) for m in manifests)
     return [str(key) for key, count in sorted(counted.items()) if count > 1]
-
-
-class _SideOfObject(NamedTuple):
-    delivered: Manifest
-    compared: Manifest
 
 
 def _plain_by_namespace(
@@ -105,13 +98,8 @@ def _jobsets(manifests: list[Manifest]) -> dict[tuple[str, str], Manifest]:
     return {(_namespace(m), m["metadata"]["name"]): m for m in manifests if m["kind"] == "JobSet"}
 
 
-def _by_key(manifests: list[Manifest], compared: Mapping[int, Manifest]) -> dict[ObjectKey, _SideOfObject]:
-    sides = {}
-    for manifest in manifests:
-        normal = compared[id(manifest)]
-        key = ObjectKey(_namespace(manifest), normal["metadata"]["name"], manifest["kind"], manifest["apiVersion"])
-        sides[key] = _SideOfObject(manifest, normal)
-    return sides
+def _key(manifest: Manifest, name: str) -> ObjectKey:
+    return ObjectKey(_namespace(manifest), name, manifest["kind"], manifest["apiVersion"])
 
 
 def _namespace(manifest: Manifest) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.api.findings import Finding, Source, counted, format_path
 from trainc.api.kube import FieldPath, format_field
 from trainc.features.diff.changes import Change
-from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, DeliveryMethod, Outcome
+from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, REFUSED, DeliveryMethod, Outcome
 from trainc.features.diff.groups import notes_of, reason_of, status_word, sum_of
 from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Step, Totals, Versions
 from trainc.features.diff.values import (
@@ -33,20 +33,7 @@ Paint: TypeAlias = Callable[[Part, str], str]
 # Notes are full sentences and are shown without a label.
 _WIDTH = 96
 _MOST_NAMED = 20
-SIGNS: dict[str, tuple[str, Part]] = {
-    "added": ("+", "added"),
-    "removed": ("-", "removed"),
-    "changed": ("~", "changed"),
-}
-_TONE: dict[Outcome, Part] = {
-    "nothing": "harmless",
-    "in-place": "harmless",
-    "created": "harmless",
-    "unknown": "refused",
-    "needs-suspend": "refused",
-    "immutable": "refused",
-    "invalid": "refused",
-}
+SIGNS: dict[str, tuple[str, Part]] = {"added": ("+", "added"), "removed": ("-", "removed"), "changed": ("~", "changed")}
 
 
 def diff_text(diff: Diff, paint: Paint) -> str:
@@ -161,7 +148,9 @@ def note_lines(note: str, indent: str, paint: Paint) -> Iterator[str]:
 
 
 def _tone(outcome: Outcome) -> Part:
-    return _TONE.get(outcome, "harmful")
+    if outcome in ("nothing", "in-place", "created"):
+        return "harmless"
+    return "refused" if outcome == "unknown" or outcome in REFUSED else "harmful"
 
 
 # Render a `Diff` as a JSON document. docs/diff-json.md describes the format, to which fields are only ever added.
@@ -184,7 +173,8 @@ def environments_json(diffs: Mapping[str, Diff]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _fields(record: object, *names: str) -> dict[str, Any]:
+def fields(record: object, *names: str) -> dict[str, Any]:
+    """Return fields of a record as keys of the document."""
     return {name: getattr(record, name) for name in names}
 
 
@@ -192,7 +182,7 @@ def _diff(diff: Diff) -> dict[str, Any]:
     return {
         "apiVersion": _API,
         "kind": "Diff",
-        **_fields(diff, "before", "after", "release"),
+        **fields(diff, "before", "after", "release"),
         "delivery": diff.method.id,
         "deliveries": {method.id: method.label for method in DELIVERY_METHODS},
         "headline": headline(diff),
@@ -201,26 +191,26 @@ def _diff(diff: Diff) -> dict[str, Any]:
         "totals": _versions(diff.totals),
         "notes": list(diff.notes),
         "errors": [
-            {"side": label, **_fields(each, "code", "object", "path", "message"), **_place(each.source)}
+            {"side": label, **fields(each, "code", "object", "path", "message"), **_place(each.source)}
             for label, diagnostics in diff.review.errors
             for each in diagnostics
         ],
-        **_fields(diff.review, "loosened", "policies", "cluster", "sweeps"),
+        **fields(diff.review, "loosened", "policies", "cluster", "sweeps"),
         "groups": [_group_as_json(group) for group in diff.groups],
         "jobs": [_job_as_json(job) for job in diff.jobs],
     }
 
 
 def _place(source: Source | None) -> dict[str, Any]:
-    return _fields(source, "file", "line", "column") if source else {}
+    return fields(source, "file", "line", "column") if source else {}
 
 
 def _group_as_json(group: Group) -> dict[str, Any]:
     first = group.first
     return {
-        **_fields(first, "kind", "status"),
+        **fields(first, "kind", "status"),
         "outcome": group.outcome,
-        "jobs": [_fields(job, "namespace", "name") for _, job in group.members],
+        "jobs": [fields(job, "namespace", "name") for _, job in group.members],
         "totals": _versions(sum_of(job.totals for _, job in group.members)),
         "causes": [_place(source) for source in group.causes],
         "reason": group.reason,
@@ -233,7 +223,7 @@ def _group_as_json(group: Group) -> dict[str, Any]:
 
 def _job_as_json(job: JobDiff) -> dict[str, Any]:
     return {
-        **_fields(job, "kind", "namespace", "name", "status"),
+        **fields(job, "kind", "namespace", "name", "status"),
         "outcomes": dict(job.outcomes),
         "totals": _versions(job.totals),
         "steps": {"before": _steps(job.steps_before), "after": _steps(job.steps_after)},
@@ -245,7 +235,7 @@ def _job_as_json(job: JobDiff) -> dict[str, Any]:
 def _object_as_json(diff: ObjectDiff) -> dict[str, Any]:
     return {
         "apiVersion": diff.key.api_version,
-        **_fields(diff.key, "kind", "namespace", "name"),
+        **fields(diff.key, "kind", "namespace", "name"),
         "status": diff.status,
         "renamed": list(diff.renamed) if diff.renamed else None,
         "outcomes": {method: verdict.outcome for method, verdict in diff.verdicts.items()},
@@ -261,7 +251,7 @@ def _object_as_json(diff: ObjectDiff) -> dict[str, Any]:
 
 
 def _change_as_json(change: Change) -> dict[str, Any]:
-    return {"path": format_field(change.path), **_fields(change, "kind", "before", "after")}
+    return {"path": format_field(change.path), **fields(change, "kind", "before", "after")}
 
 
 def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
@@ -279,7 +269,7 @@ def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
 def _steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
     return [
         {
-            **_fields(step, "name", "pods"),
+            **fields(step, "name", "pods"),
             "requests": format_resources(step.requests),
             "dependsOn": [{"name": name, "status": status} for name, status in step.depends_on],
         }
@@ -294,5 +284,5 @@ def _versions(versions: Versions) -> dict[str, Any]:
 def _totals(totals: Totals | None) -> dict[str, Any] | None:
     if totals is None:
         return None
-    amounts = {name: str(amount) for name, amount in _fields(totals, "gpus", "cpu", "memory").items()}
+    amounts = {name: str(amount) for name, amount in fields(totals, "gpus", "cpu", "memory").items()}
     return {"nodes": totals.nodes, **amounts, "gang": totals.gang}

@@ -12,7 +12,7 @@ from trainc.api.findings import escape_line
 from trainc.api.kube import ITEM_KEYS, FieldPath
 from trainc.api.records import pattern
 from trainc.features.diff.changes import Change
-from trainc.features.diff.delivery import LABELS, DeliveryMethod, Outcome
+from trainc.features.diff.delivery import LABELS, REFUSED, DeliveryMethod, Outcome
 from trainc.features.diff.model import Diff, JobDiff, ObjectDiff, Totals, Versions
 from trainc.kube.documents import Item
 
@@ -196,7 +196,7 @@ _FATES: tuple[tuple[tuple[Outcome, ...], str, str], ...] = (
     (("lost",), "stops for good", "stop for good"),
     (("re-created",), "restarts", "restart"),
     (("deleted",), "ends", "end"),
-    (("immutable", "invalid", "needs-suspend"), "is refused", "are refused"),
+    (REFUSED, "is refused", "are refused"),
     (("created",), "is new", "are new"),
     (("in-place",), "changes in place", "change in place"),
     (("unknown",), "is of a kind unknown to trainc", "are of kinds unknown to trainc"),

@@ -89,17 +89,8 @@ def _errors(findings: Iterable[Finding]) -> list[Finding]:
 _BY_WEBHOOK = (("spec", "replicatedJobs"), ("spec", "managedBy"))
 _ABOUT_UPDATES = ("FieldImmutable", "WebhookDefaultMissing", "ObjectRenamed")
 # Kinds that accompany a job and have no immutable fields.
-_MUTABLE_KINDS = (
-    "PodGroup",
-    "ConfigMap",
-    "Secret",
-    "ExternalSecret",
-    "SSHKey",
-    "SealedSecret",
-    "ServiceAccount",
-    "Role",
-)
 _FREEZABLE_KINDS = ("ConfigMap", "Secret")
+_MUTABLE_KINDS = (*_FREEZABLE_KINDS, "PodGroup", "ExternalSecret", "SSHKey", "SealedSecret", "ServiceAccount", "Role")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,28 +168,23 @@ def _judge_jobset(method: DeliveryMethod, changes: Sequence[Change], update: Job
         forced: Outcome = "re-created" if update.comes_back else "lost"
         per_change = tuple(outcome if outcome in {"nothing", "in-place"} else forced for outcome in alone)
         return Verdict(forced, per_change, attempt.refusals)
-    return Verdict(_refused(attempt), alone, attempt.refusals)
+    return Verdict(_refused(attempt.refusals, attempt.while_suspended), alone, attempt.refusals)
 
 
-def _refused(attempt: Attempt) -> Outcome:
-    if any(refusal.code not in _ABOUT_UPDATES for refusal in attempt.refusals):
+def _refused(refusals: Sequence[Finding], while_suspended: Sequence[Finding]) -> Outcome:
+    if any(refusal.code not in _ABOUT_UPDATES for refusal in refusals):
         return "invalid"
-    return "immutable" if attempt.while_suspended else "needs-suspend"
+    return "immutable" if while_suspended else "needs-suspend"
 
 
 def _of_change(change: Change, attempt: Attempt) -> Outcome:
-    refused = [refusal for refusal in attempt.refusals if _concerns(refusal.path, change)]
-    if any(refusal.code not in _ABOUT_UPDATES for refusal in refused):
-        return "invalid"
-    if any(_concerns(refusal.path, change) for refusal in attempt.while_suspended):
-        return "immutable"
-    if refused:
-        return "needs-suspend"
+    refused, lasting = (
+        [one for one in refusals if _related(one.path, change.old) or _related(one.path, change.new)]
+        for refusals in (attempt.refusals, attempt.while_suspended)
+    )
+    if refused or lasting:
+        return _refused(refused, lasting)
     return "in-place" if any(_related(change.path, other.path) for other in attempt.effective) else "nothing"
-
-
-def _concerns(path: Path, change: Change) -> bool:
-    return _related(path, change.old) or _related(path, change.new)
 
 
 def _related(left: Path, right: Path) -> bool:
