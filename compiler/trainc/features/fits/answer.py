@@ -15,7 +15,6 @@ from trainc.features.fits import findings
 from trainc.features.fits.assigner import TOPOLOGY, Assigned, Assignment, State
 from trainc.features.fits.cluster import Cluster, ClusterQueue, Flavor
 from trainc.features.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
-from trainc.features.fits.nodes import TOO_FEW_NODES, Inventory, Shortfall, evictable_pods
 from trainc.features.fits.pods import PODS, times_in
 from trainc.features.fits.references import Created, missing_objects
 from trainc.features.fits.scheduling import (
@@ -30,10 +29,19 @@ from trainc.features.fits.scheduling import (
     idle_state,
     would_be_admitted,
 )
-from trainc.features.fits.shortfall import GAPS, PARTIAL_SLICE, left_in_domain, shortfall, unplaced_pods
+from trainc.features.fits.shortfall import (
+    GAPS,
+    PARTIAL_SLICE,
+    TOO_FEW_NODES,
+    Inventory,
+    Shortfall,
+    evictable_pods,
+    left_in_domain,
+    shortfall,
+    unplaced_pods,
+)
 from trainc.features.fits.snapshot import read_cluster
-from trainc.features.fits.webhooks import refusals
-from trainc.features.fits.workload import Workload, job_name, place, queue_of, workload_of
+from trainc.features.fits.workload import Workload, job_name, place, queue_of, refusals, workload_of
 from trainc.kube.kueue import checked_kueue
 from trainc.schema.shapes import Struct
 from trainc.schema.unknown_fields import mistyped, without_nulls

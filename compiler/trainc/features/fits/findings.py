@@ -12,12 +12,10 @@ from trainc.api.kube import names
 from trainc.api.records import pattern, replace
 from trainc.features.fits.assigner import TOPOLOGY
 from trainc.features.fits.cluster import Cluster, ClusterQueue
-from trainc.features.fits.nodes import NO_NODE, TOO_FEW_NODES, Shortfall
 from trainc.features.fits.references import Missing
-from trainc.features.fits.shortfall import GAPS, PARTIAL_SLICE
+from trainc.features.fits.shortfall import GAPS, NO_NODE, PARTIAL_SLICE, TOO_FEW_NODES, Shortfall
 from trainc.features.fits.snapshot import READ_KINDS, export_command
-from trainc.features.fits.webhooks import Refusal
-from trainc.features.fits.workload import QUEUE, Workload
+from trainc.features.fits.workload import QUEUE, Refusal, Workload
 from trainc.kube import kueue
 from trainc.reading.cluster import KUEUE_GROUP
 from trainc.reading.cluster import label_of as named

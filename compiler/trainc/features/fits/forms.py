@@ -11,7 +11,7 @@ from trainc.api.findings import counted
 from trainc.api.kube import Json
 from trainc.features.fits.answer import Fit, Fits, fits_named
 from trainc.features.fits.cluster import Cluster, ClusterQueue
-from trainc.features.fits.pods import amount_with_unit, bare_amount, counted_pods
+from trainc.features.fits.pods import amount_with_unit, counted_pods, written_amount
 from trainc.features.fits.snapshot import read_cluster
 from trainc.findings.text import first_of
 
@@ -77,31 +77,19 @@ def _counted(counts: Counter[Any], words: tuple[str, ...]) -> str:
 def fits_json(fits: Fits) -> dict[str, Any]:
     """Return the answers in the shape documented in docs/fits.md."""
     jobs = [
-        {
-            "job": alone.job,
-            "queue": alone.queue,
-            "scheduler": alone.scheduler,
-            "alone": _entry(alone),
-            "together": _entry(both),
-        }
+        {**_fields(alone, "job", "queue", "scheduler"), "alone": _entry(alone), "together": _entry(both)}
         for alone, both in zip(fits.alone, fits.together, strict=True)
     ]
     return {"version": VERSION, "jobs": jobs, "note": NOTE}
 
 
 def _entry(fit: Fit) -> dict[str, Any]:
-    return {
-        "verdict": fit.verdict,
-        "cause": fit.cause,
-        "flavors": fit.flavors,
-        "borrows": fit.borrows,
-        "topology": fit.topology,
-        "places": fit.places,
-        "runs": fit.runs,
-        "pods": fit.pods,
-        "requests": fit.requests,
-        "reasons": [{"code": one.code, "message": one.message, "hint": one.hint} for one in fit.diagnostics],
-    }
+    told = ("verdict", "cause", "flavors", "borrows", "topology", "places", "runs", "pods", "requests")
+    return {**_fields(fit, *told), "reasons": [_fields(one, "code", "message", "hint") for one in fit.diagnostics]}
+
+
+def _fields(record: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
 
 
 def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
@@ -219,7 +207,7 @@ def _quota(before: ClusterQueue, after: ClusterQueue) -> Iterator[str]:
         amounts = [queue.quotas[key].nominal if key in queue.quotas else 0 for queue in (before, after)]
         if amounts[0] != amounts[1]:
             where = f" in flavor {flavor}" if len({*before.flavors, *after.flavors}) > 1 else ""
-            yield f"{bare_amount(resource, amounts[0])} -> {amount_with_unit(resource, amounts[1])}{where}"
+            yield f"{written_amount(resource, amounts[0])} -> {amount_with_unit(resource, amounts[1])}{where}"
 
 
 def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], fits: Fits) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from trainc.api.cluster import Dump
 from trainc.api.findings import Finding
 from trainc.api.kube import Json, Quantity, mapping, names
-from trainc.features.fits.pods import amount, amount_with_unit, bare_amount
+from trainc.features.fits.pods import amount, amount_with_unit, written_amount
 from trainc.features.fits.workload import PodSet, Workload
 from trainc.pods.admission_plugins import pod_usage
 from trainc.pods.resources import read_amounts
@@ -80,4 +80,4 @@ def _exceeded(
 
 
 def _bare(base: str, quantity: Quantity) -> str:
-    return bare_amount(base, amount(base, quantity))
+    return written_amount(base, amount(base, quantity))

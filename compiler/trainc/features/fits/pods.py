@@ -36,10 +36,8 @@ def written_amount(name: str, count: int) -> str:
     """Format `count` of the resource `name` in Kubernetes notation: 1500m, 512Gi, 8."""
     if name == "cpu":
         return str(Quantity(count * 10**6))
-    family = (
-        "binary" if name in ("memory", "ephemeral-storage", "storage") or name.startswith("hugepages-") else "decimal"
-    )
-    return str(Quantity(count * 10**9, "binary" if family == "binary" else "decimal"))
+    is_binary = name in ("memory", "ephemeral-storage", "storage") or name.startswith("hugepages-")
+    return str(Quantity(count * 10**9, "binary" if is_binary else "decimal"))
 
 
 def exceeded_resources(left: Mapping[str, int], right: Mapping[str, int]) -> list[str]:
@@ -172,13 +170,9 @@ def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Plac
 def _outside(
     place: Place, largest: Amounts, smallest: Amounts, bounds: Limits
 ) -> Iterator[tuple[Place, list[str], str]]:
-    above, below = (
-        exceeded_resources(largest, amounts(bounds.highest)),
-        exceeded_resources(amounts(bounds.lowest), smallest),
-    )
-    if above:
+    if above := exceeded_resources(largest, amounts(bounds.highest)):
         yield place, above, "max"
-    if below:
+    if below := exceeded_resources(amounts(bounds.lowest), smallest):
         yield place, below, "min"
 
 
@@ -319,11 +313,6 @@ def amount_with_unit(resource: str, count: int) -> str:
     if "/" in resource:
         return f"{count} {resource}"
     return f"{written_amount(resource, count)} of {resource}"
-
-
-def bare_amount(resource: str, count: int) -> str:
-    """An amount without its resource: `128`, `512Gi`."""
-    return written_amount(resource, count)
 
 
 def counted_pods(count: int) -> str:
