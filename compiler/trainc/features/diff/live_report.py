@@ -13,8 +13,7 @@ from trainc.api.kube import format_field
 from trainc.features.diff.delivery import LABELS, MEANINGS, REFUSED
 from trainc.features.diff.live import Drift, LiveDiff, LiveObject
 from trainc.features.diff.markdown import cell
-from trainc.features.diff.text import SIGNS, Paint, Part, fields, note_lines
-from trainc.features.diff.values import inline
+from trainc.features.diff.text import SIGNS, Paint, Part, fields, inline, note_lines
 from trainc.findings.text import first_of
 
 _MOST_ROWS = 50

@@ -12,7 +12,7 @@ from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
 from trainc.features.diff.groups import across, notes_of, reason_of, status_word, sum_of
 from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Review, Step, Versions, error_line
-from trainc.features.diff.values import (
+from trainc.features.diff.text import (
     COLUMNS,
     as_arrow,
     by_outcome,

@@ -15,8 +15,7 @@ from trainc.api.settings import Limits, Options
 from trainc.features.migrate.newest import around_of, is_old_queue, migrate_document, migrate_queue
 from trainc.features.migrate.v1 import conversion
 from trainc.features.migrate.v1.conversion import Choices, Converted, Into, convert
-from trainc.features.migrate.v1.job import changes, kind_of, stuck
-from trainc.features.migrate.v1.labels import findings_about
+from trainc.features.migrate.v1.job import changes, findings_about, kind_of, stuck
 from trainc.features.migrate.v1.variables import Variables
 from trainc.kube.names import SUBDOMAIN_LIMIT
 from trainc.project.dialects import is_legacy

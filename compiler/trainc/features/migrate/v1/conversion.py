@@ -24,10 +24,11 @@ from trainc.features.migrate.v1.job import (
     excess,
     job_of,
     layout_of,
+    pod_labels,
     renaming,
     stuck,
+    unreadable,
 )
-from trainc.features.migrate.v1.labels import pod_labels, unreadable
 from trainc.features.migrate.v1.variables import Launch, Variables, launch_of
 from trainc.kube.releases import Span
 from trainc.project.dialects.enclosed import Enclosed

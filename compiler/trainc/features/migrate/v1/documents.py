@@ -18,8 +18,9 @@ from trainc.features.migrate.v1.job import (
     Role,
     changes,
     differs,
+    rewrite_selectors,
+    variable,
 )
-from trainc.features.migrate.v1.labels import rewrite_selectors, variable
 from trainc.features.migrate.v1.variables import PROBES, Launch, rewrite_addresses, variables, with_torchrun, words
 
 # The life of a job: its gang, restarts, retries, success, deadlines and clean-up, as Jobs and JobSets have them.
