@@ -123,7 +123,6 @@ def _same(old: Any, new: Any) -> bool:
 # The merge keys are those of patches (ir.strategic_merge) and of lists with listType=map; in set-like lists neither
 # order nor duplicates matter.
 
-
 _KEYS: Mapping[str, str] = {
     **ITEM_KEYS,
     "rules": "name",
@@ -165,7 +164,6 @@ def _text(value: Any) -> str:
 #
 # Fields that the API server and Argo CD add to a live object are removed, so that the output of `kubectl get -o yaml`
 # can be compared with the output of trainc.
-
 
 _SERVER_METADATA = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 _BOOKKEEPING = ("kubectl.kubernetes.io/last-applied-configuration", "argocd.argoproj.io/tracking-id")

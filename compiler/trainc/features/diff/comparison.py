@@ -364,7 +364,6 @@ def _totals(group: JobPairs, side: str, steps: Sequence[Step]) -> Totals | None:
 #
 # Source: fluxcd/pkg ssa/manager_apply.go (ApplyAll): a dry run of every object, and no apply if one of them fails.
 
-
 _STOPS: tuple[Outcome, ...] = (*REFUSED, "lost")
 
 

@@ -64,7 +64,6 @@ def chosen_method(options: Options) -> DeliveryMethod:
 #
 # Sources: argoproj/argo-cd gitops-engine pkg/sync/sync_context.go (applyObject); fluxcd/pkg ssa/manager_apply.go.
 
-
 _ARGO = "argocd.argoproj.io/sync-options"
 _FLUX = "kustomize.toolkit.fluxcd.io/"
 
@@ -127,7 +126,6 @@ def _own(manifest: Manifest | None, field: str) -> dict[str, str]:
 # their keys, and removes only what the same applier set before (structured-merge-diff).
 # Both are modeled with a single applier that owns all fields.
 
-
 Apply: TypeAlias = Literal["client", "server", "replace"]
 _NOTHING: Mapping[str, Any] = {}
 
@@ -187,7 +185,6 @@ def _merged_list(field: str, live: Sequence[Any], applied: Sequence[Any], manife
 
 # What is known about the objects of gang schedulers: a PodGroup's size, its pods, and its immutable fields.
 
-
 _GANGS: tuple[Gang, ...] = tuple(plugin.gang for plugin in PLUGINS if plugin.gang is not None)
 
 
@@ -233,7 +230,6 @@ def is_frozen(manifest: Manifest, path: FieldPath) -> bool:
 # spec equals that of the claim in the cluster, to which the cluster has added the volume's mode, class and name.
 # Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go (validateVolumeClaimPolicies) v0.11.1 and v0.12.0.
 
-
 _BY_CLUSTER = frozenset(("volumeMode", "storageClassName", "volumeName"))
 
 
@@ -261,7 +257,6 @@ def _templates(jobset: Manifest) -> Iterator[tuple[str, Json, str]]:
 
 
 # The outcomes of delivering a change to a cluster.
-
 
 Outcome: TypeAlias = Literal[
     "nothing", "in-place", "created", "unknown", "needs-suspend", "immutable", "invalid", "deleted", "re-created", "lost"

@@ -300,7 +300,6 @@ _MENTION = pattern(r"(?<!\w)@(?=\w)")
 
 # The steps of a job before and after, as one Mermaid diagram.
 
-
 # Only borders are colored: a fill that works on a light page does not work on a dark one.
 _LOOKS = {
     "added": "stroke:#2da44e,stroke-width:3px",

@@ -108,7 +108,6 @@ def _namespace(manifest: Manifest) -> str:
 
 # Names with a content hash: a job under a new hash and its objects are compared under their plain names.
 
-
 # The suffix that target.name_hash appends: six characters of Kubernetes' alphabet for generated names.
 _HASHED = pattern(r"(?P<plain>.+)-[bcdfghjklmnpqrstvwxz2456789]{6}")
 

@@ -131,7 +131,6 @@ def _joined(brackets: str, parts: Sequence[str | None]) -> str | None:
 
 # The resources a job requests, as columns: before and after.
 
-
 _MISSING = "-"
 COLUMNS: tuple[tuple[str, Callable[[Totals], str]], ...] = (
     ("nodes", lambda totals: str(totals.nodes)),
@@ -160,7 +159,6 @@ def as_arrow(before: str, after: str) -> str:
 
 
 # The order and the headings of changes and delivery methods.
-
 
 # How far into a JobSet a heading reaches: the Job's spec, the pod's spec, a container.
 _JOB, _POD, _CONTAINER = 5, 7, 9
@@ -197,7 +195,6 @@ def names_of(methods: Sequence[DeliveryMethod], chosen: DeliveryMethod) -> str:
 
 
 # The first line of a comparison: how many jobs restart, end, start, are refused or change, and with how many GPUs.
-
 
 # What happens to one job and to several, by outcome, most harmful first.
 _FATES: tuple[tuple[tuple[Outcome, ...], str, str], ...] = (
@@ -362,7 +359,6 @@ def _tone(outcome: Outcome) -> Part:
 
 
 # Render a `Diff` as a JSON document. docs/diff-json.md describes the format, to which fields are only ever added.
-
 
 _API = "trainc/v1alpha1"
 

@@ -286,7 +286,6 @@ def _suspend(jobset: Submitted) -> Submitted:
 #
 # Source: kubernetes-sigs/kueue pkg/controller/jobframework/validation.go (ValidateJobOnUpdate).
 
-
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 _TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
 

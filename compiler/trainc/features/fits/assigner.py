@@ -179,7 +179,6 @@ def _pod_set_cause(one: Assigned, queue: ClusterQueue) -> str:
 # what would require it has mode WAITS. Source: kubernetes-sigs/kueue
 # pkg/scheduler/flavorassigner/{flavorassigner,tas_flavorassigner,flavor_assigner_attempts}.go.
 
-
 PlacesKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 # The places of each pod set, or the pod set for which none was found.
 Places: TypeAlias = "Placements | tuple[str, NoPlace]"

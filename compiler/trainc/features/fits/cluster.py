@@ -199,7 +199,6 @@ class Cluster:
 # Source: kubernetes-sigs/kueue pkg/cache/scheduler/resource_node.go and
 # pkg/scheduler/preemption/classical/hierarchical_preemption.go (FindHeightOfLowestSubtreeThatFits).
 
-
 _NOTHING = Quota(0)
 
 

@@ -163,7 +163,6 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
 
 # Locate diagnostics about jobs and snapshots: in the TrainJob that a JobSet was compiled from, or in the snapshot.
 
-
 _STEP = pattern(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
 _QUEUE = pattern(r"ClusterQueue [-a-z0-9.]*[a-z0-9]")
 # The fields in which a TrainJob states the requests of a part; the first one present is used.

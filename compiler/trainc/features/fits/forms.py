@@ -117,7 +117,6 @@ def fits_by_job(fits: Fits) -> dict[str, str]:
 
 # Describe how a change affects the answers: jobs that can no longer be admitted, and changes of the queues.
 
-
 # The JobSets, each with the name of its job, and the cluster of one side of the change.
 Side: TypeAlias = tuple[Sequence[tuple[str, Json]], Sequence[Json]]
 

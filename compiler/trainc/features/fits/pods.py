@@ -189,7 +189,6 @@ def _resources(pod: Json) -> Iterator[tuple[Place, Json]]:
 #
 # Source: kubernetes/component-helpers scheduling/corev1 (helpers.go, nodeaffinity/nodeaffinity.go), v0.36.
 
-
 Labels: TypeAlias = Mapping[str, str]
 
 _BARRING = ("NoSchedule", "NoExecute")
@@ -292,7 +291,6 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
 
 
 # Phrases for amounts, pods and topology levels.
-
 
 _TOPOLOGY_PREFIX = "topology-"
 

@@ -226,7 +226,6 @@ def split_hint(workload: Workload, one: PodSet, usable: Usable, would_do: Callab
 # Source: kubernetes-sigs/karpenter pkg/apis/v1/labels.go and pkg/utils/pod/scheduling.go; kubernetes/autoscaler
 # cluster-autoscaler/utils/drain/drain.go and simulator/utilization/info.go.
 
-
 _KEEP = {
     KARPENTER: (("karpenter.sh/do-not-disrupt", "true"), ("karpenter.sh/do-not-evict", "true")),
     AUTOSCALER: (("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),),

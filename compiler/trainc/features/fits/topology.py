@@ -243,7 +243,6 @@ def still_fits(tree: Tree, placement: Placement, one: Amounts, usage: Taken) -> 
 # Source: kubernetes-sigs/kueue pkg/cache/scheduler/{tas_flavor_snapshot,tas_partial_slices}.go (fillInCounts,
 # fillTailCounts, recordUsageDomainCaps).
 
-
 # The number of whole slices together with the last, smaller one in a domain that cannot even hold that.
 NO_ROOM = -1
 

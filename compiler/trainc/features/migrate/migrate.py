@@ -242,7 +242,6 @@ def migrate(
 
 # Migrate the documents of a file and leave the rest of its text unchanged.
 
-
 # Three dashes in the first column start a new document everywhere, even inside a block scalar.
 _SEPARATOR = pattern(r"^(---(?:[ \t][^\n]*)?\n)", re.MULTILINE)
 

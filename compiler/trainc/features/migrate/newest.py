@@ -307,7 +307,6 @@ def _name_findings(renamed: Roles) -> Iterator[Finding]:
 # Kueue's webhooks write quantities back in canonical form, so that any other spelling shows up as drift in git.
 # Source: kubernetes-sigs/kueue apis/kueue/v1beta1 (*_conversion.go) and apis/kueue/v1alpha1 (v0.19.0).
 
-
 _KUEUE_NEW = "kueue.x-k8s.io/v1beta2"
 _KUEUE_OLD = ("kueue.x-k8s.io/v1beta1", "kueue.x-k8s.io/v1alpha1")
 _AMOUNTS = ("nominalQuota", "borrowingLimit", "lendingLimit", "weight")

@@ -118,7 +118,6 @@ def _number(value: float) -> str:
 
 # Sweeps among the input: the trials of each take the place of its base, and their cost is added up.
 
-
 _NUMBERED = pattern(r"-trial-\d+")
 
 

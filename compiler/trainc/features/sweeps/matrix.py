@@ -238,11 +238,9 @@ class _Filling:
 
 # Reads sweep files and creates the documents of their trials, with positions of where each value was written.
 
-
 # Reads an OptimizationJob with `searchAlgorithm: {grid: {}}`, whose trials are known in advance, as a sweep.
 #
 # Source: kubeflow/trainer pkg/apis/trainer/v1alpha1/optimizationjob_types.go, which is not in any release yet.
-
 
 OPTIMIZATION_JOB_API, OPTIMIZATION_JOB_KIND = "trainer.kubeflow.org/v1alpha1", "OptimizationJob"
 _TEMPLATE: Path = ("spec", "trainJobTemplate")

@@ -170,7 +170,6 @@ def _differences(layout: Layout, launch: Launch, choice: Variables) -> Iterator[
 
 # Shipped runtimes: a job that refers to a runtime of the catalog, with a patch for what that lacks.
 
-
 # (runtime, the releases that have it)
 _CATALOG = {
     "PyTorchJob": ("torch-distributed", Span("2.0")),
@@ -257,7 +256,6 @@ def _lost_settings(layout: Layout, runtime: Json, name: str) -> Iterator[Finding
 # a job of its own for each trial, so that the runtime stands beside the Experiment, and only the cluster knows the
 # job's name. Source: project-codeflare/appwrapper api/v1beta2 and internal/webhook, kubeflow/katib
 # pkg/apis/controller/experiments/v1beta1 (v0.19.0).
-
 
 _WRAPPERS = "workload.codeflare.dev/"
 _EXPERIMENTS = "kubeflow.org/v1beta1"

@@ -26,7 +26,6 @@ from trainc.features.migrate.v1.variables import PROBES, Launch, rewrite_address
 # The life of a job: its gang, restarts, retries, success, deadlines and clean-up, as Jobs and JobSets have them.
 # Source: kubeflow/training-operator pkg/controller.v1/common and the controllers' status (release-1.9); JobSet v0.10.
 
-
 # v1 retries indefinitely by default, while a Job stops after 6 failures. This is the largest limit that a Job accepts.
 _FOR_EVER = 2_147_483_647
 _RETRYABLE_FROM = 128
@@ -137,7 +136,6 @@ def _remaining_pods(layout: Layout) -> Iterator[Finding]:
 
 
 # Gang scheduling: a v1 job's scheduling policy, which applied if the operator ran with a gang scheduler.
-
 
 _SCHEDULING: Path = (*_POLICY, "schedulingPolicy")
 _QUEUE = "scheduling.volcano.sh/queue-name"

@@ -169,7 +169,6 @@ def differs(path: Path, message: str, hint: str) -> Finding:
 # templates are equal, a master and its workers form one job, whose completion index is the rank. Otherwise the
 # workers are Jobs of one pod each, and the index within the JobSet is the rank.
 
-
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 JOB_INDEX = "jobset.sigs.k8s.io/job-index"
 _GLOBAL_INDEX = "jobset.sigs.k8s.io/job-global-index"
@@ -497,7 +496,6 @@ def _holds(requirement: Json, labels: Mapping[str, str]) -> bool:
 
 
 # Other documents that select jobs or pods by the names of v1, which match nothing after the migration.
-
 
 # The label of JobSet that tells apart what a label of v1 did; for any other it is the name of the JobSet.
 _NEW = {"replica-type": _REPLICATED_JOB, "job-role": _REPLICATED_JOB, "replica-index": COMPLETION_INDEX}

@@ -164,7 +164,6 @@ def _is_less_specific(left: Type, right: Type) -> bool:
 # CEL's bool, int, double, string, bytes, null, lists and maps are Python's. Errors are part of an evaluation: `false
 # && error` is false. Source: cel-go v0.26 common/types.
 
-
 T = TypeVar("T")
 LARGEST = 2**63
 NANOS = 10**9
