@@ -10,39 +10,11 @@ from trainc.api.findings import Path, counted
 from trainc.api.kube import Manifest, format_field
 from trainc.api.records import replace
 from trainc.emit.name_hash import hashed_content
+from trainc.features.diff import delivery, model
 from trainc.features.diff.changes import Change, compare_manifests
-from trainc.features.diff.delivery import (
-    ARGOCD_REPLACE,
-    DELIVERY_METHODS,
-    KUBECTL,
-    NAME_HASH,
-    REFUSED,
-    DeliveryMethod,
-    Outcome,
-    claims_that_go,
-    is_size,
-    lasting_claims,
-    worst,
-)
+from trainc.features.diff.delivery import REFUSED, DeliveryMethod, Outcome
 from trainc.features.diff.groups import group_jobs
-from trainc.features.diff.model import (
-    Diff,
-    JobDiff,
-    JobPairs,
-    ObjectDiff,
-    Pair,
-    Side,
-    Status,
-    Step,
-    Totals,
-    Versions,
-    find_duplicates,
-    group_by_job,
-    pair_objects,
-    replace_hashed_names,
-    steps_of,
-    totals_of,
-)
+from trainc.features.diff.model import JobDiff, JobPairs, ObjectDiff, Pair, Side, Status
 from trainc.features.diff.verdicts import JobSetRules, Verdict, verdict_on
 from trainc.findings.text import first_of
 
@@ -75,13 +47,13 @@ def overall_notes(
         return ()
     notes = []
     same = [g for g, job in zip(groups, jobs, strict=True) if g.jobset and g.jobset.after and not job.objects]
-    if same and ARGOCD_REPLACE in deliveries:
+    if same and delivery.ARGOCD_REPLACE in deliveries:
         notes.append(
-            f"{ARGOCD_REPLACE.label} also re-creates {counted(len(same), 'job')} without changes in the same sync, unless the "
+            f"{delivery.ARGOCD_REPLACE.label} also re-creates {counted(len(same), 'job')} without changes in the same sync, unless the "
             "Application sets ApplyOutOfSyncOnly=true or contains only the changed job."
         )
     held = [g.name for g in same if _lasting(g)]
-    if held and ARGOCD_REPLACE in deliveries:
+    if held and delivery.ARGOCD_REPLACE in deliveries:
         notes.append(
             f"Of these, {first_of(held)} cannot come back: claims with whenDeleted: Retain stay, and JobSet refuses a new "
             "job of that name while they are there."
@@ -117,7 +89,7 @@ def _lasting(group: JobPairs) -> list[str]:
     pair = group.jobset
     if pair is None or pair.before is None or pair.after is None or pair.renamed:
         return []
-    return lasting_claims(pair.before, pair.after)
+    return delivery.lasting_claims(pair.before, pair.after)
 
 
 def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
@@ -125,7 +97,7 @@ def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -
     old = group.jobset.before if group.jobset else None
     if old is None or not any(job.outcomes[method.id] in _ENDED for method in deliveries):
         return
-    claims = claims_that_go(old)
+    claims = delivery.claims_that_go(old)
     if claims:
         yield (
             f"Data is lost with the old job: it owns the {_claims(claims)}, and the cluster deletes what it owns "
@@ -162,7 +134,11 @@ def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) ->
     """The PodGroup is updated but the JobSet is not."""
     jobset = _object(job, "JobSet")
     piecemeal = [method for method in deliveries if method.tool in ("kubectl", "argocd")]
-    sizes = [(c.before, c.after) for d, c in _changes(job, "PodGroup") if is_size(c.path) and _is_updated(d, piecemeal)]
+    sizes = [
+        (c.before, c.after)
+        for d, c in _changes(job, "PodGroup")
+        if delivery.is_size(c.path) and _is_updated(d, piecemeal)
+    ]
     if jobset is None or not any(jobset.verdicts[method.id].outcome in REFUSED for method in piecemeal):
         return
     for before, after in sizes:
@@ -188,12 +164,12 @@ def _suspended_or_removed(job: JobDiff) -> Iterator[str]:
 
 def _left_running(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     jobset = _object(job, "JobSet")
-    if jobset and jobset.status == "removed" and KUBECTL in deliveries:
+    if jobset and jobset.status == "removed" and delivery.KUBECTL in deliveries:
         yield "kubectl apply deletes nothing: the job keeps running until you delete it."
     if jobset and jobset.renamed:
         old, new = jobset.renamed
         yield (
-            f"{new} starts while {old} is still running; the tool deletes {old} when it prunes, and {KUBECTL.label} never does. Until then "
+            f"{new} starts while {old} is still running; the tool deletes {old} when it prunes, and {delivery.KUBECTL.label} never does. Until then "
             "both need GPUs."
         )
 
@@ -264,19 +240,19 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
     deliveries: Sequence[DeliveryMethod],
     release: str,
     over: Callable[[str, Sequence[JobPairs]], Iterable[JobPairs]] = lambda _, groups: groups,
-) -> Diff:
+) -> model.Diff:
     """Compare two sets of manifests, and predict what the cluster that `rules` describe does about the changes.
 
     JobSets must have passed their schema; the inputs are not modified. The first of `deliveries` is the configured one;
     the notes cover all of them. `release` is the Trainer release that the rules belong to.
     `over` yields the jobs, and may say how many are compared.
     """
-    method, shown_methods = deliveries[0], tuple(method for method in DELIVERY_METHODS if method in deliveries)
-    groups = group_by_job(pair_objects(before.manifests, after.manifests, (before.names, after.names)))
+    method, shown_methods = deliveries[0], tuple(method for method in delivery.DELIVERY_METHODS if method in deliveries)
+    groups = model.group_by_job(model.pair_objects(before.manifests, after.manifests, (before.names, after.names)))
     jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in over("comparing", groups)])
     shown = tuple(job for job in jobs if job.objects)
-    totals = [(Totals(), Totals()), *((job.totals.before, job.totals.after) for job in jobs)]
-    return Diff(
+    totals = [(model.Totals(), model.Totals()), *((job.totals.before, job.totals.after) for job in jobs)]
+    return model.Diff(
         before.label,
         after.label,
         release,
@@ -284,7 +260,9 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
         shown_methods,
         shown,
         len(jobs) - len(shown),
-        Versions(*(sum((side or Totals() for side in sides), Totals()) for sides in zip(*totals, strict=True))),
+        model.Versions(
+            *(sum((side or model.Totals() for side in sides), model.Totals()) for sides in zip(*totals, strict=True))
+        ),
         (*_repetitions(before, after), *overall_notes(groups, jobs, rules, shown_methods)),
         group_jobs(shown, method),
     )
@@ -294,7 +272,7 @@ def _repetitions(*sides: Side) -> list[str]:
     return [
         f"{side.label} contains {name} more than once; the last one is used."
         for side in sides
-        for name in find_duplicates(side.manifests)
+        for name in model.find_duplicates(side.manifests)
     ]
 
 
@@ -305,15 +283,18 @@ def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[Delivery
     # An object added or removed next to a surviving JobSet, such as another scheduler's PodGroup, does not end the job.
     deciding = [o for o in shown if o.status not in {"added", "removed"}] or shown
     jobsets = (group.jobset.before, group.jobset.after) if group.jobset else (None, None)
-    steps = [steps_of(jobset) if jobset else () for jobset in jobsets]
+    steps = [model.steps_of(jobset) if jobset else () for jobset in jobsets]
     job = JobDiff(
         kind=group.pairs[-1].key.kind,
         namespace=group.namespace,
         name=group.name,
         status=_status(group, shown),
         objects=shown,
-        outcomes={method.id: worst(o.verdicts[method.id].outcome for o in deciding) for method in DELIVERY_METHODS},
-        totals=Versions(*(_totals(group, side, steps[i]) for i, side in enumerate(("before", "after")))),
+        outcomes={
+            method.id: delivery.worst(o.verdicts[method.id].outcome for o in deciding)
+            for method in delivery.DELIVERY_METHODS
+        },
+        totals=model.Versions(*(_totals(group, side, steps[i]) for i, side in enumerate(("before", "after")))),
         steps_before=steps[0],
         steps_after=steps[1],
         notes=(),
@@ -353,11 +334,11 @@ def _status(group: JobPairs, shown: Sequence[ObjectDiff]) -> Status:
     return "changed" if any(o.status != "unchanged" for o in shown) else "unchanged"
 
 
-def _totals(group: JobPairs, side: str, steps: Sequence[Step]) -> Totals | None:
+def _totals(group: JobPairs, side: str, steps: Sequence[model.Step]) -> model.Totals | None:
     manifests = group.manifests(side)
     if not manifests or not group.jobset:
         return None
-    return totals_of(steps, [manifest for manifest in manifests if manifest["kind"] == "PodGroup"])
+    return model.totals_of(steps, [manifest for manifest in manifests if manifest["kind"] == "PodGroup"])
 
 
 # How one refused object affects the others of its job, if the tool validates all of them before applying any.
@@ -369,7 +350,7 @@ _STOPS: tuple[Outcome, ...] = (*REFUSED, "lost")
 
 def hold_back_job(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
     """The objects of a job under Flux: if one is refused, none is applied."""
-    for method in DELIVERY_METHODS:
+    for method in delivery.DELIVERY_METHODS:
         if method.tool == "flux" and any(diff.verdicts[method.id].outcome in _STOPS for diff in objects):
             objects = [_held_back(diff, method.id) for diff in objects]
     return list(objects)
@@ -399,13 +380,13 @@ def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: JobSet
 
 
 def _renamed(diff: ObjectDiff, before: Manifest | None, outcome: Outcome) -> ObjectDiff:
-    old = diff.verdicts[NAME_HASH.id]
+    old = diff.verdicts[delivery.NAME_HASH.id]
     if before is None or diff.status == "removed":
         return diff
     plain = hashed_content([before])
     changed = [hashed_content([with_change(before, change)]) != plain for change in diff.changes]
     alone = tuple(outcome if c else was for c, was in zip(changed, old.per_change, strict=True))
-    return replace(diff, verdicts={**diff.verdicts, NAME_HASH.id: Verdict(outcome, alone)})
+    return replace(diff, verdicts={**diff.verdicts, delivery.NAME_HASH.id: Verdict(outcome, alone)})
 
 
 # A single change applied on its own: the manifest as if nothing else had changed.
@@ -458,4 +439,6 @@ def _content(group: JobPairs, side: str) -> str:
     """What a job says on one side apart from its name."""
     jobset = getattr(group.jobset, side)
     plain = {jobset["metadata"]["name"]: ""}
-    return json.dumps([replace_hashed_names(manifest, plain) for manifest in group.manifests(side)], sort_keys=True)
+    return json.dumps(
+        [model.replace_hashed_names(manifest, plain) for manifest in group.manifests(side)], sort_keys=True
+    )

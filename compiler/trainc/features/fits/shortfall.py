@@ -15,17 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import Json, MalformedSelector, mapping, names, objects
 from trainc.api.records import dataclass, field
-from trainc.features.fits.assigner import (
-    NO_MATCH,
-    NO_TOPOLOGY,
-    NOT_COVERED,
-    SEVERAL,
-    TOO_MUCH,
-    TOPOLOGY,
-    Assigned,
-    Assignment,
-    State,
-)
+from trainc.features.fits import assigner, scheduling
 from trainc.features.fits.cluster import AUTOSCALER, KARPENTER, Cluster, ClusterQueue, Flavor, Node
 from trainc.features.fits.placement import NoPlace
 from trainc.features.fits.pods import (
@@ -44,16 +34,6 @@ from trainc.features.fits.pods import (
     requests_text,
     times_in,
     written_amount,
-)
-from trainc.features.fits.scheduling import (
-    LIMIT_RANGE,
-    NAMESPACE,
-    NO_LONGER,
-    RESOURCES,
-    Entry,
-    most_pods,
-    softer_topologies,
-    would_be_admitted,
 )
 from trainc.features.fits.workload import PodSet, Workload, with_size, with_tolerations, with_topology
 
@@ -321,31 +301,33 @@ def left_in_domain(one: PodSet, domain: str, count: int, held: int) -> Shortfall
     return Shortfall(message, hint, one.name, certain=False)
 
 
-def shortfall(entry: Entry, queue: ClusterQueue, state: State, inventory: Inventory) -> Shortfall:
+def shortfall(entry: scheduling.Entry, queue: ClusterQueue, state: assigner.State, inventory: Inventory) -> Shortfall:
     """What prevents a job from being admitted to its queue."""
-    return _Looker(entry.workload, entry.assignment or Assignment(), queue, state, inventory).explained(entry.cause)
+    return _Looker(entry.workload, entry.assignment or assigner.Assignment(), queue, state, inventory).explained(
+        entry.cause
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Looker:
     workload: Workload
-    found: Assignment
+    found: assigner.Assignment
     queue: ClusterQueue
-    state: State
+    state: assigner.State
     inventory: Inventory
 
     def explained(self, cause: str) -> Shortfall:
         explain = {
-            NAMESPACE: self._namespace,
-            RESOURCES: self._over_limit,
-            LIMIT_RANGE: self._out_of_range,
-            NOT_COVERED: self._not_covered,
-            TOO_MUCH: self._too_much,
-            NO_MATCH: self._no_match,
-            TOPOLOGY: self._no_place,
-            NO_TOPOLOGY: self._no_topology,
-            SEVERAL: self._several,
-            NO_LONGER: self._asks_nothing,
+            scheduling.NAMESPACE: self._namespace,
+            scheduling.RESOURCES: self._over_limit,
+            scheduling.LIMIT_RANGE: self._out_of_range,
+            assigner.NOT_COVERED: self._not_covered,
+            assigner.TOO_MUCH: self._too_much,
+            assigner.NO_MATCH: self._no_match,
+            assigner.TOPOLOGY: self._no_place,
+            assigner.NO_TOPOLOGY: self._no_topology,
+            assigner.SEVERAL: self._several,
+            scheduling.NO_LONGER: self._asks_nothing,
         }.get(cause)
         return explain() if explain else Shortfall(f"Kueue can never admit it ({cause})", "check the ClusterQueue")
 
@@ -406,7 +388,7 @@ class _Looker:
             hint = f"{self._reduced(*fewer)}, or {hint}"
         return Shortfall(message, hint, fewer[0].name if fewer else one.pod_set.name)
 
-    def _shortest(self) -> tuple[Assigned, str, str, int, int]:
+    def _shortest(self) -> tuple[assigner.Assigned, str, str, int, int]:
         """The closest flavor and its scarcest resource, with the requested and the largest possible amount."""
         candidates = [
             (max((requested / max(most, 1), name) for name, (requested, most) in attempt.short.items()), flavor, one)
@@ -428,7 +410,7 @@ class _Looker:
         """The pod set to shrink with the largest size that would fit, and how much of `resource` that saves."""
         for one in dict.fromkeys((failing.name, *(each.name for each in self._trainers))):
             pod_set = next(each for each in self.workload.pod_sets if each.name == one)
-            count = most_pods(self.workload, one, self.queue, self.state) if pod_set.count > 1 else 0
+            count = scheduling.most_pods(self.workload, one, self.queue, self.state) if pod_set.count > 1 else 0
             if count:
                 return (pod_set, count), (pod_set.count - count) * pod_set.one.get(resource, 0)
         return None, 0
@@ -459,19 +441,19 @@ class _Looker:
         message = f"no flavor of {self._named} accepts the pods of {one.pod_set.name}: {'; '.join(reasons)}"
         return Shortfall(message, self._flavor_hint(one), one.pod_set.name)
 
-    def _flavor_hint(self, one: Assigned) -> str:
+    def _flavor_hint(self, one: assigner.Assigned) -> str:
         for taints in self._taints(one):
             added = [{"key": t.get("key"), "operator": "Exists", "effect": t.get("effect")} for t in taints]
-            if would_be_admitted(with_tolerations(self.workload, added), self.queue, self.state):
+            if scheduling.would_be_admitted(with_tolerations(self.workload, added), self.queue, self.state):
                 written = ", ".join("{" + ", ".join(f"{k}: {v}" for k, v in each.items()) + "}" for each in added)
                 return f"add to the pod spec: tolerations: [{written}]"
         topology = one.pod_set.topology
         softened = with_topology(self.workload, one.pod_set.name, type(topology)())
-        if topology.explicit and would_be_admitted(softened, self.queue, self.state):
+        if topology.explicit and scheduling.would_be_admitted(softened, self.queue, self.state):
             return "remove the topology annotation from the pods: without it, they fit"
         return "change the pods to match one of the flavors, or add a flavor that matches them to the ClusterQueue"
 
-    def _taints(self, one: Assigned) -> Iterator[list[dict[str, str]]]:
+    def _taints(self, one: assigner.Assigned) -> Iterator[list[dict[str, str]]]:
         for name in one.attempts:
             flavor = self.state.cluster.flavors.get(name)
             taints = (
@@ -508,7 +490,7 @@ class _Looker:
             )
         return Shortfall(message, "request less per pod, or add larger nodes to the flavor", one.pod_set.name)
 
-    def _room(self, one: Assigned, lacking: NoPlace) -> str:
+    def _room(self, one: assigner.Assigned, lacking: NoPlace) -> str:
         pod_set = one.pod_set
         if lacking.reason:
             return f"the pods of {pod_set.name} do not fit into flavor {one.tree}: {lacking.reason}"
@@ -524,12 +506,14 @@ class _Looker:
         )
 
     def _would_do(self, changed: Workload) -> bool:
-        return would_be_admitted(changed, self.queue, self.state)
+        return scheduling.would_be_admitted(changed, self.queue, self.state)
 
-    def _softer(self, one: Assigned) -> str:
+    def _softer(self, one: assigner.Assigned) -> str:
         requested = one.pod_set.topology
-        for annotation, softer in softer_topologies(requested, self.state.trees[one.tree]):
-            if would_be_admitted(with_topology(self.workload, one.pod_set.name, softer), self.queue, self.state):
+        for annotation, softer in scheduling.softer_topologies(requested, self.state.trees[one.tree]):
+            if scheduling.would_be_admitted(
+                with_topology(self.workload, one.pod_set.name, softer), self.queue, self.state
+            ):
                 return annotation
         return ""
 

@@ -22,33 +22,29 @@ Placement: TypeAlias = tuple[tuple[Values, int], ...]
 Taken: TypeAlias = Sequence[Mapping[Values, Amounts]]
 
 
+@dataclass(slots=True, eq=False)
 class Domain:
     """A domain, identified by a path of label values. `leaf` is its index among the leaves, or -1."""
 
-    __slots__ = ("children", "index", "leaf", "parent", "values")
-
-    def __init__(self, index: int, values: Values) -> None:
-        self.index = index
-        self.values = values
-        self.leaf = -1
-        self.parent: Domain | None = None
-        self.children: list[Domain] = []
+    index: int
+    values: Values
+    leaf: int = -1
+    parent: Domain | None = None
+    children: list[Domain] = field(default_factory=list)
 
 
+@dataclass(slots=True, eq=False)
 class Leaf:
     """A domain without others below it: the total allocatable resources of its nodes; `node` is set if it is a node.
 
     Leaves of the same `kind` have the same capacity.
     """
 
-    __slots__ = ("capacity", "domain", "key", "kind", "node")
-
-    def __init__(self, domain: Domain, key: Values, node: Node | None) -> None:
-        self.domain = domain
-        self.key = key
-        self.node = node
-        self.capacity: Amounts = {}
-        self.kind = 0
+    domain: Domain
+    key: Values
+    node: Node | None
+    capacity: Amounts = field(default_factory=dict)
+    kind: int = 0
 
 
 class Tree:

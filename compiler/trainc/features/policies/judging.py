@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from trainc.api.documents import Document, label_of
@@ -266,21 +267,16 @@ class _Case:
         return self._placed(_not_evaluated(message, _IN_THE_CLUSTER))
 
     def _message(self, validation: Validation) -> str:
+        """The value of the messageExpression; the message where the API server falls back to that."""
+        text: Any = ""
         read = len(self._evaluation.reads)
-        text = self._message_text(validation.message_expression)
+        if validation.message_expression is not None:
+            with suppress(cel.EvaluationError, cel.UnknownError):
+                text = self._value(validation.message_expression)
         del self._evaluation.reads[read:]
-        return text or validation.message or f"failed expression: {validation.expression.text}"
-
-    def _message_text(self, expression: Expression | None) -> str:
-        """The value of a messageExpression; empty if the API server would fall back to the message."""
-        if expression is None:
-            return ""
-        try:
-            text = self._value(expression)
-        except (cel.EvaluationError, cel.UnknownError):
-            return ""
         text = text.strip() if isinstance(text, str) else ""
-        return text if len(text.encode()) <= _LONGEST_MESSAGE and "\n" not in text else ""
+        text = text if len(text.encode()) <= _LONGEST_MESSAGE and "\n" not in text else ""
+        return text or validation.message or f"failed expression: {validation.expression.text}"
 
 
 _MISSING = "add the missing object to a folder listed under `policies:`; the cluster evaluates the policy in any case"

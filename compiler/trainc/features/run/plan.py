@@ -99,43 +99,42 @@ _JOBSET = "jobset.sigs.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """The values that a pod's fields expose: its names, its position in the step, and its template's labels."""
+    """A pod by its host name, and the values that its fields expose: `jobset` is the JobSet's metadata, `job` its step."""
 
     name: str
-    namespace: str
-    jobset: str
-    step: str
-    replicas: int
+    jobset: Json
+    job: Json
     replica: int
     index: int
-    indexed: bool
-    labels: Json
-    annotations: Json
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the pod has a completion index."""
+        return bool(self.job["template"]["spec"].get("completionMode") == "Indexed")
 
     def field(self, path: str) -> str | None:
         """The value of a fieldRef; None if only a cluster knows it."""
         name, bracket, key = path.partition("['")
         if bracket:
-            generated = {
+            generated: dict[str, str] = {
                 _INDEX: str(self.index) if self.indexed else "",
-                f"{_JOBSET}/jobset-name": self.jobset,
-                f"{_JOBSET}/replicatedjob-name": self.step,
-                f"{_JOBSET}/replicatedjob-replicas": str(self.replicas),
+                f"{_JOBSET}/jobset-name": self.jobset["name"],
+                f"{_JOBSET}/replicatedjob-name": self.job["name"],
+                f"{_JOBSET}/replicatedjob-replicas": str(self.job.get("replicas", 1)),
                 f"{_JOBSET}/job-index": str(self.replica),
                 f"{_JOBSET}/restart-attempt": "0",
             }
-            written = self.labels if name == "metadata.labels" else self.annotations
+            metadata = self.job["template"]["spec"].get("template", {}).get("metadata", {})
+            written: Json = metadata.get("labels" if name == "metadata.labels" else "annotations", {})
             return {**generated, **{k: str(v) for k, v in written.items()}}.get(key.removesuffix("']"), "")
-        return {
+        fields: dict[str, str] = {
             "metadata.name": self.name,
-            "metadata.namespace": self.namespace or "default",
+            "metadata.namespace": str(self.jobset.get("namespace") or "default"),
             "spec.nodeName": "localhost",
             "spec.serviceAccountName": "default",
-            "status.podIP": LOOPBACK,
-            "status.podIPs": LOOPBACK,
-            "status.hostIP": LOOPBACK,
-            "status.hostIPs": LOOPBACK,
-        }.get(path)
+            **dict.fromkeys(("status.podIP", "status.podIPs", "status.hostIP", "status.hostIPs"), LOOPBACK),
+        }
+        return fields.get(path)
 
 
 def variables(
@@ -319,24 +318,10 @@ class _Planner:
         return True
 
     def _pod(self, job: Json, replica: int, number: int, path: Path) -> Pod:
-        template: Json = job["template"].get("spec", {}).get("template", {})
-        metadata, jobset = template.get("metadata", {}), self._jobset["metadata"]
-        short = f"{job['name']}-{replica}-{number}"
-        facts = PodFacts(
-            f"{jobset['name']}-{short}",
-            jobset.get("namespace", ""),
-            jobset["name"],
-            job["name"],
-            job.get("replicas", 1),
-            replica,
-            number,
-            job["template"]["spec"].get("completionMode") == "Indexed",
-            metadata.get("labels", {}),
-            metadata.get("annotations", {}),
-        )
-        spec = pod_spec(job)
+        jobset, short = self._jobset["metadata"], f"{job['name']}-{replica}-{number}"
+        facts = PodFacts(f"{jobset['name']}-{short}", jobset, job, replica, number)
         programs = [
-            self._program(container, facts, spec, (*path, *at), cast("ProgramKind", _kind(at, container)))
+            self._program(container, facts, pod_spec(job), (*path, *at), cast("ProgramKind", _kind(at, container)))
             for at, container in containers(job)
         ]
         return Pod(facts.name, short, job["name"], replica, tuple(programs), number)

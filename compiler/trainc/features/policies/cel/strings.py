@@ -11,6 +11,7 @@ from functools import lru_cache, partial, reduce
 from itertools import pairwise
 from typing import Any
 
+from trainc.api.records import pattern
 from trainc.features.policies.cel.functions import COMPARABLE, define, go_text
 from trainc.features.policies.cel.values import (
     Budget,
@@ -29,6 +30,7 @@ from trainc.features.policies.cel.values import (
 
 _SPACES = "".join(c for c in map(chr, range(0x3001)) if c.isspace() and not "\x1c" <= c <= "\x1f")
 _QUOTED = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}  # fmt: skip
+_CLAUSE = pattern(r"(?s)%(?:\.(?P<precision>\d*))?(?P<clause>.?)")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 define("<string>.startsWith(string) -> bool")(lambda _, text, start: text.startswith(start))
@@ -274,30 +276,21 @@ def _format(budget: Budget, text: str, arguments: list[Any]) -> str:
 def clauses(text: str) -> Iterator[str | tuple[int, str, int | None]]:
     """The parts of a format string: texts, and clauses with the index of their argument. Raises FormatError."""
     index, at = 0, 0
-    while at < len(text):
-        start = text.find("%", at)
-        if start < 0:
-            yield text[at:]
-            return
-        yield text[at:start]
-        if text[start + 1 : start + 2] == "%":
+    for match in _CLAUSE.finditer(text):
+        yield text[at : match.start()]
+        at, digits, clause = match.end(), match["precision"], match["clause"]
+        if clause == "%" and digits is None:
             yield "%"
-            at = start + 2
             continue
-        digits, at = "", start + 1
-        if text[at : at + 1] == ".":
-            at += 1
-            while text[at : at + 1].isdigit():
-                digits, at = digits + text[at], at + 1
-            if not digits or len(digits) > 4:
-                raise FormatError("could not parse formatting clause: error while parsing precision", index)
-        clause = text[at : at + 1]
+        if digits is not None and not 0 < len(digits) <= 4:
+            raise FormatError("could not parse formatting clause: error while parsing precision", index)
         if not clause:
             raise FormatError("unexpected end of string", index)
         if clause not in _CLAUSES:
             raise FormatError(f'could not parse formatting clause: unrecognized formatting clause "{clause}"', index)
         yield index, clause, int(digits) if digits else None
-        index, at = index + 1, at + 1
+        index += 1
+    yield text[at:]
 
 
 _TEXTS = ["list", "map", "int", "uint", "double", "bool", "string", "google.protobuf.Timestamp", "bytes", "google.protobuf.Duration", "type", "null_type"]  # fmt: skip
