@@ -18,19 +18,9 @@ from trainc.api.documents import check
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import QUEUE_LABEL, Manifest
 from trainc.api.records import dataclass, field
+from trainc.features.diff import delivery
 from trainc.features.diff.changes import Change, compare_manifests, normalize, strip_server_fields
-from trainc.features.diff.delivery import (
-    DELIVERY_METHODS,
-    Apply,
-    DeliveryMethod,
-    Outcome,
-    effective_method,
-    is_frozen,
-    is_judged,
-    is_left_alone,
-    lasting_claims,
-    submitted,
-)
+from trainc.features.diff.delivery import DELIVERY_METHODS, Apply, DeliveryMethod, Outcome
 from trainc.ir.release import release_facts
 
 # How the API server treats a JobSet under one Trainer release.
@@ -116,8 +106,8 @@ def verdict_on(
     update = JobSetUpdate(before, after, rules) if before["kind"] == "JobSet" else None
     verdicts = {}
     for method in DELIVERY_METHODS:
-        effective = effective_method(method, before, after)
-        if is_left_alone(effective, before, after):
+        effective = delivery.effective_method(method, before, after)
+        if delivery.is_left_alone(effective, before, after):
             verdicts[method.id] = _all("nothing", changes)
         elif update is not None:
             verdicts[method.id] = _judge_jobset(effective, changes, update)
@@ -130,13 +120,13 @@ def sync_outcome(
     method: DeliveryMethod, live: Manifest, applied: Manifest, manifest: Manifest, rules: JobSetRules
 ) -> Outcome:
     """What happens to the object `live` of a cluster when `manifest` is applied; `applied` is what was applied before."""
-    effective = effective_method(method, live, manifest)
+    effective = delivery.effective_method(method, live, manifest)
     live, applied, manifest = strip_server_fields(live), strip_server_fields(applied), strip_server_fields(manifest)
-    if is_left_alone(effective, live, manifest):
+    if delivery.is_left_alone(effective, live, manifest):
         return "nothing"
     if manifest["kind"] == "JobSet":
         return _judge_jobset(effective, (), JobSetUpdate(applied, manifest, rules, rules.put(live)[0])).outcome
-    sent = submitted(effective.apply, live, applied, manifest)
+    sent = delivery.submitted(effective.apply, live, applied, manifest)
     changes, _ = compare_manifests(normalize(live), normalize(sent))
     return _judge_other(effective, live, changes).outcome
 
@@ -147,7 +137,7 @@ def _all(outcome: Outcome, changes: Sequence[Change], refusals: Sequence[Finding
 
 def _one_sided(method: DeliveryMethod, before: Manifest | None, after: Manifest | None, rules: JobSetRules) -> Verdict:
     if before is not None:
-        return Verdict("deleted" if effective_method(method, before, None).prunes else "nothing")
+        return Verdict("deleted" if delivery.effective_method(method, before, None).prunes else "nothing")
     assert after is not None
     return Verdict("invalid" if _refused_new(after, rules) else "created")
 
@@ -198,8 +188,8 @@ def _judge_other(method: DeliveryMethod, before: Manifest, changes: Sequence[Cha
         return _all("re-created", changes)
     if not changes:
         return Verdict("nothing")
-    if is_judged(before):
-        frozen = [is_frozen(before, change.path) for change in changes]
+    if delivery.is_judged(before):
+        frozen = [delivery.is_frozen(before, change.path) for change in changes]
     elif before["kind"] not in _MUTABLE_KINDS:
         return _all("unknown", changes)
     elif before["kind"] not in _FREEZABLE_KINDS or before.get("immutable") is not True:
@@ -240,13 +230,13 @@ class JobSetUpdate:
     @cached_property
     def comes_back(self) -> bool:
         """Whether the new manifest is accepted once the old object has been deleted."""
-        return not (self._rules.creation_refusals(self._after) or lasting_claims(self._before, self._after))
+        return not (self._rules.creation_refusals(self._after) or delivery.lasting_claims(self._before, self._after))
 
     def by(self, apply: Apply) -> Attempt:
         """The update by one apply method; methods that send the same request share a result."""
         if apply in self._attempts:
             return self._attempts[apply]
-        sent = submitted(apply, dict(self._live.document), self._before, self._after)
+        sent = delivery.submitted(apply, dict(self._live.document), self._before, self._after)
         same = next((attempt for attempt in self._attempts.values() if attempt.sent == sent), None)
         return self._attempts.setdefault(apply, same or self._attempt(sent))
 

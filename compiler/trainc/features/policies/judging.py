@@ -9,21 +9,9 @@ from typing import Any
 from trainc.api.documents import Document, label_of
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.records import dataclass, field, replace
-from trainc.features.policies import cel
+from trainc.features.policies import cel, matching
 from trainc.features.policies.children import Subject, children, stored
 from trainc.features.policies.loading import Binding, Expression, Loaded, Policy, Validation
-from trainc.features.policies.matching import (
-    CHILDREN,
-    UndecidedError,
-    is_about,
-    is_matched,
-    labels_of,
-    namespace_object,
-    namespaces_of,
-    parameters,
-    request_name,
-    resource_of,
-)
 from trainc.features.policies.pod_security import Violation, standards, violations
 
 # Steps for all expressions of one policy on one object.
@@ -54,9 +42,11 @@ class Judge:
     @classmethod
     def of(cls, loaded: Loaded, documents: Sequence[Document], minor: int) -> Judge:
         """Build a judge. Namespaces come from the policy folders first, then from `documents`."""
-        namespaces = {**namespaces_of(documents), **namespaces_of(loaded.others)}
+        namespaces = {**matching.namespaces_of(documents), **matching.namespaces_of(loaded.others)}
         about = [binding.policy.spec["matchConstraints"] for binding in loaded.bindings]
-        looks_inside = any(is_about(one, CHILDREN) for one in about) or any(map(_is_secured, namespaces.values()))
+        looks_inside = any(matching.is_about(one, matching.CHILDREN) for one in about) or any(
+            map(_is_secured, namespaces.values())
+        )
         return cls(loaded, namespaces, minor, looks_inside)
 
     @property
@@ -90,26 +80,26 @@ class Judge:
         policy, spec, data = binding.policy, binding.spec, subject.data
         try:
             matches = (policy.spec["matchConstraints"], spec.get("matchResources") or {})
-            if not all(is_matched(match, data, self.namespaces) for match in matches):
+            if not all(matching.is_matched(match, data, self.namespaces) for match in matches):
                 return
             namespace = data["metadata"].get("namespace", "")
             key = (id(binding), namespace)
             if key not in self.params:
-                self.params[key] = parameters(
+                self.params[key] = matching.parameters(
                     policy.spec.get("paramKind"), spec.get("paramRef"), namespace, self.loaded.others
                 )
             scope = {
                 "object": data,
                 "oldObject": None,
                 "request": _request(data),
-                "namespaceObject": namespace_object(data, self.namespaces),
+                "namespaceObject": matching.namespace_object(data, self.namespaces),
                 "authorizer": _AUTHORIZER,
                 "authorizer.requestResource": _AUTHORIZER,
             }
             for params in self.params[key]:
                 evaluation = cel.Evaluation(cel.Budget(MOST_STEPS), data)
                 yield from _Case(binding, subject, evaluation, {**scope, "params": params}).findings()
-        except UndecidedError as error:
+        except matching.UndecidedError as error:
             yield _not_evaluated(f"policy {policy.name} was not evaluated: {error}", _MISSING)
         except cel.CostExceededError:
             why = f"it takes more than {MOST_STEPS:,} steps"
@@ -121,7 +111,7 @@ class Judge:
         namespace = self.namespaces.get(data["metadata"].get("namespace", ""))
         if namespace is None:
             return
-        required = standards(labels_of(namespace))
+        required = standards(matching.labels_of(namespace))
         is_pod = data["kind"] == "Pod"
         pod = data if is_pod else data["spec"]["template"]
         where: Path = () if is_pod else ("spec", "template")
@@ -141,7 +131,7 @@ class Judge:
 
 
 def _is_secured(namespace: Mapping[str, Any]) -> bool:
-    return any(standard.level != "privileged" for standard in standards(labels_of(namespace)).values())
+    return any(standard.level != "privileged" for standard in standards(matching.labels_of(namespace)).values())
 
 
 class _Case:
@@ -288,10 +278,10 @@ def _not_evaluated(message: str, hint: str) -> Finding:
 
 
 def _request(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    group, version, resource = resource_of(manifest)
+    group, version, resource = matching.resource_of(manifest)
     kind = {"group": group, "version": version, "kind": manifest["kind"]}
     resources = {"group": group, "version": version, "resource": resource}
-    named = {"name": request_name(manifest), "namespace": manifest["metadata"].get("namespace", "")}
+    named = {"name": matching.request_name(manifest), "namespace": manifest["metadata"].get("namespace", "")}
     return {
         "uid": "",
         "operation": "CREATE",

@@ -4,39 +4,13 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import cast
 
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.jobs import Plugin
 from trainc.api.kube import NANOS_PER_UNIT, Json, parse_quantity
 from trainc.api.records import dataclass, replace
-from trainc.features.run.model import (
-    LOOPBACK,
-    ExitRule,
-    FailureRule,
-    Folders,
-    Hosts,
-    Machine,
-    Outcome,
-    Plan,
-    Pod,
-    Program,
-    ProgramKind,
-    Step,
-    SuccessRule,
-    containers,
-    expand_variables,
-    pod_spec,
-    rendezvous_ports,
-)
-from trainc.features.run.stand_ins import (
-    ALWAYS,
-    RANK_PYTHON,
-    interpreter,
-    missing_launchers,
-    stand_ins,
-    stands_in_for_recipe,
-)
+from trainc.features.run import model, stand_ins
+from trainc.features.run.model import Folders, Hosts, Machine, Plan, Pod, Program, Step
 from trainc.kube.names import ANCESTOR_LABEL
 
 # The machine has folders of its own at these paths, where programs expect them.
@@ -132,7 +106,7 @@ class PodFacts:
             "metadata.namespace": str(self.jobset.get("namespace") or "default"),
             "spec.nodeName": "localhost",
             "spec.serviceAccountName": "default",
-            **dict.fromkeys(("status.podIP", "status.podIPs", "status.hostIP", "status.hostIPs"), LOOPBACK),
+            **dict.fromkeys(("status.podIP", "status.podIPs", "status.hostIP", "status.hostIPs"), model.LOOPBACK),
         }
         return fields.get(path)
 
@@ -152,7 +126,7 @@ def variables(
     for index, variable in enumerate(container.get("env", ())):
         name = variable["name"]
         if "valueFrom" not in variable:
-            env[name] = expand_variables(str(variable.get("value", "")), env)
+            env[name] = model.expand_variables(str(variable.get("value", "")), env)
             continue
         value = _from(variable["valueFrom"], container, facts, config_maps)
         if value is None and name in environ:
@@ -245,11 +219,11 @@ class _Planner:
         self._machine, self._plugins = machine, plugins
         self._hosts = Hosts(self._jobset)
         self._jobs: Sequence[Json] = self._jobset["spec"].get("replicatedJobs", ())
-        all_containers = [container for job in self._jobs for _, container in containers(job)]
-        pairs = rendezvous_ports(self._hosts, all_containers, plugins)
+        all_containers = [container for job in self._jobs for _, container in model.containers(job)]
+        pairs = model.rendezvous_ports(self._hosts, all_containers, plugins)
         self._ports = dict(zip(pairs, machine.ports, strict=False))
         names = sorted({str(v["name"]) for container in all_containers for v in container.get("env", ())})
-        self._stand_ins = stand_ins(machine, self._hosts.pattern, names)
+        self._stand_ins = stand_ins.stand_ins(machine, self._hosts.pattern, names)
         self._volumes = Volumes(machine.workdir, self._config_maps, self._text, plugins)
         self._findings: list[Finding] = []
 
@@ -303,7 +277,7 @@ class _Planner:
 
     def _is_skipped(self, job: Json, path: Path) -> bool:
         """Whether the step has to be skipped because its command is in its image only. Records a finding if so."""
-        bare = [at for at, container in containers(job) if not container.get("command")]
+        bare = [at for at, container in model.containers(job) if not container.get("command")]
         if not bare:
             return False
         label = (job["template"].get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL, "")
@@ -321,24 +295,26 @@ class _Planner:
         jobset, short = self._jobset["metadata"], f"{job['name']}-{replica}-{number}"
         facts = PodFacts(f"{jobset['name']}-{short}", jobset, job, replica, number)
         programs = [
-            self._program(container, facts, pod_spec(job), (*path, *at), cast("ProgramKind", _kind(at, container)))
-            for at, container in containers(job)
+            self._program(container, facts, model.pod_spec(job), (*path, *at), _kind(at, container))
+            for at, container in model.containers(job)
         ]
         return Pod(facts.name, short, job["name"], replica, tuple(programs), number)
 
-    def _program(self, container: Json, facts: PodFacts, spec: Json, path: Path, kind: ProgramKind) -> Program:
+    def _program(self, container: Json, facts: PodFacts, spec: Json, path: Path, kind: model.ProgramKind) -> Program:
         env, findings = variables(container, facts, self._config_maps, self._machine.environ, path)
         mounted = self._volumes.places(container, spec, facts.name)
         folders = Folders({**mounted, **self._machine.places})
         mapped = {name: str(port) for name, port in self._mapped_ports(env)}
         env = {**{name: folders.localized(self._text(value)) for name, value in env.items()}, **mapped}
-        words = [expand_variables(str(w), env) for w in (*container.get("command", ()), *container.get("args", ()))]
+        words = [
+            model.expand_variables(str(w), env) for w in (*container.get("command", ()), *container.get("args", ()))
+        ]
         words = [folders.localized(self._text(word)) for word in words]
-        lacking = list(missing_launchers(words, self._machine))
+        lacking = list(stand_ins.missing_launchers(words, self._machine))
         if words and not lacking:
             words[0] = self._found(words[0], path, findings)
         for launcher, package in lacking:
-            message = f"{interpreter(self._machine)} has no {package}, which {launcher} needs"
+            message = f"{stand_ins.interpreter(self._machine)} has no {package}, which {launcher} needs"
             hint = "pass the interpreter that has it, as in --python .venv/bin/python, or install it"
             findings.append(Finding("ProgramNotHere", "error", message, hint, (*path, "command")))
         self._findings += findings
@@ -354,7 +330,7 @@ class _Planner:
 
     def _ranks(self, env: Mapping[str, str]) -> int:
         """How many ranks of a container get an output of their own: those of torchrun, if its interpreter is known."""
-        if RANK_PYTHON not in self._stand_ins or _PROCESSES not in env:
+        if stand_ins.RANK_PYTHON not in self._stand_ins or _PROCESSES not in env:
             return 0
         return int(env[_PROCESSES]) if env[_PROCESSES].isdecimal() else _MOST_RANKS
 
@@ -371,12 +347,12 @@ class _Planner:
         name = os.path.basename(program)
         available = name in self._stand_ins or name in self._machine.programs
         is_path = "/" in program
-        if stands_in_for_recipe(name, self._stand_ins, self._machine):
+        if stand_ins.stands_in_for_recipe(name, self._stand_ins, self._machine):
             message = "torchtune is not installed on this machine: the ranks only connect to each other, and nothing is trained"
             hint = "install torchtune, or pass the interpreter that has it with --python"
             findings.append(Finding("RecipeReplaced", "warning", message, hint, (*path, "command", 0)))
-        if name in ALWAYS or (is_path and available and program not in self._machine.programs):
-            if is_path and name not in ALWAYS:
+        if name in stand_ins.ALWAYS or (is_path and available and program not in self._machine.programs):
+            if is_path and name not in stand_ins.ALWAYS:
                 message = f"{program} does not exist on this machine; this machine's {name} is run instead"
                 findings.append(Finding("CommandReplaced", "info", message, path=(*path, "command", 0)))
             return name
@@ -387,7 +363,7 @@ class _Planner:
         return program
 
 
-def _kind(at: Path, container: Json) -> str:
+def _kind(at: Path, container: Json) -> model.ProgramKind:
     if at[0] == "containers":
         return "main"
     return "sidecar" if container.get("restartPolicy") == "Always" else "init"
@@ -401,18 +377,18 @@ def _containers_only(config_maps: Mapping[str, Json], plugins: Sequence[Plugin])
             yield Finding("ContainersOnly", "error", message, hint, _JOBS)
 
 
-def _exit_rules(policy: Json) -> Iterator[ExitRule]:
+def _exit_rules(policy: Json) -> Iterator[model.ExitRule]:
     for rule in policy.get("rules", ()):
         codes = rule.get("onExitCodes")
         if codes:
-            yield ExitRule(rule["action"], codes["operator"] == "In", frozenset(codes["values"]))
+            yield model.ExitRule(rule["action"], codes["operator"] == "In", frozenset(codes["values"]))
 
 
-def _success_rules(policy: Json) -> Iterator[SuccessRule]:
+def _success_rules(policy: Json) -> Iterator[model.SuccessRule]:
     for rule in policy.get("rules", ()):
         text = rule.get("succeededIndexes")
         indexes = None if text is None else frozenset(index for part in text.split(",") for index in _indexes(part))
-        yield SuccessRule(indexes, rule.get("succeededCount"))
+        yield model.SuccessRule(indexes, rule.get("succeededCount"))
 
 
 def _indexes(part: str) -> range:
@@ -421,17 +397,17 @@ def _indexes(part: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def _outcome(spec: Json) -> Outcome:
+def _outcome(spec: Json) -> model.Outcome:
     success, failure = spec.get("successPolicy") or {}, spec.get("failurePolicy") or {}
     rules = tuple(
-        FailureRule(
+        model.FailureRule(
             rule["action"], tuple(rule.get("targetReplicatedJobs", ())), tuple(rule.get("onJobFailureReasons", ()))
         )
         for rule in failure.get("rules", ())
         # The message of a failed Job is not known here.
         if not rule.get("onJobFailureMessagePatterns")
     )
-    return Outcome(
+    return model.Outcome(
         success.get("operator", "All"),
         tuple(success.get("targetReplicatedJobs", ())),
         failure.get("maxRestarts", 0),
