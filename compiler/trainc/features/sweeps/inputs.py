@@ -71,10 +71,9 @@ class Cost:
             yield Finding("SweepSize", "info", about)
         elif None in self.hours:
             hint = "set how long a trial runs: activeDeadlineSeconds in the job, or hoursPerTrial under `budget`"
-            code, severity, place = ("SweepSize", "info", ()) if limit is None else ("OverBudget", "error", path)
-            yield Finding(
-                code, severity, f"{about}: {sum(self.gpus):,} GPUs together, for an unknown time", hint, place
-            )
+            unknown = f"{about}: {sum(self.gpus):,} GPUs together, for an unknown time"
+            size = Finding("SweepSize", "info", unknown, hint)
+            yield size if limit is None else Finding("OverBudget", "error", unknown, hint, path)
         elif limit is None:
             yield Finding("SweepSize", "info", total)
         elif self.gpu_hours <= limit:
