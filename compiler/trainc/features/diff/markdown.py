@@ -36,11 +36,6 @@ _MOST_JOBS, _MOST_ENVIRONMENTS = 100, 12
 HARMFUL: tuple[Outcome, ...] = ("deleted", "re-created", "lost")
 
 
-def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
-    """Render one comparison."""
-    return comment({"": diff}, {}, most=most)
-
-
 def comment(
     diffs: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic]], *, most: int = LONGEST_COMMENT
 ) -> str:

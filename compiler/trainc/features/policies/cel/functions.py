@@ -185,17 +185,13 @@ for _symbol, _holds in _HOLDS.items():
 )
 def index(budget: Budget, base: Any, key: Any) -> Any:
     """`base[key]`; of an optional value, an optional value."""
+    item = maybe_index(budget, base, key)
     if isinstance(base, Maybe):
-        return maybe_index(budget, base, key)
-    if isinstance(base, list):
-        at = list_index(key)
-        if 0 <= at < len(base):
-            return known(base[at])
-        raise EvaluationError(f"index out of bounds: {at}")
-    _check_qualifier(key)
-    if isinstance(base, dict) and has_key(base, key):
-        return known(base[key])
-    raise EvaluationError(f"no such key: {key_text(key)}")
+        return item
+    if item.is_set:
+        return known(item.value)
+    is_list = isinstance(base, list)
+    raise EvaluationError(f"index out of bounds: {list_index(key)}" if is_list else f"no such key: {key_text(key)}")
 
 
 @define(
@@ -214,13 +210,9 @@ def maybe_index(_: Budget, base: Any, key: Any) -> Maybe:
     if isinstance(base, list):
         at = list_index(key)
         return Maybe(base[at], is_set=True) if 0 <= at < len(base) else NONE
-    _check_qualifier(key)
-    return Maybe(base[key], is_set=True) if isinstance(base, dict) and has_key(base, key) else NONE
-
-
-def _check_qualifier(key: Any) -> None:
     if type(key) not in (bool, int, Uint, float, str):
         raise EvaluationError(f"invalid qualifier type: {type_of(key)}")
+    return Maybe(base[key], is_set=True) if isinstance(base, dict) and has_key(base, key) else NONE
 
 
 def list_index(key: Any) -> int:

@@ -373,9 +373,7 @@ def whole(number: int, kind: type[int] = int) -> Any:
 
 def duration(nanos: int) -> Duration:
     """Check that a duration is in range."""
-    if not -LARGEST <= nanos < LARGEST:
-        raise EvaluationError("integer overflow")
-    return Duration(nanos)
+    return Duration(whole(nanos))
 
 
 def timestamp(nanos: int, zone: timezone = UTC) -> Timestamp:
