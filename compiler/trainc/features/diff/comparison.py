@@ -196,9 +196,9 @@ def _order(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
         for move in diff.moves:
             refused = not diff.changes and any(diff.verdicts[m.id].outcome in REFUSED for m in deliveries)
             tail = (
-                ". That changes nothing, but JobSet compares lists in order and refuses the update." if refused else "."
+                " That changes nothing, but JobSet compares lists in order and refuses the update." if refused else ""
             )
-            yield f"the items of {format_field(move.path)} are in a different order{tail}"
+            yield f"the items of {format_field(move.path)} are in a different order.{tail}"
 
 
 def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:

@@ -76,9 +76,8 @@ def _refused(live: LiveDiff) -> Iterator[str]:
 
 
 def _unmanaged(live: LiveDiff) -> Iterator[str]:
-    extra = [
-        each for each in live.objects if each.object == "extra" and each.sync == "nothing" and each.kind != "PodGroup"
-    ]
+    untouched = (each for each in live.objects if each.object == "extra" and each.sync == "nothing")
+    extra = [each for each in untouched if each.kind != "PodGroup"]
     if extra:
         verb = "is" if len(extra) == 1 else "are"
         yield (

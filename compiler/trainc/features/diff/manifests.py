@@ -143,9 +143,7 @@ def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
     metadata = replacement.data.get("metadata")
     named = {**replacement.data, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name}}
     kept = [document for document in inputs.documents if not _is_runtime(document, name)]
-    sources = [
-        [document for document in source if not _is_runtime(document, name)] for source in inputs.runtime_sources
-    ]
+    sources = [[each for each in source if not _is_runtime(each, name)] for source in inputs.runtime_sources]
     return replace(inputs, documents=[*kept, replace(replacement, data=named)], runtime_sources=sources)
 
 
@@ -213,6 +211,5 @@ def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
 
 def _has_name(data: dict[str, Any]) -> bool:
     metadata = data.get("metadata")
-    return (
-        isinstance(metadata, dict) and isinstance(metadata.get("name"), str) and isinstance(data.get("apiVersion"), str)
-    )
+    named = isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
+    return named and isinstance(data.get("apiVersion"), str)

@@ -307,10 +307,8 @@ def steps_diagram(job: JobDiff) -> str:
     """A flowchart of the steps on both sides, with their changes and dependencies."""
     before = {step.name: step for step in job.steps_before}
     after = {step.name: step for step in job.steps_after}
-    names = dict.fromkeys((*before, *after))
-    boxes = [
-        Box(name, _facts(before.get(name), after.get(name)), _look(before.get(name), after.get(name))) for name in names
-    ]
+    sides = {name: (before.get(name), after.get(name)) for name in dict.fromkeys((*before, *after))}
+    boxes = [Box(name, _facts(*steps), _look(*steps)) for name, steps in sides.items()]
     return flowchart(boxes, list(_arrows(before, after)), _LOOKS)
 
 

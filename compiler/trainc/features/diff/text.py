@@ -215,9 +215,7 @@ def headline(*diffs: Diff) -> str:
     parts = []
     for outcomes, one, several in _FATES:
         if jobs := [job for job, outcome in changed if outcome in outcomes]:
-            gpus = sum(
-                (totals.gpus.units for job in jobs if (totals := job.totals.before or job.totals.after)), start=0
-            )
+            gpus = sum(totals.gpus.units for job in jobs if (totals := job.totals.before or job.totals.after))
             with_gpus = f", {gpus:,} {'GPU' if gpus == 1 else 'GPUs'}" if gpus else ""
             parts.append(f"{len(jobs):,} {one if len(jobs) == 1 else several}{with_gpus}")
     if not parts:

@@ -147,9 +147,8 @@ def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -
             refused = findings.about_job(name, pod_refusals([plain], cluster.for_pods, "error"))
             return replace(job, diagnostics=(*job.diagnostics, *absent), refused=tuple(refused))
     refusal = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
-    return _Job(
-        name, verdict="refused", cause="jobset-schema", diagnostics=tuple(findings.refused_job(name, [refusal]))
-    )
+    told = tuple(findings.refused_job(name, [refusal]))
+    return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=told)
 
 
 def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:
@@ -225,9 +224,8 @@ class _Judge:
                 verdict: Verdict = "fits" if job.queue else "never"
                 cause = outcome.cause or (PODS_REFUSED if refused else RESOURCE_QUOTA)
                 outcome = replace(outcome, verdict=verdict, cause=cause, runs=False)
-        absent = [
-            one for one in job.diagnostics if outcome.cause != scheduling.NAMESPACE or one.path != "metadata.namespace"
-        ]
+        no_space = outcome.cause == scheduling.NAMESPACE
+        absent = [one for one in job.diagnostics if not (no_space and one.path == "metadata.namespace")]
         evicted: list[Diagnostic] = []
         if outcome.verdict in ("fits", "unknown") and outcome.runs is not False and outcome.why is None:
             assigned = outcome.assignment.pod_sets if outcome.assignment else ()

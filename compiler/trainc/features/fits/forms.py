@@ -157,9 +157,8 @@ def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
             by_change.setdefault((can, can, ""), []).append(job)
     for (one, several, reason), jobs in by_change.items():
         names = f" ({first_of(jobs)})" if len(jobs) > 1 else ""
-        yield (
-            f"{jobs[0]} {one}{reason}." if len(jobs) == 1 else f"{counted(len(jobs), 'job')} {several}{reason}{names}."
-        )
+        subject = f"{jobs[0]} {one}" if len(jobs) == 1 else f"{counted(len(jobs), 'job')} {several}"
+        yield f"{subject}{reason}{names}."
 
 
 def _is_blocked(fit: Fit) -> bool:

@@ -26,9 +26,8 @@ def exceeded_quotas(workload: Workload, dump: Dump) -> Iterator[Finding]:
     if not quotas:
         return
     ranges = _of_namespace(dump, "LimitRange", workload.namespace)
-    default = next(
-        (name for (_, name), one in dump.of("PriorityClass").items() if one.get("globalDefault") is True), ""
-    )
+    classes = dump.of("PriorityClass").items()
+    default = next((name for (_, name), one in classes if one.get("globalDefault") is True), "")
     for quota in quotas:
         used = [
             (one, pod_usage(quota, one.spec, str(one.spec.get("priorityClassName") or default), ranges))

@@ -153,9 +153,8 @@ _CONDITION = "node.kubernetes.io/"
 
 
 def _too_few(one: PodSet, held: int, where: str, *, certain: bool) -> Shortfall:
-    message = (
-        f"even when empty, the nodes{where} have room for only {counted_pods(held)} of the {one.count} of {one.name}"
-    )
+    room = f"{counted_pods(held)} of the {one.count} of {one.name}"
+    message = f"even when empty, the nodes{where} have room for only {room}"
     fewer = f"write numNodes: {held}" if one.step == names.TRAINER else f"reduce {one.name} to {counted_pods(held)}"
     return Shortfall(message, f"{fewer}, or add nodes", one.name, certain)
 
@@ -303,9 +302,8 @@ def left_in_domain(one: PodSet, domain: str, count: int, held: int) -> Shortfall
 
 def shortfall(entry: scheduling.Entry, queue: ClusterQueue, state: assigner.State, inventory: Inventory) -> Shortfall:
     """What prevents a job from being admitted to its queue."""
-    return _Looker(entry.workload, entry.assignment or assigner.Assignment(), queue, state, inventory).explained(
-        entry.cause
-    )
+    found = entry.assignment or assigner.Assignment()
+    return _Looker(entry.workload, found, queue, state, inventory).explained(entry.cause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,9 +454,9 @@ class _Looker:
     def _taints(self, one: assigner.Assigned) -> Iterator[list[dict[str, str]]]:
         for name in one.attempts:
             flavor = self.state.cluster.flavors.get(name)
-            taints = (
-                [dict(t) for t in flavor.taints if t.get("effect") in ("NoSchedule", "NoExecute")] if flavor else []
-            )
+            taints = [
+                dict(t) for t in (flavor.taints if flavor else ()) if t.get("effect") in ("NoSchedule", "NoExecute")
+            ]
             if taints:
                 yield taints
 

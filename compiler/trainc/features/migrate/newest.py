@@ -46,9 +46,8 @@ def around_of(documents: Iterable[Json]) -> Around:
     all_documents = list(documents)
     context = dialect_context(all_documents)
     counting = {_runtime_of(each) for each in all_documents if value_at(each, _TORCH_PROCESSES) not in (None, "auto")}
-    migrated = (
-        (each, migrate_document(each, Around(context))) for each in all_documents if dialect_of(each) is not None
-    )
+    old = (each for each in all_documents if dialect_of(each) is not None)
+    migrated = ((each, migrate_document(each, Around(context))) for each in old)
     renamed = {_runtime_of(each): result.renamed for each, result in migrated if result.renamed}
     return Around(context, frozenset(counting), renamed)
 
@@ -316,9 +315,8 @@ _POLICIES = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
 def is_old_queue(document: Json) -> bool:
     """Whether a document is an object of Kueue in an older version. Workloads are Kueue's own, which it converts."""
     kind, version = document.get("kind"), document.get("apiVersion")
-    return (
-        version in _KUEUE_OLD and kind in _KUEUE_KINDS and (version == _KUEUE_OLD[0] or kind in ("Cohort", "Topology"))
-    )
+    is_served = version == _KUEUE_OLD[0] or (version in _KUEUE_OLD and kind in ("Cohort", "Topology"))
+    return is_served and kind in _KUEUE_KINDS
 
 
 def migrate_queue(document: Json) -> tuple[Json, list[Finding]]:

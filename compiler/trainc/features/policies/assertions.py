@@ -54,9 +54,8 @@ def assert_allowed(objects: Objects, policies: Policies, *, kubernetes: str | No
     """
     __tracebackhide__ = True
     findings = _judged(objects, policies, kubernetes)
-    failed = [
-        f"\n  {label}: {one.message}" for label, one in findings if one.code in ("PolicyDenied", "PolicyNotEvaluated")
-    ]
+    refusals = ("PolicyDenied", "PolicyNotEvaluated")
+    failed = [f"\n  {label}: {one.message}" for label, one in findings if one.code in refusals]
     if failed:
         raise AssertionError(f"the objects are not allowed:{''.join(failed)}")
 

@@ -460,9 +460,8 @@ def _about_trainjobs(policy: Policy) -> Iterator[Finding]:
     """A finding for a policy on TrainJobs, which are not applied if their JobSets are."""
     for i, rule in enumerate(policy.spec["matchConstraints"]["resourceRules"]):
         if "trainjobs" in rule["resources"] and {"CREATE", "*"} & set(rule["operations"]):
-            message = (
-                f"policy {policy.name} also matches trainjobs, which are not in the cluster if trainc's JobSets are"
-            )
+            where = "which are not in the cluster if trainc's JobSets are"
+            message = f"policy {policy.name} also matches trainjobs, {where}"
             path: Path = ("spec", "matchConstraints", "resourceRules", i, "resources")
             yield Finding("PolicyNotEvaluated", "info", message, "have it match jobsets, too", path)
 

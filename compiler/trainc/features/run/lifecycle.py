@@ -138,9 +138,8 @@ class Lifecycle:
         job = self._job_of(pod)
         lost = sum(each.name in self._lost for each in job)
         if step.most_failed is not None and lost > step.most_failed:
-            return self._job_failed(
-                step, "MaxFailedIndexesExceeded", status, f"{lost} indexes of {step.name} have failed"
-            )
+            why = f"{lost} indexes of {step.name} have failed"
+            return self._job_failed(step, "MaxFailedIndexesExceeded", status, why)
         return self._all_ended(step, job) or list(self._startable())
 
     def _all_ended(self, step: Step, job: list[Pod]) -> list[Action]:

@@ -154,9 +154,8 @@ def uses_launcher(manifests: Iterable[Json]) -> bool:
     """Whether a container's command names a launcher of Python's."""
     jobs = (job for m in manifests if m["kind"] == "JobSet" for job in m["spec"].get("replicatedJobs", ()))
     all_containers = (container for job in jobs for _, container in containers(job))
-    return any(
-        _LAUNCHED.search(str(word)) for c in all_containers for word in (*c.get("command", ()), *c.get("args", ()))
-    )
+    words = (word for c in all_containers for word in (*c.get("command", ()), *c.get("args", ())))
+    return any(_LAUNCHED.search(str(word)) for word in words)
 
 
 def missing_launchers(words: Iterable[str], machine: Machine) -> Iterator[tuple[str, str]]:

@@ -124,9 +124,8 @@ class Sweeps:
 
     def select(self, select: Selection, elsewhere: Choice) -> tuple[list[Document], list[Document]]:
         """Leave out the sweeps with bases that are not selected; return those selected nowhere, and elsewhere."""
-        left_out = [
-            (base.data, each.document) for each, base in self.pairs if not select(base.data, each.document.file)
-        ]
+        pairs = ((base.data, each.document) for each, base in self.pairs)
+        left_out = [(base, document) for base, document in pairs if not select(base, document.file)]
         self.unselected |= {id(document) for _, document in left_out}
         groups: tuple[list[Document], list[Document]] = [], []
         for base, document in left_out:

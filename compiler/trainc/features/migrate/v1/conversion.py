@@ -76,9 +76,8 @@ def convert(kind: Kind, document: Json, choices: Choices, *, is_named: bool = Tr
     if not is_named:
         layout = replace(layout, job=replace(layout.job, name=UNKNOWN_NAME))
         if kind.is_mpi and not mpi.has_policy(layout):
-            message = (
-                "such an MPIJob needs a ConfigMap with its hosts, which begin with a name that only the cluster knows"
-            )
+            hosts = "its hosts, which begin with a name that only the cluster knows"
+            message = f"such an MPIJob needs a ConfigMap with {hosts}"
             findings.append(stuck(("spec",), message, "run it outside of the Experiment, or with Open MPI"))
     if has_errors(findings):
         return Converted((), tuple(findings), layout=layout, shorter=shorter)

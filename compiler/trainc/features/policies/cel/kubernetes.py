@@ -457,9 +457,8 @@ def _named(kind: str, most: int, fits: Callable[[str], bool], text: str, *, pref
 def _qualified_name(text: str) -> list[str]:
     parts = text.split("/")
     if len(parts) > 2:
-        return [
-            f"a valid label key {_NAME_HELP} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        ]
+        prefix = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"a valid label key {_NAME_HELP} {prefix}"]
     problems = []
     if len(parts) == 2:
         is_valid = names.is_dns1123_subdomain

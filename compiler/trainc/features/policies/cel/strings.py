@@ -356,9 +356,8 @@ def _as_literal(value: Any, budget: Budget, depth: int = 0) -> str:
 
 
 def _go_quoted(text: str) -> str:
-    return (
-        '"' + "".join(_QUOTED.get(c, c) if c.isprintable() or c in _QUOTED else f"\\u{ord(c):04x}" for c in text) + '"'
-    )
+    quoted = (_QUOTED.get(c, c) if c.isprintable() or c in _QUOTED else f"\\u{ord(c):04x}" for c in text)
+    return f'"{"".join(quoted)}"'
 
 
 def _fixed(value: Any, precision: int, _: Budget) -> str:
