@@ -89,7 +89,9 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json], kueue: str | None = N
     0.19. Raises ValueError if it is not supported.
     """
     version = checked_kueue(kueue) if kueue else None
-    return fits_named([(_name(jobset), jobset) for jobset in jobsets], Dump.of_objects(cluster), kueue=version)
+    has_metadata = [isinstance(mapping(one).get("metadata"), Mapping) for one in jobsets]
+    names = [job_name(*place(one)) if has else "" for one, has in zip(jobsets, has_metadata, strict=True)]
+    return fits_named(list(zip(names, jobsets, strict=True)), Dump.of_objects(cluster), kueue=version)
 
 
 def fits_named(
@@ -127,10 +129,6 @@ class _Job:
     cause: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     refused: tuple[Diagnostic, ...] = ()
-
-
-def _name(jobset: Json) -> str:
-    return job_name(*place(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
 
 
 def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -> _Job:
@@ -243,9 +241,11 @@ class _Judge:
         entry = scheduling.admitted(workload, queue, self.state)
         if entry.cause != scheduling.ADMITTED or entry.assignment is None:
             return _Outcome("never", entry.cause, why=shortfall(entry, queue, self.state, self.inventory))
-        unknown = self._unknown_kind(workload, queue, entry.assignment)
-        if unknown:
-            return _Outcome("unknown", unknown=unknown)
+        if scheduling.accepts_namespace(queue, workload.namespace, self.cluster) is None:
+            return _Outcome("unknown", unknown="Namespace")
+        if any(flavor.vague for one in entry.assignment.pod_sets for flavor in self._flavors(one)):
+            kind = "ResourceFlavor" if "ResourceFlavor" in self.cluster.unknown else "Node"
+            return _Outcome("unknown", unknown=kind)
         if "Node" in self.cluster.unknown or queue.runs_elsewhere(self.cluster):
             return _Outcome("fits", None, entry.assignment)
         cause, why = self._lacking(workload, queue, entry.assignment) or (None, None)
@@ -287,14 +287,6 @@ class _Judge:
 
     def _flavors(self, one: Assigned) -> list[Flavor]:
         return [self.cluster.flavors[name] for name in sorted({choice.flavor for choice in one.flavors.values()})]
-
-    def _unknown_kind(self, workload: Workload, queue: ClusterQueue, assignment: Assignment) -> str:
-        """A kind that this admission depends on, and of which the snapshot has nothing."""
-        if scheduling.accepts_namespace(queue, workload.namespace, self.cluster) is None:
-            return "Namespace"
-        if any(flavor.vague for one in assignment.pod_sets for flavor in self._flavors(one)):
-            return "ResourceFlavor" if "ResourceFlavor" in self.cluster.unknown else "Node"
-        return ""
 
     def _without_queue(self, workload: Workload) -> _Outcome:
         if "Node" in self.cluster.unknown:

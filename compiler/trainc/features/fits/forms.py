@@ -49,18 +49,14 @@ def verdict_text(alone: Fit, together: Fit) -> str:
 
 def _pod_sets(fit: Fit) -> Iterator[str]:
     for name, flavors in fit.flavors.items():
-        chosen = ", ".join(f"{flavor} ({', '.join(of)})" for flavor, of in _by_flavor(flavors).items())
+        by_flavor: dict[str, list[str]] = {}
+        for resource, flavor in sorted(flavors.items()):
+            by_flavor.setdefault(flavor, []).append(resource)
+        chosen = ", ".join(f"{flavor} ({', '.join(of)})" for flavor, of in by_flavor.items())
         places = list(fit.places.get(name, {}).items())
         where = f", on {', '.join(f'{domain}: {count}' for domain, count in places[:_MOST_DOMAINS])}" if places else ""
         where += f" and {len(places) - _MOST_DOMAINS} more" if len(places) > _MOST_DOMAINS else ""
         yield f"{name}: {counted_pods(fit.pods[name])}, {chosen or 'no requests'}{where}"
-
-
-def _by_flavor(flavors: Any) -> dict[str, list[str]]:
-    by_flavor: dict[str, list[str]] = {}
-    for resource, flavor in sorted(flavors.items()):
-        by_flavor.setdefault(flavor, []).append(resource)
-    return by_flavor
 
 
 def _counts(fits: Fits) -> Iterator[str]:
@@ -145,20 +141,20 @@ def _unknown(answers: Iterable[Fits]) -> Iterator[str]:
 
 def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
     """What becomes of jobs; jobs with the same change for the same reason in one sentence."""
-    by_change: dict[tuple[str, str, str], list[str]] = {}
+    by_change: dict[tuple[str, str], list[str]] = {}
     for job, fit in new.items():
         was = old.get(job)
         if _is_blocked(fit) and (was is None or not _is_blocked(was)):
             reason = "; ".join(one.message for one in fit.diagnostics)
             words = _BLOCK_WORDS["never runs" if fit.verdict == "fits" else fit.verdict]
-            by_change.setdefault((*words[was is not None], f": {reason}"), []).append(job)
+            by_change.setdefault((words[was is not None], f": {reason}"), []).append(job)
         elif fit.verdict == "fits" and not _is_blocked(fit) and was and _is_blocked(was):
-            can = "can now run, which was impossible before"
-            by_change.setdefault((can, can, ""), []).append(job)
-    for (one, several, reason), jobs in by_change.items():
-        names = f" ({first_of(jobs)})" if len(jobs) > 1 else ""
-        subject = f"{jobs[0]} {one}" if len(jobs) == 1 else f"{counted(len(jobs), 'job')} {several}"
-        yield f"{subject}{reason}{names}."
+            by_change.setdefault(("can now run, which was impossible before", ""), []).append(job)
+    for (phrase, reason), jobs in by_change.items():
+        if len(jobs) == 1:
+            yield f"{jobs[0]} {phrase.format(s='s', be='is')}{reason}."
+        else:
+            yield f"{counted(len(jobs), 'job')} {phrase.format(s='', be='are')}{reason} ({first_of(jobs)})."
 
 
 def _is_blocked(fit: Fit) -> bool:
@@ -167,21 +163,11 @@ def _is_blocked(fit: Fit) -> bool:
 
 
 # For a new job, and for one that could run before.
-# Each for one job and for several.
 _BLOCK_WORDS = {
-    "never": (("can never be admitted",) * 2, ("can no longer be admitted",) * 2),
-    "inactive": (
-        ("uses a queue that admits nothing", "use a queue that admits nothing"),
-        ("now uses a queue that admits nothing", "now use a queue that admits nothing"),
-    ),
-    "refused": (
-        ("is rejected by Kueue", "are rejected by Kueue"),
-        ("is now rejected by Kueue", "are now rejected by Kueue"),
-    ),
-    "never runs": (
-        ("can be admitted and never runs", "can be admitted and never run"),
-        ("can still be admitted and no longer run",) * 2,
-    ),
+    "never": ("can never be admitted", "can no longer be admitted"),
+    "inactive": ("use{s} a queue that admits nothing", "now use{s} a queue that admits nothing"),
+    "refused": ("{be} rejected by Kueue", "{be} now rejected by Kueue"),
+    "never runs": ("can be admitted and never run{s}", "can still be admitted and no longer run"),
 }
 
 

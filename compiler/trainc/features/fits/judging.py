@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from trainc.api.cluster import Dump
 from trainc.api.documents import Document, label_of, read_paths
 from trainc.api.findings import Diagnostic, Finding, has_errors, keep_severities
-from trainc.api.jobs import CompiledJob, Judge, Session
+from trainc.api.jobs import CompiledJob, Session
+from trainc.api.kube import Json
 from trainc.api.output import name_in_file
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
@@ -127,7 +128,11 @@ def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tup
         own = by_job.get(job_name(*place(document.data)))
         if own:
             findings = [_finding(one) for one in own]
-            compiled = replace(session, rules=keep_severities, judge=_judge_with(findings))
+
+            def judge(manifests: Sequence[Json], found: Sequence[Finding] = findings) -> list[tuple[str, Finding]]:
+                return [(label_of(each), one) for each in manifests if each["kind"] == "JobSet" for one in found]
+
+            compiled = replace(session, rules=keep_severities, judge=judge)
             texts = {(one.code, one.message) for one in own}
             placed += [one for one in compiled.compile(document)[1] if (one.code, one.message) in texts]
             explained |= {id(one) for one in own}
@@ -136,13 +141,6 @@ def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tup
 
 def _finding(one: Diagnostic) -> Finding:
     return Finding(one.code, one.severity, one.message, one.hint, steps(one.path))
-
-
-def _judge_with(findings: Sequence[Finding]) -> Judge:
-    """A judge that has these findings about the JobSet of a job."""
-    return lambda manifests: [
-        (label_of(manifest), one) for manifest in manifests if manifest["kind"] == "JobSet" for one in findings
-    ]
 
 
 def _rendered(
@@ -157,14 +155,11 @@ def _rendered(
         namespace = namespace or options.namespace or ""
         own, plain = job_name(namespace, name), job_name(namespace, name_in_file(name, document.file))
         if own not in compiled_names and plain not in compiled_names:
-            rendered[_unused(own if plain in rendered else plain, rendered)] = document
+            job = own if plain in rendered else plain
+            # `llm-*`, and `llm-* (2)` for the next whose name the API server generates.
+            numbered = (f"{job} ({number})" for number in count(2))
+            rendered[next(name for name in chain([job], numbered) if name not in rendered)] = document
     return list(rendered.items())
-
-
-def _unused(job: str, used: Mapping[str, Document]) -> str:
-    """A name for a job: `llm-*`, and `llm-* (2)` for the next whose name the API server generates."""
-    numbered = (f"{job} ({number})" for number in count(2))
-    return job if job not in used else next(name for name in numbered if name not in used)
 
 
 def _with_namespace(jobset: Mapping[str, Any], options: Options) -> Mapping[str, Any]:

@@ -73,22 +73,19 @@ def merged_limits(limit_ranges: Sequence[Json]) -> dict[str, Limits]:
     by_type: dict[str, Limits] = {}
     for one in limit_ranges:
         for item in (one.get("spec") or {}).get("limits") or ():
-            by_type[item["type"]] = _merged(by_type.get(item["type"], Limits()), item)
+            limits = by_type.get(item["type"], Limits())
+            highest, lowest = item.get("max") or {}, item.get("min") or {}
+            default, request = dict(item.get("default") or {}), dict(item.get("defaultRequest") or {})
+            if item["type"] == "Container":
+                default = {**highest, **default}
+                request = {**lowest, **default, **request}
+            by_type[item["type"]] = Limits(
+                _kept(limits.highest, highest, largest=False),
+                _kept(limits.lowest, lowest, largest=True),
+                {**default, **limits.default},
+                {**request, **limits.default_request},
+            )
     return by_type
-
-
-def _merged(limits: Limits, item: Json) -> Limits:
-    highest, lowest = item.get("max") or {}, item.get("min") or {}
-    default, request = dict(item.get("default") or {}), dict(item.get("defaultRequest") or {})
-    if item["type"] == "Container":
-        default = {**highest, **default}
-        request = {**lowest, **default, **request}
-    return Limits(
-        _kept(limits.highest, highest, largest=False),
-        _kept(limits.lowest, lowest, largest=True),
-        {**default, **limits.default},
-        {**request, **limits.default_request},
-    )
 
 
 def _kept(left: Written, right: Written, *, largest: bool) -> Written:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from trainc.api.findings import Finding, Path
-from trainc.api.kube import Json, MalformedSelector, mapping, names, objects
+from trainc.api.kube import Json, MalformedSelector, mapping, names, objects, value_at
 from trainc.api.records import dataclass, field
 from trainc.features.fits import assigner, scheduling
 from trainc.features.fits.cluster import AUTOSCALER, KARPENTER, Cluster, ClusterQueue, Flavor, Node
@@ -260,13 +260,10 @@ def _autoscaler_moves(one: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
         directory = volume.get("emptyDir")
         if "hostPath" in volume or (isinstance(directory, dict) and directory.get("medium") != "Memory"):
             return False
-    shares = [_share(one, node) for node in nodes if not _is_kept_node(node, cluster)]
+    written = {node.name: cluster.dump.get("Node", "", node.name) for node in nodes}
+    kept = {name for name, each in written.items() if value_at(each, ("metadata", "annotations", _KEPT_NODE)) == "true"}
+    shares = [_share(one, node) for node in nodes if node.name not in kept]
     return bool(shares) and max(shares) < _THRESHOLD
-
-
-def _is_kept_node(node: Node, cluster: Cluster) -> bool:
-    annotations = mapping(mapping((cluster.dump.get("Node", "", node.name) or {}).get("metadata")).get("annotations"))
-    return annotations.get(_KEPT_NODE) == "true"
 
 
 def _share(one: PodSet, node: Node) -> float:
@@ -373,10 +370,10 @@ class _Looker:
         key = (flavor, resource)
         own = min(most, self.queue.quotas[key].nominal if key in self.queue.quotas else 0)
         where = f" in flavor {flavor}" if len(self.queue.flavors) > 1 else ""
-        message = (
-            f"the job requests {amount_with_unit(resource, requested)}, and {self._named} can provide at most {written_amount(resource, most)}{where}: "
-            f"{self._sources(resource, own, most)}"
-        )
+        message = f"the job requests {amount_with_unit(resource, requested)}, and {self._named} can provide at most {written_amount(resource, most)}{where}: "
+        borrowed = f"{written_amount(resource, most - own)} borrowed from cohort {self.queue.cohort}"
+        of_both = f"{written_amount(resource, own)} of its own, {borrowed}"
+        message += of_both if self.queue.cohort else "all from its own quota"
         fewer, amount = self._fewer(one.pod_set, resource)
         if fewer:
             total = written_amount(resource, requested - amount)
@@ -397,12 +394,6 @@ class _Looker:
         (_, resource), flavor, one = min(candidates, key=lambda item: (item[0], item[1]))
         requested, most = one.attempts[flavor].short[resource]
         return one, flavor, resource, requested, most
-
-    def _sources(self, resource: str, own: int, most: int) -> str:
-        if not self.queue.cohort:
-            return "all from its own quota"
-        borrowed = f"{written_amount(resource, most - own)} borrowed from cohort {self.queue.cohort}"
-        return f"{written_amount(resource, own)} of its own, {borrowed}"
 
     def _fewer(self, failing: PodSet, resource: str = "") -> tuple[tuple[PodSet, int] | None, int]:
         """The pod set to shrink with the largest size that would fit, and how much of `resource` that saves."""
@@ -440,25 +431,18 @@ class _Looker:
         return Shortfall(message, self._flavor_hint(one), one.pod_set.name)
 
     def _flavor_hint(self, one: assigner.Assigned) -> str:
-        for taints in self._taints(one):
+        flavors = [flavor for name in one.attempts if (flavor := self.state.cluster.flavors.get(name))]
+        for flavor in flavors:
+            taints = [taint for taint in flavor.taints if taint.get("effect") in ("NoSchedule", "NoExecute")]
             added = [{"key": t.get("key"), "operator": "Exists", "effect": t.get("effect")} for t in taints]
-            if scheduling.would_be_admitted(with_tolerations(self.workload, added), self.queue, self.state):
+            if added and self._would_do(with_tolerations(self.workload, added)):
                 written = ", ".join("{" + ", ".join(f"{k}: {v}" for k, v in each.items()) + "}" for each in added)
                 return f"add to the pod spec: tolerations: [{written}]"
         topology = one.pod_set.topology
         softened = with_topology(self.workload, one.pod_set.name, type(topology)())
-        if topology.explicit and scheduling.would_be_admitted(softened, self.queue, self.state):
+        if topology.explicit and self._would_do(softened):
             return "remove the topology annotation from the pods: without it, they fit"
         return "change the pods to match one of the flavors, or add a flavor that matches them to the ClusterQueue"
-
-    def _taints(self, one: assigner.Assigned) -> Iterator[list[dict[str, str]]]:
-        for name in one.attempts:
-            flavor = self.state.cluster.flavors.get(name)
-            taints = [
-                dict(t) for t in (flavor.taints if flavor else ()) if t.get("effect") in ("NoSchedule", "NoExecute")
-            ]
-            if taints:
-                yield taints
 
     def _no_place(self) -> Shortfall:
         one = next(each for each in self.found.pod_sets if each.no_place)
@@ -509,9 +493,7 @@ class _Looker:
     def _softer(self, one: assigner.Assigned) -> str:
         requested = one.pod_set.topology
         for annotation, softer in scheduling.softer_topologies(requested, self.state.trees[one.tree]):
-            if scheduling.would_be_admitted(
-                with_topology(self.workload, one.pod_set.name, softer), self.queue, self.state
-            ):
+            if self._would_do(with_topology(self.workload, one.pod_set.name, softer)):
                 return annotation
         return ""
 

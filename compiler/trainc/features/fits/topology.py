@@ -417,9 +417,8 @@ class Counts:
         if tails:
             self.with_tail[i] = min(whole - tails[0][0], self._slices_with_tail(self.pods[i]))
         if self.wanted.leaders:
-            costs = [
-                cost for at in range(len(domain.children)) if (cost := self._led_cost(domain.children, at, tails)) >= 0
-            ]
+            leading = [at for at, child in enumerate(domain.children) if self.leaders[child.index]]
+            costs = [cost for at in leading if (cost := self.led_cost(domain.children, at, tails)) >= 0]
             self.with_tail_led[i] = NO_ROOM
             if costs:
                 self.with_tail_led[i] = min(whole - min(costs), self._slices_with_tail(self.pods_led[i]))
@@ -432,9 +431,6 @@ class Counts:
             if self.with_tail[d.index] != NO_ROOM
         ]
         return sorted(costs)[:2]
-
-    def _led_cost(self, domains: Sequence[Domain], at: int, tails: Sequence[tuple[int, int]]) -> int:
-        return self.led_cost(domains, at, tails) if self.leaders[domains[at].index] else -1
 
     def led_cost(self, domains: Sequence[Domain], at: int, tails: Sequence[tuple[int, int]]) -> int:
         """The slices given up if a domain holds the leader, and this or another one the tail; -1 if none holds that."""

@@ -190,7 +190,9 @@ def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
     waits = [one for job in jobs for one in job.get("dependsOn") or () if one.get("status") == "Complete"]
     awaited = {str(one.get("name")) for one in waits}
     pod_sets = tuple(_pod_set(one, i, namespace, cluster, awaited) for i, one in enumerate(jobs))
-    return Workload(namespace, name, queue, pod_sets, _shape(pod_sets))
+    # Everything by which the scheduler can distinguish two workloads of a queue.
+    shape = json.dumps([_shape(one) for one in pod_sets], sort_keys=True)
+    return Workload(namespace, name, queue, pod_sets, shape)
 
 
 def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster, awaited: Collection[str]) -> PodSet:
@@ -227,21 +229,18 @@ def topology_request(written: Mapping[str, str]) -> TopologyRequest:
     elif unconstrained is not None and unconstrained not in BOOLEANS:
         raise ValueError(f"{UNCONSTRAINED} is not a boolean")
     constrained = required is not None or preferred is not None
+    slices: list[tuple[str, int]] = []
+    if SLICE_LAYERS in written:
+        slices = slice_layers(written[SLICE_LAYERS])
+    elif SLICE_LEVEL in written and SLICE_SIZE in written:
+        slices = [(written[SLICE_LEVEL], int(written[SLICE_SIZE]))]
     return TopologyRequest(
         required,
         preferred,
         None if unconstrained is None else BOOLEANS[unconstrained],
-        _slices(written),
+        tuple(slices),
         written.get(GROUP) if constrained else None,
     )
-
-
-def _slices(written: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
-    if SLICE_LAYERS in written:
-        return tuple(slice_layers(written[SLICE_LAYERS]))
-    if SLICE_LEVEL in written and SLICE_SIZE in written:
-        return ((written[SLICE_LEVEL], int(written[SLICE_SIZE])),)
-    return ()
 
 
 def slice_layers(text: str) -> list[tuple[str, int]]:
@@ -279,12 +278,7 @@ _SHAPED = (
 )
 
 
-def _shape(pod_sets: tuple[PodSet, ...]) -> str:
-    """A key of everything by which the scheduler can distinguish two workloads of a queue."""
-    return json.dumps([_pod_set_shape(one) for one in pod_sets], sort_keys=True)
-
-
-def _pod_set_shape(one: PodSet) -> list[Any]:
+def _shape(one: PodSet) -> list[Any]:
     pod, asked = one.pod, one.topology
     containers = [
         [[_canonical((box.get("resources") or {}).get("requests")), box.get("ports")] for box in pod.get(kind) or ()]
@@ -360,24 +354,16 @@ def _metadata(labels: Annotations, annotations: Annotations) -> Iterator[tuple[P
             ("metadata", "labels", QUEUE),
             f"{queue!r} is not a valid LocalQueue name (a lowercase DNS name)",
         )
-    if seconds is not None and not _positive(str(seconds)):
+    if seconds is not None and not (_INTEGER.fullmatch(str(seconds)) and 0 < int(seconds) < 2**63):
         yield ("metadata", "labels", _MAX_SECONDS), f"{seconds!r} is not a positive number of seconds"
-    yield from _prebuilt(labels, annotations)
-    if annotations.get(_ELASTIC) == "true":
-        yield ("metadata", "annotations", _ELASTIC), "Kueue does not support elastic JobSets"
-    if annotations.get(_GATED):
-        yield from _gates(str(annotations[_GATED]))
-
-
-def _positive(text: str) -> bool:
-    return _INTEGER.fullmatch(text) is not None and 0 < int(text) < 2**63
-
-
-def _prebuilt(labels: Annotations, annotations: Annotations) -> Iterator[tuple[Place, str]]:
     kind = "annotations" if annotations.get(_PREBUILT) else "labels"
     name = (annotations if kind == "annotations" else labels).get(_PREBUILT)
     if name is not None and not is_subdomain(str(name)):
         yield ("metadata", kind, _PREBUILT), f"{name!r} is not a valid Workload name (a lowercase DNS name)"
+    if annotations.get(_ELASTIC) == "true":
+        yield ("metadata", "annotations", _ELASTIC), "Kueue does not support elastic JobSets"
+    if annotations.get(_GATED):
+        yield from _gates(str(annotations[_GATED]))
 
 
 def _gates(value: str) -> Iterator[tuple[Place, str]]:
