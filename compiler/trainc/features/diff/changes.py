@@ -198,15 +198,17 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _canonical(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _field(key, inner) for key, inner in value.items()}
-    return [_canonical(item) for item in value] if isinstance(value, list) else value
-
-
-def _field(key: str, value: Any) -> Any:
-    if key in _QUANTITY_MAPS and isinstance(value, dict):
-        return {name: _amount(amount) for name, amount in value.items()}
-    return _amount(value) if key in _QUANTITIES else _canonical(value)
+    if isinstance(value, list):
+        return [_canonical(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    canonical_fields = {}
+    for key, inner in value.items():
+        if key in _QUANTITY_MAPS and isinstance(inner, dict):
+            canonical_fields[key] = {name: _amount(amount) for name, amount in inner.items()}
+        else:
+            canonical_fields[key] = _amount(inner) if key in _QUANTITIES else _canonical(inner)
+    return canonical_fields
 
 
 def _amount(value: Any) -> Any:

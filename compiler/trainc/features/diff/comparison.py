@@ -279,7 +279,9 @@ def _repetitions(*sides: Side) -> list[str]:
 def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
     objects = hold_back_job(with_new_names(group, objects, rules))
-    shown = tuple(o for o in objects if o.status != "unchanged" or _is_refused(o))
+    # Some cluster may refuse an object although its fields look unchanged.
+    refused = [any(v.refusals and v.outcome not in _QUIET for v in o.verdicts.values()) for o in objects]
+    shown = tuple(o for o, is_refused in zip(objects, refused, strict=True) if o.status != "unchanged" or is_refused)
     # An object added or removed next to a surviving JobSet, such as another scheduler's PodGroup, does not end the job.
     deciding = [o for o in shown if o.status not in {"added", "removed"}] or shown
     jobsets = (group.jobset.before, group.jobset.after) if group.jobset else (None, None)
@@ -320,11 +322,6 @@ def _hide_secret(change: Change) -> Change:
         return change
     before, after = (None if value is None else "(not shown)" for value in (change.before, change.after))
     return replace(change, before=before, after=after)
-
-
-def _is_refused(diff: ObjectDiff) -> bool:
-    """Whether some cluster refuses an object although its fields look unchanged."""
-    return any(v.refusals and v.outcome not in _QUIET for v in diff.verdicts.values())
 
 
 def _status(group: JobPairs, shown: Sequence[ObjectDiff]) -> Status:

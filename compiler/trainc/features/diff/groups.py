@@ -138,8 +138,12 @@ class SidesExplained:
             ]
             for change in one.changes:
                 sources |= dict.fromkeys(_sources_of(change, sides[0], sides[1]))
-        lines = tuple(source for source in sources if source.origin != "catalog")
-        return lines, "" if lines else self._reason()
+        if lines := tuple(source for source in sources if source.origin != "catalog"):
+            return lines, ""
+        releases = [side.options.release or NEWEST_RELEASE for side in (self._before, self._after)]
+        if releases[0] != releases[1]:
+            return (), f"Trainer {releases[0]} → {releases[1]}"
+        return (), "" if self._before.options == self._after.options else "the settings in trainc.yaml"
 
     def _file(self, group: Group) -> str:
         """The file that holds all jobs of a group that come or go, such as the trials of a sweep."""
@@ -148,12 +152,6 @@ class SidesExplained:
         homes = dict(side.found.homes)
         files = {homes[key] for key in keys if homes.get(key)}
         return next(iter(files)) if len(files) == 1 and len(keys) > 1 else ""
-
-    def _reason(self) -> str:
-        releases = [side.options.release or NEWEST_RELEASE for side in (self._before, self._after)]
-        if releases[0] != releases[1]:
-            return f"Trainer {releases[0]} → {releases[1]}"
-        return "" if self._before.options == self._after.options else "the settings in trainc.yaml"
 
     def _explain(self, number: int, job: JobDiff) -> Explanation | None:
         side, key = (self._before, self._after)[number], (job.namespace, job.name)

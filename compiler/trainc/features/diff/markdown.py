@@ -308,29 +308,21 @@ def steps_diagram(job: JobDiff) -> str:
     before = {step.name: step for step in job.steps_before}
     after = {step.name: step for step in job.steps_after}
     sides = {name: (before.get(name), after.get(name)) for name in dict.fromkeys((*before, *after))}
-    boxes = [Box(name, _facts(*steps), _look(*steps)) for name, steps in sides.items()]
-    return flowchart(boxes, list(_arrows(before, after)), _LOOKS)
+    boxes = [_box(name, *steps) for name, steps in sides.items()]
+    # Dependencies that are gone are dotted.
+    then, now = (
+        {(awaited, name, status) for name, step in steps.items() for awaited, status in step.depends_on}
+        for steps in (before, after)
+    )
+    arrows = [Arrow(*each, each not in now) for each in sorted(now | then)]
+    return flowchart(boxes, arrows, _LOOKS)
 
 
-def _look(before: Step | None, after: Step | None) -> str:
-    if before is None:
-        return "added"
-    if after is None:
-        return "removed"
-    return "" if before == after else "changed"
-
-
-def _facts(before: Step | None, after: Step | None) -> list[str]:
-    sides = [step for step in (before, after) if step is not None]
-    pods = as_arrow(*(f"{step.pods}" for step in (sides[0], sides[-1])))
-    gpus = as_arrow(*(f"{step.gpus}" for step in (sides[0], sides[-1])))
+def _box(name: str, before: Step | None, after: Step | None) -> Box:
+    steps = [step for step in (before, after) if step is not None]
+    pods = as_arrow(*(f"{step.pods}" for step in (steps[0], steps[-1])))
+    gpus = as_arrow(*(f"{step.gpus}" for step in (steps[0], steps[-1])))
     facts = [f"{pods} {'pod' if pods == '1' else 'pods'}"]
-    return facts if gpus == "0" else [*facts, f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} per pod"]
-
-
-def _arrows(before: dict[str, Step], after: dict[str, Step]) -> Iterator[Arrow]:
-    """The dependencies; removed ones are dotted."""
-    now = {(awaited, name, status) for name, step in after.items() for awaited, status in step.depends_on}
-    then = {(awaited, name, status) for name, step in before.items() for awaited, status in step.depends_on}
-    for awaited, name, status in sorted(now | then):
-        yield Arrow(awaited, name, status, (awaited, name, status) not in now)
+    facts += [] if gpus == "0" else [f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} per pod"]
+    look = "added" if before is None else "removed" if after is None else "changed" if before != after else ""
+    return Box(name, facts, look)

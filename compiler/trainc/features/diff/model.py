@@ -188,19 +188,15 @@ def group_by_job(pairs: Sequence[Pair]) -> tuple[JobPairs, ...]:
             owners.setdefault((jobset.key.namespace, kind, name), jobset)
     members: dict[ObjectKey, list[Pair]] = {}
     for pair in pairs:
-        owner = (
-            pair if pair.key.kind == "JobSet" else owners.get((pair.key.namespace, _role(pair), pair.key.name), pair)
-        )
+        kind = pair.key.kind
+        # An object that generates a Secret counts as that Secret.
+        role = kind if kind in ("PodGroup", "Workload", "ConfigMap") else "Secret"
+        owner = pair if kind == "JobSet" else owners.get((pair.key.namespace, role, pair.key.name), pair)
         members.setdefault(owner.key, []).append(pair)
     return tuple(
         JobPairs(key.namespace, key.name, tuple(sorted(group, key=lambda p: (p.key == key, p.key.kind, p.key.name))))
         for key, group in members.items()
     )
-
-
-def _role(pair: Pair) -> str:
-    """The kind under which a JobSet refers to an object: an object that generates a Secret counts as that Secret."""
-    return pair.key.kind if pair.key.kind in ("PodGroup", "Workload", "ConfigMap") else "Secret"
 
 
 def _mentions(jobset: Pair) -> Iterator[tuple[str, str]]:
@@ -269,16 +265,15 @@ class Totals:
 
 def steps_of(jobset: Manifest) -> tuple[Step, ...]:
     """The steps in manifest order. The manifest must have passed its schema."""
-    return tuple(map(_step, jobset.get("spec", {}).get("replicatedJobs") or ()))
-
-
-def _step(replicated_job: Manifest) -> Step:
-    job = replicated_job.get("template", {}).get("spec", {})
-    parallelism = job.get("parallelism", 1)
-    pods = replicated_job.get("replicas", 1) * min(parallelism, job.get("completions", parallelism))
-    awaited = tuple((other["name"], other.get("status", "Complete")) for other in replicated_job.get("dependsOn") or ())
-    requests = pod_requests(job.get("template", {}).get("spec", {}), limits_count=True)
-    return Step(replicated_job["name"], pods, requests, awaited)
+    steps = []
+    for replicated in jobset.get("spec", {}).get("replicatedJobs") or ():
+        job = replicated.get("template", {}).get("spec", {})
+        parallelism = job.get("parallelism", 1)
+        pods = replicated.get("replicas", 1) * min(parallelism, job.get("completions", parallelism))
+        awaited = ((other["name"], other.get("status", "Complete")) for other in replicated.get("dependsOn") or ())
+        requests = pod_requests(job.get("template", {}).get("spec", {}), limits_count=True)
+        steps.append(Step(replicated["name"], pods, requests, tuple(awaited)))
+    return tuple(steps)
 
 
 def totals_of(steps: Sequence[Step], pod_groups: Sequence[Manifest] = ()) -> Totals:

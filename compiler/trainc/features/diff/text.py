@@ -244,13 +244,18 @@ def diff_text(diff: Diff, paint: Paint) -> str:
     lines = [f"{paint('removed', diff.before)} → {paint('added', diff.after)}"]
     if diff.jobs:
         lines += [paint("title", line) for line in (headline(diff),) if line]
-        lines.append(paint("quiet", _judged(diff)))
+        rules = f"evaluated for Trainer {diff.release}"
+        several = f"{rules}; (*) marks your delivery mode"
+        chosen = f"{rules} and {diff.method.label}; --all-deliveries shows the others"
+        lines.append(paint("quiet", several if len(diff.deliveries) > 1 else chosen))
         for group in diff.groups:
             lines += ["", *_group(group, diff, paint)]
-        lines += ["", *_summary(diff, paint)]
+        differing = sum(job.status != "unchanged" for job in diff.jobs)
+        lines += ["", f"{paint('title', 'all jobs')}  {_figures(diff.totals, paint)}"]
+        lines.append(f"{counted(differing, 'job')} of {len(diff.jobs) + diff.unchanged} with changes")
     else:
         lines = [f"{lines[0]}: no changes in {counted(diff.unchanged, 'job')}"]
-        lines += [line for note in diff.notes for line in note_lines(note, "", paint)]
+    lines += [line for note in diff.notes for line in note_lines(note, "", paint)]
     for title, sentences in diff.review.sections:
         if sentences:
             lines += ["", paint("title", title)]
@@ -258,17 +263,12 @@ def diff_text(diff: Diff, paint: Paint) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _judged(diff: Diff) -> str:
-    if len(diff.deliveries) > 1:
-        return f"evaluated for Trainer {diff.release}; (*) marks your delivery mode"
-    return f"evaluated for Trainer {diff.release} and {diff.method.label}; --all-deliveries shows the others"
-
-
 def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
     """Jobs that change in the same way; the fields, outcomes and notes are those of the first."""
     job, method, count = group.first, diff.method, len(group.members)
     label = job.label if count == 1 else counted(count, "job" if job.kind == "JobSet" else job.kind)
-    status = _status(job) if count == 1 else status_word(job)
+    renamed = next((one.renamed for one in job.objects if one.key.kind == "JobSet" and one.renamed), None)
+    status = f"changed, {' → '.join(renamed)}" if renamed and count == 1 else status_word(job)
     yield f"{paint('title', label)}  {status}: {paint(_tone(group.outcome), LABELS[group.outcome])}"
     if count > 1:
         names = first_of([each.label for _, each in group.members], _MOST_NAMED)
@@ -285,13 +285,6 @@ def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
         yield f"  {paint(_tone(outcome), f'{LABELS[outcome]:<22}')} {names_of(methods, method)}"
     for note in notes_of(group):
         yield from note_lines(note, "  ", paint)
-
-
-def _status(job: JobDiff) -> str:
-    renamed = next((diff.renamed for diff in job.objects if diff.key.kind == "JobSet" and diff.renamed), None)
-    if renamed:
-        return f"changed, {' → '.join(renamed)}"
-    return status_word(job)
 
 
 def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Paint, *, named: bool) -> Iterator[str]:
@@ -333,14 +326,6 @@ def _figures(totals: Versions, paint: Paint) -> str:
         text = as_arrow(before, after)
         parts.append(f"{paint('quiet', name)} {text if before == after else paint('title', text)}")
     return "   ".join(parts)
-
-
-def _summary(diff: Diff, paint: Paint) -> Iterator[str]:
-    yield f"{paint('title', 'all jobs')}  {_figures(diff.totals, paint)}"
-    differing = sum(job.status != "unchanged" for job in diff.jobs)
-    yield f"{counted(differing, 'job')} of {len(diff.jobs) + diff.unchanged} with changes"
-    for note in diff.notes:
-        yield from note_lines(note, "", paint)
 
 
 def note_lines(note: str, indent: str, paint: Paint) -> Iterator[str]:
@@ -442,13 +427,8 @@ def _object_as_json(diff: ObjectDiff) -> dict[str, Any]:
         "renamed": list(diff.renamed) if diff.renamed else None,
         "outcomes": {method: verdict.outcome for method, verdict in diff.verdicts.items()},
         "refusals": _refusals(diff.verdicts),
-        "changes": [
-            {**_change_as_json(change), "outcomes": diff.outcomes(number)} for number, change in enumerate(diff.changes)
-        ],
-        "moves": [
-            {"path": format_field(move.path), "before": list(move.before), "after": list(move.after)}
-            for move in diff.moves
-        ],
+        "changes": [{**_change_as_json(one), "outcomes": diff.outcomes(i)} for i, one in enumerate(diff.changes)],
+        "moves": [{"path": format_field(one.path), **fields(one, "before", "after")} for one in diff.moves],
     }
 
 

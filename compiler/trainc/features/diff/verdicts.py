@@ -96,8 +96,13 @@ def verdict_on(
     before: Manifest | None, after: Manifest | None, changes: Sequence[Change], rules: JobSetRules
 ) -> dict[str, Verdict]:
     """A verdict for each method, by method id. The manifests are normalized; None means that git has no such object."""
-    if before is None or after is None:
-        return {method.id: _one_sided(method, before, after, rules) for method in DELIVERY_METHODS}
+    if before is not None and after is None:
+        prunes = {method.id: delivery.effective_method(method, before, None).prunes for method in DELIVERY_METHODS}
+        return {method: Verdict("deleted" if is_pruned else "nothing") for method, is_pruned in prunes.items()}
+    assert after is not None
+    if before is None:
+        created = Verdict("invalid" if _refused_new(after, rules) else "created")
+        return dict.fromkeys((method.id for method in DELIVERY_METHODS), created)
     if before["metadata"].get("name") != after["metadata"].get("name"):
         return dict.fromkeys(
             (method.id for method in DELIVERY_METHODS),
@@ -133,13 +138,6 @@ def sync_outcome(
 
 def _all(outcome: Outcome, changes: Sequence[Change], refusals: Sequence[Finding] = ()) -> Verdict:
     return Verdict(outcome, (outcome,) * len(changes), tuple(refusals))
-
-
-def _one_sided(method: DeliveryMethod, before: Manifest | None, after: Manifest | None, rules: JobSetRules) -> Verdict:
-    if before is not None:
-        return Verdict("deleted" if delivery.effective_method(method, before, None).prunes else "nothing")
-    assert after is not None
-    return Verdict("invalid" if _refused_new(after, rules) else "created")
 
 
 def _refused_new(manifest: Manifest, rules: JobSetRules) -> bool:

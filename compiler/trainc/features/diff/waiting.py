@@ -60,13 +60,10 @@ class Waiting:
         """Why a JobSet of the cluster waits or fails; `manifest` is the one of git. Each reason is given once."""
         metadata = mapping(live.get("metadata"))
         key = str(metadata.get("namespace") or ""), str(metadata.get("name"))
-        waits = [*self._of_jobset(live), *self._of_queue(key, live, manifest), *self._of_pods(key, manifest)]
+        failed = (one for one in true_conditions(live) if one.get("type") == "Failed")
+        waits = [Wait("JobSet", str(one.get("reason") or ""), _line(one.get("message"))) for one in failed]
+        waits += [*self._of_queue(key, live, manifest), *self._of_pods(key, manifest)]
         return tuple(dict.fromkeys((*waits, *self._of_events(key))))[:_MOST_SHOWN]
-
-    def _of_jobset(self, live: Json) -> Iterator[Wait]:
-        for one in true_conditions(live):
-            if one.get("type") == "Failed":
-                yield Wait("JobSet", str(one.get("reason") or ""), _line(one.get("message")))
 
     def _of_queue(self, key: tuple[str, str], live: Json, manifest: Json) -> Iterator[Wait]:
         suspended = mapping(live.get("spec")).get("suspend") is True

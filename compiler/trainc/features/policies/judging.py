@@ -44,9 +44,9 @@ class Judge:
         """Build a judge. Namespaces come from the policy folders first, then from `documents`."""
         namespaces = {**matching.namespaces_of(documents), **matching.namespaces_of(loaded.others)}
         about = [binding.policy.spec["matchConstraints"] for binding in loaded.bindings]
-        looks_inside = any(matching.is_about(one, matching.CHILDREN) for one in about) or any(
-            map(_is_secured, namespaces.values())
-        )
+        labels = map(matching.labels_of, namespaces.values())
+        secured = any(one.level != "privileged" for each in labels for one in standards(each).values())
+        looks_inside = secured or any(matching.is_about(one, matching.CHILDREN) for one in about)
         return cls(loaded, namespaces, minor, looks_inside)
 
     @property
@@ -62,19 +62,15 @@ class Judge:
             seen: set[tuple[Path | None, Finding]] = set()
             inside = children(manifest, label) if manifest["kind"] == "JobSet" and self.looks_inside else ()
             for subject in (Subject(stored(manifest), label, label, {}), *inside):
-                for finding in self._about(subject):
+                judged = [finding for binding in self.loaded.bindings for finding in self._judged(binding, subject)]
+                is_part = subject.data["kind"] in ("Pod", "Job")
+                for finding in (*judged, *(self._pod_security(subject) if is_part else ())):
                     # The first and the last Pod of a replicated job mostly fail for the same reason.
                     key = (subject.sources.get("spec"), finding)
                     if key not in seen:
                         seen.add(key)
                         findings.append((subject.label, finding))
         return findings
-
-    def _about(self, subject: Subject) -> Iterator[Finding]:
-        for binding in self.loaded.bindings:
-            yield from self._judged(binding, subject)
-        if subject.data["kind"] in ("Pod", "Job"):
-            yield from self._pod_security(subject)
 
     def _judged(self, binding: Binding, subject: Subject) -> Iterator[Finding]:
         policy, spec, data = binding.policy, binding.spec, subject.data
@@ -128,10 +124,6 @@ class Judge:
         for mode, action in () if denied else (("warn", "Warn"), ("audit", "Audit")):
             if violated := violations(required[mode], pod, self.minor):
                 yield finding(action, f'would violate PodSecurity "{required[mode]}"', violated)
-
-
-def _is_secured(namespace: Mapping[str, Any]) -> bool:
-    return any(standard.level != "privileged" for standard in standards(matching.labels_of(namespace)).values())
 
 
 class _Case:

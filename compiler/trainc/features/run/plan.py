@@ -160,20 +160,14 @@ def _from(source: Json, container: Json, facts: PodFacts, config_maps: Mapping[s
     if "fieldRef" in source:
         return facts.field(source["fieldRef"]["fieldPath"])
     if "resourceFieldRef" in source:
-        return _amount(source["resourceFieldRef"], container)
+        reference = source["resourceFieldRef"]
+        kind, _, name = reference["resource"].partition(".")
+        written = (container.get("resources", {}).get(kind) or {}).get(name)
+        divisor = parse_quantity(str(reference.get("divisor") or "1")).nanos or NANOS_PER_UNIT
+        return None if written is None else str(-(-parse_quantity(str(written)).nanos // divisor))  # Rounded up.
     key = source.get("configMapKeyRef")
     value = config_maps.get(key["name"], {}).get("data", {}).get(key["key"]) if key else None
     return None if value is None else str(value)
-
-
-def _amount(reference: Json, container: Json) -> str | None:
-    """A request or limit in units of the divisor, rounded up."""
-    kind, _, name = reference["resource"].partition(".")
-    written = (container.get("resources", {}).get(kind) or {}).get(name)
-    if written is None:
-        return None
-    divisor = parse_quantity(str(reference.get("divisor") or "1")).nanos or NANOS_PER_UNIT
-    return str(-(-parse_quantity(str(written)).nanos // divisor))
 
 
 def _source_label(source: Json) -> str:
@@ -387,14 +381,10 @@ def _exit_rules(policy: Json) -> Iterator[model.ExitRule]:
 def _success_rules(policy: Json) -> Iterator[model.SuccessRule]:
     for rule in policy.get("rules", ()):
         text = rule.get("succeededIndexes")
-        indexes = None if text is None else frozenset(index for part in text.split(",") for index in _indexes(part))
-        yield model.SuccessRule(indexes, rule.get("succeededCount"))
-
-
-def _indexes(part: str) -> range:
-    """Parse `3` or `2-5`."""
-    first, _, last = part.partition("-")
-    return range(int(first), int(last or first) + 1)
+        # Each part is an index, such as `3`, or the first and the last of several: `2-5`.
+        ends = [part.partition("-") for part in text.split(",")] if text is not None else []
+        indexes = frozenset(index for first, _, last in ends for index in range(int(first), int(last or first) + 1))
+        yield model.SuccessRule(None if text is None else indexes, rule.get("succeededCount"))
 
 
 def _outcome(spec: Json) -> model.Outcome:

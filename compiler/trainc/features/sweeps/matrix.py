@@ -390,7 +390,8 @@ def read_matrix(document: Document, limits: Limits) -> tuple[Matrix, list[Diagno
 
 def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
     data, findings = SWEEP.check({"apiVersion": "", **without_nulls(SWEEP.schema, document.data)})
-    path, job = _base(data.get("base", ""), document.file)
+    base, _, job = data.get("base", "").partition("#")
+    path = os.path.normpath(os.path.join(os.path.dirname(document.file), base)) if base else document.file
     assignments: list[Assignment] = []
     if grid.GRID_FIELDS.keys().isdisjoint(str(finding.path[0]) for finding in findings):
         assignments, more = grid.read_assignments(data)
@@ -408,12 +409,6 @@ def _read_optimization_job(document: Document, _: Limits) -> tuple[Matrix, list[
     label = label_of(document.data)
     matrix = Matrix(document, document.file, identity_of(template.data)[1], "", tuple(assignments), Budget(), template)
     return matrix, [document.place(finding, label) for finding in findings]
-
-
-def _base(text: str, file: str) -> tuple[str, str]:
-    """Return the path from the current directory and the job after `#`; defaults to the sweep file itself."""
-    path, _, job = text.partition("#")
-    return (os.path.normpath(os.path.join(os.path.dirname(file), path)) if path else file), job
 
 
 def _outside(matrix: Matrix, limits: Limits) -> Iterator[Diagnostic]:

@@ -418,7 +418,12 @@ class _Parser:
                     raise self.error()
         self._advance()
         if target is None:
-            return _has(at, arguments) if word == "has" and len(arguments) == 1 else call(at, word, *arguments)
+            if word != "has" or len(arguments) != 1:
+                return call(at, word, *arguments)
+            field = arguments[0]
+            if not isinstance(field, Select) or field.optional or field.test:
+                raise InvalidExpressionError("has() takes one field, such as has(object.metadata.labels)")
+            return select(at, field.base, field.field, test=True)
         if f"{_dotted(target)}.{word}" in FUNCTIONS:
             return call(at, f"{_dotted(target)}.{word}", *arguments)
         if (word, len(arguments)) not in MACROS:
@@ -439,13 +444,6 @@ def _dotted(node: Node) -> str:
         parts.append(node.field)
         node = node.base
     return ".".join([node.word, *reversed(parts)]) if isinstance(node, Name) else ""
-
-
-def _has(at: int, arguments: Sequence[Node]) -> Node:
-    field = arguments[0]
-    if not isinstance(field, Select) or field.optional or field.test:
-        raise InvalidExpressionError("has() takes one field, such as has(object.metadata.labels)")
-    return select(at, field.base, field.field, test=True)
 
 
 # What gets (at, items, names, result, *other arguments), and how many of a macro's arguments are variables.
