@@ -130,7 +130,9 @@ class Plan:
     def _converted(self, document: Json, choices: Choices, *, is_named: bool = True) -> Converted:
         kind = kind_of(document)
         if kind is None:
-            return Converted((), (_unsupported(document),))
+            name, version = str(document.get("kind")), str(document.get("apiVersion"))
+            why, hint = _NOT_SUPPORTED.get(name) or _NOT_SUPPORTED.get(version.partition("/")[0], _OLDER)
+            return Converted((), (stuck(("apiVersion",), f"{name} of {version} {why}", hint),))
         result = convert(kind, document, choices, is_named=is_named)
         if not (result.shorter and self._rename and is_named):
             return result
@@ -191,11 +193,7 @@ _NOT_SUPPORTED = {
 }
 
 
-def _unsupported(document: Json) -> Finding:
-    kind, version = str(document.get("kind")), str(document.get("apiVersion"))
-    older = "is older than the last API of Training Operator v1", "set apiVersion: kubeflow.org/v1, then migrate it"
-    why, hint = _NOT_SUPPORTED.get(kind) or _NOT_SUPPORTED.get(version.partition("/")[0], older)
-    return stuck(("apiVersion",), f"{kind} of {version} {why}", hint)
+_OLDER = "is older than the last API of Training Operator v1", "set apiVersion: kubeflow.org/v1, then migrate it"
 
 
 @dataclass(frozen=True, slots=True)

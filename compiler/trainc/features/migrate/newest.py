@@ -247,7 +247,10 @@ def _with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json,
         return runtime, errors, {}
     renamed = {job: Role(role.role or names.NODE, role.main) for job, role in inferred.roles.items()}
     new_names = {old: new.role for old, new in renamed.items()}
-    jobs = [_renamed(job, renamed.get(job["name"]), new_names) for job in inferred.spec["replicatedJobs"]]
+    jobs = []
+    for job in inferred.spec["replicatedJobs"]:
+        depends_on = [{**d, "name": new_names.get(d["name"], d["name"])} for d in job.get("dependsOn", ())]
+        jobs.append(_retargeted({**job, "dependsOn": depends_on} if depends_on else job, renamed))
     job_set = _with_references({**inferred.spec, "replicatedJobs": jobs}, new_names)
     changed = {**runtime, "spec": {**spec, "template": {**template, "spec": job_set}}}
     return changed, list(_name_findings(renamed)), renamed
@@ -262,15 +265,6 @@ def _retargeted(target: Json, renamed: Roles) -> Json:
         called = [{**c, "name": names.NODE} if c.get("name") == new.main else c for c in containers]
         target = with_value(target, _CONTAINERS, called)
     return {**target, "name": new.role}
-
-
-def _renamed(job: Json, role: Role | None, new_names: Mapping[str, str]) -> Json:
-    depends_on = [{**d, "name": new_names.get(d["name"], d["name"])} for d in job.get("dependsOn", ())]
-    job = {**job, "dependsOn": depends_on} if depends_on else job
-    if role is None:
-        return job
-    containers = [{**c, "name": names.NODE} if c["name"] == role.main else c for c in value_at(job, _CONTAINERS)]
-    return with_value({**job, "name": role.role}, _CONTAINERS, containers)
 
 
 def _with_references(job_set: Json, new_names: Mapping[str, str]) -> Json:

@@ -298,7 +298,7 @@ def _main(layout: Layout, group: Group, container: dict[str, Any], policy_variab
     kind = layout.job.kind
     if policy_variables and container.get("env"):
         container["env"] = [variable for variable in container["env"] if variable["name"] not in policy_variables]
-    if kind.port_name and f"'{kind.port_name}'" in str(_port_users(container)):
+    if kind.port_name and f"'{kind.port_name}'" in str([container.get(field) for field in PROBES]):
         # A probe names the port that v1 added.
         ports = list(container.get("ports") or ())
         named = any(port.get("name") == kind.port_name for port in ports)
@@ -313,10 +313,6 @@ def main_name(layout: Layout, group: Group) -> str:
     return str(group.role.containers[layout.job.main(group.role)]["name"])
 
 
-def _port_users(container: Json) -> list[Any]:
-    return [container.get(field) for field in PROBES]
-
-
 def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
     """What is renamed or counted elsewhere, and what v1 let pods have and JobSet does not."""
     for role in layout.roles:
@@ -325,7 +321,9 @@ def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
             if role.template["spec"].get(field):
                 message = f"JobSet sets {field} of every pod; {role.template['spec'][field]!r} is removed"
                 yield differs((*path, field), message, "use the pod's address in the JobSet instead")
-        for name in rename.found_in(_texts(role)):
+        containers = (*role.containers, *(role.template["spec"].get("initContainers") or ()))
+        texts = ([c.get(field) for field in ("command", "args", "env", *PROBES)] for c in containers)
+        for name in rename.found_in(" ".join(map(str, texts))):
             message = f"pod {name} is now called {rename.new[name]}; its name is replaced in commands and environment variables"
             hint = "replace it yourself where trainc cannot: in scripts, images and ConfigMaps"
             yield changes((*role.path, "template"), message, hint)
@@ -339,11 +337,6 @@ def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
             yield changes(at_name, f"the container {old} is now called {new}", hint)
     if not layout.job.kind.is_mpi and layout.job.size > 1:
         yield from _numbers(layout)
-
-
-def _texts(role: Role) -> str:
-    containers = (*role.containers, *(role.template["spec"].get("initContainers") or ()))
-    return " ".join(str([c.get("command"), c.get("args"), c.get("env"), *_port_users(c)]) for c in containers)
 
 
 def _numbers(layout: Layout) -> Iterator[Finding]:

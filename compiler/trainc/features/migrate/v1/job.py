@@ -360,16 +360,14 @@ def labels_of(job: Job, pod: Pod) -> dict[str, str]:
             labels["replica-index"] = str(index + shift if role == "worker" else 0)
     else:
         labels |= {"replica-type": role, "replica-index": str(index)}
-        if _is_master(job, pod):
-            labels["job-role"] = "master"
+        roles = {each.lower for each in job.roles}
+        if job.kind.name == "TFJob":
+            is_master = role in ("chief", "master") if roles & {"chief", "master"} else pod == ("worker", 0)
+        else:
+            leads = job.kind.name in ("PyTorchJob", "JAXJob") and "master" not in roles and index == 0
+            is_master = role == "master" or leads
+        labels |= {"job-role": "master"} if is_master else {}
     return {f"{LABELS}{name}": value for name, value in labels.items()}
-
-
-def _is_master(job: Job, pod: Pod) -> bool:
-    (role, index), roles = pod, {role.lower for role in job.roles}
-    if job.kind.name == "TFJob":
-        return role in ("chief", "master") if roles & {"chief", "master"} else pod == ("worker", 0)
-    return role == "master" or (job.kind.name in ("PyTorchJob", "JAXJob") and "master" not in roles and index == 0)
 
 
 def variable(value: Json, layout: Layout, group: Group) -> Json:
