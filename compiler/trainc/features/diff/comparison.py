@@ -29,10 +29,7 @@ def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod
         *_lost_job(job, group, deliveries),
         *_data(job, group, deliveries),
         *_gang_apart_from_pods(job, deliveries),
-        *_suspended_or_removed(job),
-        *_left_running(job, deliveries),
-        *_live_gang(job, deliveries),
-        *_mounted_files(job),
+        *_running(job, deliveries),
         *_order(job, deliveries),
         *_queue(job, deliveries),
     ]
@@ -151,7 +148,8 @@ def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) ->
             )
 
 
-def _suspended_or_removed(job: JobDiff) -> Iterator[str]:
+def _running(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    """What becomes of a job, and of the pods, that run now."""
     for _, change in _changes(job, "JobSet"):
         if change.path == ("spec", "suspend") and change.after is True:
             yield "Suspending the job deletes its running pods; when it is resumed, training continues from its last checkpoint."
@@ -160,9 +158,6 @@ def _suspended_or_removed(job: JobDiff) -> Iterator[str]:
                 f"The JobSet is deleted {change.after} s after it ends. A GitOps tool then finds it missing and creates "
                 "it again, and training runs a second time."
             )
-
-
-def _left_running(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     jobset = _object(job, "JobSet")
     if jobset and jobset.status == "removed" and delivery.KUBECTL in deliveries:
         yield "kubectl apply deletes nothing: the job keeps running until you delete it."
@@ -172,17 +167,11 @@ def _left_running(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterato
             f"{new} starts while {old} is still running; the tool deletes {old} when it prunes, and {delivery.KUBECTL.label} never does. Until then "
             "both need GPUs."
         )
-
-
-def _live_gang(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     if any(c.path[0] == "spec" and _is_updated(d, deliveries) for d, c in _changes(job, "PodGroup")):
         yield (
             "A changed PodGroup takes effect at once: running pods keep running, and pods that are scheduled from now "
             "on, such as after a restart, follow the new values."
         )
-
-
-def _mounted_files(job: JobDiff) -> Iterator[str]:
     changed = sorted({diff.key.name for diff, change in _changes(job, "ConfigMap") if change.path[0] != "metadata"})
     if changed:
         yield (

@@ -172,7 +172,9 @@ def _read_rendered(inputs: Inputs, release: str, folder: str) -> ManifestSet:
             continue
         manifests.append(data)
         if document.file not in sources:
-            sources[document.file] = _source_of(document.file, folder)
+            # The first line of a rendered file names its source.
+            source = source_in(document.file) if os.path.isfile(document.file) else None
+            sources[document.file] = os.path.normpath(os.path.join(folder, source)) if source else ""
         namespace = str(data["metadata"].get("namespace", ""))
         homes.append(((namespace, job_in(document.file)), sources[document.file]))
         if data["kind"] == "JobSet":
@@ -182,12 +184,6 @@ def _read_rendered(inputs: Inputs, release: str, folder: str) -> ManifestSet:
         diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
     hashed = {key: name for key, name in names.items() if key[1] != name}
     return ManifestSet(manifests, diagnostics, False, hashed, rendered=rendered, homes=homes)
-
-
-def _source_of(file: str, folder: str) -> str:
-    """The source that the first line of a rendered file names."""
-    source = source_in(file) if os.path.isfile(file) else None
-    return os.path.normpath(os.path.join(folder, source)) if source else ""
 
 
 def _problems(document: Document, release: str) -> Sequence[Diagnostic]:

@@ -401,7 +401,10 @@ def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]
         findings.append(too_many_trials(len(assignments), most))
     budget = Budget(*(data.get("budget", {}).get(key) for key in ("gpuHours", "hoursPerTrial")))
     matrix = Matrix(document, path, job, data.get("metadata", {}).get("name", ""), tuple(assignments), budget)
-    return matrix, [*(document.place(finding) for finding in findings), *_outside(matrix, limits)]
+    root = root_around(os.path.dirname(document.file) or os.curdir)
+    if not limits.allow_outside and not is_inside(path, root):
+        findings.append(Finding("OutsideRoot", "error", f"{path} is outside the repository", OUTSIDE_HINT, ("base",)))
+    return matrix, list(map(document.place, findings))
 
 
 def _read_optimization_job(document: Document, _: Limits) -> tuple[Matrix, list[Diagnostic]]:
@@ -409,13 +412,6 @@ def _read_optimization_job(document: Document, _: Limits) -> tuple[Matrix, list[
     label = label_of(document.data)
     matrix = Matrix(document, document.file, identity_of(template.data)[1], "", tuple(assignments), Budget(), template)
     return matrix, [document.place(finding, label) for finding in findings]
-
-
-def _outside(matrix: Matrix, limits: Limits) -> Iterator[Diagnostic]:
-    root = root_around(os.path.dirname(matrix.document.file) or os.curdir)
-    if not limits.allow_outside and not is_inside(matrix.path, root):
-        finding = Finding("OutsideRoot", "error", f"{matrix.path} is outside the repository", OUTSIDE_HINT, ("base",))
-        yield matrix.document.place(finding)
 
 
 def base_among(documents: Sequence[Document], matrix: Matrix) -> tuple[Document | None, list[Diagnostic]]:
