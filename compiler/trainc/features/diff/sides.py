@@ -249,8 +249,8 @@ def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
             read = _read(side, moved, streams)
         except CompileError as error:
             raise CompileError(_of_revision(d, side.revision, folder) for d in error.diagnostics) from None
-    told = read.found.diagnostics
-    diagnostics = [_of_revision(d, side.revision, folder) if d.severity == "error" else d for d in told]
+    reported = read.found.diagnostics
+    diagnostics = [_of_revision(d, side.revision, folder) if d.severity == "error" else d for d in reported]
     return replace(read, found=replace(read.found, diagnostics=diagnostics))
 
 

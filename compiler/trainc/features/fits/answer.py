@@ -145,8 +145,8 @@ def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -
             refused = findings.about_job(name, pod_refusals([plain], cluster.for_pods, "error"))
             return replace(job, diagnostics=(*job.diagnostics, *absent), refused=tuple(refused))
     refusal = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
-    told = tuple(findings.refused_job(name, [refusal]))
-    return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=told)
+    reported = tuple(findings.refused_job(name, [refusal]))
+    return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=reported)
 
 
 def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:

@@ -31,8 +31,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     requested = {name: _judge(environments[name], cluster, stdin, streams) for name, cluster in named.items()}
     streams.progress.clear()
     _print({name: answers for name, (answers, _) in requested.items() if answers}, arguments, streams)
-    told = {name: diagnostics for name, (_, diagnostics) in requested.items()}
-    return _refused(told, Files(stdin), arguments, streams)
+    reported = {name: diagnostics for name, (_, diagnostics) in requested.items()}
+    return _refused(reported, Files(stdin), arguments, streams)
 
 
 def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> tuple[Fits | None, list[Diagnostic]]:

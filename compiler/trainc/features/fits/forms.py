@@ -80,8 +80,8 @@ def fits_json(fits: Fits) -> dict[str, Any]:
 
 
 def _entry(fit: Fit) -> dict[str, Any]:
-    told = ("verdict", "cause", "flavors", "borrows", "topology", "places", "runs", "pods", "requests")
-    return {**_fields(fit, *told), "reasons": [_fields(one, "code", "message", "hint") for one in fit.diagnostics]}
+    answer = ("verdict", "cause", "flavors", "borrows", "topology", "places", "runs", "pods", "requests")
+    return {**_fields(fit, *answer), "reasons": [_fields(one, "code", "message", "hint") for one in fit.diagnostics]}
 
 
 def _fields(record: object, *names: str) -> dict[str, Any]:

@@ -279,13 +279,13 @@ _SHAPED = (
 
 
 def _shape(one: PodSet) -> list[Any]:
-    pod, asked = one.pod, one.topology
+    pod, request = one.pod, one.topology
     containers = [
         [[_canonical((box.get("resources") or {}).get("requests")), box.get("ports")] for box in pod.get(kind) or ()]
         for kind in ("initContainers", "containers")
     ]
     own = _canonical((pod.get("resources") or {}).get("requests"))
-    topology = [asked.required, asked.preferred, asked.unconstrained, asked.slices, asked.group]
+    topology = [request.required, request.preferred, request.unconstrained, request.slices, request.group]
     spec = [[pod.get(key) for key in _SHAPED], containers, own, _canonical(pod.get("overhead"))]
     return [one.name, spec, one.count, one.total, topology, one.replicas]
 
