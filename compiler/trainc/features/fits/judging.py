@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain, count
 from typing import Any
 
@@ -128,15 +129,15 @@ def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tup
         own = by_job.get(job_name(*place(document.data)))
         if own:
             findings = [_finding(one) for one in own]
-
-            def judge(manifests: Sequence[Json], found: Sequence[Finding] = findings) -> list[tuple[str, Finding]]:
-                return [(label_of(each), one) for each in manifests if each["kind"] == "JobSet" for one in found]
-
-            compiled = replace(session, rules=keep_severities, judge=judge)
+            compiled = replace(session, rules=keep_severities, judge=partial(_about_jobset, findings))
             texts = {(one.code, one.message) for one in own}
             placed += [one for one in compiled.compile(document)[1] if (one.code, one.message) in texts]
             explained |= {id(one) for one in own}
     return placed, [one for one in diagnostics if id(one) not in explained]
+
+
+def _about_jobset(findings: Sequence[Finding], manifests: Sequence[Json]) -> list[tuple[str, Finding]]:
+    return [(label_of(each), one) for each in manifests if each["kind"] == "JobSet" for one in findings]
 
 
 def _finding(one: Diagnostic) -> Finding:

@@ -40,8 +40,8 @@ class WrongValue(ValueError):
         self.path = path
 
 
-# What is read of each kind: text, mappings by their fields (`*` for any), and lists by what each of their items is.
 _WORDS: Mapping[Any, str] = {str: "a string", list: "a list", dict: "a mapping"}
+# What is read of each kind: text, mappings by their fields (`*` for any), and lists by what each of their items is.
 _TEXTS, _GROUPS = {"*": str}, [{"coveredResources": [], "flavors": [{"name": str, "resources": [{"name": str}]}]}]
 _SHAPES: Mapping[str, Any] = {
     "ResourceFlavor": {"spec": {"topologyName": str, "nodeLabels": _TEXTS, "nodeTaints": [_TEXTS], "tolerations": []}},
