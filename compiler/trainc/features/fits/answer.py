@@ -314,15 +314,13 @@ def _together(jobs: Sequence[_Job], alone: Sequence[Fit], state: State) -> list[
         if job.workload and job.queue:
             entries[order] = scheduling.Entry(order, job.workload)
             everyone.submit(entries[order], job.queue)
-    return [_with_others(job, alone[order], entries.get(order)) for order, job in enumerate(jobs)]
-
-
-def _with_others(job: _Job, alone: Fit, entry: scheduling.Entry | None) -> Fit:
-    if entry is None or alone.verdict == "unknown":
-        return alone
-    if entry.cause == scheduling.ADMITTED:
-        return _fit(job, _Outcome("admitted", None, entry.assignment))
-    return alone if alone.verdict != "fits" else _fit(job, _Outcome("waits", entry.cause))
+    together = list(alone)
+    for order, entry in entries.items():
+        if entry.cause == scheduling.ADMITTED and alone[order].verdict != "unknown":
+            together[order] = _fit(jobs[order], _Outcome("admitted", None, entry.assignment))
+        elif alone[order].verdict == "fits":
+            together[order] = _fit(jobs[order], _Outcome("waits", entry.cause))
+    return together
 
 
 def _fit(job: _Job, outcome: _Outcome, diagnostics: tuple[Diagnostic, ...] = ()) -> Fit:
