@@ -383,8 +383,13 @@ class Matrix:
 
 def read_matrix(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
     """Read a sweep and its diagnostics; with errors, it has no trials."""
-    read = _read_optimization_job if document.data.get("kind") == OPTIMIZATION_JOB_KIND else _read
-    matrix, problems = read(document, limits)
+    if document.data.get("kind") == OPTIMIZATION_JOB_KIND:
+        template, assignments, findings = read_grid(document)
+        job = identity_of(template.data)[1]
+        matrix = Matrix(document, document.file, job, "", tuple(assignments), Budget(), template)
+        problems = [document.place(finding, label_of(document.data)) for finding in findings]
+    else:
+        matrix, problems = _read(document, limits)
     return (replace(matrix, assignments=()) if has_errors(problems) else matrix), problems
 
 
@@ -405,13 +410,6 @@ def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]
     if not limits.allow_outside and not is_inside(path, root):
         findings.append(Finding("OutsideRoot", "error", f"{path} is outside the repository", OUTSIDE_HINT, ("base",)))
     return matrix, list(map(document.place, findings))
-
-
-def _read_optimization_job(document: Document, _: Limits) -> tuple[Matrix, list[Diagnostic]]:
-    template, assignments, findings = read_grid(document)
-    label = label_of(document.data)
-    matrix = Matrix(document, document.file, identity_of(template.data)[1], "", tuple(assignments), Budget(), template)
-    return matrix, [document.place(finding, label) for finding in findings]
 
 
 def base_among(documents: Sequence[Document], matrix: Matrix) -> tuple[Document | None, list[Diagnostic]]:

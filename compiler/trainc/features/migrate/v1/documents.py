@@ -15,7 +15,6 @@ from trainc.features.migrate.v1.job import (
     Job,
     Layout,
     Renaming,
-    Role,
     changes,
     differs,
     rewrite_selectors,
@@ -44,9 +43,14 @@ def _trainjob_fields(policy: Json) -> dict[str, Any]:
 
 
 def _job_fields(layout: Layout, group: Group) -> dict[str, Any]:
-    limit, main = _backoff_limit(layout.job, group.role), main_name(layout, group)
-    fields: dict[str, Any] = {} if limit is None else {"backoffLimit": limit}
-    if group.role.restart == "ExitCode":
+    job, role, main = layout.job, group.role, main_name(layout, group)
+    limit = job.policy.get("backoffLimit")
+    # The launcher is a Job in v1 too, with a Job's defaults.
+    if not (job.kind.is_mpi and role.name == "Launcher"):
+        limit = _FOR_EVER if limit is None or job.kind.is_mpi else limit
+        limit = 0 if role.restart == "Never" else limit
+    fields: dict[str, Any] = {} if limit is None else {"backoffLimit": int(limit)}
+    if role.restart == "ExitCode":
         codes = list(range(1, _RETRYABLE_FROM))
         rule = {"action": "FailJob", "onExitCodes": {"containerName": main, "operator": "In", "values": codes}}
         fields["podFailurePolicy"] = {"rules": [rule]}
@@ -54,16 +58,6 @@ def _job_fields(layout: Layout, group: Group) -> dict[str, Any]:
     if success is not None:
         fields["successPolicy"] = {"rules": [success]}
     return fields
-
-
-def _backoff_limit(job: Job, role: Role) -> int | None:
-    limit = job.policy.get("backoffLimit")
-    if job.kind.is_mpi and role.name == "Launcher":
-        # The launcher is a Job in v1 too, with a Job's defaults.
-        return None if limit is None else int(limit)
-    if role.restart == "Never":
-        return 0
-    return _FOR_EVER if limit is None or job.kind.is_mpi else int(limit)
 
 
 def _success_rule(layout: Layout, group: Group) -> dict[str, Any] | None:
