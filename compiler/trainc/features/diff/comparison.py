@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from trainc.api.findings import Path, counted
+from trainc.admission.updates import JobSetRules
+from trainc.api.findings import Path, counted, first_of
 from trainc.api.kube import Manifest, format_field
 from trainc.api.records import replace
 from trainc.emit.name_hash import hashed_content
@@ -15,8 +16,7 @@ from trainc.features.diff.changes import Change, compare_manifests
 from trainc.features.diff.delivery import REFUSED, DeliveryMethod, Outcome
 from trainc.features.diff.groups import group_jobs
 from trainc.features.diff.model import JobDiff, JobPairs, ObjectDiff, Pair, Side, Status
-from trainc.features.diff.verdicts import JobSetRules, Verdict, verdict_on
-from trainc.findings.text import first_of
+from trainc.features.diff.verdicts import Verdict, verdict_on
 
 # Notes on consequences that no single field or outcome shows, as full sentences.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from trainc.api.findings import Diagnostic, counted, escape_line
+from trainc.api.findings import Diagnostic, counted, escape_line, first_of
 from trainc.api.kube import format_field
 from trainc.api.records import pattern
+from trainc.features import ask
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
 from trainc.features.diff.groups import across, notes_of, reason_of, status_word, sum_of
@@ -23,8 +24,6 @@ from trainc.features.diff.text import (
     names_of,
     one_liners,
 )
-from trainc.features.graph.formats import Arrow, Box, flowchart
-from trainc.findings.text import first_of
 
 # GitHub limits a comment to 65,536 characters.
 LONGEST_COMMENT = 60_000
@@ -224,7 +223,7 @@ def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
         yield ""
         yield f"> {cell(note)}"
     if job.status == "changed" and job.steps_before != job.steps_after:
-        yield from ("", "```mermaid", steps_diagram(job), "```")
+        yield from steps_diagram(job)
     for one in job.objects if job.status == "changed" or len(group.members) == 1 else ():
         yield ""
         yield from _object(one, method, named=len(group.members) == 1)
@@ -303,26 +302,28 @@ _LOOKS = {
 }
 
 
-def steps_diagram(job: JobDiff) -> str:
-    """A flowchart of the steps on both sides, with their changes and dependencies."""
+def steps_diagram(job: JobDiff) -> Iterator[str]:
+    """A flowchart of the steps on both sides, with their changes and dependencies, if the feature that draws is there."""
+    flowchart_of = ask("graph", "flowchart")
+    if flowchart_of is None:
+        return
     before = {step.name: step for step in job.steps_before}
     after = {step.name: step for step in job.steps_after}
     sides = {name: (before.get(name), after.get(name)) for name in dict.fromkeys((*before, *after))}
-    boxes = [_box(name, *steps) for name, steps in sides.items()]
+    boxes = [(name, *_facts_and_look(*steps)) for name, steps in sides.items()]
     # Dependencies that are gone are dotted.
     then, now = (
         {(awaited, name, status) for name, step in steps.items() for awaited, status in step.depends_on}
         for steps in (before, after)
     )
-    arrows = [Arrow(*each, each not in now) for each in sorted(now | then)]
-    return flowchart(boxes, arrows, _LOOKS)
+    arrows = [(*each, each not in now) for each in sorted(now | then)]
+    yield from ("", "```mermaid", flowchart_of(boxes, arrows, _LOOKS), "```")
 
 
-def _box(name: str, before: Step | None, after: Step | None) -> Box:
+def _facts_and_look(before: Step | None, after: Step | None) -> tuple[list[str], str]:
     steps = [step for step in (before, after) if step is not None]
     pods = as_arrow(*(f"{step.pods}" for step in (steps[0], steps[-1])))
     gpus = as_arrow(*(f"{step.gpus}" for step in (steps[0], steps[-1])))
     facts = [f"{pods} {'pod' if pods == '1' else 'pods'}"]
     facts += [] if gpus == "0" else [f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} per pod"]
-    look = "added" if before is None else "removed" if after is None else "changed" if before != after else ""
-    return Box(name, facts, look)
+    return facts, "added" if before is None else "removed" if after is None else "changed" if before != after else ""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.findings import Finding, Source, counted, escape_line, format_path
+from trainc.api.findings import Finding, Source, counted, escape_line, first_of, format_path
 from trainc.api.kube import ITEM_KEYS, FieldPath, format_field
 from trainc.api.records import pattern
 from trainc.features.diff.changes import Change
@@ -20,7 +20,6 @@ from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, REFUSED, Del
 from trainc.features.diff.groups import notes_of, reason_of, status_word, sum_of
 from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Step, Totals, Versions
 from trainc.features.diff.verdicts import Verdict
-from trainc.findings.text import first_of
 from trainc.kube.documents import Item
 from trainc.kube.quantity import format_resources
 

@@ -11,7 +11,7 @@ from trainc.api.cluster import Dump
 from trainc.api.documents import Document, label_of, read_paths
 from trainc.api.findings import Diagnostic, Finding, has_errors, keep_severities
 from trainc.api.jobs import CompiledJob, Session
-from trainc.api.kube import Json
+from trainc.api.kube import Json, names
 from trainc.api.output import name_in_file
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
@@ -21,7 +21,6 @@ from trainc.features.fits.forms import fits_by_job
 from trainc.features.fits.references import created_by
 from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.workload import job_name, place
-from trainc.kube.names import JOB_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     }
     homes: dict[str, Document] = {}
     for document in documents:
-        if document.data.get("kind") in JOB_KINDS:
+        if document.data.get("kind") in names.JOB_KINDS:
             namespace, name = place(document.data)
             homes[job_name(namespace or options.namespace or "", name)] = document
     for job, document in _rendered(documents, jobsets, options):

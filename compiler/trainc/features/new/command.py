@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, text_report
-from trainc.api.documents import Document, is_trainer_document, read_documents
+from trainc.api.command import Files, report
+from trainc.api.documents import Document, catalog, is_trainer_document, read_documents
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs, compile_documents
-from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, RUNTIME_KINDS, identity_of
+from trainc.api.kube import NEWEST_RELEASE, identity_of, names
 from trainc.api.output import dump_yaml
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, Settings, settings_of
 from trainc.ir.release import release_facts
-from trainc.kube.names import ANCESTOR_LABEL, JOB_KINDS, TRAINER_API
-from trainc.reading import catalog
 
 _MOUNT = pattern(r"([^:/]+):(/[^:]*)")
 _SECRET = pattern(r"([^:=]+):([^:=]+)=([^:=]+)")
@@ -83,14 +81,16 @@ def _target(arguments: Arguments, settings: Settings) -> str:
 def _runtime(name: str, inputs: Inputs, options: Options) -> Mapping[str, Any]:
     """The runtime with a name, or a reference to one that does not exist, which compiling reports."""
     for document in inputs.read:
-        if document.data.get("kind") in RUNTIME_KINDS and identity_of(document.data)[1] == name:
+        if document.data.get("kind") in names.RUNTIME_KINDS and identity_of(document.data)[1] == name:
             return document.data
     catalog_entry = catalog.find(name, options.release or NEWEST_RELEASE)
     if isinstance(catalog_entry, Document):
         return catalog_entry.data
-    own_names = [identity_of(d.data)[1] for d in inputs.read if d.data.get("kind") in RUNTIME_KINDS]
-    names = [*own_names, *catalog.names(options.release)]
-    hint = did_you_mean(name, names) or "`trainc runtimes list` lists those that there are"
+    own_names = [identity_of(d.data)[1] for d in inputs.read if d.data.get("kind") in names.RUNTIME_KINDS]
+    hint = (
+        did_you_mean(name, [*own_names, *catalog.names(options.release)])
+        or "`trainc runtimes list` lists those that there are"
+    )
     raise CompileError([Diagnostic("RuntimeNotFound", "error", f"there is no runtime {name!r}", hint)])
 
 
@@ -122,11 +122,11 @@ def _job(
     if options.namespace:
         metadata["namespace"] = options.namespace
     if arguments.queue:
-        metadata["labels"] = {QUEUE_LABEL: arguments.queue}
+        metadata["labels"] = {names.QUEUE_LABEL: arguments.queue}
     spec = {"runtimeRef": reference, **({"trainer": trainer} if trainer else {})}
     if mounts:
         spec |= _patch(runtime, mounts, options)
-    return {"apiVersion": TRAINER_API, "kind": "TrainJob", "metadata": metadata, "spec": spec}
+    return {"apiVersion": names.TRAINER_API, "kind": "TrainJob", "metadata": metadata, "spec": spec}
 
 
 def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: Options) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _trainer_in(runtime: Mapping[str, Any]) -> tuple[str, str]:
     jobs = runtime.get("spec", {}).get("template", {}).get("spec", {}).get("replicatedJobs", ())
     for job in jobs:
         template = job.get("template", {})
-        if (template.get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL) == "trainer":
+        if (template.get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL) == "trainer":
             containers = template.get("spec", {}).get("template", {}).get("spec", {}).get("containers", ())
             return job["name"], next((each["name"] for each in containers), "node")
     return "node", "node"
@@ -160,12 +160,14 @@ def _check(text: str, file: str, inputs: Inputs, settings: Settings) -> list[Dia
     documents, problems = read_documents(text.encode(), file, settings.options.limits)
     [document] = documents
     key = identity_of(document.data)
-    if key in [identity_of(each.data) for each in inputs.documents if each.data.get("kind") in JOB_KINDS]:
+    if key in [identity_of(each.data) for each in inputs.documents if each.data.get("kind") in names.JOB_KINDS]:
         message = f"there is a TrainJob {'/'.join(filter(None, key))} already"
         problems.append(Diagnostic("DuplicateTrainJob", "error", message, "choose another name"))
     if has_errors(problems):
         raise CompileError(problems)
-    runtimes = [d for d in inputs.documents if is_trainer_document(d.data) and d.data.get("kind") in RUNTIME_KINDS]
+    runtimes = [
+        d for d in inputs.documents if is_trainer_document(d.data) and d.data.get("kind") in names.RUNTIME_KINDS
+    ]
     compiled = compile_documents([*runtimes, document], inputs.runtime_sources, settings.options, inputs.catalog)
     return [
         diagnostic
@@ -175,6 +177,4 @@ def _check(text: str, file: str, inputs: Inputs, settings: Settings) -> list[Dia
 
 
 def _report(diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams, text: str = "") -> Status:
-    paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(diagnostics, Files(text.encode()), paint, quiet=arguments.quiet))
-    return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE
+    return report(diagnostics, arguments, streams, Files(text.encode()))

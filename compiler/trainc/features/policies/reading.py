@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from trainc.api.documents import Document, read_paths
 from trainc.api.findings import Diagnostic
+from trainc.api.kube import releases
 from trainc.api.settings import Options
 from trainc.features.policies.judging import Judge
 from trainc.features.policies.loading import load
-from trainc.kube.releases import DEFAULT_KUBERNETES
 
 _EXTRA = ("re2",)
 
@@ -34,7 +34,7 @@ def judge_of(
     policies: Sequence[Document], documents: Sequence[Document], options: Options
 ) -> tuple[Judge | None, list[Diagnostic]]:
     """Like `read_policies`, for policies that have been read."""
-    minor = int((options.kubernetes or DEFAULT_KUBERNETES).partition(".")[2])
+    minor = int((options.kubernetes or releases.DEFAULT_KUBERNETES).partition(".")[2])
     try:
         loaded = load(policies, minor)
     except ModuleNotFoundError as missing:
