@@ -11,6 +11,7 @@ from builders import compiled, container, job, one, runtime, trainjob
 from trainc.admission.updates import JobSetRules
 from trainc.features.diff.comparison import compare
 from trainc.features.diff.delivery import ARGOCD, DELIVERY_METHODS, DeliveryMethod
+from trainc.features.diff.markdown import LONGEST_COMMENT, comment
 from trainc.features.diff.model import Diff, Side
 
 Json = dict[str, Any]
@@ -70,3 +71,8 @@ def diff_of(
         [way, *(DELIVERY_METHODS if everything else ())],
         release,
     )
+
+
+def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
+    """The comment about one comparison."""
+    return comment({"": diff}, {}, most=most)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from builders import trainjob
+from comparing import diff_markdown
 from golden_files import GoldenFile
 from syrupy.assertion import SnapshotAssertion
 
@@ -14,7 +15,6 @@ from trainc import Options
 from trainc.admission.updates import JobSetRules
 from trainc.features.diff.comparison import compare
 from trainc.features.diff.delivery import ARGOCD, DELIVERY_METHODS
-from trainc.features.diff.markdown import diff_markdown
 from trainc.features.diff.model import Diff, Side
 from trainc.functions import compile_documents
 from trainc.kube.releases import NEWEST_RELEASE, RELEASES

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from comparing import bent, diff_of, manifests, pod_template
+from comparing import bent, diff_markdown, diff_of, manifests, pod_template
 
 from trainc.features.diff.delivery import ARGOCD, ARGOCD_REPLACE, FLUX, FLUX_FORCE, KUBECTL, DeliveryMethod
-from trainc.features.diff.markdown import diff_markdown
-from trainc.features.diff.text import diff_text
-from trainc.features.diff.values import headline
+from trainc.features.diff.text import diff_text, headline
 
 Json = dict[str, Any]
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from builders import runtime, trainjob
-from comparing import bent, diff_of, jobset, manifests
+from comparing import bent, diff_markdown, diff_of, jobset, manifests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainc import CompileError, Diagnostic, Options, Source
 from trainc.features.diff.manifests import manifest_set, with_runtime
-from trainc.features.diff.markdown import diff_markdown
 from trainc.features.diff.text import diff_json, diff_text
 from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
 from trainc.pipeline.inputs import Inputs

@@ -47,7 +47,7 @@ def test_a_hashed_name_is_matched_by_its_plain_one() -> None:
     before, after = hashed(2), hashed(3)
     assert {m["metadata"]["name"] for m in before}.isdisjoint(m["metadata"]["name"] for m in after)
     pairs = pair_objects(before, after)
-    assert all(pair.before and pair.after and pair.is_renamed for pair in pairs)
+    assert all(pair.before and pair.after and pair.renamed for pair in pairs)
     assert {(pair.key.kind, pair.key.name) for pair in pairs} == {
         ("JobSet", "llm"),
         ("PodGroup", "llm"),

@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from builders import compiled, container, job, runtime, trainjob
-from comparing import bent, diff_of, manifests, trainer
+from comparing import bent, diff_markdown, diff_of, manifests, trainer
 
 from trainc.features.diff.delivery import DELIVERY_METHODS, FLUX_FORCE, NAME_HASH
-from trainc.features.diff.markdown import comment, diff_markdown, steps_diagram
+from trainc.features.diff.markdown import comment, steps_diagram
 from trainc.features.diff.model import Review
 from trainc.features.diff.text import diff_json, diff_text
 from trainc.findings import Diagnostic

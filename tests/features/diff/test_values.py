@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainc.features.diff.changes import Change
-from trainc.features.diff.values import block, differing_lines, inline, one_liners, scalar
+from trainc.features.diff.text import block, differing_lines, inline, one_liners, scalar
 from trainc.kube.documents import Item
 
 INLINE = {

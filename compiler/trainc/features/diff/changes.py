@@ -56,10 +56,6 @@ class _Place:
     old: Path
     new: Path
 
-    @property
-    def field(self) -> str:
-        return str(self.path[-1]) if self.path else ""
-
     def key(self, key: str) -> _Place:
         return _Place((*self.path, key), (*self.old, key), (*self.new, key))
 
@@ -93,7 +89,8 @@ def _compare(old: Any, new: Any, place: _Place) -> Iterator[Change | Move]:
 
 
 def _compare_lists(old: Sequence[Any], new: Sequence[Any], place: _Place) -> Iterator[Change | Move]:
-    was, becomes = identities(place.field, old), identities(place.field, new)
+    field = str(place.path[-1]) if place.path else ""
+    was, becomes = identities(field, old), identities(field, new)
     if was is not None and becomes is not None:
         yield from _compare_items(dict(zip(was, old, strict=True)), dict(zip(becomes, new, strict=True)), place)
     elif len(old) == len(new) and all(isinstance(item, dict) for item in (*old, *new)):
@@ -111,7 +108,7 @@ def _compare_items(old: Mapping[Item, Any], new: Mapping[Item, Any], place: _Pla
         if not _same(left, right):
             yield from _compare(left, right, place.item(name, was.get(name), becomes.get(name)))
     kept, still = [name for name in old if name in new], [name for name in new if name in old]
-    if kept != still and not is_set(place.field):
+    if kept != still and not is_set(str(place.path[-1])):
         yield Move(place.path, tuple(map(str, kept)), tuple(map(str, still)))
 
 
@@ -134,25 +131,16 @@ def _same_kinds(old: Any, new: Any) -> bool:
 # The merge keys are those of patches (ir.strategic_merge) and of lists with listType=map; in set-like lists neither
 # order nor duplicates matter.
 
-
 _KEYS: Mapping[str, str] = {
     **ITEM_KEYS,
     "rules": "name",
     # Volume items: one key may be written to two files, but not two keys to the same file.
     "items": "path",
 }
-_SETS = frozenset(
-    {
-        "accessModes",
-        "add",
-        "drop",
-        "finalizers",
-        "onJobFailureReasons",
-        "supplementalGroups",
-        "targetReplicatedJobs",
-        "tolerations",
-    }
-)
+_SETS = frozenset((
+    "accessModes", "add", "drop", "finalizers", "onJobFailureReasons", "supplementalGroups", "targetReplicatedJobs",
+    "tolerations",
+))  # fmt: skip
 
 
 def is_set(field: str) -> bool:
@@ -184,7 +172,6 @@ def _text(value: Any) -> str:
 #
 # Fields that the API server and Argo CD add to a live object are removed, so that the output of `kubectl get -o yaml`
 # can be compared with the output of trainc.
-
 
 _SERVER_METADATA = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 _BOOKKEEPING = ("kubectl.kubernetes.io/last-applied-configuration", "argocd.argoproj.io/tracking-id")

@@ -137,48 +137,33 @@ def _texts(diffs: Mapping[str, Diff], live: LiveDiff | None, arguments: Argument
 
 def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     """Read the two sides of one environment, as far as possible, and return what is wrong with the others."""
-    first, second = sides_of(arguments)
     diagnostics: list[Diagnostic] = []
-    before = _read(first, arguments, streams, diagnostics)
-    if arguments.live and (first == second or (len(arguments.sides) == 1 and first.revision is None)):
+
+    def read(side: Side, other: ReadSide | None = None) -> ReadSide | None:
+        try:
+            return read_side(side, arguments, streams, other)
+        except CompileError as error:
+            diagnostics.extend(error.diagnostics)
+            return None
+
+    first, second = sides_of(arguments)
+    before, is_alone = read(first), len(arguments.sides) == 1 and first.revision is None
+    if arguments.live and (first == second or is_alone):
         return before, before, diagnostics
-    if (
-        len(arguments.sides) == 1
-        and not (arguments.releases or arguments.runtime)
-        and first.revision is None
-        and before
-    ):
-        return _against_output(before, second, arguments, streams, diagnostics)
-    return before, _read(second, arguments, streams, diagnostics, before), diagnostics
-
-
-def _against_output(
-    first: ReadSide, second: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]
-) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
-    """Choose the other side if only one is named: its sources for output, the `output` of trainc.yaml for sources."""
-    if not first.found.compiled:
-        if first.output_below is not None:
+    if before is None or not is_alone or arguments.releases or arguments.runtime:
+        return before, read(second, before), diagnostics
+    # Only one side is named: output is compared with its sources, and sources with the `output` of trainc.yaml.
+    if not before.found.compiled:
+        if before.output_below is not None:
             # A folder with several outputs, one of which is produced by the settings of trainc.yaml.
-            output = _read(Side(first.output_below, first.output_below), arguments, streams, diagnostics)
-            return output, _read(second, arguments, streams, diagnostics), diagnostics
-        return first, _read(second, arguments, streams, diagnostics), diagnostics
-    if first.output is None:
+            before = read(Side(before.output_below, before.output_below))
+        return before, read(second), diagnostics
+    if before.output is None:
         raise UsageError(
-            f"{first.label} contains sources, and no trainc.yaml says where their output is; "
-            f"name both sides, as in `trainc diff git:HEAD:{first.label} {first.label}`"
+            f"{before.label} contains sources, and no trainc.yaml says where their output is; "
+            f"name both sides, as in `trainc diff git:HEAD:{before.label} {before.label}`"
         )
-    output = _read(Side(first.output, first.output), arguments, streams, diagnostics)
-    return output, first, diagnostics
-
-
-def _read(
-    side: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic], other: ReadSide | None = None
-) -> ReadSide | None:
-    try:
-        return read_side(side, arguments, streams, other)
-    except CompileError as error:
-        diagnostics += error.diagnostics
-        return None
+    return read(Side(before.output, before.output)), before, diagnostics
 
 
 def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:

@@ -4,50 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from trainc.admission.updates import JobSetRules
 from trainc.api.findings import Path, counted, first_of
 from trainc.api.kube import Manifest, format_field
 from trainc.api.records import replace
 from trainc.emit.name_hash import hashed_content
+from trainc.features.diff import delivery, model
 from trainc.features.diff.changes import Change, compare_manifests
-from trainc.features.diff.delivery import (
-    ARGOCD_REPLACE,
-    DELIVERY_METHODS,
-    KUBECTL,
-    NAME_HASH,
-    DeliveryMethod,
-    Outcome,
-    claims_that_go,
-    is_size,
-    lasting_claims,
-    worst,
-)
+from trainc.features.diff.delivery import REFUSED, DeliveryMethod, Outcome
 from trainc.features.diff.groups import group_jobs
-from trainc.features.diff.model import (
-    Diff,
-    JobDiff,
-    JobPairs,
-    ObjectDiff,
-    Pair,
-    Side,
-    Status,
-    Step,
-    Totals,
-    Versions,
-    find_duplicates,
-    group_by_job,
-    pair_objects,
-    replace_hashed_names,
-    steps_of,
-    totals_of,
-)
+from trainc.features.diff.model import JobDiff, JobPairs, ObjectDiff, Pair, Side, Status
 from trainc.features.diff.verdicts import Verdict, verdict_on
 
 # Notes on consequences that no single field or outcome shows, as full sentences.
 
-_REFUSED = ("needs-suspend", "immutable", "invalid")
 _ENDED = ("deleted", "re-created", "lost")
 
 
@@ -57,10 +29,7 @@ def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod
         *_lost_job(job, group, deliveries),
         *_data(job, group, deliveries),
         *_gang_apart_from_pods(job, deliveries),
-        *_suspended_or_removed(job),
-        *_left_running(job, deliveries),
-        *_live_gang(job, deliveries),
-        *_mounted_files(job),
+        *_running(job, deliveries),
         *_order(job, deliveries),
         *_queue(job, deliveries),
     ]
@@ -75,13 +44,13 @@ def overall_notes(
         return ()
     notes = []
     same = [g for g, job in zip(groups, jobs, strict=True) if g.jobset and g.jobset.after and not job.objects]
-    if same and ARGOCD_REPLACE in deliveries:
+    if same and delivery.ARGOCD_REPLACE in deliveries:
         notes.append(
-            f"{ARGOCD_REPLACE.label} also re-creates {counted(len(same), 'job')} without changes in the same sync, unless the "
+            f"{delivery.ARGOCD_REPLACE.label} also re-creates {counted(len(same), 'job')} without changes in the same sync, unless the "
             "Application sets ApplyOutOfSyncOnly=true or contains only the changed job."
         )
     held = [g.name for g in same if _lasting(g)]
-    if held and ARGOCD_REPLACE in deliveries:
+    if held and delivery.ARGOCD_REPLACE in deliveries:
         notes.append(
             f"Of these, {first_of(held)} cannot come back: claims with whenDeleted: Retain stay, and JobSet refuses a new "
             "job of that name while they are there."
@@ -115,9 +84,9 @@ def _lost_job(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod
 
 def _lasting(group: JobPairs) -> list[str]:
     pair = group.jobset
-    if pair is None or pair.before is None or pair.after is None or pair.is_renamed:
+    if pair is None or pair.before is None or pair.after is None or pair.renamed:
         return []
-    return lasting_claims(pair.before, pair.after)
+    return delivery.lasting_claims(pair.before, pair.after)
 
 
 def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
@@ -125,7 +94,7 @@ def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -
     old = group.jobset.before if group.jobset else None
     if old is None or not any(job.outcomes[method.id] in _ENDED for method in deliveries):
         return
-    claims = claims_that_go(old)
+    claims = delivery.claims_that_go(old)
     if claims:
         yield (
             f"Data is lost with the old job: it owns the {_claims(claims)}, and the cluster deletes what it owns "
@@ -133,7 +102,7 @@ def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -
             "job is created."
         )
         if "re-created" in (job.outcomes[method.id] for method in deliveries) and not (
-            group.jobset and group.jobset.is_renamed
+            group.jobset and group.jobset.renamed
         ):
             yield (
                 "A claim goes only when the last pod that uses it has ended: until then JobSet refuses the new job, and a "
@@ -162,8 +131,12 @@ def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) ->
     """The PodGroup is updated but the JobSet is not."""
     jobset = _object(job, "JobSet")
     piecemeal = [method for method in deliveries if method.tool in ("kubectl", "argocd")]
-    sizes = [(c.before, c.after) for d, c in _changes(job, "PodGroup") if is_size(c.path) and _is_updated(d, piecemeal)]
-    if jobset is None or not any(jobset.verdicts[method.id].outcome in _REFUSED for method in piecemeal):
+    sizes = [
+        (c.before, c.after)
+        for d, c in _changes(job, "PodGroup")
+        if delivery.is_size(c.path) and _is_updated(d, piecemeal)
+    ]
+    if jobset is None or not any(jobset.verdicts[method.id].outcome in REFUSED for method in piecemeal):
         return
     for before, after in sizes:
         if isinstance(before, int) and isinstance(after, int):
@@ -175,7 +148,8 @@ def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) ->
             )
 
 
-def _suspended_or_removed(job: JobDiff) -> Iterator[str]:
+def _running(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    """What becomes of a job, and of the pods, that run now."""
     for _, change in _changes(job, "JobSet"):
         if change.path == ("spec", "suspend") and change.after is True:
             yield "Suspending the job deletes its running pods; when it is resumed, training continues from its last checkpoint."
@@ -184,29 +158,20 @@ def _suspended_or_removed(job: JobDiff) -> Iterator[str]:
                 f"The JobSet is deleted {change.after} s after it ends. A GitOps tool then finds it missing and creates "
                 "it again, and training runs a second time."
             )
-
-
-def _left_running(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     jobset = _object(job, "JobSet")
-    if jobset and jobset.status == "removed" and KUBECTL in deliveries:
+    if jobset and jobset.status == "removed" and delivery.KUBECTL in deliveries:
         yield "kubectl apply deletes nothing: the job keeps running until you delete it."
     if jobset and jobset.renamed:
         old, new = jobset.renamed
         yield (
-            f"{new} starts while {old} is still running; the tool deletes {old} when it prunes, and {KUBECTL.label} never does. Until then "
+            f"{new} starts while {old} is still running; the tool deletes {old} when it prunes, and {delivery.KUBECTL.label} never does. Until then "
             "both need GPUs."
         )
-
-
-def _live_gang(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     if any(c.path[0] == "spec" and _is_updated(d, deliveries) for d, c in _changes(job, "PodGroup")):
         yield (
             "A changed PodGroup takes effect at once: running pods keep running, and pods that are scheduled from now "
             "on, such as after a restart, follow the new values."
         )
-
-
-def _mounted_files(job: JobDiff) -> Iterator[str]:
     changed = sorted({diff.key.name for diff, change in _changes(job, "ConfigMap") if change.path[0] != "metadata"})
     if changed:
         yield (
@@ -218,11 +183,11 @@ def _mounted_files(job: JobDiff) -> Iterator[str]:
 def _order(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     for diff in job.objects:
         for move in diff.moves:
-            refused = not diff.changes and any(diff.verdicts[m.id].outcome in _REFUSED for m in deliveries)
+            refused = not diff.changes and any(diff.verdicts[m.id].outcome in REFUSED for m in deliveries)
             tail = (
-                ". That changes nothing, but JobSet compares lists in order and refuses the update." if refused else "."
+                " That changes nothing, but JobSet compares lists in order and refuses the update." if refused else ""
             )
-            yield f"the items of {format_field(move.path)} are in a different order{tail}"
+            yield f"the items of {format_field(move.path)} are in a different order.{tail}"
 
 
 def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
@@ -264,19 +229,19 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
     deliveries: Sequence[DeliveryMethod],
     release: str,
     over: Callable[[str, Sequence[JobPairs]], Iterable[JobPairs]] = lambda _, groups: groups,
-) -> Diff:
+) -> model.Diff:
     """Compare two sets of manifests, and predict what the cluster that `rules` describe does about the changes.
 
     JobSets must have passed their schema; the inputs are not modified. The first of `deliveries` is the configured one;
     the notes cover all of them. `release` is the Trainer release that the rules belong to.
     `over` yields the jobs, and may say how many are compared.
     """
-    method, shown_methods = deliveries[0], tuple(method for method in DELIVERY_METHODS if method in deliveries)
-    groups = group_by_job(pair_objects(before.manifests, after.manifests, (before.names, after.names)))
+    method, shown_methods = deliveries[0], tuple(method for method in delivery.DELIVERY_METHODS if method in deliveries)
+    groups = model.group_by_job(model.pair_objects(before.manifests, after.manifests, (before.names, after.names)))
     jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in over("comparing", groups)])
     shown = tuple(job for job in jobs if job.objects)
-    totals = [(Totals(), Totals()), *((job.totals.before, job.totals.after) for job in jobs)]
-    return Diff(
+    totals = [(model.Totals(), model.Totals()), *((job.totals.before, job.totals.after) for job in jobs)]
+    return model.Diff(
         before.label,
         after.label,
         release,
@@ -284,7 +249,9 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
         shown_methods,
         shown,
         len(jobs) - len(shown),
-        Versions(*(sum((side or Totals() for side in sides), Totals()) for sides in zip(*totals, strict=True))),
+        model.Versions(
+            *(sum((side or model.Totals() for side in sides), model.Totals()) for sides in zip(*totals, strict=True))
+        ),
         (*_repetitions(before, after), *overall_notes(groups, jobs, rules, shown_methods)),
         group_jobs(shown, method),
     )
@@ -294,18 +261,20 @@ def _repetitions(*sides: Side) -> list[str]:
     return [
         f"{side.label} contains {name} more than once; the last one is used."
         for side in sides
-        for name in find_duplicates(side.manifests)
+        for name in model.find_duplicates(side.manifests)
     ]
 
 
 def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
     objects = hold_back_job(with_new_names(group, objects, rules))
-    shown = tuple(o for o in objects if o.status != "unchanged" or _is_refused(o))
+    # Some cluster may refuse an object although its fields look unchanged.
+    refused = [any(v.refusals and v.outcome not in _QUIET for v in o.verdicts.values()) for o in objects]
+    shown = tuple(o for o, is_refused in zip(objects, refused, strict=True) if o.status != "unchanged" or is_refused)
     # An object added or removed next to a surviving JobSet, such as another scheduler's PodGroup, does not end the job.
     deciding = [o for o in shown if o.status not in {"added", "removed"}] or shown
     sides = ("before",) if all(pair.before is pair.after for pair in group.pairs) else ("before", "after")
-    steps = [steps_of(jobset) if (jobset := getattr(group.jobset, side, None)) else () for side in sides]
+    steps = [model.steps_of(jobset) if (jobset := getattr(group.jobset, side, None)) else () for side in sides]
     totals = [_totals(group, side, each) for side, each in zip(sides, steps, strict=True)]
     job = JobDiff(
         kind=group.pairs[-1].key.kind,
@@ -313,8 +282,11 @@ def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[Delivery
         name=group.name,
         status=_status(group, shown),
         objects=shown,
-        outcomes={method.id: worst(o.verdicts[method.id].outcome for o in deciding) for method in DELIVERY_METHODS},
-        totals=Versions(totals[0], totals[-1]),
+        outcomes={
+            method.id: delivery.worst(o.verdicts[method.id].outcome for o in deciding)
+            for method in delivery.DELIVERY_METHODS
+        },
+        totals=model.Versions(totals[0], totals[-1]),
         steps_before=steps[0],
         steps_after=steps[-1],
         notes=(),
@@ -326,12 +298,11 @@ def _object_diff(pair: Pair, rules: JobSetRules) -> ObjectDiff:
     if pair.before is None or pair.after is None:
         verdicts = verdict_on(pair.before, pair.after, (), rules)
         return ObjectDiff(pair.key, "added" if pair.before is None else "removed", (), (), verdicts)
-    renamed = (_name(pair.before), _name(pair.after)) if pair.is_renamed else None
     changes, moves = compare_manifests(pair.compared(pair.before), pair.compared(pair.after))
     verdicts = verdict_on(pair.before, pair.after, changes, rules)
-    status: Status = "changed" if changes or renamed else "unchanged"
+    status: Status = "changed" if changes or pair.renamed else "unchanged"
     shown = tuple(map(_hide_secret, changes)) if pair.key.kind == "Secret" else changes
-    return ObjectDiff(pair.key, status, shown, moves, verdicts, renamed)
+    return ObjectDiff(pair.key, status, shown, moves, verdicts, pair.renamed)
 
 
 def _hide_secret(change: Change) -> Change:
@@ -342,15 +313,6 @@ def _hide_secret(change: Change) -> Change:
     return replace(change, before=before, after=after)
 
 
-def _name(manifest: Manifest | None) -> str:
-    return str(manifest["metadata"]["name"]) if manifest else ""
-
-
-def _is_refused(diff: ObjectDiff) -> bool:
-    """Whether some cluster refuses an object although its fields look unchanged."""
-    return any(v.refusals and v.outcome not in _QUIET for v in diff.verdicts.values())
-
-
 def _status(group: JobPairs, shown: Sequence[ObjectDiff]) -> Status:
     main = group.pairs[-1]
     if main.before is None or main.after is None:
@@ -358,24 +320,23 @@ def _status(group: JobPairs, shown: Sequence[ObjectDiff]) -> Status:
     return "changed" if any(o.status != "unchanged" for o in shown) else "unchanged"
 
 
-def _totals(group: JobPairs, side: str, steps: Sequence[Step]) -> Totals | None:
+def _totals(group: JobPairs, side: str, steps: Sequence[model.Step]) -> model.Totals | None:
     manifests = group.manifests(side)
     if not manifests or not group.jobset:
         return None
-    return totals_of(steps, [manifest for manifest in manifests if manifest["kind"] == "PodGroup"])
+    return model.totals_of(steps, [manifest for manifest in manifests if manifest["kind"] == "PodGroup"])
 
 
 # How one refused object affects the others of its job, if the tool validates all of them before applying any.
 #
 # Source: fluxcd/pkg ssa/manager_apply.go (ApplyAll): a dry run of every object, and no apply if one of them fails.
 
-
-_STOPS: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid", "lost")
+_STOPS: tuple[Outcome, ...] = (*REFUSED, "lost")
 
 
 def hold_back_job(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
     """The objects of a job under Flux: if one is refused, none is applied."""
-    for method in DELIVERY_METHODS:
+    for method in delivery.DELIVERY_METHODS:
         if method.tool == "flux" and any(diff.verdicts[method.id].outcome in _STOPS for diff in objects):
             objects = [_held_back(diff, method.id) for diff in objects]
     return list(objects)
@@ -395,7 +356,7 @@ def _held_back(diff: ObjectDiff, method: str) -> ObjectDiff:
 def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: JobSetRules) -> list[ObjectDiff]:
     """Judge a job's objects again for hashed names: either all of them get a new name, or none does."""
     jobset = group.jobset
-    if jobset is None or jobset.before is None or jobset.after is None or jobset.is_renamed or not objects:
+    if jobset is None or jobset.before is None or jobset.after is None or jobset.renamed or not objects:
         return list(objects)
     if hashed_content(group.manifests("before")) == hashed_content(group.manifests("after")):
         return list(objects)
@@ -405,13 +366,13 @@ def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: JobSet
 
 
 def _renamed(diff: ObjectDiff, before: Manifest | None, outcome: Outcome) -> ObjectDiff:
-    old = diff.verdicts[NAME_HASH.id]
+    old = diff.verdicts[delivery.NAME_HASH.id]
     if before is None or diff.status == "removed":
         return diff
     plain = hashed_content([before])
     changed = [hashed_content([with_change(before, change)]) != plain for change in diff.changes]
     alone = tuple(outcome if c else was for c, was in zip(changed, old.per_change, strict=True))
-    return replace(diff, verdicts={**diff.verdicts, NAME_HASH.id: Verdict(outcome, alone)})
+    return replace(diff, verdicts={**diff.verdicts, delivery.NAME_HASH.id: Verdict(outcome, alone)})
 
 
 # A single change applied on its own: the manifest as if nothing else had changed.
@@ -442,16 +403,15 @@ def _put(tree: Any, path: Path, value: Any, *, append: bool) -> Any:
 # Renamed jobs: a single job to its author, but two jobs to the cluster.
 
 
-_Side: TypeAlias = Literal["before", "after"]
-
-
 def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[JobDiff]:
     """Add a note to jobs that only changed their name. `groups` are the jobs' objects, in the same order."""
-    gone = _by_content(groups, jobs, "removed", "before")
-    came = _by_content(groups, jobs, "added", "after")
+    by_content: dict[str, tuple[list[int], list[int]]] = {}
+    for i, (group, job) in enumerate(zip(groups, jobs, strict=True)):
+        if job.status in ("removed", "added") and group.jobset is not None:
+            content = _content(group, "before" if job.status == "removed" else "after")
+            by_content.setdefault(content, ([], []))[job.status == "added"].append(i)
     noted = list(jobs)
-    for content, old in gone.items():
-        new = came.get(content, [])
+    for old, new in by_content.values():
         if len(old) == len(new) == 1:
             was, now = noted[old[0]], noted[new[0]]
             goes = f"{now.label} has the same content: the job was renamed, and training starts from the beginning under the new name."
@@ -461,18 +421,10 @@ def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[Jo
     return noted
 
 
-def _by_content(
-    groups: Sequence[JobPairs], jobs: Sequence[JobDiff], status: Literal["added", "removed"], side: _Side
-) -> dict[str, list[int]]:
-    """The indexes of jobs with a given status, grouped by their content apart from the name."""
-    indexes: dict[str, list[int]] = {}
-    for i, (group, job) in enumerate(zip(groups, jobs, strict=True)):
-        if job.status == status and group.jobset is not None:
-            indexes.setdefault(_content(group, side), []).append(i)
-    return indexes
-
-
-def _content(group: JobPairs, side: _Side) -> str:
+def _content(group: JobPairs, side: str) -> str:
+    """What a job says on one side apart from its name."""
     jobset = getattr(group.jobset, side)
     plain = {jobset["metadata"]["name"]: ""}
-    return json.dumps([replace_hashed_names(manifest, plain) for manifest in group.manifests(side)], sort_keys=True)
+    return json.dumps(
+        [model.replace_hashed_names(manifest, plain) for manifest in group.manifests(side)], sort_keys=True
+    )

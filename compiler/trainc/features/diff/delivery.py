@@ -43,15 +43,7 @@ FLUX = DeliveryMethod("flux", "Flux", "flux", "server")
 FLUX_FORCE = DeliveryMethod("flux-force", "Flux, force", "flux", "server", "if refused")
 NAME_HASH = DeliveryMethod("name-hash", "name hash", "any", "server", hashes_names=True)
 
-DELIVERY_METHODS: tuple[DeliveryMethod, ...] = (
-    KUBECTL,
-    ARGOCD,
-    ARGOCD_SERVER_SIDE,
-    ARGOCD_REPLACE,
-    FLUX,
-    FLUX_FORCE,
-    NAME_HASH,
-)
+DELIVERY_METHODS = (KUBECTL, ARGOCD, ARGOCD_SERVER_SIDE, ARGOCD_REPLACE, FLUX, FLUX_FORCE, NAME_HASH)
 
 
 def chosen_method(options: Options) -> DeliveryMethod:
@@ -71,7 +63,6 @@ def chosen_method(options: Options) -> DeliveryMethod:
 # An object's own Argo CD and Flux annotations, which take precedence over the configured method.
 #
 # Sources: argoproj/argo-cd gitops-engine pkg/sync/sync_context.go (applyObject); fluxcd/pkg ssa/manager_apply.go.
-
 
 _ARGO = "argocd.argoproj.io/sync-options"
 _FLUX = "kustomize.toolkit.fluxcd.io/"
@@ -135,7 +126,6 @@ def _own(manifest: Manifest | None, field: str) -> dict[str, str]:
 # their keys, and removes only what the same applier set before (structured-merge-diff).
 # Both are modeled with a single applier that owns all fields.
 
-
 Apply: TypeAlias = Literal["client", "server", "replace"]
 _NOTHING: Mapping[str, Any] = {}
 
@@ -195,7 +185,6 @@ def _merged_list(field: str, live: Sequence[Any], applied: Sequence[Any], manife
 
 # What is known about the objects of gang schedulers: a PodGroup's size, its pods, and its immutable fields.
 
-
 _GANGS: tuple[Gang, ...] = tuple(plugin.gang for plugin in PLUGINS if plugin.gang is not None)
 
 
@@ -241,7 +230,6 @@ def is_frozen(manifest: Manifest, path: FieldPath) -> bool:
 # spec equals that of the claim in the cluster, to which the cluster has added the volume's mode, class and name.
 # Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go (validateVolumeClaimPolicies) v0.11.1 and v0.12.0.
 
-
 _BY_CLUSTER = frozenset(("volumeMode", "storageClassName", "volumeName"))
 
 
@@ -270,45 +258,25 @@ def _templates(jobset: Manifest) -> Iterator[tuple[str, Json, str]]:
 
 # The outcomes of delivering a change to a cluster.
 
-
 Outcome: TypeAlias = Literal[
-    "nothing",
-    "in-place",
-    "created",
-    "unknown",
-    "needs-suspend",
-    "immutable",
-    "invalid",
-    "deleted",
-    "re-created",
-    "lost",
-]
-
-# Ordered from harmless to harmful, with their labels for readers.
-LABELS: dict[Outcome, str] = {
-    "nothing": "nothing",
-    "in-place": "in-place",
-    "created": "created",
-    "unknown": "unknown",
-    "needs-suspend": "needs suspend",
-    "immutable": "refused as immutable",
-    "invalid": "refused as invalid",
-    "deleted": "deleted",
-    "re-created": "re-created",
-    "lost": "deleted, then refused",
-}
-MEANINGS: dict[Outcome, str] = {
-    "nothing": "the object stays as it is",
-    "in-place": "the object is updated; running pods keep running and do not pick up changes to their template",
-    "created": "the object is new",
-    "unknown": "trainc does not know how the cluster treats this kind",
-    "needs-suspend": "the update is refused unless the JobSet is suspended first",
-    "immutable": "the API server refuses the update, and the job keeps running as it is",
-    "invalid": "the API server refuses the object itself",
-    "deleted": "the object and its pods are deleted",
-    "re-created": "the object is deleted and created again, or created under a new name: training restarts",
-    "lost": "the object is deleted, and the new one is then refused: training stops",
-}
+    "nothing", "in-place", "created", "unknown", "needs-suspend", "immutable", "invalid", "deleted", "re-created", "lost"
+]  # fmt: skip
+# Ordered from harmless to harmful, with their labels and meanings for readers.
+_OUTCOMES: dict[Outcome, tuple[str, str]] = {
+    "nothing": ("nothing", "the object stays as it is"),
+    "in-place": ("in-place", "the object is updated; running pods keep running and do not pick up changes to their template"),
+    "created": ("created", "the object is new"),
+    "unknown": ("unknown", "trainc does not know how the cluster treats this kind"),
+    "needs-suspend": ("needs suspend", "the update is refused unless the JobSet is suspended first"),
+    "immutable": ("refused as immutable", "the API server refuses the update, and the job keeps running as it is"),
+    "invalid": ("refused as invalid", "the API server refuses the object itself"),
+    "deleted": ("deleted", "the object and its pods are deleted"),
+    "re-created": ("re-created", "the object is deleted and created again, or created under a new name: training restarts"),
+    "lost": ("deleted, then refused", "the object is deleted, and the new one is then refused: training stops"),
+}  # fmt: skip
+LABELS = {outcome: label for outcome, (label, _) in _OUTCOMES.items()}
+MEANINGS = {outcome: meaning for outcome, (_, meaning) in _OUTCOMES.items()}
+REFUSED: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid")
 _RANK = {outcome: rank for rank, outcome in enumerate(LABELS)}
 
 

@@ -51,18 +51,15 @@ def across(environments: Iterable[tuple[str, Sequence[Group]]]) -> tuple[Group, 
     by_key: dict[object, list[Group]] = {}
     for name, groups in environments:
         for group in groups:
-            named = Group(
-                group.method, tuple((name, job) for _, job in group.members), group.causes, group.reason, group.varies
-            )
+            named = replace(group, members=tuple((name, job) for _, job in group.members))
             same = _content(group.first), group.outcome, group.causes, group.reason, group.varies
             by_key.setdefault(same, []).append(named)
     return _sorted(_merged(each, varies=each[0].varies) for each in by_key.values())
 
 
 def _merged(groups: Sequence[Group], *, varies: bool) -> Group:
-    first = groups[0]
     members = tuple(member for group in groups for member in group.members)
-    return Group(first.method, members, first.causes, first.reason, varies or first.varies)
+    return replace(groups[0], members=members, varies=varies or groups[0].varies)
 
 
 def _sorted(groups: Iterable[Group]) -> tuple[Group, ...]:
@@ -155,8 +152,12 @@ class SidesExplained:
             ]
             for change in one.changes:
                 sources |= dict.fromkeys(_sources_of(change, sides[0], sides[1]))
-        lines = tuple(source for source in sources if source.origin != "catalog")
-        return lines, "" if lines else self._reason()
+        if lines := tuple(source for source in sources if source.origin != "catalog"):
+            return lines, ""
+        releases = [side.options.release or NEWEST_RELEASE for side in (self._before, self._after)]
+        if releases[0] != releases[1]:
+            return (), f"Trainer {releases[0]} → {releases[1]}"
+        return (), "" if self._before.options == self._after.options else "the settings in trainc.yaml"
 
     def _file(self, group: Group) -> str:
         """The file that holds all jobs of a group that come or go, such as the trials of a sweep."""
@@ -165,12 +166,6 @@ class SidesExplained:
         homes = dict(side.found.homes)
         files = {homes[key] for key in keys if homes.get(key)}
         return next(iter(files)) if len(files) == 1 and len(keys) > 1 else ""
-
-    def _reason(self) -> str:
-        releases = [side.options.release or NEWEST_RELEASE for side in (self._before, self._after)]
-        if releases[0] != releases[1]:
-            return f"Trainer {releases[0]} → {releases[1]}"
-        return "" if self._before.options == self._after.options else "the settings in trainc.yaml"
 
     def _explain(self, number: int, job: JobDiff) -> Explanation | None:
         side, key = (self._before, self._after)[number], (job.namespace, job.name)

@@ -282,18 +282,13 @@ class _Comparison:
                 by = None if one.kind == "removed" else owners.of(path)
                 if live_objects.is_mark(path, by):
                     continue
-                kueues = (
-                    by.startswith(live_objects.KUEUE)
-                    if by is not None
-                    else one.kind != "removed" and live_objects.is_kueues(live, path)
-                )
-                if kueues and by is None and not owners.are_known:
-                    by = live_objects.KUEUE
-                by_admission = (
-                    one.kind == "added"
-                    and by is None
-                    and (owners.are_known or ((live.get("kind"), path), one.after) in _DEFAULTS)
-                )
+                if by is None:
+                    kueues = one.kind != "removed" and live_objects.is_kueues(live, path)
+                    by = live_objects.KUEUE if kueues and not owners.are_known else None
+                else:
+                    kueues = by.startswith(live_objects.KUEUE)
+                is_filled_in = owners.are_known or ((live.get("kind"), path), one.after) in _DEFAULTS
+                by_admission = one.kind == "added" and by is None and is_filled_in
                 resumed = (path, one.before, one.after) == (("spec", "suspend"), None, False)  # This is the default.
                 expected = kueues or by_admission or resumed
                 yield Drift(path, one.path, one.kind, one.before, one.after, by, expected)

@@ -10,19 +10,16 @@ from typing import Any
 
 from trainc.api.findings import counted, escape_line, first_of, format_path
 from trainc.api.kube import format_field
-from trainc.features.diff.delivery import LABELS, MEANINGS
+from trainc.features.diff.delivery import LABELS, MEANINGS, REFUSED
 from trainc.features.diff.live import Drift, LiveDiff, LiveObject
 from trainc.features.diff.markdown import cell
-from trainc.features.diff.text import SIGNS, Paint, Part, note_lines
-from trainc.features.diff.values import inline
+from trainc.features.diff.text import SIGNS, Paint, Part, fields, inline, note_lines
 
 _MOST_ROWS = 50
 _LONGEST = 72
 _FILES_PER_LINE = 10
 # What fits into a comment beside the change itself.
 _MOST_COMMANDS, _LONGEST_CELL = 10, 300
-
-_REFUSED = ("immutable", "needs-suspend", "invalid")
 
 
 def live_notes(live: LiveDiff) -> list[str]:
@@ -69,7 +66,7 @@ def _ended(jobs: Sequence[LiveObject], live: LiveDiff) -> Iterator[str]:
 
 
 def _refused(live: LiveDiff) -> Iterator[str]:
-    refused = [each for each in live.objects if each.object == "drifted" and each.sync in _REFUSED]
+    refused = [each for each in live.objects if each.object == "drifted" and each.sync in REFUSED]
     if refused:
         yield (
             f"A sync cannot undo the drift of {counted(len(refused), 'object')}, because JobSet refuses the update, and "
@@ -78,9 +75,8 @@ def _refused(live: LiveDiff) -> Iterator[str]:
 
 
 def _unmanaged(live: LiveDiff) -> Iterator[str]:
-    extra = [
-        each for each in live.objects if each.object == "extra" and each.sync == "nothing" and each.kind != "PodGroup"
-    ]
+    untouched = (each for each in live.objects if each.object == "extra" and each.sync == "nothing")
+    extra = [each for each in untouched if each.kind != "PodGroup"]
     if extra:
         verb = "is" if len(extra) == 1 else "are"
         yield (
@@ -248,28 +244,21 @@ def live_json(live: LiveDiff, *, show_values: bool) -> dict[str, Any]:
 
 
 def _object_json(each: LiveObject, show_values: bool) -> dict[str, Any]:
+    def drift(one: Drift) -> dict[str, Any]:
+        hidden = _may_be_secret(one.live) and not show_values
+        live = f"({len(_plain(one.live))} characters)" if hidden else one.live
+        of_field = {"path": format_path(one.path), **fields(one, "by", "kind"), "expected": one.is_expected}
+        return {**of_field, "git": one.git, "live": live}
+
     condition = each.condition
     return {
         "name": each.label,
         "object": each.object,
-        "drift": [
-            {
-                "path": format_path(one.path),
-                "by": one.by,
-                "kind": one.kind,
-                "expected": one.is_expected,
-                "git": one.git,
-                "live": one.live
-                if show_values or not _may_be_secret(one.live)
-                else f"({len(_plain(one.live))} characters)",
-            }
-            for one in each.drift
-        ],
+        "drift": list(map(drift, each.drift)),
         "state": each.state,
         "condition": condition and {key: condition.get(key) for key in ("type", "reason", "message")},
         "waits": [
-            {"by": w.by, "reason": w.reason, "message": w.message, "path": format_path(w.path), "place": w.place}
-            for w in each.waits
+            {**fields(w, "by", "reason", "message"), "path": format_path(w.path), "place": w.place} for w in each.waits
         ],
         "sync": each.sync,
         "successor": each.successor or None,

@@ -23,19 +23,9 @@ from trainc.pipeline.failures import Failures, failures_of
 
 # The kinds that trainc emits. A folder of output may contain other objects, which are not judged.
 _COMPARED_KINDS = (
-    "ConfigMap",
-    "ExternalSecret",
-    "Job",
-    "JobSet",
-    "PodGroup",
-    "Role",
-    "RoleBinding",
-    "SSHKey",
-    "SealedSecret",
-    "Secret",
-    "ServiceAccount",
-    "Workload",
-)
+    "ConfigMap", "ExternalSecret", "Job", "JobSet", "PodGroup", "Role", "RoleBinding", "SSHKey", "SealedSecret", "Secret",
+    "ServiceAccount", "Workload",
+)  # fmt: skip
 
 
 JobKey: TypeAlias = tuple[str, str]
@@ -158,9 +148,7 @@ def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
     metadata = replacement.data.get("metadata")
     named = {**replacement.data, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name}}
     kept = [document for document in inputs.documents if not _is_runtime(document, name)]
-    sources = [
-        [document for document in source if not _is_runtime(document, name)] for source in inputs.runtime_sources
-    ]
+    sources = [[each for each in source if not _is_runtime(each, name)] for source in inputs.runtime_sources]
     return replace(inputs, documents=[*kept, replace(replacement, data=named)], runtime_sources=sources)
 
 
@@ -190,7 +178,9 @@ def _read_rendered(inputs: Inputs, release: str, folder: str, right: Container[i
             continue
         manifests.append(data)
         if document.file not in sources:
-            sources[document.file] = _source_of(document.file, folder)
+            # The first line of a rendered file names its source.
+            source = source_in(document.file) if os.path.isfile(document.file) else None
+            sources[document.file] = os.path.normpath(os.path.join(folder, source)) if source else ""
         namespace = str(data["metadata"].get("namespace", ""))
         homes.append(((namespace, job_in(document.file)), sources[document.file]))
         if data["kind"] == "JobSet":
@@ -201,12 +191,6 @@ def _read_rendered(inputs: Inputs, release: str, folder: str, right: Container[i
             diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
     hashed = {key: name for key, name in names.items() if key[1] != name}
     return ManifestSet(manifests, diagnostics, False, hashed, rendered=rendered, homes=homes)
-
-
-def _source_of(file: str, folder: str) -> str:
-    """The source that the first line of a rendered file names."""
-    source = source_in(file) if os.path.isfile(file) else None
-    return os.path.normpath(os.path.join(folder, source)) if source else ""
 
 
 def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
@@ -230,6 +214,5 @@ def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
 
 def _has_name(data: dict[str, Any]) -> bool:
     metadata = data.get("metadata")
-    return (
-        isinstance(metadata, dict) and isinstance(metadata.get("name"), str) and isinstance(data.get("apiVersion"), str)
-    )
+    named = isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
+    return named and isinstance(data.get("apiVersion"), str)

@@ -13,7 +13,7 @@ from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
 from trainc.features.diff.groups import across, notes_of, reason_of, status_word, sum_of
 from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Review, Step, Versions, error_line
-from trainc.features.diff.values import (
+from trainc.features.diff.text import (
     COLUMNS,
     as_arrow,
     by_outcome,
@@ -33,11 +33,6 @@ _LONGEST_LINES = 200
 _OF_TABLE, _OF_SECTION, _LONGEST_SENTENCE = 0.3, 0.1, 600
 _MOST_JOBS, _MOST_ENVIRONMENTS = 100, 12
 HARMFUL: tuple[Outcome, ...] = ("deleted", "re-created", "lost")
-
-
-def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
-    """Render one comparison."""
-    return comment({"": diff}, {}, most=most)
 
 
 def comment(
@@ -299,7 +294,6 @@ _MENTION = pattern(r"(?<!\w)@(?=\w)")
 
 # The steps of a job before and after, as one Mermaid diagram.
 
-
 # Only borders are colored: a fill that works on a light page does not work on a dark one.
 _LOOKS = {
     "added": "stroke:#2da44e,stroke-width:3px",
@@ -315,34 +309,21 @@ def steps_diagram(job: JobDiff) -> Iterator[str]:
         return
     before = {step.name: step for step in job.steps_before}
     after = {step.name: step for step in job.steps_after}
-    names = dict.fromkeys((*before, *after))
-    boxes = [
-        (name, _facts(old, new), _look(old, new))
-        for name in names
-        for old, new in [(before.get(name), after.get(name))]
-    ]
-    yield from ("", "```mermaid", flowchart_of(boxes, _arrows(before, after), _LOOKS), "```")
+    sides = {name: (before.get(name), after.get(name)) for name in dict.fromkeys((*before, *after))}
+    boxes = [(name, *_facts_and_look(*steps)) for name, steps in sides.items()]
+    # Dependencies that are gone are dotted.
+    then, now = (
+        {(awaited, name, status) for name, step in steps.items() for awaited, status in step.depends_on}
+        for steps in (before, after)
+    )
+    arrows = [(*each, each not in now) for each in sorted(now | then)]
+    yield from ("", "```mermaid", flowchart_of(boxes, arrows, _LOOKS), "```")
 
 
-def _look(before: Step | None, after: Step | None) -> str:
-    if before is None:
-        return "added"
-    if after is None:
-        return "removed"
-    return "" if before == after else "changed"
-
-
-def _facts(before: Step | None, after: Step | None) -> list[str]:
-    sides = [step for step in (before, after) if step is not None]
-    pods = as_arrow(*(f"{step.pods}" for step in (sides[0], sides[-1])))
-    gpus = as_arrow(*(f"{step.gpus}" for step in (sides[0], sides[-1])))
+def _facts_and_look(before: Step | None, after: Step | None) -> tuple[list[str], str]:
+    steps = [step for step in (before, after) if step is not None]
+    pods = as_arrow(*(f"{step.pods}" for step in (steps[0], steps[-1])))
+    gpus = as_arrow(*(f"{step.gpus}" for step in (steps[0], steps[-1])))
     facts = [f"{pods} {'pod' if pods == '1' else 'pods'}"]
-    return facts if gpus == "0" else [*facts, f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} per pod"]
-
-
-def _arrows(before: dict[str, Step], after: dict[str, Step]) -> Iterator[tuple[str, str, str, bool]]:
-    """The dependencies; removed ones are dotted."""
-    now = {(awaited, name, status) for name, step in after.items() for awaited, status in step.depends_on}
-    then = {(awaited, name, status) for name, step in before.items() for awaited, status in step.depends_on}
-    for awaited, name, status in sorted(now | then):
-        yield awaited, name, status, (awaited, name, status) not in now
+    facts += [] if gpus == "0" else [f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} per pod"]
+    return facts, "added" if before is None else "removed" if after is None else "changed" if before != after else ""

@@ -40,10 +40,10 @@ class Pair:
     plain: Mapping[str, str]
 
     @property
-    def is_renamed(self) -> bool:
-        """Whether only the content hash in the object's name changed."""
-        names = [side["metadata"]["name"] for side in (self.before, self.after) if side is not None]
-        return len(set(names)) > 1
+    def renamed(self) -> tuple[str, str] | None:
+        """The names before and after, if only the content hash in them changed."""
+        names = [str(side["metadata"]["name"]) for side in (self.before, self.after) if side is not None]
+        return (names[0], names[1]) if len(set(names)) > 1 else None
 
     def compared(self, side: Manifest) -> Manifest:
         """A side in the form that is compared: quantities in canonical form, names without a hash."""
@@ -73,9 +73,7 @@ def pair_objects(
 
 def find_duplicates(manifests: Iterable[Manifest]) -> list[str]:
     """The display names of objects that occur more than once."""
-    counted = Counter(
-        ObjectKey(_namespace(m), str(m["metadata"]["name"]), m["kind"], m["apiVersion"]) for m in manifests
-    )
+    counted = Counter(_key(m, str(m["metadata"]["name"])) for m in manifests)
     return [str(key) for key, count in sorted(counted.items()) if count > 1]
 
 
@@ -103,10 +101,14 @@ def _jobsets(manifests: list[Manifest]) -> dict[tuple[str, str], Manifest]:
 def _by_key(manifests: list[Manifest], plain: Mapping[str, Mapping[str, str]]) -> dict[ObjectKey, Manifest]:
     sides = {}
     for manifest in manifests:
-        namespace, metadata = _namespace(manifest), {"name": manifest["metadata"]["name"]}
-        name = replace_hashed_names(metadata, plain.get(namespace, {}))["name"]
-        sides[ObjectKey(namespace, name, manifest["kind"], manifest["apiVersion"])] = manifest
+        metadata = {"name": manifest["metadata"]["name"]}
+        metadata = replace_hashed_names(metadata, plain.get(_namespace(manifest), {}))
+        sides[_key(manifest, metadata["name"])] = manifest
     return sides
+
+
+def _key(manifest: Manifest, name: str) -> ObjectKey:
+    return ObjectKey(_namespace(manifest), name, manifest["kind"], manifest["apiVersion"])
 
 
 def _namespace(manifest: Manifest) -> str:
@@ -114,7 +116,6 @@ def _namespace(manifest: Manifest) -> str:
 
 
 # Names with a content hash: a job under a new hash and its objects are compared under their plain names.
-
 
 # The suffix that target.name_hash appends: six characters of Kubernetes' alphabet for generated names.
 _HASHED = pattern(r"(?P<plain>.+)-[bcdfghjklmnpqrstvwxz2456789]{6}")
@@ -197,19 +198,15 @@ def group_by_job(pairs: Sequence[Pair]) -> tuple[JobPairs, ...]:
             owners.setdefault((jobset.key.namespace, kind, name), jobset)
     members: dict[ObjectKey, list[Pair]] = {}
     for pair in pairs:
-        owner = (
-            pair if pair.key.kind == "JobSet" else owners.get((pair.key.namespace, _role(pair), pair.key.name), pair)
-        )
+        kind = pair.key.kind
+        # An object that generates a Secret counts as that Secret.
+        role = kind if kind in ("PodGroup", "Workload", "ConfigMap") else "Secret"
+        owner = pair if kind == "JobSet" else owners.get((pair.key.namespace, role, pair.key.name), pair)
         members.setdefault(owner.key, []).append(pair)
     return tuple(
         JobPairs(key.namespace, key.name, tuple(sorted(group, key=lambda p: (p.key == key, p.key.kind, p.key.name))))
         for key, group in members.items()
     )
-
-
-def _role(pair: Pair) -> str:
-    """The kind under which a JobSet refers to an object: an object that generates a Secret counts as that Secret."""
-    return pair.key.kind if pair.key.kind in ("PodGroup", "Workload", "ConfigMap") else "Secret"
 
 
 def _mentions(jobset: Pair) -> Iterator[tuple[str, str]]:
@@ -279,16 +276,15 @@ class Totals:
 
 def steps_of(jobset: Manifest) -> tuple[Step, ...]:
     """The steps in manifest order. The manifest must have passed its schema."""
-    return tuple(map(_step, jobset.get("spec", {}).get("replicatedJobs") or ()))
-
-
-def _step(replicated_job: Manifest) -> Step:
-    job = replicated_job.get("template", {}).get("spec", {})
-    parallelism = job.get("parallelism", 1)
-    pods = replicated_job.get("replicas", 1) * min(parallelism, job.get("completions", parallelism))
-    awaited = tuple((other["name"], other.get("status", "Complete")) for other in replicated_job.get("dependsOn") or ())
-    requests = pod_requests(job.get("template", {}).get("spec", {}), limits_count=True)
-    return Step(replicated_job["name"], pods, requests, awaited)
+    steps = []
+    for replicated in jobset.get("spec", {}).get("replicatedJobs") or ():
+        job = replicated.get("template", {}).get("spec", {})
+        parallelism = job.get("parallelism", 1)
+        pods = replicated.get("replicas", 1) * min(parallelism, job.get("completions", parallelism))
+        awaited = ((other["name"], other.get("status", "Complete")) for other in replicated.get("dependsOn") or ())
+        requests = pod_requests(job.get("template", {}).get("spec", {}), limits_count=True)
+        steps.append(Step(replicated["name"], pods, requests, tuple(awaited)))
+    return tuple(steps)
 
 
 def totals_of(steps: Sequence[Step], pod_groups: Sequence[Manifest] = ()) -> Totals:

@@ -18,8 +18,7 @@ from trainc.features.diff.manifests import names_of
 from trainc.features.diff.markdown import HARMFUL, what, who
 from trainc.features.diff.model import Diff, Side, error_line
 from trainc.features.diff.sides import environments_of_sides, look_up, sides_of
-from trainc.features.diff.text import diff_text
-from trainc.features.diff.values import fate_of, headline
+from trainc.features.diff.text import diff_text, fate_of, headline
 
 
 def text_between(before: Compilation, after: Compilation) -> str:

@@ -168,9 +168,8 @@ def _side(word: str) -> Side:
         raise UsageError(f"{word!r} has no revision; write git:REV or git:REV:PATH")
     old, dots, new = revision.partition("..")
     if dots:
-        raise UsageError(
-            f"{word!r} is a range; name both sides: {_GIT}{old or 'HEAD'} {_GIT}{new.lstrip('.') or 'HEAD'}"
-        )
+        old, new = old or "HEAD", new.lstrip(".") or "HEAD"
+        raise UsageError(f"{word!r} is a range; name both sides: {_GIT}{old} {_GIT}{new}")
     return Side(word, path if colon else None, revision)
 
 
@@ -250,9 +249,8 @@ def read_side(side: Side, arguments: Arguments, streams: Streams, other: ReadSid
             read = _read(side, moved, streams, other)
         except CompileError as error:
             raise CompileError(_of_revision(d, side.revision, folder) for d in error.diagnostics) from None
-    diagnostics = [
-        _of_revision(d, side.revision, folder) if d.severity == "error" else d for d in read.found.diagnostics
-    ]
+    reported = read.found.diagnostics
+    diagnostics = [_of_revision(d, side.revision, folder) if d.severity == "error" else d for d in reported]
     return replace(read, found=replace(read.found, diagnostics=diagnostics))
 
 

@@ -1,30 +1,233 @@
-"""Render a `Diff` for a terminal: each job with its resources, changes, outcomes and notes."""
+"""Render a `Diff` for a terminal and as JSON, and format values for all renderers.
+
+Short values stand on one line, long ones as the lines that differ.
+"""
 
 from __future__ import annotations
 
+import difflib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.findings import Finding, Source, counted, first_of, format_path
-from trainc.api.kube import FieldPath, format_field
+from trainc.api.findings import Finding, Source, counted, escape_line, first_of, format_path
+from trainc.api.kube import ITEM_KEYS, FieldPath, format_field
+from trainc.api.records import pattern
 from trainc.features.diff.changes import Change
-from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, DeliveryMethod, Outcome
+from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, REFUSED, DeliveryMethod, Outcome
 from trainc.features.diff.groups import notes_of, reason_of, status_word, sum_of
 from trainc.features.diff.model import Diff, Group, JobDiff, ObjectDiff, Step, Totals, Versions
-from trainc.features.diff.values import (
-    as_arrow,
-    by_outcome,
-    differing_lines,
-    figures,
-    group_by_heading,
-    headline,
-    names_of,
-    one_liners,
-)
 from trainc.features.diff.verdicts import Verdict
+from trainc.kube.documents import Item
 from trainc.kube.quantity import format_resources
+
+# A sign ("+", "-", or " " for context) and the text that follows it.
+SignedLine: TypeAlias = tuple[str, str]
+
+_BARE = pattern(r"[\w./:@%=~+-]+(?:[ ,][\w./:@%=~+-]+)*")
+_NUMBER_LIKE = pattern(r"[-+.]?[\d_]+(?:[.:exob][\d_.:a-fxo]*)?|true|false|null|yes|no|on|off|~", re.IGNORECASE)
+_LONGEST_LINE = 72
+_CONTEXT = 1
+
+
+def inline(value: Any) -> str | None:
+    """`value` on one line in YAML's flow style; None if it does not fit on one line."""
+    if isinstance(value, str):
+        return None if "\n" in value else scalar(value)
+    if isinstance(value, dict | list):
+        return _flow(value)
+    return scalar(value)
+
+
+def one_liners(change: Change, longest: int = _LONGEST_LINE) -> list[str] | None:
+    """The one or two values of the change, each on one line; None if they exceed `longest` characters in total."""
+    sides = [without_identity(change.path, side) for side in (change.before, change.after) if side is not None]
+    texts = [text for text in map(inline, sides) if text is not None]
+    return texts if len(texts) == len(sides) and sum(map(len, texts)) <= longest else None
+
+
+def scalar(value: Any) -> str:
+    """A scalar in YAML notation, with terminal control characters and markup made harmless."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    plain = _BARE.fullmatch(value) and ": " not in value and not value.endswith(":") and not value.startswith("-")
+    if plain and not _NUMBER_LIKE.fullmatch(value):
+        return value
+    return escape_line(json.dumps(value, ensure_ascii=False))
+
+
+def without_identity(path: FieldPath, value: Any) -> Any:
+    """An item without the keys that its path already states: `{name: A, value: 1}` at `env[A]` becomes 1."""
+    if not (len(path) > 1 and isinstance(path[-1], Item) and isinstance(value, dict)):
+        return value
+    rest = {key: inner for key, inner in value.items() if key != ITEM_KEYS.get(str(path[-2]))}
+    return rest["value"] if set(rest) == {"value"} else rest or value
+
+
+def differing_lines(change: Change) -> list[SignedLine]:
+    """The differing lines of a multi-line value, with context."""
+    before = list(block(without_identity(change.path, change.before))) if change.before is not None else []
+    after = list(block(without_identity(change.path, change.after))) if change.after is not None else []
+    lines: list[SignedLine] = []
+    for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT):
+        if lines:
+            lines.append((" ", "..."))
+        for tag, i1, i2, j1, j2 in group:
+            if tag == "equal":
+                lines += [(" ", line) for line in before[i1:i2]]
+            else:
+                lines += [("-", line) for line in before[i1:i2]] + [("+", line) for line in after[j1:j2]]
+    return lines
+
+
+def block(value: Any) -> Iterator[str]:
+    """`value` as lines in YAML's block style."""
+    if isinstance(value, str) and "\n" in value:
+        yield from map(escape_line, value.split("\n"))
+    elif isinstance(value, dict) and value:
+        yield from _block_mapping(value)
+    elif isinstance(value, list) and value:
+        for item in value:
+            yield from _under("- ", "  ", item)
+    else:
+        yield "{}" if value == {} else "[]" if value == [] else scalar(value)
+
+
+def _block_mapping(mapping: Mapping[str, Any]) -> Iterator[str]:
+    for key in sorted(mapping, key=lambda k: (k != "name", k)):
+        value = mapping[key]
+        if isinstance(value, dict | list) and value:
+            yield f"{scalar(key)}:"
+            yield from ("  " + line for line in block(value))
+        else:
+            yield from _under(f"{scalar(key)}: ", "  ", value)
+
+
+def _under(first: str, rest: str, value: Any) -> Iterator[str]:
+    lines = list(block(value))
+    if isinstance(value, str) and len(lines) > 1:
+        lines = ["|", *lines]
+    yield first + lines[0]
+    yield from (rest + line for line in lines[1:])
+
+
+def _flow(value: Any) -> str | None:
+    if isinstance(value, dict):
+        parts = [(scalar(key), _flow(inner)) for key, inner in sorted(value.items())]
+        return _joined("{}", [None if text is None else f"{key}: {text}" for key, text in parts])
+    if isinstance(value, list):
+        return _joined("[]", [_flow(item) for item in value])
+    return inline(value)
+
+
+def _joined(brackets: str, parts: Sequence[str | None]) -> str | None:
+    if any(part is None for part in parts):
+        return None
+    return brackets[0] + ", ".join(part or "" for part in parts) + brackets[1]
+
+
+# The resources a job requests, as columns: before and after.
+
+_MISSING = "-"
+COLUMNS: tuple[tuple[str, Callable[[Totals], str]], ...] = (
+    ("nodes", lambda totals: str(totals.nodes)),
+    ("GPUs", lambda totals: str(totals.gpus)),
+    ("CPU", lambda totals: str(totals.cpu)),
+    ("memory", lambda totals: str(totals.memory)),
+    ("gang", lambda totals: _MISSING if totals.gang is None else str(totals.gang)),
+)
+
+
+def figures(totals: Versions) -> list[tuple[str, str, str]]:
+    """(column, value before, value after); `-` for a missing value."""
+    return [
+        (
+            name,
+            _MISSING if totals.before is None else shown(totals.before),
+            _MISSING if totals.after is None else shown(totals.after),
+        )
+        for name, shown in COLUMNS
+    ]
+
+
+def as_arrow(before: str, after: str) -> str:
+    """`4 → 8`, or a single value if both are the same."""
+    return before if before == after else f"{before} → {after}"
+
+
+# The order and the headings of changes and delivery methods.
+
+# How far into a JobSet a heading reaches: the Job's spec, the pod's spec, a container.
+_JOB, _POD, _CONTAINER = 5, 7, 9
+
+
+def group_by_heading(diff: ObjectDiff) -> Iterator[tuple[FieldPath, list[tuple[int, Change]]]]:
+    """An object's changes with their indexes, grouped by common path; changes without a common path come first."""
+    groups: dict[FieldPath, list[tuple[int, Change]]] = {(): []}
+    for number, change in enumerate(diff.changes):
+        groups.setdefault(_heading(change.path), []).append((number, change))
+    yield from ((heading, changes) for heading, changes in groups.items() if changes)
+
+
+def _heading(path: FieldPath) -> FieldPath:
+    if path[:2] != ("spec", "replicatedJobs") or path[3:5] != ("template", "spec") or len(path) <= _JOB:
+        return ()
+    if path[5:7] != ("template", "spec") or len(path) <= _POD:
+        return path[:_JOB]
+    in_container = path[_POD] in ("containers", "initContainers") and len(path) > _CONTAINER
+    return path[:_CONTAINER] if in_container else path[:_POD]
+
+
+def by_outcome(
+    outcomes: Mapping[str, Outcome], deliveries: Sequence[DeliveryMethod]
+) -> list[tuple[Outcome, list[DeliveryMethod]]]:
+    """Delivery methods grouped by outcome, from harmless to harmful."""
+    grouped = [(outcome, [method for method in deliveries if outcomes[method.id] == outcome]) for outcome in LABELS]
+    return [(outcome, methods) for outcome, methods in grouped if methods]
+
+
+def names_of(methods: Sequence[DeliveryMethod], chosen: DeliveryMethod) -> str:
+    """The labels of the methods, with the chosen one marked."""
+    return "; ".join(f"{method.label} (*)" if method == chosen else method.label for method in methods)
+
+
+# The first line of a comparison: how many jobs restart, end, start, are refused or change, and with how many GPUs.
+
+# What happens to one job and to several, by outcome, most harmful first.
+_FATES: tuple[tuple[tuple[Outcome, ...], str, str], ...] = (
+    (("lost",), "stops for good", "stop for good"),
+    (("re-created",), "restarts", "restart"),
+    (("deleted",), "ends", "end"),
+    (REFUSED, "is refused", "are refused"),
+    (("created",), "is new", "are new"),
+    (("in-place",), "changes in place", "change in place"),
+    (("unknown",), "is of a kind unknown to trainc", "are of kinds unknown to trainc"),
+    (("nothing",), "stays as it is in the cluster", "stay as they are in the cluster"),
+)
+
+
+def headline(*diffs: Diff) -> str:
+    """`1 of 31 jobs restarts, 384 GPUs; 2 are new, 16 GPUs` for the configured delivery; empty without changes."""
+    changed = [(job, job.outcomes[diff.method.id]) for diff in diffs for job in diff.jobs if job.status != "unchanged"]
+    parts = []
+    for outcomes, one, several in _FATES:
+        if jobs := [job for job, outcome in changed if outcome in outcomes]:
+            gpus = sum(totals.gpus.units for job in jobs if (totals := job.totals.before or job.totals.after))
+            with_gpus = f", {gpus:,} {'GPU' if gpus == 1 else 'GPUs'}" if gpus else ""
+            parts.append(f"{len(jobs):,} {one if len(jobs) == 1 else several}{with_gpus}")
+    if not parts:
+        return ""
+    total = sum(len(diff.jobs) + diff.unchanged for diff in diffs)
+    count, _, rest = parts[0].partition(" ")
+    return "; ".join((f"{count} of {total:,} {'job' if total == 1 else 'jobs'} {rest}", *parts[1:]))
+
+
+def fate_of(job: JobDiff, method: DeliveryMethod) -> str:
+    """What happens to a changed job under a delivery method, e.g. `restarts`."""
+    return next(one for outcomes, one, _ in _FATES if job.outcomes[method.id] in outcomes)
+
 
 Part: TypeAlias = Literal["title", "added", "removed", "changed", "harmless", "refused", "harmful", "quiet", "note"]
 Paint: TypeAlias = Callable[[Part, str], str]
@@ -32,20 +235,7 @@ Paint: TypeAlias = Callable[[Part, str], str]
 # Notes are full sentences and are shown without a label.
 _WIDTH = 96
 _MOST_NAMED = 20
-SIGNS: dict[str, tuple[str, Part]] = {
-    "added": ("+", "added"),
-    "removed": ("-", "removed"),
-    "changed": ("~", "changed"),
-}
-_TONE: dict[Outcome, Part] = {
-    "nothing": "harmless",
-    "in-place": "harmless",
-    "created": "harmless",
-    "unknown": "refused",
-    "needs-suspend": "refused",
-    "immutable": "refused",
-    "invalid": "refused",
-}
+SIGNS: dict[str, tuple[str, Part]] = {"added": ("+", "added"), "removed": ("-", "removed"), "changed": ("~", "changed")}
 
 
 def diff_text(diff: Diff, paint: Paint) -> str:
@@ -53,13 +243,18 @@ def diff_text(diff: Diff, paint: Paint) -> str:
     lines = [f"{paint('removed', diff.before)} → {paint('added', diff.after)}"]
     if diff.jobs:
         lines += [paint("title", line) for line in (headline(diff),) if line]
-        lines.append(paint("quiet", _judged(diff)))
+        rules = f"evaluated for Trainer {diff.release}"
+        several = f"{rules}; (*) marks your delivery mode"
+        chosen = f"{rules} and {diff.method.label}; --all-deliveries shows the others"
+        lines.append(paint("quiet", several if len(diff.deliveries) > 1 else chosen))
         for group in diff.groups:
             lines += ["", *_group(group, diff, paint)]
-        lines += ["", *_summary(diff, paint)]
+        differing = sum(job.status != "unchanged" for job in diff.jobs)
+        lines += ["", f"{paint('title', 'all jobs')}  {_figures(diff.totals, paint)}"]
+        lines.append(f"{counted(differing, 'job')} of {len(diff.jobs) + diff.unchanged} with changes")
     else:
         lines = [f"{lines[0]}: no changes in {counted(diff.unchanged, 'job')}"]
-        lines += [line for note in diff.notes for line in note_lines(note, "", paint)]
+    lines += [line for note in diff.notes for line in note_lines(note, "", paint)]
     for title, sentences in diff.review.sections:
         if sentences:
             lines += ["", paint("title", title)]
@@ -67,17 +262,12 @@ def diff_text(diff: Diff, paint: Paint) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _judged(diff: Diff) -> str:
-    if len(diff.deliveries) > 1:
-        return f"evaluated for Trainer {diff.release}; (*) marks your delivery mode"
-    return f"evaluated for Trainer {diff.release} and {diff.method.label}; --all-deliveries shows the others"
-
-
 def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
     """Jobs that change in the same way; the fields, outcomes and notes are those of the first."""
     job, method, count = group.first, diff.method, len(group.members)
     label = job.label if count == 1 else counted(count, "job" if job.kind == "JobSet" else job.kind)
-    status = _status(job) if count == 1 else status_word(job)
+    renamed = next((one.renamed for one in job.objects if one.key.kind == "JobSet" and one.renamed), None)
+    status = f"changed, {' → '.join(renamed)}" if renamed and count == 1 else status_word(job)
     yield f"{paint('title', label)}  {status}: {paint(_tone(group.outcome), LABELS[group.outcome])}"
     if count > 1:
         names = first_of([each.label for _, each in group.members], _MOST_NAMED)
@@ -94,13 +284,6 @@ def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
         yield f"  {paint(_tone(outcome), f'{LABELS[outcome]:<22}')} {names_of(methods, method)}"
     for note in notes_of(group):
         yield from note_lines(note, "  ", paint)
-
-
-def _status(job: JobDiff) -> str:
-    renamed = next((diff.renamed for diff in job.objects if diff.key.kind == "JobSet" and diff.renamed), None)
-    if renamed:
-        return f"changed, {' → '.join(renamed)}"
-    return status_word(job)
 
 
 def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Paint, *, named: bool) -> Iterator[str]:
@@ -144,14 +327,6 @@ def _figures(totals: Versions, paint: Paint) -> str:
     return "   ".join(parts)
 
 
-def _summary(diff: Diff, paint: Paint) -> Iterator[str]:
-    yield f"{paint('title', 'all jobs')}  {_figures(diff.totals, paint)}"
-    differing = sum(job.status != "unchanged" for job in diff.jobs)
-    yield f"{counted(differing, 'job')} of {len(diff.jobs) + diff.unchanged} with changes"
-    for note in diff.notes:
-        yield from note_lines(note, "", paint)
-
-
 def note_lines(note: str, indent: str, paint: Paint) -> Iterator[str]:
     """A note, wrapped and marked."""
     first, *rest = wrap(note, _WIDTH, break_long_words=False, break_on_hyphens=False)
@@ -160,11 +335,12 @@ def note_lines(note: str, indent: str, paint: Paint) -> Iterator[str]:
 
 
 def _tone(outcome: Outcome) -> Part:
-    return _TONE.get(outcome, "harmful")
+    if outcome in ("nothing", "in-place", "created"):
+        return "harmless"
+    return "refused" if outcome == "unknown" or outcome in REFUSED else "harmful"
 
 
 # Render a `Diff` as a JSON document. docs/diff-json.md describes the format, to which fields are only ever added.
-
 
 _API = "trainc/v1alpha1"
 
@@ -183,7 +359,8 @@ def environments_json(diffs: Mapping[str, Diff]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _fields(record: object, *names: str) -> dict[str, Any]:
+def fields(record: object, *names: str) -> dict[str, Any]:
+    """Return fields of a record as keys of the document."""
     return {name: getattr(record, name) for name in names}
 
 
@@ -191,7 +368,7 @@ def _diff(diff: Diff) -> dict[str, Any]:
     return {
         "apiVersion": _API,
         "kind": "Diff",
-        **_fields(diff, "before", "after", "release"),
+        **fields(diff, "before", "after", "release"),
         "delivery": diff.method.id,
         "deliveries": {method.id: method.label for method in DELIVERY_METHODS},
         "headline": headline(diff),
@@ -200,26 +377,26 @@ def _diff(diff: Diff) -> dict[str, Any]:
         "totals": _versions(diff.totals),
         "notes": list(diff.notes),
         "errors": [
-            {"side": label, **_fields(each, "code", "object", "path", "message"), **_place(each.source)}
+            {"side": label, **fields(each, "code", "object", "path", "message"), **_place(each.source)}
             for label, diagnostics in diff.review.errors
             for each in diagnostics
         ],
-        **_fields(diff.review, "loosened", "policies", "cluster", "sweeps"),
+        **fields(diff.review, "loosened", "policies", "cluster", "sweeps"),
         "groups": [_group_as_json(group) for group in diff.groups],
         "jobs": [_job_as_json(job) for job in diff.jobs],
     }
 
 
 def _place(source: Source | None) -> dict[str, Any]:
-    return _fields(source, "file", "line", "column") if source else {}
+    return fields(source, "file", "line", "column") if source else {}
 
 
 def _group_as_json(group: Group) -> dict[str, Any]:
     first = group.first
     return {
-        **_fields(first, "kind", "status"),
+        **fields(first, "kind", "status"),
         "outcome": group.outcome,
-        "jobs": [_fields(job, "namespace", "name") for _, job in group.members],
+        "jobs": [fields(job, "namespace", "name") for _, job in group.members],
         "totals": _versions(sum_of(job.totals for _, job in group.members)),
         "causes": [_place(source) for source in group.causes],
         "reason": group.reason,
@@ -232,7 +409,7 @@ def _group_as_json(group: Group) -> dict[str, Any]:
 
 def _job_as_json(job: JobDiff) -> dict[str, Any]:
     return {
-        **_fields(job, "kind", "namespace", "name", "status"),
+        **fields(job, "kind", "namespace", "name", "status"),
         "outcomes": dict(job.outcomes),
         "totals": _versions(job.totals),
         "steps": {"before": _steps(job.steps_before), "after": _steps(job.steps_after)},
@@ -244,23 +421,18 @@ def _job_as_json(job: JobDiff) -> dict[str, Any]:
 def _object_as_json(diff: ObjectDiff) -> dict[str, Any]:
     return {
         "apiVersion": diff.key.api_version,
-        **_fields(diff.key, "kind", "namespace", "name"),
+        **fields(diff.key, "kind", "namespace", "name"),
         "status": diff.status,
         "renamed": list(diff.renamed) if diff.renamed else None,
         "outcomes": {method: verdict.outcome for method, verdict in diff.verdicts.items()},
         "refusals": _refusals(diff.verdicts),
-        "changes": [
-            {**_change_as_json(change), "outcomes": diff.outcomes(number)} for number, change in enumerate(diff.changes)
-        ],
-        "moves": [
-            {"path": format_field(move.path), "before": list(move.before), "after": list(move.after)}
-            for move in diff.moves
-        ],
+        "changes": [{**_change_as_json(one), "outcomes": diff.outcomes(i)} for i, one in enumerate(diff.changes)],
+        "moves": [{"path": format_field(one.path), **fields(one, "before", "after")} for one in diff.moves],
     }
 
 
 def _change_as_json(change: Change) -> dict[str, Any]:
-    return {"path": format_field(change.path), **_fields(change, "kind", "before", "after")}
+    return {"path": format_field(change.path), **fields(change, "kind", "before", "after")}
 
 
 def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
@@ -278,7 +450,7 @@ def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
 def _steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
     return [
         {
-            **_fields(step, "name", "pods"),
+            **fields(step, "name", "pods"),
             "requests": format_resources(step.requests),
             "dependsOn": [{"name": name, "status": status} for name, status in step.depends_on],
         }
@@ -293,5 +465,5 @@ def _versions(versions: Versions) -> dict[str, Any]:
 def _totals(totals: Totals | None) -> dict[str, Any] | None:
     if totals is None:
         return None
-    amounts = {name: str(amount) for name, amount in _fields(totals, "gpus", "cpu", "memory").items()}
+    amounts = {name: str(amount) for name, amount in fields(totals, "gpus", "cpu", "memory").items()}
     return {"nodes": totals.nodes, **amounts, "gang": totals.gang}

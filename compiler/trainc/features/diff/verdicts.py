@@ -14,33 +14,14 @@ from trainc.admission.updates import JobSetRules, Submitted
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import Manifest, names
 from trainc.api.records import dataclass
+from trainc.features.diff import delivery
 from trainc.features.diff.changes import Change, compare_manifests, normalize, strip_server_fields
-from trainc.features.diff.delivery import (
-    DELIVERY_METHODS,
-    Apply,
-    DeliveryMethod,
-    Outcome,
-    effective_method,
-    is_frozen,
-    is_judged,
-    is_left_alone,
-    lasting_claims,
-    submitted,
-)
+from trainc.features.diff.delivery import DELIVERY_METHODS, Apply, DeliveryMethod, Outcome
 
 _ABOUT_UPDATES = ("FieldImmutable", "WebhookDefaultMissing", "ObjectRenamed")
 # Kinds that accompany a job and have no immutable fields.
-_MUTABLE_KINDS = (
-    "PodGroup",
-    "ConfigMap",
-    "Secret",
-    "ExternalSecret",
-    "SSHKey",
-    "SealedSecret",
-    "ServiceAccount",
-    "Role",
-)
 _FREEZABLE_KINDS = ("ConfigMap", "Secret")
+_MUTABLE_KINDS = (*_FREEZABLE_KINDS, "PodGroup", "ExternalSecret", "SSHKey", "SealedSecret", "ServiceAccount", "Role")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +37,13 @@ def verdict_on(
     before: Manifest | None, after: Manifest | None, changes: Sequence[Change], rules: JobSetRules
 ) -> dict[str, Verdict]:
     """A verdict for each method, by method id. The manifests are normalized; None means that git has no such object."""
-    if before is None or after is None:
-        return {method.id: _one_sided(method, before, after, rules) for method in DELIVERY_METHODS}
+    if before is not None and after is None:
+        prunes = {method.id: delivery.effective_method(method, before, None).prunes for method in DELIVERY_METHODS}
+        return {method: Verdict("deleted" if is_pruned else "nothing") for method, is_pruned in prunes.items()}
+    assert after is not None
+    if before is None:
+        created = Verdict("invalid" if _refused_new(after, rules) else "created")
+        return dict.fromkeys((method.id for method in DELIVERY_METHODS), created)
     if before["metadata"].get("name") != after["metadata"].get("name"):
         return dict.fromkeys(
             (method.id for method in DELIVERY_METHODS),
@@ -66,8 +52,8 @@ def verdict_on(
     update = JobSetUpdate(before, after, rules) if before["kind"] == "JobSet" else None
     verdicts = {}
     for method in DELIVERY_METHODS:
-        effective = effective_method(method, before, after)
-        if is_left_alone(effective, before, after):
+        effective = delivery.effective_method(method, before, after)
+        if delivery.is_left_alone(effective, before, after):
             verdicts[method.id] = _all("nothing", changes)
         elif update is not None:
             verdicts[method.id] = _judge_jobset(effective, changes, update)
@@ -80,26 +66,19 @@ def sync_outcome(
     method: DeliveryMethod, live: Manifest, applied: Manifest, manifest: Manifest, rules: JobSetRules
 ) -> Outcome:
     """What happens to the object `live` of a cluster when `manifest` is applied; `applied` is what was applied before."""
-    effective = effective_method(method, live, manifest)
+    effective = delivery.effective_method(method, live, manifest)
     live, applied, manifest = strip_server_fields(live), strip_server_fields(applied), strip_server_fields(manifest)
-    if is_left_alone(effective, live, manifest):
+    if delivery.is_left_alone(effective, live, manifest):
         return "nothing"
     if manifest["kind"] == "JobSet":
         return _judge_jobset(effective, (), JobSetUpdate(applied, manifest, rules, rules.put(live)[0])).outcome
-    sent = submitted(effective.apply, live, applied, manifest)
+    sent = delivery.submitted(effective.apply, live, applied, manifest)
     changes, _ = compare_manifests(normalize(live), normalize(sent))
     return _judge_other(effective, live, changes).outcome
 
 
 def _all(outcome: Outcome, changes: Sequence[Change], refusals: Sequence[Finding] = ()) -> Verdict:
     return Verdict(outcome, (outcome,) * len(changes), tuple(refusals))
-
-
-def _one_sided(method: DeliveryMethod, before: Manifest | None, after: Manifest | None, rules: JobSetRules) -> Verdict:
-    if before is not None:
-        return Verdict("deleted" if effective_method(method, before, None).prunes else "nothing")
-    assert after is not None
-    return Verdict("invalid" if _refused_new(after, rules) else "created")
 
 
 def _refused_new(manifest: Manifest, rules: JobSetRules) -> bool:
@@ -118,28 +97,23 @@ def _judge_jobset(method: DeliveryMethod, changes: Sequence[Change], update: Job
         forced: Outcome = "re-created" if update.comes_back else "lost"
         per_change = tuple(outcome if outcome in {"nothing", "in-place"} else forced for outcome in alone)
         return Verdict(forced, per_change, attempt.refusals)
-    return Verdict(_refused(attempt), alone, attempt.refusals)
+    return Verdict(_refused(attempt.refusals, attempt.while_suspended), alone, attempt.refusals)
 
 
-def _refused(attempt: Attempt) -> Outcome:
-    if any(refusal.code not in _ABOUT_UPDATES for refusal in attempt.refusals):
+def _refused(refusals: Sequence[Finding], while_suspended: Sequence[Finding]) -> Outcome:
+    if any(refusal.code not in _ABOUT_UPDATES for refusal in refusals):
         return "invalid"
-    return "immutable" if attempt.while_suspended else "needs-suspend"
+    return "immutable" if while_suspended else "needs-suspend"
 
 
 def _of_change(change: Change, attempt: Attempt) -> Outcome:
-    refused = [refusal for refusal in attempt.refusals if _concerns(refusal.path, change)]
-    if any(refusal.code not in _ABOUT_UPDATES for refusal in refused):
-        return "invalid"
-    if any(_concerns(refusal.path, change) for refusal in attempt.while_suspended):
-        return "immutable"
-    if refused:
-        return "needs-suspend"
+    refused, lasting = (
+        [one for one in refusals if _related(one.path, change.old) or _related(one.path, change.new)]
+        for refusals in (attempt.refusals, attempt.while_suspended)
+    )
+    if refused or lasting:
+        return _refused(refused, lasting)
     return "in-place" if any(_related(change.path, other.path) for other in attempt.effective) else "nothing"
-
-
-def _concerns(path: Path, change: Change) -> bool:
-    return _related(path, change.old) or _related(path, change.new)
 
 
 def _related(left: Path, right: Path) -> bool:
@@ -153,8 +127,8 @@ def _judge_other(method: DeliveryMethod, before: Manifest, changes: Sequence[Cha
         return _all("re-created", changes)
     if not changes:
         return Verdict("nothing")
-    if is_judged(before):
-        frozen = [is_frozen(before, change.path) for change in changes]
+    if delivery.is_judged(before):
+        frozen = [delivery.is_frozen(before, change.path) for change in changes]
     elif before["kind"] not in _MUTABLE_KINDS:
         return _all("unknown", changes)
     elif before["kind"] not in _FREEZABLE_KINDS or before.get("immutable") is not True:
@@ -195,13 +169,13 @@ class JobSetUpdate:
     @cached_property
     def comes_back(self) -> bool:
         """Whether the new manifest is accepted once the old object has been deleted."""
-        return not (self._rules.creation_refusals(self._after) or lasting_claims(self._before, self._after))
+        return not (self._rules.creation_refusals(self._after) or delivery.lasting_claims(self._before, self._after))
 
     def by(self, apply: Apply) -> Attempt:
         """The update by one apply method; methods that send the same request share a result."""
         if apply in self._attempts:
             return self._attempts[apply]
-        sent = submitted(apply, dict(self._live.document), self._before, self._after)
+        sent = delivery.submitted(apply, dict(self._live.document), self._before, self._after)
         same = next((attempt for attempt in self._attempts.values() if attempt.sent == sent), None)
         return self._attempts.setdefault(apply, same or self._attempt(sent))
 
@@ -240,7 +214,6 @@ def _suspend(jobset: Submitted) -> Submitted:
 # The update rules of Kueue's own webhook for queued JobSets, in addition to those of JobSet's webhook.
 #
 # Source: kubernetes-sigs/kueue pkg/controller/jobframework/validation.go (ValidateJobOnUpdate).
-
 
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 _TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"

@@ -61,16 +61,10 @@ class Waiting:
         """Why a JobSet of the cluster waits or fails; `manifest` is the one of git. Each reason is given once."""
         metadata = mapping(live.get("metadata"))
         key = str(metadata.get("namespace") or ""), str(metadata.get("name"))
-        waits = dict.fromkeys(
-            (*self._of_jobset(live), *self._of_queue(key, live, manifest), *self._of_pods(key, manifest))
-        )
-        waits.update(dict.fromkeys(self._of_events(key)))
-        return tuple(waits)[:_MOST_SHOWN]
-
-    def _of_jobset(self, live: Json) -> Iterator[Wait]:
-        for one in live_objects.true_conditions(live):
-            if one.get("type") == "Failed":
-                yield Wait("JobSet", str(one.get("reason") or ""), _line(one.get("message")))
+        failed = (one for one in live_objects.true_conditions(live) if one.get("type") == "Failed")
+        waits = [Wait("JobSet", str(one.get("reason") or ""), _line(one.get("message"))) for one in failed]
+        waits += [*self._of_queue(key, live, manifest), *self._of_pods(key, manifest)]
+        return tuple(dict.fromkeys((*waits, *self._of_events(key))))[:_MOST_SHOWN]
 
     def _of_queue(self, key: tuple[str, str], live: Json, manifest: Json) -> Iterator[Wait]:
         suspended = mapping(live.get("spec")).get("suspend") is True
@@ -84,12 +78,8 @@ class Waiting:
                 reason = "git says suspend: true" if in_git else "it was suspended by hand, and no queue will admit it"
                 yield Wait("JobSet", "", reason, ("spec", "suspend") if in_git else ())
             elif self._has_workloads:
-                yield Wait(
-                    "Kueue",
-                    "",
-                    "it has no Workload: Kueue does not manage it",
-                    ("metadata", "labels", names.QUEUE_LABEL),
-                )
+                path = ("metadata", "labels", names.QUEUE_LABEL)
+                yield Wait("Kueue", "", "it has no Workload: Kueue does not manage it", path)
             return
         if mapping(workload.get("spec")).get("active") is False:
             yield Wait("Kueue", "Inactive", "the Workload was deactivated (spec.active: false)")

@@ -10,29 +10,25 @@ from trainc.api.cluster import Dump
 from trainc.api.findings import Diagnostic
 from trainc.api.kube import NEWEST_RELEASE, Json, mapping
 from trainc.api.records import dataclass, field, replace
-from trainc.features.fits import findings
+from trainc.features.fits import findings, scheduling
 from trainc.features.fits.assigner import TOPOLOGY, Assigned, Assignment, State
 from trainc.features.fits.cluster import Cluster, ClusterQueue, Flavor
 from trainc.features.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
-from trainc.features.fits.nodes import TOO_FEW_NODES, Inventory, Shortfall, evictable_pods
 from trainc.features.fits.pods import PODS, times_in
 from trainc.features.fits.references import Created, missing_objects
-from trainc.features.fits.scheduling import (
-    ADMITTED,
-    LIMIT_RANGE,
-    NAMESPACE,
-    RESOURCES,
-    Entry,
-    Scheduler,
-    accepts_namespace,
-    admitted,
-    idle_state,
-    would_be_admitted,
+from trainc.features.fits.shortfall import (
+    GAPS,
+    PARTIAL_SLICE,
+    TOO_FEW_NODES,
+    Inventory,
+    Shortfall,
+    evictable_pods,
+    left_in_domain,
+    shortfall,
+    unplaced_pods,
 )
-from trainc.features.fits.shortfall import GAPS, PARTIAL_SLICE, left_in_domain, shortfall, unplaced_pods
 from trainc.features.fits.snapshot import read_cluster
-from trainc.features.fits.webhooks import refusals
-from trainc.features.fits.workload import Workload, job_name, place, queue_of, workload_of
+from trainc.features.fits.workload import Workload, job_name, place, queue_of, refusals, workload_of
 from trainc.kube.kueue import checked_kueue
 from trainc.schema.shapes import ROOTS, Struct
 from trainc.schema.unknown_fields import mistyped, without_nulls
@@ -92,7 +88,9 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json], kueue: str | None = N
     0.19. Raises ValueError if it is not supported.
     """
     version = checked_kueue(kueue) if kueue else None
-    return fits_named([(_name(jobset), jobset) for jobset in jobsets], Dump.of_objects(cluster), kueue=version)
+    has_metadata = [isinstance(mapping(one).get("metadata"), Mapping) for one in jobsets]
+    names = [job_name(*place(one)) if has else "" for one, has in zip(jobsets, has_metadata, strict=True)]
+    return fits_named(list(zip(names, jobsets, strict=True)), Dump.of_objects(cluster), kueue=version)
 
 
 def fits_named(
@@ -108,7 +106,7 @@ def fits_named(
     `over` yields the jobs, and may say how many are judged.
     """
     cluster, problems = read_cluster(dump, kueue)
-    state = idle_state(cluster)
+    state = scheduling.idle_state(cluster)
     jobs = [_readable_job(name, jobset, cluster, created) for name, jobset in jobsets]
     judge = _Judge(state)
     alone = [judge.judge(job) for job in over("judging", jobs)]
@@ -132,10 +130,6 @@ class _Job:
     refused: tuple[Diagnostic, ...] = ()
 
 
-def _name(jobset: Json) -> str:
-    return job_name(*place(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
-
-
 def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -> _Job:
     """Read the job of a JobSet; a value of the wrong type or an unreadable amount makes it refused."""
     wrong = mistyped(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
@@ -150,9 +144,8 @@ def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -
             refused = findings.about_job(name, pod_refusals([plain], cluster.for_pods, "error"))
             return replace(job, diagnostics=(*job.diagnostics, *absent), refused=tuple(refused))
     refusal = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
-    return _Job(
-        name, verdict="refused", cause="jobset-schema", diagnostics=tuple(findings.refused_job(name, [refusal]))
-    )
+    reported = tuple(findings.refused_job(name, [refusal]))
+    return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=reported)
 
 
 def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:
@@ -165,32 +158,24 @@ def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:
         return _Job(job, workload)
     local = cluster.local_queues.get((namespace, queue))
     behind = cluster.cluster_queues.get(local.cluster_queue) if local else None
-    if local is None and namespace and not cluster.dump.covers("LocalQueue", namespace):
-        return _unknown(job, workload, "local-queue-missing", "LocalQueue")
-    if local and behind is None and (not local.cluster_queue or "ClusterQueue" in cluster.unknown):
-        return _unknown(job, workload, "cluster-queue-missing", "ClusterQueue")
-    cause = _closed(local is None, bool(local and local.stopped), behind, cluster)
-    if cause is None:
+    unexported = ""  # A kind that the snapshot lacks, and that would decide.
+    if local is None:
+        cause, is_exported = "local-queue-missing", not namespace or cluster.dump.covers("LocalQueue", namespace)
+        unexported = "" if is_exported else "LocalQueue"
+    elif behind is None and (not local.cluster_queue or "ClusterQueue" in cluster.unknown):
+        cause, unexported = "cluster-queue-missing", "ClusterQueue"
+    elif local.stopped:
+        cause = "local-queue-stopped"
+    elif behind is None:
+        cause = "cluster-queue-missing"
+    elif cluster.faults(behind):
+        cause = "cluster-queue-inactive"
+    else:
         return _Job(job, workload, behind)
-    return _Job(
-        job, workload, None, "inactive", cause, (findings.inactive_queue(job, cause, workload, behind, cluster),)
-    )
-
-
-def _unknown(job: str, workload: Workload, cause: str | None, kind: str) -> _Job:
-    """A job that cannot be judged because the snapshot has no object of `kind`."""
-    return _Job(job, workload, None, "unknown", cause, (findings.undecided_job(job, kind),))
-
-
-def _closed(missing: bool, stopped: bool, queue: ClusterQueue | None, cluster: Cluster) -> str | None:
-    """Why a queue cannot admit anything; None if it can."""
-    if missing:
-        return "local-queue-missing"
-    if stopped:
-        return "local-queue-stopped"
-    if queue is None:
-        return "cluster-queue-missing"
-    return "cluster-queue-inactive" if cluster.faults(queue) else None
+    if unexported:
+        return _Job(job, workload, None, "unknown", cause, (findings.undecided_job(job, unexported),))
+    about = findings.inactive_queue(job, cause, workload, behind, cluster)
+    return _Job(job, workload, None, "inactive", cause, (about,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +202,7 @@ class _Judge:
         self.inventory = Inventory(state.cluster.nodes, state.cluster.down_nodes)
         # Where Kueue adds up the nodes of a domain: the state in which it would not.
         wide = any(not tree.by_node for tree in state.trees.values())
-        self.by_node = idle_state(state.cluster, nodes_count=True) if wide else state
+        self.by_node = scheduling.idle_state(state.cluster, nodes_count=True) if wide else state
         self._seen: dict[tuple[str, str, str], _Outcome] = {}
 
     def judge(self, job: _Job) -> Fit:
@@ -230,13 +215,14 @@ class _Judge:
             outcome = _Outcome(job.verdict, job.cause)
         else:
             outcome = self._of_queue(workload, job.queue) if job.queue else self._without_queue(workload)
-            if outcome.cause in (LIMIT_RANGE, RESOURCES):
+            if outcome.cause in (scheduling.LIMIT_RANGE, scheduling.RESOURCES):
                 refused = [one for one in refused if one.code not in _TOLD_BY_KUEUE]
             if (refused or quotas) and outcome.verdict == "fits":
                 verdict: Verdict = "fits" if job.queue else "never"
                 cause = outcome.cause or (PODS_REFUSED if refused else RESOURCE_QUOTA)
                 outcome = replace(outcome, verdict=verdict, cause=cause, runs=False)
-        absent = [one for one in job.diagnostics if outcome.cause != NAMESPACE or one.path != "metadata.namespace"]
+        no_space = outcome.cause == scheduling.NAMESPACE
+        absent = [one for one in job.diagnostics if not (no_space and one.path == "metadata.namespace")]
         evicted: list[Diagnostic] = []
         if outcome.verdict in ("fits", "unknown") and outcome.runs is not False and outcome.why is None:
             assigned = outcome.assignment.pod_sets if outcome.assignment else ()
@@ -251,18 +237,19 @@ class _Judge:
         return self._seen[key]
 
     def _attempt(self, workload: Workload, queue: ClusterQueue) -> _Outcome:
-        entry = admitted(workload, queue, self.state)
-        if entry.cause != ADMITTED or entry.assignment is None:
+        entry = scheduling.admitted(workload, queue, self.state)
+        if entry.cause != scheduling.ADMITTED or entry.assignment is None:
             return _Outcome("never", entry.cause, why=shortfall(entry, queue, self.state, self.inventory))
-        unknown = self._unknown_kind(workload, queue, entry.assignment)
-        if unknown:
-            return _Outcome("unknown", unknown=unknown)
+        if scheduling.accepts_namespace(queue, workload.namespace, self.cluster) is None:
+            return _Outcome("unknown", unknown="Namespace")
+        if any(flavor.vague for one in entry.assignment.pod_sets for flavor in self._flavors(one)):
+            kind = "ResourceFlavor" if "ResourceFlavor" in self.cluster.unknown else "Node"
+            return _Outcome("unknown", unknown=kind)
         if "Node" in self.cluster.unknown or queue.runs_elsewhere(self.cluster):
             return _Outcome("fits", None, entry.assignment)
-        lacking = self._lacking(workload, queue, entry.assignment)
-        if lacking is None:
+        cause, why = self._lacking(workload, queue, entry.assignment) or (None, None)
+        if why is None:
             return _Outcome("fits", None, entry.assignment, runs=True)
-        cause, why = lacking
         waits = cause in findings.NODES_MAY_COME and bool(queue.provisioner(self.cluster))
         return _Outcome("fits", cause, entry.assignment, runs=False if why.certain and not waits else None, why=why)
 
@@ -274,12 +261,12 @@ class _Judge:
         if lacking := self.inventory.shortfall(
             workload,
             {one.pod_set.name: self._flavors(one) for one in assignment.pod_sets},
-            lambda changed: would_be_admitted(changed, queue, self.state),
+            lambda changed: scheduling.would_be_admitted(changed, queue, self.state),
         ):
             return lacking
         if all(one.placement is None or self.state.trees[one.tree].by_node for one in assignment.pod_sets):
             return None
-        entry = admitted(workload, queue, self.by_node)
+        entry = scheduling.admitted(workload, queue, self.by_node)
         if entry.cause == TOPOLOGY:
             why = shortfall(entry, queue, self.by_node, self.inventory)
             return TOO_FEW_NODES, replace(why, certain=not self.cluster.down_nodes)
@@ -300,23 +287,14 @@ class _Judge:
     def _flavors(self, one: Assigned) -> list[Flavor]:
         return [self.cluster.flavors[name] for name in sorted({choice.flavor for choice in one.flavors.values()})]
 
-    def _unknown_kind(self, workload: Workload, queue: ClusterQueue, assignment: Assignment) -> str:
-        """A kind that this admission depends on, and of which the snapshot has nothing."""
-        if accepts_namespace(queue, workload.namespace, self.cluster) is None:
-            return "Namespace"
-        if any(flavor.vague for one in assignment.pod_sets for flavor in self._flavors(one)):
-            return "ResourceFlavor" if "ResourceFlavor" in self.cluster.unknown else "Node"
-        return ""
-
     def _without_queue(self, workload: Workload) -> _Outcome:
         if "Node" in self.cluster.unknown:
             return _Outcome("unknown", unknown="Node")
-        lacking = self.inventory.shortfall(workload)
-        if lacking is None:
+        cause, why = self.inventory.shortfall(workload) or (None, None)
+        if why is None:
             return _Outcome("fits", runs=True)
-        if self.cluster.scaler or not lacking[1].certain:
-            return _Outcome("unknown", lacking[0], why=lacking[1])
-        return _Outcome("never", lacking[0], runs=False, why=lacking[1])
+        unsure = self.cluster.scaler or not why.certain
+        return _Outcome("unknown", cause, why=why) if unsure else _Outcome("never", cause, runs=False, why=why)
 
     def _diagnostics(self, job: _Job, workload: Workload, outcome: _Outcome) -> tuple[Diagnostic, ...]:
         if outcome.unknown:
@@ -329,26 +307,26 @@ class _Judge:
 
 def _together(jobs: Sequence[_Job], alone: Sequence[Fit], state: State) -> list[Fit]:
     """All jobs, submitted in order. A waiting job may still be admitted when a later one is submitted."""
-    everyone = Scheduler(state)
-    entries: dict[int, Entry] = {}
+    everyone = scheduling.Scheduler(state)
+    entries: dict[int, scheduling.Entry] = {}
     for order, job in enumerate(jobs):
         if job.workload and job.queue:
-            entries[order] = Entry(order, job.workload)
+            entries[order] = scheduling.Entry(order, job.workload)
             everyone.submit(entries[order], job.queue)
-    return [_with_others(job, alone[order], entries.get(order)) for order, job in enumerate(jobs)]
-
-
-def _with_others(job: _Job, alone: Fit, entry: Entry | None) -> Fit:
-    if entry is None or alone.verdict == "unknown":
-        return alone
-    if entry.cause == ADMITTED:
-        return _fit(job, _Outcome("admitted", None, entry.assignment))
-    return alone if alone.verdict != "fits" else _fit(job, _Outcome("waits", entry.cause))
+    together = list(alone)
+    for order, entry in entries.items():
+        if entry.cause == scheduling.ADMITTED and alone[order].verdict != "unknown":
+            together[order] = _fit(jobs[order], _Outcome("admitted", None, entry.assignment))
+        elif alone[order].verdict == "fits":
+            together[order] = _fit(jobs[order], _Outcome("waits", entry.cause))
+    return together
 
 
 def _fit(job: _Job, outcome: _Outcome, diagnostics: tuple[Diagnostic, ...] = ()) -> Fit:
     pod_sets = job.workload.pod_sets if job.workload else ()
-    places = _places(outcome.assignment)
+    assigned = outcome.assignment.pod_sets if outcome.assignment else ()
+    placed = ((one.pod_set.name, one.placement) for one in assigned if one.placement is not None)
+    places = {name: {"/".join(values): count for values, count in placement} for name, placement in placed}
     queue = job.workload.queue if job.workload else ""
     return Fit(
         job.name,
@@ -365,12 +343,3 @@ def _fit(job: _Job, outcome: _Outcome, diagnostics: tuple[Diagnostic, ...] = ())
         _KUEUE if queue or outcome.verdict == "refused" else _KUBE,
         diagnostics,
     )
-
-
-def _places(assignment: Assignment | None) -> dict[str, dict[str, int]]:
-    """The pods per domain of each placed pod set."""
-    return {
-        one.pod_set.name: {"/".join(values): count for values, count in one.placement}
-        for one in (assignment.pod_sets if assignment else ())
-        if one.placement is not None
-    }

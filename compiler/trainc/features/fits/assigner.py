@@ -179,7 +179,6 @@ def _pod_set_cause(one: Assigned, queue: ClusterQueue) -> str:
 # what would require it has mode WAITS. Source: kubernetes-sigs/kueue
 # pkg/scheduler/flavorassigner/{flavorassigner,tas_flavorassigner,flavor_assigner_attempts}.go.
 
-
 PlacesKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 # The places of each pod set, or the pod set for which none was found.
 Places: TypeAlias = "Placements | tuple[str, NoPlace]"
@@ -200,46 +199,6 @@ class State:
     places: dict[PlacesKey, Places] = field(default_factory=dict)
 
 
-class QueueView:
-    """A queue with the topologies of its flavors.
-
-    `places_all` means that every pod set is placed on domains, even without a request for it, because all flavors have
-    a topology. This includes queues without flavors.
-    """
-
-    def __init__(self, state: State, queue: ClusterQueue) -> None:
-        self.state = state
-        self.queue = queue
-        self.node = state.nodes[queue.name]
-        self.trees = {name: state.trees[name] for name in queue.flavors if name in state.trees}
-        self.places_all = all(state.cluster.flavors[name].topology is not None for name in queue.flavors)
-
-    def mismatch(self, name: str, group: Group, one: PodSet) -> str:
-        """Why a pod set cannot use a flavor; empty if it can. MalformedSelector if its affinity is unreadable."""
-        flavor = self.state.cluster.flavors[name]
-        wrong = self._topology_mismatch(name, group, one)
-        if wrong:
-            return wrong
-        taint = barring_taint(flavor.taints, (*(one.pod.get("tolerations") or ()), *flavor.tolerations))
-        if taint:
-            value = f"={taint['value']}" if taint.get("value") else ""
-            return f"its taint {taint.get('key')}{value}:{taint.get('effect')} is not tolerated"
-        if not flavor_matches(one.pod, flavor.labels):
-            return "its node labels do not match the node selector or affinity of the pods"
-        return ""
-
-    def _topology_mismatch(self, name: str, group: Group, one: PodSet) -> str:
-        flavor = self.state.cluster.flavors[name]
-        if not one.topology.explicit:
-            accepted = self.places_all or flavor.topology is None
-            return "" if accepted else "it accepts only pods that request a topology"
-        if flavor.vague:
-            return ""
-        if flavor.topology is None:
-            return "it has no topology" if group.covered & one.one.keys() else ""
-        return "" if has_levels(self.trees[name], one.topology) else "its topology does not have the requested level"
-
-
 @dataclass(slots=True)
 class GroupSearch:
     """The search of one resource group for `pod_sets`, which together request `requested`.
@@ -247,7 +206,7 @@ class GroupSearch:
     `before` is the usage of earlier pod sets of the job; `allowed` restricts a repeated search within a cycle.
     """
 
-    view: QueueView
+    assigner: Assigner
     group: Group
     pod_sets: Sequence[PodSet]
     requested: Amounts
@@ -268,7 +227,7 @@ class GroupSearch:
                     return {}
                 continue
             choices, rank = self._try(name)
-            if rank[0] == Mode.FITS and (rank[1] == 0 or not self.view.queue.tries_next):
+            if rank[0] == Mode.FITS and (rank[1] == 0 or not self.assigner.queue.tries_next):
                 best, best_rank = choices, rank
                 break
             if rank[0] != Mode.NO and rank > best_rank:
@@ -283,7 +242,7 @@ class GroupSearch:
         if self.allowed is not None and name not in self.allowed:
             return False
         try:
-            mismatches = (self.view.mismatch(name, self.group, one) for one in self.pod_sets)
+            mismatches = (self.assigner.mismatch(name, self.group, one) for one in self.pod_sets)
             wrong = next(filter(None, mismatches), "")
         except MalformedSelector as error:
             self.malformed, wrong = True, f"the affinity of the pods is not valid: {error}"
@@ -306,7 +265,7 @@ class GroupSearch:
 
     def _quota(self, name: str, resource: str, short: dict[str, tuple[int, int]]) -> tuple[Mode, int, str]:
         """The mode of a flavor's resource, how far up the tree it borrows, and the cause if it does not fit."""
-        node, queue, used = self.view.node, self.view.queue, self.view.state.used
+        node, queue, used = self.assigner.node, self.assigner.queue, self.assigner.state.used
         key = (name, resource)
         needed, most = self.before.get(key, 0) + self.requested[resource], node.potential(key)
         if needed > most:
@@ -340,12 +299,18 @@ _FNV_OFFSET, _FNV_PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1
 
 
 class Assigner:
-    """Assigns flavors and places in a queue, given the state of the cluster at one moment."""
+    """Assigns flavors and places in a queue, given the state of the cluster at one moment.
+
+    `trees` are the topologies of its flavors. `places_all` means that every pod set is placed on domains, even without a
+    request for it, because all flavors have a topology. This includes queues without flavors.
+    """
 
     def __init__(self, state: State, queue: ClusterQueue) -> None:
-        self.view = QueueView(state, queue)
+        self.state = state
         self.queue = queue
-        self.trees = self.view.trees
+        self.node = state.nodes[queue.name]
+        self.trees = {name: state.trees[name] for name in queue.flavors if name in state.trees}
+        self.places_all = all(state.cluster.flavors[name].topology is not None for name in queue.flavors)
 
     def assign(self, workload: Workload, progress: Progress = (), held: Chosen | None = None) -> Assignment:
         """The best assignment, resuming the search at `progress` and restricted to the flavors in `held` if given."""
@@ -389,7 +354,7 @@ class Assigner:
                 break
             of_group = {name: amount for name, amount in total.items() if name in group.covered}
             allowed = {held.get(one.name, {}).get(name) for one in pod_sets} if held else None
-            search = GroupSearch(self.view, group, pod_sets, of_group, assignment.used, allowed)
+            search = GroupSearch(self, group, pod_sets, of_group, assignment.used, allowed)
             best = search.run(progress[members[0]].get(name, -1) + 1 if members[0] < len(progress) else 0)
             merge_attempts(attempts, search.attempts, group)
             if not best:
@@ -411,6 +376,31 @@ class Assigner:
         if one.topology.group is not None:
             return {name: choice for name, choice in flavors.items() if choice.flavor in self.trees}
         return {}
+
+    def mismatch(self, name: str, group: Group, one: PodSet) -> str:
+        """Why a pod set cannot use a flavor; empty if it can. MalformedSelector if its affinity is unreadable."""
+        flavor = self.state.cluster.flavors[name]
+        wrong = self._topology_mismatch(name, group, one)
+        if wrong:
+            return wrong
+        taint = barring_taint(flavor.taints, (*(one.pod.get("tolerations") or ()), *flavor.tolerations))
+        if taint:
+            value = f"={taint['value']}" if taint.get("value") else ""
+            return f"its taint {taint.get('key')}{value}:{taint.get('effect')} is not tolerated"
+        if not flavor_matches(one.pod, flavor.labels):
+            return "its node labels do not match the node selector or affinity of the pods"
+        return ""
+
+    def _topology_mismatch(self, name: str, group: Group, one: PodSet) -> str:
+        flavor = self.state.cluster.flavors[name]
+        if not one.topology.explicit:
+            accepted = self.places_all or flavor.topology is None
+            return "" if accepted else "it accepts only pods that request a topology"
+        if flavor.vague:
+            return ""
+        if flavor.topology is None:
+            return "it has no topology" if group.covered & one.one.keys() else ""
+        return "" if has_levels(self.trees[name], one.topology) else "its topology does not have the requested level"
 
     # Placement on the topology.
 
@@ -437,23 +427,23 @@ class Assigner:
         """The pod sets to place, by flavor; a pod set that cannot be placed gets its error set."""
         by_flavor: dict[str, list[PodSet]] = {}
         for one in assignment.pod_sets:
-            needs_placement = one.pod_set.topology.explicit or self.view.places_all
+            needs_placement = one.pod_set.topology.explicit or self.places_all
             if not needs_placement or one.error or not one.pod_set.count or one.placement is not None:
                 continue
             flavors = {choice.flavor for choice in one.flavors.values() if choice.flavor in self.trees}
-            if any(self.view.state.cluster.flavors[choice.flavor].vague for choice in one.flavors.values()):
+            if any(self.state.cluster.flavors[choice.flavor].vague for choice in one.flavors.values()):
                 continue
             if len(flavors) != 1:
                 one.error = SEVERAL if flavors else NO_TOPOLOGY
                 continue
             one.tree = flavors.pop()
-            if not self.queue.places_later(one.tree, self.view.state.cluster):
+            if not self.queue.places_later(one.tree, self.state.cluster):
                 by_flavor.setdefault(one.tree, []).append(one.pod_set)
         return [(name, request) for name in sorted(by_flavor) for request in _paired(by_flavor[name])]
 
     def _search(self, workload: Workload, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
         """Place every request, on the nodes in their current state or (`empty`) as if nothing was running."""
-        cache, occupied = self.view.state.places, self.view.state.occupied
+        cache, occupied = self.state.places, self.state.occupied
         if not (empty or any(occupied.taken(self.trees[name]) for name, _ in requests)):
             empty = True
         key = (workload.shape, tuple((name, request.workers.name) for name, request in requests))
@@ -471,7 +461,7 @@ class Assigner:
         for name, request in requests:
             tree = self.trees[name]
             assumed = on_hosts if tree.by_hostname else apart.setdefault(name, {})
-            usage = () if empty else self.view.state.occupied.taken(tree)
+            usage = () if empty else self.state.occupied.taken(tree)
             result = find_place(tree, request, (*usage, assumed) if assumed else usage)
             if isinstance(result, NoPlace):
                 return request.workers.name, result

@@ -200,27 +200,24 @@ class Cluster:
 # Source: kubernetes-sigs/kueue pkg/cache/scheduler/resource_node.go and
 # pkg/scheduler/preemption/classical/hierarchical_preemption.go (FindHeightOfLowestSubtreeThatFits).
 
-
 _NOTHING = Quota(0)
 
 
+@dataclass(slots=True, eq=False)
 class QuotaNode:
     """A ClusterQueue or Cohort in the tree. `height` is the distance to its furthest leaf: 0 for a ClusterQueue.
 
     `subtree` is its own quota plus what its children lend; `local` is the part that it does not lend to its parent.
     """
 
-    __slots__ = ("children", "height", "limits", "local", "name", "parent", "potentials", "subtree")
-
-    def __init__(self, name: str, limits: Quotas) -> None:
-        self.name = name
-        self.limits = limits
-        self.parent: QuotaNode | None = None
-        self.children: list[QuotaNode] = []
-        self.height = 0
-        self.subtree: dict[FlavorResource, int] = {}
-        self.local: dict[FlavorResource, int] = {}
-        self.potentials: dict[FlavorResource, int] = {}
+    name: str
+    limits: Quotas
+    parent: QuotaNode | None = None
+    children: list[QuotaNode] = field(default_factory=list)
+    height: int = 0
+    subtree: dict[FlavorResource, int] = field(default_factory=dict)
+    local: dict[FlavorResource, int] = field(default_factory=dict)
+    potentials: dict[FlavorResource, int] = field(default_factory=dict)
 
     @property
     def root(self) -> QuotaNode:

@@ -26,14 +26,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not any(clusters.values()):
         raise UsageError("--cluster DIR is missing, and trainc.yaml has no `cluster:`")
     stdin = read_stdin(next(iter(environments.values())), streams)
-    requested = {
-        name: _judge(environments[name], cluster, stdin, streams) for name, cluster in clusters.items() if cluster
-    }
+    named = {name: cluster for name, cluster in clusters.items() if cluster}
+    requested = {name: _judge(environments[name], cluster, stdin, streams) for name, cluster in named.items()}
     streams.progress.clear()
     _print({name: answers for name, (answers, _) in requested.items() if answers}, arguments, streams)
-    return _refused(
-        {name: diagnostics for name, (_, diagnostics) in requested.items()}, Files(stdin), arguments, streams
-    )
+    reported = {name: diagnostics for name, (_, diagnostics) in requested.items()}
+    return _refused(reported, Files(stdin), arguments, streams)
 
 
 def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> tuple[Fits | None, list[Diagnostic]]:

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 from trainc.api.cluster import KINDS, Dump
 from trainc.api.documents import Document, label_of
 from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, format_path
-from trainc.api.kube import names
+from trainc.api.kube import names, value_at
 from trainc.api.records import pattern, replace
 from trainc.features.fits.assigner import TOPOLOGY
 from trainc.features.fits.cluster import Cluster, ClusterQueue
-from trainc.features.fits.nodes import NO_NODE, TOO_FEW_NODES, Shortfall
 from trainc.features.fits.references import Missing
-from trainc.features.fits.shortfall import GAPS, PARTIAL_SLICE
+from trainc.features.fits.shortfall import GAPS, NO_NODE, PARTIAL_SLICE, TOO_FEW_NODES, Shortfall
 from trainc.features.fits.snapshot import READ_KINDS, export_command
-from trainc.features.fits.webhooks import Refusal
-from trainc.features.fits.workload import QUEUE, Workload
+from trainc.features.fits.workload import QUEUE, Refusal, Workload
 from trainc.kube.kueue import IMAGE, MINORS, V1BETA1, minor_of, step_of, version_of
 from trainc.reading.cluster import label_of as named
 
@@ -166,7 +164,6 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
 
 # Locate diagnostics about jobs and snapshots: in the TrainJob that a JobSet was compiled from, or in the snapshot.
 
-
 _STEP = pattern(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
 _QUEUE = pattern(r"ClusterQueue [-a-z0-9.]*[a-z0-9]")
 # The fields in which a TrainJob states the requests of a part; the first one present is used.
@@ -190,7 +187,11 @@ def place_in_input(
         job = one.object.removeprefix("JobSet ")
         home = homes.get(job)
         one = replace(one, hint=one.hint + _line_of_queue(one.message, queues))  # noqa: PLW2901 - the same, completed
-        placed.append(one if home is None else _at(one, home, jobsets.get(job)))
+        if home is not None:
+            path = steps(one.path)
+            path = path if home.data.get("kind") == "JobSet" else _in_trainjob(path, home, jobsets.get(job))
+            one = replace(one, object=label_of(home.data), path=format_path(path), source=home.locate(path))  # noqa: PLW2901
+        placed.append(one)
     return placed
 
 
@@ -205,13 +206,6 @@ def _line_of_queue(message: str, queues: Mapping[str, Document]) -> str:
     return f" ({label_of(document.data)} is at {source.file}:{source.line})" if source else ""
 
 
-def _at(one: Diagnostic, home: Document, jobset: Any) -> Diagnostic:
-    path = steps(one.path)
-    if home.data.get("kind") != "JobSet":
-        path = _in_trainjob(path, home, jobset)
-    return replace(one, object=label_of(home.data), path=format_path(path), source=home.locate(path))
-
-
 def _in_trainjob(path: Path, home: Document, jobset: Any) -> Path:
     """The TrainJob field that a path of its JobSet comes from, as far as it can be determined."""
     if path[:1] == ("metadata",):
@@ -221,13 +215,9 @@ def _in_trainjob(path: Path, home: Document, jobset: Any) -> Path:
     if path[:2] != ("spec", "replicatedJobs") or len(path) < 3 or not isinstance(path[2], int):
         return ("metadata", "labels", QUEUE) if _has(home.data, ("metadata", "labels", QUEUE)) else ("metadata", "name")
     trainer = _TRAINER[1:] if "resources" in path else _TRAINER
-    choices = trainer if _step(jobset, path[2]) in (names.TRAINER, "") else _INITIALIZER
+    labels = value_at(jobset["spec"]["replicatedJobs"][path[2]], ("template", "metadata", "labels")) or {}
+    choices = trainer if labels.get(names.ANCESTOR_LABEL, "") in (names.TRAINER, "") else _INITIALIZER
     return next(("spec", *each) for each in choices if _has(home.data, ("spec", *each)) or not each)
-
-
-def _step(jobset: Any, index: int) -> str:
-    labels = jobset["spec"]["replicatedJobs"][index].get("template", {}).get("metadata", {}).get("labels") or {}
-    return str(labels.get(names.ANCESTOR_LABEL, ""))
 
 
 def _has(data: Any, path: Path) -> bool:

@@ -11,7 +11,7 @@ from trainc.api.findings import counted, first_of
 from trainc.api.kube import Json
 from trainc.features.fits.answer import Fit, Fits, fits_named
 from trainc.features.fits.cluster import Cluster, ClusterQueue
-from trainc.features.fits.pods import amount_with_unit, bare_amount, counted_pods
+from trainc.features.fits.pods import amount_with_unit, counted_pods, written_amount
 from trainc.features.fits.snapshot import read_cluster
 
 VERSION = 1
@@ -48,18 +48,14 @@ def verdict_text(alone: Fit, together: Fit) -> str:
 
 def _pod_sets(fit: Fit) -> Iterator[str]:
     for name, flavors in fit.flavors.items():
-        chosen = ", ".join(f"{flavor} ({', '.join(of)})" for flavor, of in _by_flavor(flavors).items())
+        by_flavor: dict[str, list[str]] = {}
+        for resource, flavor in sorted(flavors.items()):
+            by_flavor.setdefault(flavor, []).append(resource)
+        chosen = ", ".join(f"{flavor} ({', '.join(of)})" for flavor, of in by_flavor.items())
         places = list(fit.places.get(name, {}).items())
         where = f", on {', '.join(f'{domain}: {count}' for domain, count in places[:_MOST_DOMAINS])}" if places else ""
         where += f" and {len(places) - _MOST_DOMAINS} more" if len(places) > _MOST_DOMAINS else ""
         yield f"{name}: {counted_pods(fit.pods[name])}, {chosen or 'no requests'}{where}"
-
-
-def _by_flavor(flavors: Any) -> dict[str, list[str]]:
-    by_flavor: dict[str, list[str]] = {}
-    for resource, flavor in sorted(flavors.items()):
-        by_flavor.setdefault(flavor, []).append(resource)
-    return by_flavor
 
 
 def _counts(fits: Fits) -> Iterator[str]:
@@ -76,31 +72,19 @@ def _counted(counts: Counter[Any], words: tuple[str, ...]) -> str:
 def fits_json(fits: Fits) -> dict[str, Any]:
     """Return the answers in the shape documented in docs/fits.md."""
     jobs = [
-        {
-            "job": alone.job,
-            "queue": alone.queue,
-            "scheduler": alone.scheduler,
-            "alone": _entry(alone),
-            "together": _entry(both),
-        }
+        {**_fields(alone, "job", "queue", "scheduler"), "alone": _entry(alone), "together": _entry(both)}
         for alone, both in zip(fits.alone, fits.together, strict=True)
     ]
     return {"version": VERSION, "jobs": jobs, "note": NOTE}
 
 
 def _entry(fit: Fit) -> dict[str, Any]:
-    return {
-        "verdict": fit.verdict,
-        "cause": fit.cause,
-        "flavors": fit.flavors,
-        "borrows": fit.borrows,
-        "topology": fit.topology,
-        "places": fit.places,
-        "runs": fit.runs,
-        "pods": fit.pods,
-        "requests": fit.requests,
-        "reasons": [{"code": one.code, "message": one.message, "hint": one.hint} for one in fit.diagnostics],
-    }
+    answer = ("verdict", "cause", "flavors", "borrows", "topology", "places", "runs", "pods", "requests")
+    return {**_fields(fit, *answer), "reasons": [_fields(one, "code", "message", "hint") for one in fit.diagnostics]}
+
+
+def _fields(record: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
 
 
 def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
@@ -127,7 +111,6 @@ def fits_by_job(fits: Fits) -> dict[str, str]:
 
 
 # Describe how a change affects the answers: jobs that can no longer be admitted, and changes of the queues.
-
 
 # The JobSets, each with the name of its job, and the cluster of one side of the change.
 Side: TypeAlias = tuple[Sequence[tuple[str, Json]], Sequence[Json]]
@@ -157,21 +140,20 @@ def _unknown(answers: Iterable[Fits]) -> Iterator[str]:
 
 def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
     """What becomes of jobs; jobs with the same change for the same reason in one sentence."""
-    by_change: dict[tuple[str, str, str], list[str]] = {}
+    by_change: dict[tuple[str, str], list[str]] = {}
     for job, fit in new.items():
         was = old.get(job)
         if _is_blocked(fit) and (was is None or not _is_blocked(was)):
             reason = "; ".join(one.message for one in fit.diagnostics)
             words = _BLOCK_WORDS["never runs" if fit.verdict == "fits" else fit.verdict]
-            by_change.setdefault((*words[was is not None], f": {reason}"), []).append(job)
+            by_change.setdefault((words[was is not None], f": {reason}"), []).append(job)
         elif fit.verdict == "fits" and not _is_blocked(fit) and was and _is_blocked(was):
-            can = "can now run, which was impossible before"
-            by_change.setdefault((can, can, ""), []).append(job)
-    for (one, several, reason), jobs in by_change.items():
-        names = f" ({first_of(jobs)})" if len(jobs) > 1 else ""
-        yield (
-            f"{jobs[0]} {one}{reason}." if len(jobs) == 1 else f"{counted(len(jobs), 'job')} {several}{reason}{names}."
-        )
+            by_change.setdefault(("can now run, which was impossible before", ""), []).append(job)
+    for (phrase, reason), jobs in by_change.items():
+        if len(jobs) == 1:
+            yield f"{jobs[0]} {phrase.format(s='s', be='is')}{reason}."
+        else:
+            yield f"{counted(len(jobs), 'job')} {phrase.format(s='', be='are')}{reason} ({first_of(jobs)})."
 
 
 def _is_blocked(fit: Fit) -> bool:
@@ -180,21 +162,11 @@ def _is_blocked(fit: Fit) -> bool:
 
 
 # For a new job, and for one that could run before.
-# Each for one job and for several.
 _BLOCK_WORDS = {
-    "never": (("can never be admitted",) * 2, ("can no longer be admitted",) * 2),
-    "inactive": (
-        ("uses a queue that admits nothing", "use a queue that admits nothing"),
-        ("now uses a queue that admits nothing", "now use a queue that admits nothing"),
-    ),
-    "refused": (
-        ("is rejected by Kueue", "are rejected by Kueue"),
-        ("is now rejected by Kueue", "are now rejected by Kueue"),
-    ),
-    "never runs": (
-        ("can be admitted and never runs", "can be admitted and never run"),
-        ("can still be admitted and no longer run",) * 2,
-    ),
+    "never": ("can never be admitted", "can no longer be admitted"),
+    "inactive": ("use{s} a queue that admits nothing", "now use{s} a queue that admits nothing"),
+    "refused": ("{be} rejected by Kueue", "{be} now rejected by Kueue"),
+    "never runs": ("can be admitted and never run{s}", "can still be admitted and no longer run"),
 }
 
 
@@ -218,7 +190,7 @@ def _quota(before: ClusterQueue, after: ClusterQueue) -> Iterator[str]:
         amounts = [queue.quotas[key].nominal if key in queue.quotas else 0 for queue in (before, after)]
         if amounts[0] != amounts[1]:
             where = f" in flavor {flavor}" if len({*before.flavors, *after.flavors}) > 1 else ""
-            yield f"{bare_amount(resource, amounts[0])} -> {amount_with_unit(resource, amounts[1])}{where}"
+            yield f"{written_amount(resource, amounts[0])} -> {amount_with_unit(resource, amounts[1])}{where}"
 
 
 def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], fits: Fits) -> str:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import chain, count
+from typing import Any
 
 from trainc.api.cluster import Dump
 from trainc.api.documents import Document, label_of, read_paths
 from trainc.api.findings import Diagnostic, Finding, has_errors, keep_severities
-from trainc.api.jobs import CompiledJob, Judge, Session
-from trainc.api.kube import names
+from trainc.api.jobs import CompiledJob, Session
+from trainc.api.kube import Json, names
+from trainc.api.output import name_in_file
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
-
-if TYPE_CHECKING:
-    from trainc.features.fits.answer import Fits
+from trainc.features.fits.answer import Fits, fits_named
+from trainc.features.fits.findings import place_in_input, place_in_snapshot, steps
+from trainc.features.fits.forms import fits_by_job
+from trainc.features.fits.references import created_by
+from trainc.features.fits.snapshot import read_cluster
+from trainc.features.fits.workload import job_name, place
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +49,6 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     the `session` that compiled the jobs, findings about fields of their pods are located where the field was written.
     `around` are further documents of the input. `over` yields the jobs, and may say how many are judged.
     """
-    from trainc.features.fits.answer import fits_named
-    from trainc.features.fits.findings import place_in_input, place_in_snapshot
-    from trainc.features.fits.references import created_by
-    from trainc.features.fits.workload import job_name, place
-
     snapshot, problems = read or read_paths([cluster], options.limits, everything=True)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
@@ -86,9 +86,6 @@ def facts_for_report(
     For each job, the verdict in a word and in full, and the flavor of each of its pod sets; for each LocalQueue, by
     namespace and name, the ClusterQueue with its quotas by resource, over all flavors.
     """
-    from trainc.features.fits.forms import fits_by_job
-    from trainc.features.fits.snapshot import read_cluster
-
     read = read_paths([cluster], options.limits, everything=True)
     answers = judge_jobs(compiled, documents, cluster, options, read).answers
     if answers is None:
@@ -96,22 +93,17 @@ def facts_for_report(
     texts = fits_by_job(answers)
     jobs: dict[str, tuple[str, str, dict[str, str]]] = {}
     for fit in answers.alone:
-        flavors = {
-            name: flavor for name, by in fit.flavors.items() for resource, flavor in by.items() if "/" in resource
-        }
-        jobs[fit.job] = (
-            "never runs" if fit.verdict == "fits" and fit.runs is False else fit.verdict,
-            texts[fit.job],
-            flavors,
-        )
+        flavors = {name: flavor for name, by in fit.flavors.items() for device, flavor in by.items() if "/" in device}
+        verdict = "never runs" if fit.verdict == "fits" and fit.runs is False else fit.verdict
+        jobs[fit.job] = verdict, texts[fit.job], flavors
     cluster_state = read_cluster(Dump.of_documents(read[0]))[0]
     quotas: dict[tuple[str, str], tuple[str, dict[str, int]]] = {}
-    for place, local in cluster_state.local_queues.items():
+    for key, local in cluster_state.local_queues.items():
         if queue := cluster_state.cluster_queues.get(local.cluster_queue):
             amounts: dict[str, int] = {}
             for (_, resource), quota in queue.quotas.items():
                 amounts[resource] = amounts.get(resource, 0) + quota.nominal
-            quotas[place] = queue.name, amounts
+            quotas[key] = queue.name, amounts
     return jobs, quotas
 
 
@@ -124,9 +116,6 @@ def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tup
 
     Returns those that were located, and the others.
     """
-    from trainc.features.fits.findings import steps
-    from trainc.features.fits.workload import job_name, place
-
     by_job: dict[str, list[Diagnostic]] = {}
     for one in diagnostics:
         if ".template.spec." in one.path:
@@ -138,19 +127,20 @@ def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tup
     for document in session.jobs:
         own = by_job.get(job_name(*place(document.data)))
         if own:
-            findings = [Finding(one.code, one.severity, one.message, one.hint, steps(one.path)) for one in own]
-            compiled = replace(session, rules=keep_severities, judge=_judge_with(findings))
+            findings = [_finding(one) for one in own]
+            compiled = replace(session, rules=keep_severities, judge=partial(_about_jobset, findings))
             texts = {(one.code, one.message) for one in own}
             placed += [one for one in compiled.compile(document)[1] if (one.code, one.message) in texts]
             explained |= {id(one) for one in own}
     return placed, [one for one in diagnostics if id(one) not in explained]
 
 
-def _judge_with(findings: Sequence[Finding]) -> Judge:
-    """A judge that has these findings about the JobSet of a job."""
-    return lambda manifests: [
-        (label_of(manifest), one) for manifest in manifests if manifest["kind"] == "JobSet" for one in findings
-    ]
+def _about_jobset(findings: Sequence[Finding], manifests: Sequence[Json]) -> list[tuple[str, Finding]]:
+    return [(label_of(each), one) for each in manifests if each["kind"] == "JobSet" for one in findings]
+
+
+def _finding(one: Diagnostic) -> Finding:
+    return Finding(one.code, one.severity, one.message, one.hint, steps(one.path))
 
 
 def _rendered(
@@ -158,11 +148,6 @@ def _rendered(
 ) -> list[tuple[str, Document]]:
     """The JobSets of the input that were not compiled just now, by the names of their TrainJobs as far as known."""
     jobsets = [document for document in documents if document.data.get("kind") == "JobSet"]
-    if not jobsets:
-        return []
-    from trainc.api.output import name_in_file
-    from trainc.features.fits.workload import job_name, place
-
     rendered: dict[str, Document] = {}
     compiled_names = {*compiled, *(job_name(*place(jobset)) for jobset in compiled.values())}
     for document in jobsets:
@@ -170,14 +155,11 @@ def _rendered(
         namespace = namespace or options.namespace or ""
         own, plain = job_name(namespace, name), job_name(namespace, name_in_file(name, document.file))
         if own not in compiled_names and plain not in compiled_names:
-            rendered[_unused(own if plain in rendered else plain, rendered)] = document
+            job = own if plain in rendered else plain
+            # `llm-*`, and `llm-* (2)` for the next whose name the API server generates.
+            numbered = (f"{job} ({number})" for number in count(2))
+            rendered[next(name for name in chain([job], numbered) if name not in rendered)] = document
     return list(rendered.items())
-
-
-def _unused(job: str, used: Mapping[str, Document]) -> str:
-    """A name for a job: `llm-*`, and `llm-* (2)` for the next whose name the API server generates."""
-    numbered = (f"{job} ({number})" for number in count(2))
-    return job if job not in used else next(name for name in numbered if name not in used)
 
 
 def _with_namespace(jobset: Mapping[str, Any], options: Options) -> Mapping[str, Any]:
@@ -192,17 +174,6 @@ def never_admitted(
     jobsets: Sequence[Mapping[str, Any]], dump: Dump, kueue: str | None
 ) -> dict[tuple[str, str], list[Finding]]:
     """Why the queues in a dump can never admit JobSets, by their namespaces and names, with paths in the JobSet."""
-    from trainc.features.fits.answer import fits_named
-    from trainc.features.fits.findings import steps
-    from trainc.features.fits.workload import job_name, place
-
     keys = {job_name(*place(jobset)): place(jobset) for jobset in jobsets}
     fits = fits_named([(job_name(*place(jobset)), jobset) for jobset in jobsets], dump, (), kueue)
-    return {
-        keys[fit.job]: [
-            Finding(one.code, one.severity, one.message, one.hint, steps(one.path))
-            for one in fit.diagnostics
-            if one.severity == "error"
-        ]
-        for fit in fits.alone
-    }
+    return {keys[fit.job]: [_finding(one) for one in fit.diagnostics if one.severity == "error"] for fit in fits.alone}

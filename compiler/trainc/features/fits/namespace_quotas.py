@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from trainc.api.cluster import Dump
 from trainc.api.findings import Finding
 from trainc.api.kube import Json, Quantity, mapping, names
-from trainc.features.fits.pods import amount, amount_with_unit, bare_amount
+from trainc.features.fits.pods import amount, amount_with_unit, written_amount
 from trainc.features.fits.workload import PodSet, Workload
 from trainc.pods.admission_plugins import pod_usage
 from trainc.pods.resources import read_amounts
@@ -26,9 +26,8 @@ def exceeded_quotas(workload: Workload, dump: Dump) -> Iterator[Finding]:
     if not quotas:
         return
     ranges = _of_namespace(dump, "LimitRange", workload.namespace)
-    default = next(
-        (name for (_, name), one in dump.of("PriorityClass").items() if one.get("globalDefault") is True), ""
-    )
+    classes = dump.of("PriorityClass").items()
+    default = next((name for (_, name), one in classes if one.get("globalDefault") is True), "")
     for quota in quotas:
         used = [
             (one, pod_usage(quota, one.spec, str(one.spec.get("priorityClassName") or default), ranges))
@@ -80,4 +79,4 @@ def _exceeded(
 
 
 def _bare(base: str, quantity: Quantity) -> str:
-    return bare_amount(base, amount(base, quantity))
+    return written_amount(base, amount(base, quantity))

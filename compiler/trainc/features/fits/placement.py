@@ -48,9 +48,10 @@ class Search(Counts):
         if demand.free:
             single = next((d for d in by_led if self._holds_all(d)), None)
         elif demand.tail:
-            single = self._tightest_with_tail(by_led, demand.slices, demand.leaders)
+            both, held = self._tail_counts(demand.leaders), self._slice_counts(demand.leaders)
+            single = self._tightest(by_led, demand.slices, demand.leaders, both, held)
         else:
-            single = self._tightest(by_led, demand.slices, demand.leaders, self._slice_counts)
+            single = self._tightest(by_led, demand.slices, demand.leaders, self._slice_counts(demand.leaders))
         if single and self._holds_all(single):
             return level, [single]
         if demand.required:
@@ -74,7 +75,7 @@ class Search(Counts):
         while leaders > 0 and at < len(domains) and self.leaders[domains[at].index] > 0:
             domain = domains[at]
             if not self.wanted.free and self.slices_led[domain.index] >= rest:
-                domain = self._tightest(domains[at:], rest, leaders, self._slice_counts)
+                domain = self._tightest(domains[at:], rest, leaders, self._slice_counts(leaders))
             selected.append(domain)
             i = domain.index
             tail_fits |= min(self.slices_led[i], rest) <= self.with_tail_led[i]
@@ -91,7 +92,7 @@ class Search(Counts):
                 break
             chosen = domain
             if not demand.free and self.slices[domain.index] >= rest:
-                chosen = self._tightest(remaining[at:], rest, 0, self._slice_counts)
+                chosen = self._tightest(remaining[at:], rest, 0, self.slices)
             selected.append(chosen)
             i = chosen.index
             tail_fits |= min(self.slices[i], rest) <= self.with_tail[i]
@@ -116,19 +117,16 @@ class Search(Counts):
         i = domain.index
         return self.slices[i] if self.wanted.free else -self.slices[i], self.pods[i], domain.values
 
-    def _tightest(
-        self, domains: Sequence[Domain], needed: int, leaders: int, counts: Callable[[int], list[int]]
-    ) -> Domain:
-        """The first of the domains that hold `needed` with the least room to spare; the first of all if none does."""
-        held = counts(leaders)
-        fitting = [d for d in domains if self.leaders[d.index] >= leaders and held[d.index] >= needed]
-        return min(fitting, key=lambda d: held[d.index]) if fitting else domains[0]
+    def _tail_counts(self, leaders: int) -> list[int]:
+        return self.with_tail_led if leaders else self.with_tail
 
-    def _tightest_with_tail(self, domains: Sequence[Domain], needed: int, leaders: int) -> Domain:
-        """Like `_tightest`, for whole slices together with the tail; of several, the one that holds the fewest without it."""
-        held, both = self._slice_counts(leaders), self.with_tail_led if leaders else self.with_tail
-        fitting = [d for d in domains if self.leaders[d.index] >= leaders and both[d.index] >= needed]
-        return min(fitting, key=lambda d: (both[d.index], held[d.index])) if fitting else domains[0]
+    def _tightest(self, domains: Sequence[Domain], needed: int, leaders: int, *counts: list[int]) -> Domain:
+        """The first of the domains that hold `needed` with the least room to spare; the first of all if none does.
+
+        What they hold is in the first of `counts`; further ones decide between equals.
+        """
+        fitting = [d for d in domains if self.leaders[d.index] >= leaders and counts[0][d.index] >= needed]
+        return min(fitting, key=lambda d: [held[d.index] for held in counts]) if fitting else domains[0]
 
     def _leader_first(
         self, domains: list[Domain], needed: int, counts: Callable[[int], list[int]], *, tail: int
@@ -189,7 +187,7 @@ class Search(Counts):
             held = counts(leaders)
             enough = held[domain.index] >= rest and self.leaders[domain.index] >= leaders
             if enough and not self.wanted.free:
-                domain = self._tightest(domains[at:], rest, leaders, counts)  # noqa: PLW2901 - the last is chosen freely
+                domain = self._tightest(domains[at:], rest, leaders, held)  # noqa: PLW2901 - the last is chosen freely
             i = domain.index
             selected.append(domain)
             placed, leading = min(held[i], rest), min(self.leaders[i], leaders)
@@ -209,19 +207,19 @@ class Search(Counts):
 
     def _last_with_tail(self, domains: Sequence[Domain], rest: int, leaders: int) -> Domain | None:
         """The domain that takes all the rest and the tail, if it is no roomier than the rest without the tail needs."""
-        held, both = self._slice_counts(leaders), self.with_tail_led if leaders else self.with_tail
+        held, both = self._slice_counts(leaders), self._tail_counts(leaders)
         last = tightest = domains[0]
         if held[last.index] < rest or self.leaders[last.index] < leaders:
             return None
         if not self.wanted.free:
-            last = self._tightest_with_tail(domains, rest, leaders)
-            tightest = self._tightest(domains, rest, leaders, self._slice_counts)
+            last = self._tightest(domains, rest, leaders, both, held)
+            tightest = self._tightest(domains, rest, leaders, held)
         fits = both[last.index] >= rest and self.leaders[last.index] >= leaders
         return last if fits and held[last.index] <= held[tightest.index] else None
 
     def _takes_tail(self, i: int) -> bool:
         """Whether a domain can hold the tail in addition to the slices that it was given."""
-        return self.slices[i] <= (self.with_tail_led if self.leaders[i] else self.with_tail)[i]
+        return self.slices[i] <= self._tail_counts(self.leaders[i])[i]
 
     def _with_tail(self, selected: list[Domain], domains: Sequence[Domain], tail: int) -> list[Domain]:
         """The domains with the tail in one of them, or else in one more; none if it fits nowhere."""

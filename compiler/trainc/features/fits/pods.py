@@ -35,10 +35,8 @@ def written_amount(name: str, count: int) -> str:
     """Format `count` of the resource `name` in Kubernetes notation: 1500m, 512Gi, 8."""
     if name == "cpu":
         return str(Quantity(count * 10**6))
-    family = (
-        "binary" if name in ("memory", "ephemeral-storage", "storage") or name.startswith("hugepages-") else "decimal"
-    )
-    return str(Quantity(count * 10**9, "binary" if family == "binary" else "decimal"))
+    is_binary = name in ("memory", "ephemeral-storage", "storage") or name.startswith("hugepages-")
+    return str(Quantity(count * 10**9, "binary" if is_binary else "decimal"))
 
 
 def exceeded_resources(left: Mapping[str, int], right: Mapping[str, int]) -> list[str]:
@@ -74,22 +72,19 @@ def merged_limits(limit_ranges: Sequence[Json]) -> dict[str, Limits]:
     by_type: dict[str, Limits] = {}
     for one in limit_ranges:
         for item in (one.get("spec") or {}).get("limits") or ():
-            by_type[item["type"]] = _merged(by_type.get(item["type"], Limits()), item)
+            limits = by_type.get(item["type"], Limits())
+            highest, lowest = item.get("max") or {}, item.get("min") or {}
+            default, request = dict(item.get("default") or {}), dict(item.get("defaultRequest") or {})
+            if item["type"] == "Container":
+                default = {**highest, **default}
+                request = {**lowest, **default, **request}
+            by_type[item["type"]] = Limits(
+                _kept(limits.highest, highest, largest=False),
+                _kept(limits.lowest, lowest, largest=True),
+                {**default, **limits.default},
+                {**request, **limits.default_request},
+            )
     return by_type
-
-
-def _merged(limits: Limits, item: Json) -> Limits:
-    highest, lowest = item.get("max") or {}, item.get("min") or {}
-    default, request = dict(item.get("default") or {}), dict(item.get("defaultRequest") or {})
-    if item["type"] == "Container":
-        default = {**highest, **default}
-        request = {**lowest, **default, **request}
-    return Limits(
-        _kept(limits.highest, highest, largest=False),
-        _kept(limits.lowest, lowest, largest=True),
-        {**default, **limits.default},
-        {**request, **limits.default_request},
-    )
 
 
 def _kept(left: Written, right: Written, *, largest: bool) -> Written:
@@ -171,13 +166,9 @@ def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Plac
 def _outside(
     place: Place, largest: Amounts, smallest: Amounts, bounds: Limits
 ) -> Iterator[tuple[Place, list[str], str]]:
-    above, below = (
-        exceeded_resources(largest, amounts(bounds.highest)),
-        exceeded_resources(amounts(bounds.lowest), smallest),
-    )
-    if above:
+    if above := exceeded_resources(largest, amounts(bounds.highest)):
         yield place, above, "max"
-    if below:
+    if below := exceeded_resources(amounts(bounds.lowest), smallest):
         yield place, below, "min"
 
 
@@ -193,7 +184,6 @@ def _resources(pod: Json) -> Iterator[tuple[Place, Json]]:
 # Match node affinity, taints and tolerations as Kueue and kube-scheduler do.
 #
 # Source: kubernetes/component-helpers scheduling/corev1 (helpers.go, nodeaffinity/nodeaffinity.go), v0.36.
-
 
 Labels: TypeAlias = Mapping[str, str]
 
@@ -298,7 +288,6 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
 
 # Phrases for amounts, pods and topology levels.
 
-
 _TOPOLOGY_PREFIX = "topology-"
 
 
@@ -318,11 +307,6 @@ def amount_with_unit(resource: str, count: int) -> str:
     if "/" in resource:
         return f"{count} {resource}"
     return f"{written_amount(resource, count)} of {resource}"
-
-
-def bare_amount(resource: str, count: int) -> str:
-    """An amount without its resource: `128`, `512Gi`."""
-    return written_amount(resource, count)
 
 
 def counted_pods(count: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from trainc.api.cluster import Dump
 from trainc.api.findings import Path, did_you_mean
-from trainc.api.kube import POD_SPEC, Json, mapping, objects
+from trainc.api.kube import Json, mapping, objects
 
 # Kind, namespace (empty for kinds of the whole cluster) and name.
 Created: TypeAlias = Collection[tuple[str, str, str]]
@@ -89,82 +89,54 @@ def _keys(existing: Json) -> Collection[str] | None:
     return {str(key) for part in ("data", "binaryData", "stringData") for key in mapping(existing.get(part))}
 
 
-def references(jobset: Json) -> Iterator[Reference]:
+# The fields that name other objects, in the shape of the document, with the kind of each.
+_CONTAINER = {
+    "env": [{"valueFrom": {"secretKeyRef": {"name": "Secret"}, "configMapKeyRef": {"name": "ConfigMap"}}}],
+    "envFrom": [{"secretRef": {"name": "Secret"}, "configMapRef": {"name": "ConfigMap"}}],
+}
+_VOLUME = {
+    "persistentVolumeClaim": {"claimName": "PersistentVolumeClaim"},
+    "secret": {"secretName": "Secret"},
+    "configMap": {"name": "ConfigMap"},
+    "projected": {"sources": [{"secret": {"name": "Secret"}, "configMap": {"name": "ConfigMap"}}]},
+    "csi": {"nodePublishSecretRef": {"name": "Secret"}},
+    "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "StorageClass"}}},
+}
+_POD = {
+    "serviceAccountName": "ServiceAccount",
+    "priorityClassName": "PriorityClass",
+    "runtimeClassName": "RuntimeClass",
+    "imagePullSecrets": [{"name": "Secret"}],
+    "volumes": [_VOLUME],
+    "initContainers": [_CONTAINER],
+    "containers": [_CONTAINER],
+}
+_JOBSET = {
+    "metadata": {"namespace": "Namespace", "labels": {_PRIORITY_LABEL: "WorkloadPriorityClass"}},
+    "spec": {
+        "volumeClaimPolicies": [{"templates": [{"spec": {"storageClassName": "StorageClass"}}]}],
+        "replicatedJobs": [{"template": {"spec": {"template": {"spec": _POD}}}}],
+    },
+}
+
+
+def references(value: object, shape: Any = _JOBSET, path: Path = ()) -> Iterator[Reference]:
     """The names of other objects in a JobSet, except those that a pod can do without (`optional`)."""
-    metadata, spec = mapping(jobset.get("metadata")), mapping(jobset.get("spec"))
-    yield from _named("Namespace", metadata, "namespace", ("metadata",))
-    labels = mapping(metadata.get("labels"))
-    yield from _named("WorkloadPriorityClass", labels, _PRIORITY_LABEL, ("metadata", "labels"))
-    for i, policy in enumerate(objects(spec.get("volumeClaimPolicies"))):
-        for j, template in enumerate(objects(policy.get("templates"))):
-            path: Path = ("spec", "volumeClaimPolicies", i, "templates", j, "spec")
-            yield from _named("StorageClass", mapping(template.get("spec")), "storageClassName", path)
-    for i, job in enumerate(objects(spec.get("replicatedJobs"))):
-        pod = mapping(mapping(mapping(mapping(job.get("template")).get("spec")).get("template")).get("spec"))
-        yield from _of_pod(pod, ("spec", "replicatedJobs", i, *POD_SPEC))
-
-
-def _of_pod(pod: Json, path: Path) -> Iterator[Reference]:
-    for kind in ("ServiceAccount", "PriorityClass", "RuntimeClass"):
-        yield from _named(kind, pod, f"{kind[0].lower()}{kind[1:]}Name", path)
-    for i, secret in enumerate(objects(pod.get("imagePullSecrets"))):
-        yield from _named("Secret", secret, "name", (*path, "imagePullSecrets", i))
-    for i, volume in enumerate(objects(pod.get("volumes"))):
-        yield from _of_volume(volume, (*path, "volumes", i))
-    for kind in ("initContainers", "containers"):
-        for i, container in enumerate(objects(pod.get(kind))):
-            yield from _of_container(container, (*path, kind, i))
-
-
-def _of_volume(volume: Json, path: Path) -> Iterator[Reference]:
-    claim = mapping(volume.get("persistentVolumeClaim"))
-    yield from _named("PersistentVolumeClaim", claim, "claimName", (*path, "persistentVolumeClaim"))
-    yield from _files("Secret", mapping(volume.get("secret")), "secretName", (*path, "secret"))
-    yield from _files("ConfigMap", mapping(volume.get("configMap")), "name", (*path, "configMap"))
-    for i, source in enumerate(objects(mapping(volume.get("projected")).get("sources"))):
-        for kind, field in (("Secret", "secret"), ("ConfigMap", "configMap")):
-            yield from _files(kind, mapping(source.get(field)), "name", (*path, "projected", "sources", i, field))
-    publish = mapping(mapping(volume.get("csi")).get("nodePublishSecretRef"))
-    yield from _named("Secret", publish, "name", (*path, "csi", "nodePublishSecretRef"))
-    template = mapping(mapping(volume.get("ephemeral")).get("volumeClaimTemplate"))
-    inside: Path = (*path, "ephemeral", "volumeClaimTemplate", "spec")
-    yield from _named("StorageClass", mapping(template.get("spec")), "storageClassName", inside)
-
-
-def _files(kind: str, source: Json, field: str, path: Path) -> Iterator[Reference]:
-    """A Secret or ConfigMap as a volume, and the keys that become files."""
-    if source.get("optional") is True:
+    if isinstance(shape, list):
+        for i, item in enumerate(objects(value)):
+            yield from references(item, shape[0], (*path, i))
         return
-    yield from _named(kind, source, field, path)
-    for i, item in enumerate(objects(source.get("items"))):
-        yield from _keyed(kind, source.get(field), item.get("key"), (*path, "items", i, "key"))
-
-
-def _of_container(container: Json, path: Path) -> Iterator[Reference]:
-    for i, variable in enumerate(objects(container.get("env"))):
-        value_from = mapping(variable.get("valueFrom"))
-        for kind, field in (("Secret", "secretKeyRef"), ("ConfigMap", "configMapKeyRef")):
-            source = mapping(value_from.get(field))
-            if source.get("optional") is not True:
-                place: Path = (*path, "env", i, "valueFrom", field)
-                yield from _named(kind, source, "name", place)
-                yield from _keyed(kind, source.get("name"), source.get("key"), (*place, "key"))
-    for i, env_source in enumerate(objects(container.get("envFrom"))):
-        for kind, field in (("Secret", "secretRef"), ("ConfigMap", "configMapRef")):
-            source = mapping(env_source.get(field))
-            if source.get("optional") is not True:
-                yield from _named(kind, source, "name", (*path, "envFrom", i, field))
-
-
-def _named(kind: str, holder: Json, field: str, path: Path) -> Iterator[Reference]:
-    name = holder.get(field)
-    if isinstance(name, str) and name:
-        yield Reference(kind, name, (*path, field))
-
-
-def _keyed(kind: str, name: Any, key: Any, path: Path) -> Iterator[Reference]:
-    if isinstance(name, str) and name and isinstance(key, str) and key:
-        yield Reference(kind, name, path, key)
+    holder = mapping(value)
+    for field, inner in shape.items():
+        name = holder.get(field)
+        if not isinstance(inner, str):
+            yield from references(name, inner, (*path, field))
+        elif isinstance(name, str) and name and holder.get("optional") is not True:
+            yield Reference(inner, name, (*path, field))
+            files = ((("items", i, "key"), item.get("key")) for i, item in enumerate(objects(holder.get("items"))))
+            for place, key in ((("key",), holder.get("key")), *files):
+                if isinstance(key, str) and key:
+                    yield Reference(inner, name, (*path, *place), key)
 
 
 # Kinds that create a Secret: the path of its name. A Role that may create Secrets names those that its pods create.

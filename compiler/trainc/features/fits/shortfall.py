@@ -1,46 +1,277 @@
-"""Why a job can never be admitted, and the nearest alternative that would be: the message and the suggested change."""
+"""Why a job never runs: what no node or queue has for it, and the nearest change that would do.
+
+The first part checks pods against the nodes, as kube-scheduler would, as far as the result is certain: if the nodes, even
+when empty, cannot hold every pod of a pod set at once, its pods will never all run together. Running workloads, other jobs
+and affinity between pods are not taken into account.
+Source: kubernetes/kubernetes pkg/scheduler/framework/plugins (nodeaffinity, tainttoleration, noderesources); Kueue adds
+the labels and tolerations of the chosen flavors to admitted pods (kubernetes-sigs/kueue pkg/podset/podset.go).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from trainc.api.kube import names
-from trainc.api.records import dataclass
-from trainc.features.fits.assigner import (
-    NO_MATCH,
-    NO_TOPOLOGY,
-    NOT_COVERED,
-    SEVERAL,
-    TOO_MUCH,
-    TOPOLOGY,
-    Assigned,
-    Assignment,
-    State,
-)
-from trainc.features.fits.cluster import ClusterQueue
-from trainc.features.fits.nodes import Inventory, Shortfall, split_hint, too_small
+from trainc.api.findings import Finding, Path
+from trainc.api.kube import Json, MalformedSelector, mapping, names, objects, value_at
+from trainc.api.records import dataclass, field
+from trainc.features.fits import assigner, scheduling
+from trainc.features.fits.cluster import AUTOSCALER, KARPENTER, Cluster, ClusterQueue, Flavor, Node
 from trainc.features.fits.placement import NoPlace
 from trainc.features.fits.pods import (
     HOSTNAME,
+    PODS,
+    UNLIMITED,
+    Amounts,
     amount_with_unit,
-    bare_amount,
+    barring_taint,
     counted_pods,
+    is_gpu,
     level_word,
+    node_matches,
     out_of_range,
     over_limit,
     requests_text,
+    times_in,
+    written_amount,
 )
-from trainc.features.fits.scheduling import (
-    LIMIT_RANGE,
-    NAMESPACE,
-    NO_LONGER,
-    RESOURCES,
-    Entry,
-    most_pods,
-    softer_topologies,
-    would_be_admitted,
-)
-from trainc.features.fits.workload import PodSet, Workload, with_tolerations, with_topology
+from trainc.features.fits.workload import PodSet, Workload, with_size, with_tolerations, with_topology
+
+NO_NODE, TOO_FEW_NODES = "no-node", "too-few-nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Why a job does not fit, what to do about it, and the pod set in question.
+
+    A shortfall that is not `certain` may pass: nodes may be added or become ready.
+    """
+
+    message: str
+    hint: str
+    pod_set: str = ""
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """The `nodes` that accept certain pods: how many there are of each size, and why the others do not."""
+
+    nodes: list[Node] = field(default_factory=list)
+    rooms: list[tuple[Amounts, int]] = field(default_factory=list)
+    excluded: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def count(self) -> int:
+        """The number of nodes that accept the pods."""
+        return sum(count for _, count in self.rooms)
+
+    def held(self, one: Mapping[str, int]) -> int:
+        """How many pods with the requests `one` the empty nodes can hold at once."""
+        pod = (*one.items(), (PODS, 1))
+        return sum(count * times_in(pod, room) for room, count in self.rooms)
+
+    def largest(self, resource: str) -> int:
+        """The most of a resource that one node has."""
+        return max((room.get(resource, 0) for room, _ in self.rooms), default=0)
+
+
+class Inventory:
+    """The nodes of a cluster. Pods with the same constraints are matched with them once."""
+
+    def __init__(self, nodes: Sequence[Node], down: Sequence[Node] = ()) -> None:
+        self.nodes = nodes
+        self.down = down
+        self._usable: dict[str, Usable] = {}
+
+    def usable(self, pod: Json, flavors: Collection[Flavor] = (), *, with_down: bool = False) -> Usable:
+        """The nodes that accept a pod which was admitted with `flavors`."""
+        selector = dict(pod.get("nodeSelector") or {})
+        tolerations = [*(pod.get("tolerations") or ()), *(one for flavor in flavors for one in flavor.tolerations)]
+        for flavor in flavors:
+            selector = {**flavor.labels, **selector}
+        affinity = (pod.get("affinity") or {}).get("nodeAffinity")
+        key = repr((selector, tolerations, affinity, with_down))
+        if key not in self._usable:
+            constrained = {"nodeSelector": selector, "affinity": {"nodeAffinity": affinity}}
+            accepting: list[Node] = []
+            excluded: Counter[str] = Counter()
+            rooms: Counter[tuple[tuple[str, int], ...]] = Counter()
+            for node in (*self.nodes, *(self.down if with_down else ())):
+                if why := _exclusion_reason(constrained, tolerations, node):
+                    excluded[why] += 1
+                else:
+                    accepting.append(node)
+                    rooms[tuple(sorted(node.allocatable.items()))] += 1 if node.counted else UNLIMITED
+            self._usable[key] = Usable(accepting, [(dict(room), count) for room, count in rooms.items()], excluded)
+        return self._usable[key]
+
+    def shortfall(
+        self,
+        workload: Workload,
+        flavors: Mapping[str, Collection[Flavor]] = {},
+        would_do: Callable[[Workload], bool] = lambda _: True,
+    ) -> tuple[str, Shortfall] | None:
+        """The first pod set that the nodes cannot hold, as (cause, reason); None if they can hold all.
+
+        `flavors` are those with which each pod set is admitted. `would_do` says whether a change may be suggested.
+        """
+        for one in workload.pod_sets:
+            chosen = flavors.get(one.name, ())
+            usable = self.usable(one.pod, chosen)
+            held = usable.held(one.scheduled)
+            if held >= one.count:
+                continue
+            certain = not self.down or self.usable(one.pod, chosen, with_down=True).held(one.scheduled) < one.count
+            where = " of flavor " + " and ".join(sorted({flavor.name for flavor in chosen})) if chosen else ""
+            if held:
+                return TOO_FEW_NODES, _too_few(one, held, where, certain=certain)
+            message = f"no node can run a pod of {one.name}: {too_small(one, usable, where)}"
+            hint = split_hint(workload, one, usable, would_do) or _NO_NODE_HINT
+            return NO_NODE, Shortfall(message, hint, one.name, certain)
+        return None
+
+
+_NO_NODE_HINT = "change the requests, tolerations or node selector of the pods, or add a node that matches"
+
+
+def _exclusion_reason(pod: Json, tolerations: Sequence[Json], node: Node) -> str:
+    """Why a node accepts no pod of a pod set, regardless of its size; empty if it does."""
+    taints = node.taints if node.ready else [t for t in node.taints if not str(t.get("key")).startswith(_CONDITION)]
+    taint = barring_taint(taints, tolerations)
+    if taint:
+        return f"taint {taint.get('key')}:{taint.get('effect')} not tolerated"
+    try:
+        matches = node_matches(pod, node.labels, node.name)
+    except MalformedSelector:
+        matches = False
+    return "" if matches else "labels do not match the node selector or affinity"
+
+
+# Taints that Kubernetes removes when the node is Ready and no longer cordoned.
+_CONDITION = "node.kubernetes.io/"
+
+
+def _too_few(one: PodSet, held: int, where: str, *, certain: bool) -> Shortfall:
+    room = f"{counted_pods(held)} of the {one.count} of {one.name}"
+    message = f"even when empty, the nodes{where} have room for only {room}"
+    fewer = f"write numNodes: {held}" if one.step == names.TRAINER else f"reduce {one.name} to {counted_pods(held)}"
+    return Shortfall(message, f"{fewer}, or add nodes", one.name, certain)
+
+
+def too_small(one: PodSet, usable: Usable, where: str = "") -> str:
+    """Why no node has room for a single pod, with numbers."""
+    excluded = [f"{count} node{'' if count == 1 else 's'}: {why}" for why, count in sorted(usable.excluded.items())]
+    if not usable.rooms:
+        return ", ".join(excluded) or "no node is Ready"
+    rest = f" ({', '.join(excluded)})" if excluded else ""
+    short = _short_resource(one.scheduled, usable)
+    if not short:
+        return f"no node{where} has room for {requests_text(1, one.scheduled, every=True)}{rest}"
+    most = written_amount(short, usable.largest(short))
+    which = f"the only node{where}" if usable.count == 1 else f"the largest of the {usable.count} nodes{where}"
+    if usable.count >= UNLIMITED:
+        which = f"the largest node{where}"
+    return f"each requests {amount_with_unit(short, one.scheduled[short])}, and {which} has {most}{rest}"
+
+
+def _short_resource(requested: Mapping[str, int], usable: Usable) -> str:
+    """A resource of which no node has as much as one pod requests, GPUs first; empty if there is none."""
+    short = [name for name, amount in requested.items() if amount > usable.largest(name)]
+    return min(short, key=lambda name: (not is_gpu(name), "/" not in name, name), default="")
+
+
+def split_hint(workload: Workload, one: PodSet, usable: Usable, would_do: Callable[[Workload], bool]) -> str:
+    """More and smaller pods with the same number of devices in all, if the nodes can hold those; otherwise empty."""
+    device = _short_resource(one.scheduled, usable)
+    trainers = [each for each in workload.pod_sets if each.step == names.TRAINER]
+    if "/" not in device or trainers != [one]:
+        return ""
+    before = one.scheduled[device]
+    for share in filter(lambda each: before % each == 0, range(min(before, usable.largest(device)), 0, -1)):
+        count = one.count * before // share
+        # The other requests stay if they can; else each pod gets its part of them.
+        for scaled in (one.one, {name: -(-amount * share // before) for name, amount in one.one.items()}):
+            smaller = with_size(workload, one.name, count, {**scaled, device: share})
+            if usable.held({**scaled, device: share}) >= count and would_do(smaller):
+                changed = {name: n for name, n in scaled.items() if n != one.one[name] and name != device}
+                parts = [f"{name}: {written_amount(name, n)}" for name, n in ({device: share} | changed).items()]
+                return f"write numNodes: {count} and, per node, {', '.join(parts)}"
+    return ""
+
+
+# Whether what removes nodes may end pods of a job: Karpenter and the cluster autoscaler do, unless told otherwise.
+#
+# Source: kubernetes-sigs/karpenter pkg/apis/v1/labels.go and pkg/utils/pod/scheduling.go; kubernetes/autoscaler
+# cluster-autoscaler/utils/drain/drain.go and simulator/utilization/info.go.
+
+_KEEP = {
+    KARPENTER: (("karpenter.sh/do-not-disrupt", "true"), ("karpenter.sh/do-not-evict", "true")),
+    AUTOSCALER: (("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),),
+}
+_WHY = {
+    KARPENTER: "Karpenter may end pods of {}, to replace nodes by cheaper or newer ones",
+    AUTOSCALER: "the cluster autoscaler may end pods of {}, each of which uses less than half of a node",
+}
+_OF_KARPENTER = "karpenter.sh/nodepool"
+_KEPT_NODE = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+# The autoscaler's default: it removes nodes of which less than this is requested.
+_THRESHOLD = 0.5
+
+
+def evictable_pods(
+    workload: Workload, flavors: dict[str, list[Flavor]], cluster: Cluster, inventory: Inventory
+) -> Iterator[Finding]:
+    """Findings about pod sets that may be evicted while they train."""
+    keep = _KEEP.get(cluster.scaler, ())
+    for one in workload.pod_sets:
+        if one.step in (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER):
+            continue
+        if not keep or any(one.annotations.get(key) == value for key, value in keep):
+            continue
+        nodes = inventory.usable(one.pod, flavors.get(one.name, ())).nodes
+        moves = _karpenter_moves if cluster.scaler == KARPENTER else _autoscaler_moves
+        if moves(one, nodes, cluster):
+            key, value = keep[0]
+            hint = f'annotate the pods, in the runtime or in a runtimePatch of the TrainJob: {{{key}: "{value}"}}'
+            path: Path = ("spec", "replicatedJobs", one.index)
+            yield Finding("PodsMayBeEvicted", "warning", _WHY[cluster.scaler].format(one.name), hint, path)
+
+
+def _karpenter_moves(_: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
+    if nodes and not any(_OF_KARPENTER in node.labels for node in nodes):
+        return False
+    pools = list(cluster.dump.every("NodePool"))
+    return not pools or not all(map(_is_kept, pools))
+
+
+def _is_kept(pool: Json) -> bool:
+    """Whether a NodePool never disrupts its nodes."""
+    spec = mapping(pool.get("spec"))
+    annotations = mapping(mapping(mapping(spec.get("template")).get("metadata")).get("annotations"))
+    if annotations.get("karpenter.sh/do-not-disrupt") == "true":
+        return True
+    budgets = objects(mapping(spec.get("disruption")).get("budgets"))
+    return any(str(one.get("nodes")) == "0" and not one.get("schedule") and not one.get("reasons") for one in budgets)
+
+
+def _autoscaler_moves(one: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
+    for volume in objects(one.pod.get("volumes")):  # By default, the autoscaler keeps nodes with local volumes.
+        directory = volume.get("emptyDir")
+        if "hostPath" in volume or (isinstance(directory, dict) and directory.get("medium") != "Memory"):
+            return False
+    written = {node.name: cluster.dump.get("Node", "", node.name) for node in nodes}
+    kept = {name for name, each in written.items() if value_at(each, ("metadata", "annotations", _KEPT_NODE)) == "true"}
+    shares = [_share(one, node) for node in nodes if node.name not in kept]
+    return bool(shares) and max(shares) < _THRESHOLD
+
+
+def _share(one: PodSet, node: Node) -> float:
+    """How much of a node one pod requests: of its GPUs if it has any, or else of its CPU or memory."""
+    counted = [name for name, amount in node.allocatable.items() if is_gpu(name) and amount]
+    counted = counted or [name for name in ("cpu", "memory") if node.allocatable.get(name)]
+    return max((one.scheduled.get(name, 0) / node.allocatable[name] for name in counted), default=1.0)
+
 
 PARTIAL_SLICE, GAPS = "partial-slice", "gaps"
 
@@ -66,31 +297,32 @@ def left_in_domain(one: PodSet, domain: str, count: int, held: int) -> Shortfall
     return Shortfall(message, hint, one.name, certain=False)
 
 
-def shortfall(entry: Entry, queue: ClusterQueue, state: State, inventory: Inventory) -> Shortfall:
+def shortfall(entry: scheduling.Entry, queue: ClusterQueue, state: assigner.State, inventory: Inventory) -> Shortfall:
     """What prevents a job from being admitted to its queue."""
-    return _Looker(entry.workload, entry.assignment or Assignment(), queue, state, inventory).explained(entry.cause)
+    found = entry.assignment or assigner.Assignment()
+    return _Looker(entry.workload, found, queue, state, inventory).explained(entry.cause)
 
 
 @dataclass(frozen=True, slots=True)
 class _Looker:
     workload: Workload
-    found: Assignment
+    found: assigner.Assignment
     queue: ClusterQueue
-    state: State
+    state: assigner.State
     inventory: Inventory
 
     def explained(self, cause: str) -> Shortfall:
         explain = {
-            NAMESPACE: self._namespace,
-            RESOURCES: self._over_limit,
-            LIMIT_RANGE: self._out_of_range,
-            NOT_COVERED: self._not_covered,
-            TOO_MUCH: self._too_much,
-            NO_MATCH: self._no_match,
-            TOPOLOGY: self._no_place,
-            NO_TOPOLOGY: self._no_topology,
-            SEVERAL: self._several,
-            NO_LONGER: self._asks_nothing,
+            scheduling.NAMESPACE: self._namespace,
+            scheduling.RESOURCES: self._over_limit,
+            scheduling.LIMIT_RANGE: self._out_of_range,
+            assigner.NOT_COVERED: self._not_covered,
+            assigner.TOO_MUCH: self._too_much,
+            assigner.NO_MATCH: self._no_match,
+            assigner.TOPOLOGY: self._no_place,
+            assigner.NO_TOPOLOGY: self._no_topology,
+            assigner.SEVERAL: self._several,
+            scheduling.NO_LONGER: self._asks_nothing,
         }.get(cause)
         return explain() if explain else Shortfall(f"Kueue can never admit it ({cause})", "check the ClusterQueue")
 
@@ -138,20 +370,20 @@ class _Looker:
         key = (flavor, resource)
         own = min(most, self.queue.quotas[key].nominal if key in self.queue.quotas else 0)
         where = f" in flavor {flavor}" if len(self.queue.flavors) > 1 else ""
-        message = (
-            f"the job requests {amount_with_unit(resource, requested)}, and {self._named} can provide at most {bare_amount(resource, most)}{where}: "
-            f"{self._sources(resource, own, most)}"
-        )
+        message = f"the job requests {amount_with_unit(resource, requested)}, and {self._named} can provide at most {written_amount(resource, most)}{where}: "
+        borrowed = f"{written_amount(resource, most - own)} borrowed from cohort {self.queue.cohort}"
+        of_both = f"{written_amount(resource, own)} of its own, {borrowed}"
+        message += of_both if self.queue.cohort else "all from its own quota"
         fewer, amount = self._fewer(one.pod_set, resource)
         if fewer:
-            total = bare_amount(resource, requested - amount)
+            total = written_amount(resource, requested - amount)
             message += f"; {total} would fit: {self._size(fewer[0], fewer[1])}"
-        hint = f"raise the nominalQuota of {self._named} for {resource} in flavor {flavor} by {bare_amount(resource, requested - most)}"
+        hint = f"raise the nominalQuota of {self._named} for {resource} in flavor {flavor} by {written_amount(resource, requested - most)}"
         if fewer:
             hint = f"{self._reduced(*fewer)}, or {hint}"
         return Shortfall(message, hint, fewer[0].name if fewer else one.pod_set.name)
 
-    def _shortest(self) -> tuple[Assigned, str, str, int, int]:
+    def _shortest(self) -> tuple[assigner.Assigned, str, str, int, int]:
         """The closest flavor and its scarcest resource, with the requested and the largest possible amount."""
         candidates = [
             (max((requested / max(most, 1), name) for name, (requested, most) in attempt.short.items()), flavor, one)
@@ -163,17 +395,11 @@ class _Looker:
         requested, most = one.attempts[flavor].short[resource]
         return one, flavor, resource, requested, most
 
-    def _sources(self, resource: str, own: int, most: int) -> str:
-        if not self.queue.cohort:
-            return "all from its own quota"
-        borrowed = f"{bare_amount(resource, most - own)} borrowed from cohort {self.queue.cohort}"
-        return f"{bare_amount(resource, own)} of its own, {borrowed}"
-
     def _fewer(self, failing: PodSet, resource: str = "") -> tuple[tuple[PodSet, int] | None, int]:
         """The pod set to shrink with the largest size that would fit, and how much of `resource` that saves."""
         for one in dict.fromkeys((failing.name, *(each.name for each in self._trainers))):
             pod_set = next(each for each in self.workload.pod_sets if each.name == one)
-            count = most_pods(self.workload, one, self.queue, self.state) if pod_set.count > 1 else 0
+            count = scheduling.most_pods(self.workload, one, self.queue, self.state) if pod_set.count > 1 else 0
             if count:
                 return (pod_set, count), (pod_set.count - count) * pod_set.one.get(resource, 0)
         return None, 0
@@ -204,26 +430,19 @@ class _Looker:
         message = f"no flavor of {self._named} accepts the pods of {one.pod_set.name}: {'; '.join(reasons)}"
         return Shortfall(message, self._flavor_hint(one), one.pod_set.name)
 
-    def _flavor_hint(self, one: Assigned) -> str:
-        for taints in self._taints(one):
+    def _flavor_hint(self, one: assigner.Assigned) -> str:
+        flavors = [flavor for name in one.attempts if (flavor := self.state.cluster.flavors.get(name))]
+        for flavor in flavors:
+            taints = [taint for taint in flavor.taints if taint.get("effect") in ("NoSchedule", "NoExecute")]
             added = [{"key": t.get("key"), "operator": "Exists", "effect": t.get("effect")} for t in taints]
-            if would_be_admitted(with_tolerations(self.workload, added), self.queue, self.state):
+            if added and self._would_do(with_tolerations(self.workload, added)):
                 written = ", ".join("{" + ", ".join(f"{k}: {v}" for k, v in each.items()) + "}" for each in added)
                 return f"add to the pod spec: tolerations: [{written}]"
         topology = one.pod_set.topology
         softened = with_topology(self.workload, one.pod_set.name, type(topology)())
-        if topology.explicit and would_be_admitted(softened, self.queue, self.state):
+        if topology.explicit and self._would_do(softened):
             return "remove the topology annotation from the pods: without it, they fit"
         return "change the pods to match one of the flavors, or add a flavor that matches them to the ClusterQueue"
-
-    def _taints(self, one: Assigned) -> Iterator[list[dict[str, str]]]:
-        for name in one.attempts:
-            flavor = self.state.cluster.flavors.get(name)
-            taints = (
-                [dict(t) for t in flavor.taints if t.get("effect") in ("NoSchedule", "NoExecute")] if flavor else []
-            )
-            if taints:
-                yield taints
 
     def _no_place(self) -> Shortfall:
         one = next(each for each in self.found.pod_sets if each.no_place)
@@ -253,7 +472,7 @@ class _Looker:
             )
         return Shortfall(message, "request less per pod, or add larger nodes to the flavor", one.pod_set.name)
 
-    def _room(self, one: Assigned, lacking: NoPlace) -> str:
+    def _room(self, one: assigner.Assigned, lacking: NoPlace) -> str:
         pod_set = one.pod_set
         if lacking.reason:
             return f"the pods of {pod_set.name} do not fit into flavor {one.tree}: {lacking.reason}"
@@ -269,12 +488,12 @@ class _Looker:
         )
 
     def _would_do(self, changed: Workload) -> bool:
-        return would_be_admitted(changed, self.queue, self.state)
+        return scheduling.would_be_admitted(changed, self.queue, self.state)
 
-    def _softer(self, one: Assigned) -> str:
+    def _softer(self, one: assigner.Assigned) -> str:
         requested = one.pod_set.topology
-        for annotation, softer in softer_topologies(requested, self.state.trees[one.tree]):
-            if would_be_admitted(with_topology(self.workload, one.pod_set.name, softer), self.queue, self.state):
+        for annotation, softer in scheduling.softer_topologies(requested, self.state.trees[one.tree]):
+            if self._would_do(with_topology(self.workload, one.pod_set.name, softer)):
                 return annotation
         return ""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from trainc.api.cluster import KINDS, Dump, group_of
 from trainc.api.findings import Diagnostic
-from trainc.api.kube import NEWEST_RELEASE, Json, parse_quantity
+from trainc.api.kube import NEWEST_RELEASE, Json, mapping, objects, parse_quantity
 from trainc.api.records import replace
 from trainc.features.fits.cluster import (
     AUTOSCALER,
@@ -40,44 +40,54 @@ class WrongValue(ValueError):
         self.path = path
 
 
-def _map(value: Any, path: str) -> Mapping[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise WrongValue(path, f"{path} is not a mapping")
-    return value
+_WORDS: Mapping[Any, str] = {str: "a string", list: "a list", dict: "a mapping"}
+# What is read of each kind: text, mappings by their fields (`*` for any), and lists by what each of their items is.
+_TEXTS, _GROUPS = {"*": str}, [{"coveredResources": [], "flavors": [{"name": str, "resources": [{"name": str}]}]}]
+_SHAPES: Mapping[str, Any] = {
+    "ResourceFlavor": {"spec": {"topologyName": str, "nodeLabels": _TEXTS, "nodeTaints": [_TEXTS], "tolerations": []}},
+    "Topology": {"spec": {"levels": [{"nodeLabel": str}]}},
+    "Node": {
+        "metadata": {"labels": _TEXTS, "annotations": {}},
+        "spec": {"taints": [_TEXTS]},
+        "status": {"conditions": [{}], "allocatable": {}},
+    },
+    "LocalQueue": {"spec": {"clusterQueue": str}},
+    "Cohort": {"spec": {"parentName": str, "parent": str, "resourceGroups": _GROUPS}},
+    "ClusterQueue": {
+        "spec": {
+            "cohortName": str,
+            "cohort": str,
+            "preemption": {"borrowWithinCohort": {}},
+            "flavorFungibility": {},
+            "resourceGroups": _GROUPS,
+            "admissionChecks": [],
+            "admissionChecksStrategy": {"admissionChecks": [{"onFlavors": []}]},
+        }
+    },
+    "Namespace": {"metadata": {"labels": _TEXTS}},
+    "LimitRange": {"spec": {"limits": [{"max": {}, "min": {}, "default": {}, "defaultRequest": {}}]}},
+    "RuntimeClass": {"overhead": {"podFixed": {}}},
+    "AdmissionCheck": {"spec": {"controllerName": str}},
+}
 
 
-def _list(value: Any, path: str) -> Sequence[Any]:
-    if value is None:
-        return ()
-    if not isinstance(value, list | tuple):
-        raise WrongValue(path, f"{path} is not a list")
-    return value
+def _check_shape(value: Any, shape: Any, path: str) -> None:
+    """Raise WrongValue for the first value of another type."""
+    kind: Any = str if shape is str else type(shape)
+    if value is not None and not isinstance(value, kind):
+        raise WrongValue(path, f"{path} is not {_WORDS[kind]}")
+    if isinstance(shape, list):
+        for i, item in enumerate(value or ()):
+            for inner in shape:
+                _check_shape(item, inner, f"{path}[{i}]")
+    elif isinstance(shape, dict) and value:
+        for key, inner in shape.items():
+            for item in value.values() if key == "*" else (value.get(key),):
+                _check_shape(item, inner, path if key == "*" else f"{path}.{key}".lstrip("."))
 
 
-def _maps(value: Any, path: str) -> tuple[Mapping[str, Any], ...]:
-    return tuple(_map(item, f"{path}[{i}]") for i, item in enumerate(_list(value, path)))
-
-
-def _text(value: Any, path: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise WrongValue(path, f"{path} is not a string")
-    return value
-
-
-def _texts(value: Any, path: str) -> dict[str, str]:
-    return {str(key): _text(item, path) for key, item in _map(value, path).items()}
-
-
-def _spec(document: Json) -> Mapping[str, Any]:
-    return _map(document.get("spec"), "spec")
-
-
-def _taints(value: Any, path: str) -> tuple[Json, ...]:
-    return tuple(_texts(one, f"{path}[{i}]") for i, one in enumerate(_list(value, path)))
+def _texts(value: Any) -> dict[str, str]:
+    return {str(key): item or "" for key, item in mapping(value).items()}
 
 
 def _typed(value: Any, definition: str, path: str) -> Json:
@@ -89,111 +99,86 @@ def _typed(value: Any, definition: str, path: str) -> Json:
     return cast("Json", value)
 
 
-def labels_of(document: Json) -> dict[str, str]:
-    """The labels of an object."""
-    return _texts(_map(document.get("metadata"), "metadata").get("labels"), "metadata.labels")
+def _labels(document: Json) -> dict[str, str]:
+    return _texts(mapping(document.get("metadata")).get("labels"))
 
 
-def flavor_of(name: str, document: Json) -> Flavor:
-    """Read a ResourceFlavor."""
-    spec = _spec(document)
-    topology = _text(spec.get("topologyName"), "spec.topologyName")
-    tolerations = _list(spec.get("tolerations"), "spec.tolerations")
+def _flavor(name: str, document: Json) -> Flavor:
+    spec = mapping(document.get("spec"))
+    tolerations = enumerate(spec.get("tolerations") or ())
     return Flavor(
         name,
-        _texts(spec.get("nodeLabels"), "spec.nodeLabels"),
-        _taints(spec.get("nodeTaints"), "spec.nodeTaints"),
-        tuple(_typed(one, "core.Toleration", f"spec.tolerations[{i}]") for i, one in enumerate(tolerations)),
-        topology or None,
+        _texts(spec.get("nodeLabels")),
+        tuple(map(_texts, objects(spec.get("nodeTaints")))),
+        tuple(_typed(one, "core.Toleration", f"spec.tolerations[{i}]") for i, one in tolerations),
+        spec.get("topologyName") or None,
     )
 
 
-def levels_of(_: str, document: Json) -> tuple[str, ...]:
+def _levels(_: str, document: Json) -> tuple[str, ...]:
     """The labels of a Topology's levels, from the top."""
-    levels = _maps(_spec(document).get("levels"), "spec.levels")
+    levels = objects(mapping(document.get("spec")).get("levels"))
     if not 0 < len(levels) <= _MOST_LEVELS:
         raise WrongValue("spec.levels", f"spec.levels has {len(levels)} levels; 1 to {_MOST_LEVELS} are allowed")
-    return tuple(_text(level.get("nodeLabel"), "spec.levels") for level in levels)
+    return tuple(level.get("nodeLabel") or "" for level in levels)
 
 
-def node_of(name: str, document: Json) -> Node:
-    """Read a node."""
-    spec, status = _spec(document), _map(document.get("status"), "status")
-    conditions = _maps(status.get("conditions"), "status.conditions")
-    ready = next((one.get("status") for one in conditions if one.get("type") == "Ready"), None)
-    room = amounts(_map(status.get("allocatable"), "status.allocatable"))
-    taints = _taints(spec.get("taints"), "spec.taints")
-    annotations = _map(_map(document.get("metadata"), "metadata").get("annotations"), "metadata.annotations")
+def _node(name: str, document: Json) -> Node:
+    spec, status = mapping(document.get("spec")), mapping(document.get("status"))
+    ready = next((one.get("status") for one in objects(status.get("conditions")) if one.get("type") == "Ready"), None)
     usable = ready == "True" and not spec.get("unschedulable")
-    return Node(name, labels_of(document), taints, room, ready=usable, counted=UNCOUNTED not in annotations)
+    counted = UNCOUNTED not in mapping(mapping(document.get("metadata")).get("annotations"))
+    taints = tuple(map(_texts, objects(spec.get("taints"))))
+    return Node(name, _labels(document), taints, amounts(status.get("allocatable")), ready=usable, counted=counted)
 
 
-def local_queue_of(_: str, document: Json) -> LocalQueue:
-    """Read a LocalQueue."""
-    spec = _spec(document)
-    return LocalQueue(_text(spec.get("clusterQueue"), "spec.clusterQueue"), _stopped(spec))
+def _local_queue(_: str, document: Json) -> LocalQueue:
+    spec = mapping(document.get("spec"))
+    return LocalQueue(spec.get("clusterQueue") or "", _stopped(spec))
 
 
 def _stopped(spec: Json) -> bool:
     return (spec.get("stopPolicy") or "None") != "None"
 
 
-def cohort_of(name: str, document: Json) -> Cohort:
-    """Read a Cohort."""
-    spec = _spec(document)
-    parent = _text(spec.get("parentName") or spec.get("parent"), "spec.parentName")
-    return Cohort(name, parent, _quotas(spec))
+def _cohort(name: str, document: Json) -> Cohort:
+    spec = mapping(document.get("spec"))
+    return Cohort(name, spec.get("parentName") or spec.get("parent") or "", _quotas(spec))
 
 
-def cluster_queue_of(name: str, document: Json) -> ClusterQueue:
-    """Read a ClusterQueue."""
-    spec = _spec(document)
-    policy = _map(spec.get("preemption"), "spec.preemption")
-    within = _map(policy.get("borrowWithinCohort"), "spec.preemption.borrowWithinCohort")
-    fungibility = _map(spec.get("flavorFungibility"), "spec.flavorFungibility")
-    selector = spec.get("namespaceSelector")
+def _cluster_queue(name: str, document: Json) -> ClusterQueue:
+    spec = mapping(document.get("spec"))
+    policy, selector = mapping(spec.get("preemption")), spec.get("namespaceSelector")
+    checks = {str(check): frozenset[str]() for check in spec.get("admissionChecks") or ()}
+    for rule in objects(mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")):
+        checks[str(rule.get("name"))] = frozenset(map(str, rule.get("onFlavors") or ()))
+    groups = (
+        Group(frozenset(map(str, group.get("coveredResources") or ())), tuple(one.get("name") or "" for one in flavors))
+        for group in objects(spec.get("resourceGroups"))
+        for flavors in [objects(group.get("flavors"))]
+    )
     return ClusterQueue(
         name,
-        _text(spec.get("cohortName") or spec.get("cohort"), "spec.cohortName"),
-        tuple(_group(group, path) for group, path in _groups(spec)),
+        spec.get("cohortName") or spec.get("cohort") or "",
+        tuple(groups),
         _quotas(spec),
         None if selector is None else _typed(selector, "meta.LabelSelector", "spec.namespaceSelector"),
         _stopped(spec),
         spec.get("queueingStrategy") == "StrictFIFO",
-        fungibility.get("whenCanBorrow") == "TryNextFlavor",
-        (within.get("policy") or "Never") != "Never",
+        mapping(spec.get("flavorFungibility")).get("whenCanBorrow") == "TryNextFlavor",
+        (mapping(policy.get("borrowWithinCohort")).get("policy") or "Never") != "Never",
         policy.get("reclaimWithinCohort") == "Any",
-        _checks(spec),
+        checks,
     )
-
-
-def _checks(spec: Json) -> dict[str, frozenset[str]]:
-    checks = {str(check): frozenset[str]() for check in _list(spec.get("admissionChecks"), "spec.admissionChecks")}
-    strategy = _map(spec.get("admissionChecksStrategy"), "spec.admissionChecksStrategy")
-    path = "spec.admissionChecksStrategy.admissionChecks"
-    for i, rule in enumerate(_maps(strategy.get("admissionChecks"), path)):
-        checks[str(rule.get("name"))] = frozenset(map(str, _list(rule.get("onFlavors"), f"{path}[{i}].onFlavors")))
-    return checks
-
-
-def _groups(spec: Json) -> Iterator[tuple[Json, str]]:
-    for i, group in enumerate(_maps(spec.get("resourceGroups"), "spec.resourceGroups")):
-        yield group, f"spec.resourceGroups[{i}]"
-
-
-def _group(group: Json, path: str) -> Group:
-    covered = _list(group.get("coveredResources"), f"{path}.coveredResources")
-    flavors = _maps(group.get("flavors"), f"{path}.flavors")
-    return Group(frozenset(map(str, covered)), tuple(_text(one.get("name"), f"{path}.flavors") for one in flavors))
 
 
 def _quotas(spec: Json) -> dict[FlavorResource, Quota]:
     quotas = {}
-    for group, path in _groups(spec):
-        for j, flavor in enumerate(_maps(group.get("flavors"), f"{path}.flavors")):
-            for k, resource in enumerate(_maps(flavor.get("resources"), f"{path}.flavors[{j}].resources")):
-                place = f"{path}.flavors[{j}].resources[{k}]"
-                quotas[_text(flavor.get("name"), path), _text(resource.get("name"), place)] = _quota(resource, place)
+    for i, group in enumerate(objects(spec.get("resourceGroups"))):
+        for j, flavor in enumerate(objects(group.get("flavors"))):
+            for k, resource in enumerate(objects(flavor.get("resources"))):
+                path = f"spec.resourceGroups[{i}].flavors[{j}].resources[{k}]"
+                quotas[flavor.get("name") or "", resource.get("name") or ""] = _quota(resource, path)
     return quotas
 
 
@@ -209,19 +194,19 @@ def _quota(resource: Json, path: str) -> Quota:
     return Quota(read("nominalQuota") or 0, read("borrowingLimit"), read("lendingLimit"))
 
 
-def limit_range_of(_: str, document: Json) -> Json:
-    """Return a LimitRange after checking its amounts."""
-    for i, item in enumerate(_maps(_spec(document).get("limits"), "spec.limits")):
+def _limit_range(_: str, document: Json) -> Json:
+    """A LimitRange with amounts that can be read."""
+    for i, item in enumerate(objects(mapping(document.get("spec")).get("limits"))):
         for name in ("max", "min", "default", "defaultRequest"):
-            amounts(_map(item.get(name), f"spec.limits[{i}].{name}"))
+            amounts(item.get(name))
         if not isinstance(item.get("type"), str):
             raise WrongValue(f"spec.limits[{i}].type", "an entry of spec.limits has no type")
     return document
 
 
-def overhead_of(_: str, document: Json) -> Json:
-    """The overhead of a RuntimeClass, i.e. what its pods use in addition to their containers."""
-    overhead = _map(_map(document.get("overhead"), "overhead").get("podFixed"), "overhead.podFixed")
+def _overhead(_: str, document: Json) -> Json:
+    """What the pods of a RuntimeClass use in addition to their containers."""
+    overhead = mapping(mapping(document.get("overhead")).get("podFixed"))
     amounts(overhead)
     return overhead
 
@@ -235,15 +220,7 @@ _CORE = (
     *("Namespace", "Node", "LimitRange", "ResourceQuota", "ServiceAccount", "PersistentVolumeClaim", "RuntimeClass"),
     *("PriorityClass", "StorageClass", "Deployment"),
 )
-_KUEUE = (
-    "ClusterQueue",
-    "LocalQueue",
-    "Cohort",
-    "ResourceFlavor",
-    "Topology",
-    "AdmissionCheck",
-    "WorkloadPriorityClass",
-)
+_KUEUE = (*READ_KINDS[:6], "WorkloadPriorityClass")
 
 
 def export_command(kinds: Iterable[str]) -> str:
@@ -259,11 +236,7 @@ _NAMES_ONLY = (
     r"""{{range $key, $value := .binaryData}}{{printf "%q: \"\", " $key}}{{end}}{{"}}\n"}}{{end}}'"""
 )
 # Everything that is read, by the file to write it to.
-EXPORT = {
-    "core.yaml": export_command(_CORE),
-    "kueue.yaml": export_command(_KUEUE),
-    "names.yaml": _NAMES_ONLY,
-}
+EXPORT = {"core.yaml": export_command(_CORE), "kueue.yaml": export_command(_KUEUE), "names.yaml": _NAMES_ONLY}
 
 
 def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[Diagnostic]]:
@@ -279,6 +252,7 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
     def readable(kind: str, read: Callable[[str, Json], Any]) -> Iterator[tuple[Key, Any]]:
         for place, document in dump.of(kind).items():
             try:
+                _check_shape(document, _SHAPES[kind], "")
                 value = read(place[1], document)
             except ValueError as error:
                 problems.append(_unreadable(document, getattr(error, "path", ""), str(error)))
@@ -289,28 +263,23 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
         return {name: value for (_, name), value in readable(kind, read)}
 
     ranges: dict[str, list[Json]] = {}
-    for (namespace, _), limit_range in sorted(readable("LimitRange", limit_range_of), key=lambda item: item[0]):
+    for (namespace, _), limit_range in sorted(readable("LimitRange", _limit_range), key=lambda item: item[0]):
         ranges.setdefault(namespace, []).append(limit_range)
-    nodes = list(by_name("Node", node_of).values())
-    queues = by_name("ClusterQueue", cluster_queue_of)
-    flavors, unknown = (
-        by_name("ResourceFlavor", flavor_of),
-        frozenset(kind for kind in READ_KINDS if not dump.covers(kind)),
-    )
+    nodes = list(by_name("Node", _node).values())
+    queues = by_name("ClusterQueue", _cluster_queue)
+    flavors, unknown = by_name("ResourceFlavor", _flavor), frozenset(k for k in READ_KINDS if not dump.covers(k))
     cluster = Cluster(
         _with_vague_flavors(flavors, queues, unknown),
-        by_name("Topology", levels_of),
+        by_name("Topology", _levels),
         tuple(node for node in nodes if node.ready),
         tuple(node for node in nodes if not node.ready),
-        _low_enough(by_name("Cohort", cohort_of), dump.of("Cohort"), problems),
+        _low_enough(by_name("Cohort", _cohort), dump.of("Cohort"), problems),
         queues,
-        dict(readable("LocalQueue", local_queue_of)),
-        by_name("Namespace", lambda name, document: {NAME_LABEL: name, **labels_of(document)}),
+        dict(readable("LocalQueue", _local_queue)),
+        by_name("Namespace", lambda name, document: {NAME_LABEL: name, **_labels(document)}),
         {namespace: merged_limits(documents) for namespace, documents in ranges.items()},
-        by_name("RuntimeClass", overhead_of),
-        by_name(
-            "AdmissionCheck", lambda _, document: _text(_spec(document).get("controllerName"), "spec.controllerName")
-        ),
+        by_name("RuntimeClass", _overhead),
+        by_name("AdmissionCheck", lambda _, document: mapping(document.get("spec")).get("controllerName") or ""),
         _scaler(dump, nodes),
         step_of(version_of(version, dump.version(IMAGE))),
         unknown,
@@ -380,21 +349,10 @@ def _is_below_too_many(name: str, cohorts: Mapping[str, Cohort]) -> bool:
 
 
 def _unreadable(document: Json, path: str, message: str) -> Diagnostic:
-    return Diagnostic(
-        "SnapshotUnreadable",
-        "error",
-        f"this object cannot be read: {message}",
-        f"export it again: {export_command([document['kind']])}",
-        label_of(document),
-        path,
-    )
+    message, hint = f"this object cannot be read: {message}", f"export it again: {export_command([document['kind']])}"
+    return Diagnostic("SnapshotUnreadable", "error", message, hint, label_of(document), path)
 
 
 def _twice(document: Json) -> Diagnostic:
-    return Diagnostic(
-        "SnapshotTwice",
-        "error",
-        "the snapshot contains this object twice",
-        "use one folder per cluster, with files that were exported together",
-        label_of(document),
-    )
+    hint = "use one folder per cluster, with files that were exported together"
+    return Diagnostic("SnapshotTwice", "error", "the snapshot contains this object twice", hint, label_of(document))

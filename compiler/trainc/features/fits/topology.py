@@ -22,33 +22,29 @@ Placement: TypeAlias = tuple[tuple[Values, int], ...]
 Taken: TypeAlias = Sequence[Mapping[Values, Amounts]]
 
 
+@dataclass(slots=True, eq=False)
 class Domain:
     """A domain, identified by a path of label values. `leaf` is its index among the leaves, or -1."""
 
-    __slots__ = ("children", "index", "leaf", "parent", "values")
-
-    def __init__(self, index: int, values: Values) -> None:
-        self.index = index
-        self.values = values
-        self.leaf = -1
-        self.parent: Domain | None = None
-        self.children: list[Domain] = []
+    index: int
+    values: Values
+    leaf: int = -1
+    parent: Domain | None = None
+    children: list[Domain] = field(default_factory=list)
 
 
+@dataclass(slots=True, eq=False)
 class Leaf:
     """A domain without others below it: the total allocatable resources of its nodes; `node` is set if it is a node.
 
     Leaves of the same `kind` have the same capacity.
     """
 
-    __slots__ = ("capacity", "domain", "key", "kind", "node")
-
-    def __init__(self, domain: Domain, key: Values, node: Node | None) -> None:
-        self.domain = domain
-        self.key = key
-        self.node = node
-        self.capacity: Amounts = {}
-        self.kind = 0
+    domain: Domain
+    key: Values
+    node: Node | None
+    capacity: Amounts = field(default_factory=dict)
+    kind: int = 0
 
 
 class Tree:
@@ -243,7 +239,6 @@ def still_fits(tree: Tree, placement: Placement, one: Amounts, usage: Taken) -> 
 # Source: kubernetes-sigs/kueue pkg/cache/scheduler/{tas_flavor_snapshot,tas_partial_slices}.go (fillInCounts,
 # fillTailCounts, recordUsageDomainCaps).
 
-
 # The number of whole slices together with the last, smaller one in a domain that cannot even hold that.
 NO_ROOM = -1
 
@@ -422,9 +417,8 @@ class Counts:
         if tails:
             self.with_tail[i] = min(whole - tails[0][0], self._slices_with_tail(self.pods[i]))
         if self.wanted.leaders:
-            costs = [
-                cost for at in range(len(domain.children)) if (cost := self._led_cost(domain.children, at, tails)) >= 0
-            ]
+            leading = [at for at, child in enumerate(domain.children) if self.leaders[child.index]]
+            costs = [cost for at in leading if (cost := self.led_cost(domain.children, at, tails)) >= 0]
             self.with_tail_led[i] = NO_ROOM
             if costs:
                 self.with_tail_led[i] = min(whole - min(costs), self._slices_with_tail(self.pods_led[i]))
@@ -437,9 +431,6 @@ class Counts:
             if self.with_tail[d.index] != NO_ROOM
         ]
         return sorted(costs)[:2]
-
-    def _led_cost(self, domains: Sequence[Domain], at: int, tails: Sequence[tuple[int, int]]) -> int:
-        return self.led_cost(domains, at, tails) if self.leaders[domains[at].index] else -1
 
     def led_cost(self, domains: Sequence[Domain], at: int, tails: Sequence[tuple[int, int]]) -> int:
         """The slices given up if a domain holds the leader, and this or another one the tail; -1 if none holds that."""

@@ -143,7 +143,6 @@ def _replace(file: str, text: str) -> None:
 
 # The migration report: every v1 job of a repository, its replacement, and the open decisions.
 
-
 _COLUMNS = ("JOB", "FILE", "BECOMES", "PODS", "CHANGES", "DECISIONS")
 _SECTIONS = {"Cannot be migrated": "error", "Needs a decision": "warning", "Changes that need no action": "info"}
 

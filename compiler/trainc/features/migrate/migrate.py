@@ -15,8 +15,7 @@ from trainc.api.settings import Limits, Options
 from trainc.features.migrate.newest import around_of, is_old_queue, migrate_document, migrate_queue
 from trainc.features.migrate.v1 import conversion
 from trainc.features.migrate.v1.conversion import Choices, Converted, Into, convert
-from trainc.features.migrate.v1.job import changes, kind_of, stuck
-from trainc.features.migrate.v1.labels import findings_about
+from trainc.features.migrate.v1.job import changes, findings_about, kind_of, stuck
 from trainc.features.migrate.v1.variables import Variables
 from trainc.project.dialects.enclosed import Enclosed, enclosed
 from trainc.reading.document import items
@@ -129,7 +128,9 @@ class Plan:
     def _converted(self, document: Json, choices: Choices, *, is_named: bool = True) -> Converted:
         kind = kind_of(document)
         if kind is None:
-            return Converted((), (_unsupported(document),))
+            name, version = str(document.get("kind")), str(document.get("apiVersion"))
+            why, hint = _NOT_SUPPORTED.get(name) or _NOT_SUPPORTED.get(version.partition("/")[0], _OLDER)
+            return Converted((), (stuck(("apiVersion",), f"{name} of {version} {why}", hint),))
         result = convert(kind, document, choices, is_named=is_named)
         if not (result.shorter and self._rename and is_named):
             return result
@@ -190,11 +191,7 @@ _NOT_SUPPORTED = {
 }
 
 
-def _unsupported(document: Json) -> Finding:
-    kind, version = str(document.get("kind")), str(document.get("apiVersion"))
-    older = "is older than the last API of Training Operator v1", "set apiVersion: kubeflow.org/v1, then migrate it"
-    why, hint = _NOT_SUPPORTED.get(kind) or _NOT_SUPPORTED.get(version.partition("/")[0], older)
-    return stuck(("apiVersion",), f"{kind} of {version} {why}", hint)
+_OLDER = "is older than the last API of Training Operator v1", "set apiVersion: kubeflow.org/v1, then migrate it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +237,6 @@ def migrate(
 
 
 # Migrate the documents of a file and leave the rest of its text unchanged.
-
 
 # Three dashes in the first column start a new document everywhere, even inside a block scalar.
 _SEPARATOR = pattern(r"^(---(?:[ \t][^\n]*)?\n)", re.MULTILINE)

@@ -51,9 +51,8 @@ def around_of(documents: Iterable[Json]) -> Around:
     all_documents = list(documents)
     context = dialect_context(all_documents)
     counting = {_runtime_of(each) for each in all_documents if value_at(each, _TORCH_PROCESSES) not in (None, "auto")}
-    migrated = (
-        (each, migrate_document(each, Around(context))) for each in all_documents if dialect_of(each) is not None
-    )
+    old = (each for each in all_documents if dialect_of(each) is not None)
+    migrated = ((each, migrate_document(each, Around(context))) for each in old)
     renamed = {_runtime_of(each): result.renamed for each, result in migrated if result.renamed}
     return Around(context, frozenset(counting), renamed)
 
@@ -255,7 +254,10 @@ def _with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json,
         return runtime, errors, {}
     renamed = {job: Role(role.role or names.NODE, role.main) for job, role in inferred.roles.items()}
     new_names = {old: new.role for old, new in renamed.items()}
-    jobs = [_renamed(job, renamed.get(job["name"]), new_names) for job in inferred.spec["replicatedJobs"]]
+    jobs = []
+    for job in inferred.spec["replicatedJobs"]:
+        depends_on = [{**d, "name": new_names.get(d["name"], d["name"])} for d in job.get("dependsOn", ())]
+        jobs.append(_retargeted({**job, "dependsOn": depends_on} if depends_on else job, renamed))
     job_set = _with_references({**inferred.spec, "replicatedJobs": jobs}, new_names)
     changed = {**runtime, "spec": {**spec, "template": {**template, "spec": job_set}}}
     return changed, list(_name_findings(renamed)), renamed
@@ -270,15 +272,6 @@ def _retargeted(target: Json, renamed: Roles) -> Json:
         called = [{**c, "name": names.NODE} if c.get("name") == new.main else c for c in containers]
         target = with_value(target, _CONTAINERS, called)
     return {**target, "name": new.role}
-
-
-def _renamed(job: Json, role: Role | None, new_names: Mapping[str, str]) -> Json:
-    depends_on = [{**d, "name": new_names.get(d["name"], d["name"])} for d in job.get("dependsOn", ())]
-    job = {**job, "dependsOn": depends_on} if depends_on else job
-    if role is None:
-        return job
-    containers = [{**c, "name": names.NODE} if c["name"] == role.main else c for c in value_at(job, _CONTAINERS)]
-    return with_value({**job, "name": role.role}, _CONTAINERS, containers)
 
 
 def _with_references(job_set: Json, new_names: Mapping[str, str]) -> Json:
@@ -314,7 +307,6 @@ def _name_findings(renamed: Roles) -> Iterator[Finding]:
 # Kueue's webhooks write quantities back in canonical form, so that any other spelling shows up as drift in git.
 # Source: kubernetes-sigs/kueue apis/kueue/v1beta1 (*_conversion.go) and apis/kueue/v1alpha1 (v0.19.0).
 
-
 _KUEUE_NEW = "kueue.x-k8s.io/v1beta2"
 _KUEUE_OLD = ("kueue.x-k8s.io/v1beta1", "kueue.x-k8s.io/v1alpha1")
 _AMOUNTS = ("nominalQuota", "borrowingLimit", "lendingLimit", "weight")
@@ -324,9 +316,8 @@ _POLICIES = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
 def is_old_queue(document: Json) -> bool:
     """Whether a document is an object of Kueue in an older version. Workloads are Kueue's own, which it converts."""
     kind, version = document.get("kind"), document.get("apiVersion")
-    return (
-        version in _KUEUE_OLD and kind in _KUEUE_KINDS and (version == _KUEUE_OLD[0] or kind in ("Cohort", "Topology"))
-    )
+    is_served = version == _KUEUE_OLD[0] or (version in _KUEUE_OLD and kind in ("Cohort", "Topology"))
+    return is_served and kind in _KUEUE_KINDS
 
 
 def migrate_queue(document: Json) -> tuple[Json, list[Finding]]:

@@ -166,7 +166,8 @@ class _Writer:
     def _fresh(self, slot: _Slot, behind: str) -> None:
         key, value, _, column = slot
         name = "-" if key is None else f"{inline(key)}:"
-        if isinstance(value, (dict, list)) and value and not _is_line(value):
+        numbers = value if isinstance(value, list) and all(isinstance(inner, int) for inner in value) else ()
+        if isinstance(value, (dict, list)) and value and len(numbers) <= _MOST_NUMBERS:
             indent = 2 if key is None else self._step if isinstance(value, dict) else self._offset
             self._collection(slot, None, behind, indent)
         elif isinstance(value, str) and "\n" in value and (block := literal(value, " " * (column + self._step))):
@@ -196,10 +197,6 @@ def _moved(line: str, by: int) -> str:
     if by > 0 and line.strip():
         return " " * by + line
     return line[min(-by, len(line) - len(line.lstrip(" "))) :] if by < 0 else line
-
-
-def _is_line(value: Any) -> bool:
-    return isinstance(value, list) and len(value) > _MOST_NUMBERS and all(isinstance(inner, int) for inner in value)
 
 
 def _flow(value: Any, indent: str) -> str:

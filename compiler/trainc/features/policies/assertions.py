@@ -41,7 +41,8 @@ def assert_denied(
     __tracebackhide__ = True  # pytest omits this frame from its report
     findings = _judged(objects, policies, kubernetes)
     denied = [(label, one) for label, one in findings if one.code == "PolicyDenied"]
-    if not any(by is None or _names(one, by) for _, one in denied):
+    starts = (f"policy {by}: ", f'violates {by} "')
+    if not any(by is None or one.message.startswith(starts) for _, one in denied):
         who = "no policy" if by is None else by
         answers = "".join(f"\n  {label}: {one.message}" for label, one in findings) or " nothing"
         raise AssertionError(f"{who} denies these objects; the policies say:{answers}")
@@ -54,15 +55,10 @@ def assert_allowed(objects: Objects, policies: Policies, *, kubernetes: str | No
     """
     __tracebackhide__ = True
     findings = _judged(objects, policies, kubernetes)
-    failed = [
-        f"\n  {label}: {one.message}" for label, one in findings if one.code in ("PolicyDenied", "PolicyNotEvaluated")
-    ]
+    refusals = ("PolicyDenied", "PolicyNotEvaluated")
+    failed = [f"\n  {label}: {one.message}" for label, one in findings if one.code in refusals]
     if failed:
         raise AssertionError(f"the objects are not allowed:{''.join(failed)}")
-
-
-def _names(finding: Finding, policy: str) -> bool:
-    return finding.message.startswith((f"policy {policy}: ", f'violates {policy} "'))
 
 
 def _judged(objects: Objects, policies: Policies, kubernetes: str | None) -> list[tuple[str, Finding]]:

@@ -7,7 +7,8 @@ pkg/registry/batch/job/strategy.go, plugin/pkg/admission (serviceaccount, defaul
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from hashlib import sha1
 from typing import Any
 
@@ -21,11 +22,6 @@ _EXCLUSIVE = ("alpha.jobset.sigs.k8s.io/exclusive-topology", "alpha.jobset.sigs.
 UID = "00000000-0000-0000-0000-000000000000"
 # Kinds whose objects the API server counts generations of.
 _WITHOUT_GENERATION = ("ConfigMap", "Secret")
-_PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
-_VOLUMES: Mapping[str, Mapping[str, Any]] = {
-    **{kind: {"defaultMode": 420} for kind in ("configMap", "secret", "projected", "downwardAPI")},
-    "hostPath": {"type": ""},
-}
 _TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a folder
 
 
@@ -136,14 +132,14 @@ def _job(jobset: Mapping[str, Any], position: int, replica: int) -> dict[str, An
 
 
 def _owner(version: str, kind: str, name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": version,
-        "kind": kind,
-        "name": name,
-        "uid": UID,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    named = {"apiVersion": version, "kind": kind, "name": name}
+    return {**named, "uid": UID, "controller": True, "blockOwnerDeletion": True}
+
+
+def _with_containers(spec: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """A pod spec with a change to all its containers."""
+    kinds = [kind for kind in ("initContainers", "containers") if spec.get(kind)]
+    return {**spec, **{kind: [change(one) for one in spec[kind]] for kind in kinds}}
 
 
 def _marks(jobset: Mapping[str, Any], position: int, replica: int, name: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -192,11 +188,8 @@ def _pod(job: Mapping[str, Any], index: int | None) -> dict[str, Any]:
         labels[f"{_BATCH}/job-completion-index"] = annotations[f"{_BATCH}/job-completion-index"] = str(index)
         spec["hostname"] = f"{name}-{index}"
         source = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{_BATCH}/job-completion-index']"}}
-        for kind in ("initContainers", "containers"):
-            if kind in spec:
-                spec[kind] = [
-                    _with_variable(one, {"name": "JOB_COMPLETION_INDEX", "valueFrom": source}) for one in spec[kind]
-                ]
+        variable = {"name": "JOB_COMPLETION_INDEX", "valueFrom": source}
+        spec = _with_containers(spec, lambda one: _with_variable(one, variable))
     labels[f"{_JOBSET}/priority"] = "0"
     if spec.get("priorityClassName"):
         priority: Any = Unknown("the priority of a class is known only to the cluster")
@@ -207,9 +200,7 @@ def _pod(job: Mapping[str, Any], index: int | None) -> dict[str, Any]:
     defaults = {"enableServiceLinks": True, "priority": priority, "preemptionPolicy": "PreemptLowerPriority"}
     spec = {**defaults, **spec, "serviceAccountName": account, "serviceAccount": account}
     spec["tolerations"] = [*(spec.get("tolerations") or ()), *_default_tolerations(spec.get("tolerations") or ())]
-    for kind in ("initContainers", "containers"):
-        if kind in spec:
-            spec[kind] = [_with_requests(one) for one in spec[kind]]
+    spec = _with_containers(spec, _with_requests)
     if spec.get("automountServiceAccountToken") is not False:
         _mount_token(spec)
     return {
@@ -294,64 +285,60 @@ def _quality(spec: Mapping[str, Any]) -> str:
     return "Guaranteed" if equal and all(amounts) else "Burstable"
 
 
+# What the API server fills in, in the shape of a pod spec; a default of a part counts where the part is there.
+_HANDLER = {"httpGet": {"path": "/", "scheme": "HTTP"}}
+_PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3, **_HANDLER}
+_CONTAINER = {
+    "resources": {},
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+    "ports": [{"protocol": "TCP"}],
+    "env": [{"valueFrom": {"fieldRef": {"apiVersion": "v1"}}}],
+    **dict.fromkeys(("livenessProbe", "readinessProbe", "startupProbe"), _PROBE),
+    "lifecycle": {"postStart": _HANDLER, "preStop": _HANDLER},
+}
+_POD = {
+    "restartPolicy": "Always",
+    "dnsPolicy": "ClusterFirst",
+    "schedulerName": "default-scheduler",
+    "securityContext": {},
+    "terminationGracePeriodSeconds": 30,
+    "initContainers": [_CONTAINER],
+    "containers": [_CONTAINER],
+    "volumes": [
+        {
+            **{kind: {"defaultMode": 420} for kind in ("configMap", "secret", "projected", "downwardAPI")},
+            "hostPath": {"type": ""},
+        }
+    ],
+}
+
+
+def _completed(value: Any, defaults: Any) -> Any:
+    if isinstance(value, list):
+        return [_completed(item, defaults[0]) for item in value]
+    if not isinstance(value, dict):
+        return value
+    inner = {key for key, default in defaults.items() if default and isinstance(default, dict | list)}
+    own = {key: _completed(part, defaults[key]) if key in inner else part for key, part in value.items()}
+    # Each object has maps of its own, because a denial points to the map that was read.
+    return {**{key: deepcopy(default) for key, default in defaults.items() if key not in inner}, **own}
+
+
 def _with_pod_defaults(spec: dict[str, Any]) -> dict[str, Any]:
-    defaults = {
-        "restartPolicy": "Always",
-        "dnsPolicy": "ClusterFirst",
-        "schedulerName": "default-scheduler",
-        "securityContext": {},
-        "terminationGracePeriodSeconds": 30,
-    }
-    completed = {**defaults, **spec}
-    for kind in ("initContainers", "containers"):
-        if completed.get(kind):
-            completed[kind] = [
-                _with_container_defaults(one, host_network=bool(spec.get("hostNetwork"))) for one in completed[kind]
-            ]
+    completed: dict[str, Any] = _completed(spec, _POD)
+    host_network = bool(spec.get("hostNetwork"))
+    completed = _with_containers(completed, lambda one: _with_container_defaults(one, host_network=host_network))
     if completed.get("volumes"):
-        completed["volumes"] = [
-            {**one, **{kind: {**_VOLUMES[kind], **one[kind]} for kind in _VOLUMES if isinstance(one.get(kind), dict)}}
-            if one.keys() - {"name"}
-            else {**one, "emptyDir": {}}
-            for one in completed["volumes"]
-        ]
+        volumes = completed["volumes"]
+        completed["volumes"] = [one if one.keys() - {"name"} else {**one, "emptyDir": {}} for one in volumes]
     return completed
 
 
 def _with_container_defaults(container: Mapping[str, Any], *, host_network: bool) -> dict[str, Any]:
     image = str(container.get("image", ""))
-    tag = image.rpartition("/")[2].partition(":")[2]
-    latest = "@" not in image and tag in ("", "latest")
-    completed: dict[str, Any] = {
-        "imagePullPolicy": "Always" if latest else "IfNotPresent",
-        "resources": {},
-        "terminationMessagePath": "/dev/termination-log",
-        "terminationMessagePolicy": "File",
-        **container,
-    }
-    if completed.get("ports"):
-        completed["ports"] = [
-            {"protocol": "TCP", **({"hostPort": port["containerPort"]} if host_network else {}), **port}
-            for port in completed["ports"]
-        ]
-    if completed.get("env"):
-        completed["env"] = [_with_field_version(one) for one in completed["env"]]
-    for kind in ("livenessProbe", "readinessProbe", "startupProbe"):
-        if completed.get(kind):
-            completed[kind] = {**_PROBE, **_with_handler_defaults(completed[kind])}
-    if completed.get("lifecycle"):
-        completed["lifecycle"] = {when: _with_handler_defaults(one) for when, one in completed["lifecycle"].items()}
+    latest = "@" not in image and image.rpartition("/")[2].partition(":")[2] in ("", "latest")
+    completed = {"imagePullPolicy": "Always" if latest else "IfNotPresent", **container}
+    if host_network and completed.get("ports"):
+        completed["ports"] = [{"hostPort": port["containerPort"], **port} for port in completed["ports"]]
     return completed
-
-
-def _with_handler_defaults(handler: Any) -> Any:
-    if isinstance(handler, dict) and handler.get("httpGet"):
-        return {**handler, "httpGet": {"path": "/", "scheme": "HTTP", **handler["httpGet"]}}
-    return handler
-
-
-def _with_field_version(variable: Mapping[str, Any]) -> Mapping[str, Any]:
-    source = variable.get("valueFrom") or {}
-    if "fieldRef" not in source:
-        return variable
-    return {**variable, "valueFrom": {**source, "fieldRef": {"apiVersion": "v1", **source["fieldRef"]}}}

@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from trainc.api.documents import Document, label_of
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.records import dataclass, field, replace
-from trainc.features.policies.cel import (
-    Budget,
-    CostExceededError,
-    Evaluation,
-    EvaluationError,
-    Lazy,
-    Unknown,
-    UnknownError,
-)
+from trainc.features.policies import cel, matching
 from trainc.features.policies.children import Subject, children, stored
 from trainc.features.policies.loading import Binding, Expression, Loaded, Policy, Validation
-from trainc.features.policies.matching import (
-    CHILDREN,
-    UndecidedError,
-    is_about,
-    is_matched,
-    labels_of,
-    namespace_object,
-    namespaces_of,
-    parameters,
-    request_name,
-    resource_of,
-)
-from trainc.features.policies.pod_security import standards, violations
+from trainc.features.policies.pod_security import Violation, standards, violations
 
 # Steps for all expressions of one policy on one object.
 MOST_STEPS = 100_000
@@ -42,8 +23,8 @@ _CODES: Mapping[str, tuple[str, Severity]] = {
     "Audit": ("PolicyAudited", "info"),
 }
 _POD_SECURITY = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
-_FOR_THE_USER = Unknown("it depends on who creates the object")
-_AUTHORIZER = Unknown("it asks the cluster's authorizer")
+_FOR_THE_USER = cel.Unknown("it depends on who creates the object")
+_AUTHORIZER = cel.Unknown("it asks the cluster's authorizer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +42,11 @@ class Judge:
     @classmethod
     def of(cls, loaded: Loaded, documents: Sequence[Document], minor: int) -> Judge:
         """Build a judge. Namespaces come from the policy folders first, then from `documents`."""
-        namespaces = {**namespaces_of(documents), **namespaces_of(loaded.others)}
+        namespaces = {**matching.namespaces_of(documents), **matching.namespaces_of(loaded.others)}
         about = [binding.policy.spec["matchConstraints"] for binding in loaded.bindings]
-        looks_inside = any(is_about(one, CHILDREN) for one in about) or any(map(_is_secured, namespaces.values()))
+        labels = map(matching.labels_of, namespaces.values())
+        secured = any(one.level != "privileged" for each in labels for one in standards(each).values())
+        looks_inside = secured or any(matching.is_about(one, matching.CHILDREN) for one in about)
         return cls(loaded, namespaces, minor, looks_inside)
 
     @property
@@ -79,7 +62,9 @@ class Judge:
             seen: set[tuple[Path | None, Finding]] = set()
             inside = children(manifest, label) if manifest["kind"] == "JobSet" and self.looks_inside else ()
             for subject in (Subject(stored(manifest), label, label, {}), *inside):
-                for finding in self._about(subject):
+                judged = [finding for binding in self.loaded.bindings for finding in self._judged(binding, subject)]
+                is_part = subject.data["kind"] in ("Pod", "Job")
+                for finding in (*judged, *(self._pod_security(subject) if is_part else ())):
                     # The first and the last Pod of a replicated job mostly fail for the same reason.
                     key = (subject.sources.get("spec"), finding)
                     if key not in seen:
@@ -87,38 +72,32 @@ class Judge:
                         findings.append((subject.label, finding))
         return findings
 
-    def _about(self, subject: Subject) -> Iterator[Finding]:
-        for binding in self.loaded.bindings:
-            yield from self._judged(binding, subject)
-        if subject.data["kind"] in ("Pod", "Job"):
-            yield from self._pod_security(subject)
-
     def _judged(self, binding: Binding, subject: Subject) -> Iterator[Finding]:
         policy, spec, data = binding.policy, binding.spec, subject.data
         try:
             matches = (policy.spec["matchConstraints"], spec.get("matchResources") or {})
-            if not all(is_matched(match, data, self.namespaces) for match in matches):
+            if not all(matching.is_matched(match, data, self.namespaces) for match in matches):
                 return
             namespace = data["metadata"].get("namespace", "")
             key = (id(binding), namespace)
             if key not in self.params:
-                self.params[key] = parameters(
+                self.params[key] = matching.parameters(
                     policy.spec.get("paramKind"), spec.get("paramRef"), namespace, self.loaded.others
                 )
             scope = {
                 "object": data,
                 "oldObject": None,
                 "request": _request(data),
-                "namespaceObject": namespace_object(data, self.namespaces),
+                "namespaceObject": matching.namespace_object(data, self.namespaces),
                 "authorizer": _AUTHORIZER,
                 "authorizer.requestResource": _AUTHORIZER,
             }
             for params in self.params[key]:
-                evaluation = Evaluation(Budget(MOST_STEPS), data)
+                evaluation = cel.Evaluation(cel.Budget(MOST_STEPS), data)
                 yield from _Case(binding, subject, evaluation, {**scope, "params": params}).findings()
-        except UndecidedError as error:
+        except matching.UndecidedError as error:
             yield _not_evaluated(f"policy {policy.name} was not evaluated: {error}", _MISSING)
-        except CostExceededError:
+        except cel.CostExceededError:
             why = f"it takes more than {MOST_STEPS:,} steps"
             yield _not_evaluated(f"policy {policy.name} was not evaluated: {why}", _IN_THE_CLUSTER)
 
@@ -128,40 +107,35 @@ class Judge:
         namespace = self.namespaces.get(data["metadata"].get("namespace", ""))
         if namespace is None:
             return
-        required = standards(labels_of(namespace))
+        required = standards(matching.labels_of(namespace))
         is_pod = data["kind"] == "Pod"
         pod = data if is_pod else data["spec"]["template"]
         where: Path = () if is_pod else ("spec", "template")
+
+        def finding(action: str, message: str, violated: Sequence[Violation]) -> Finding:
+            path, hint = (*where, *violated[0].path), f"{violated[0].hint}; see {_POD_SECURITY}"
+            message = f"{message}: {', '.join(map(str, violated))}"
+            source = subject.source(path)
+            return Finding(*_CODES[action], message, hint, path, source_path=source, built_by=subject.written)
+
         denied = violations(required["enforce"], pod, self.minor) if is_pod else []
         for one in denied:
-            message = f'violates PodSecurity "{required["enforce"]}": {one}'
-            hint = f"{one.hint}; see {_POD_SECURITY}"
-            path = (*where, *one.path)
-            yield Finding("PolicyDenied", "error", message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
+            yield finding("Deny", f'violates PodSecurity "{required["enforce"]}"', [one])
         for mode, action in () if denied else (("warn", "Warn"), ("audit", "Audit")):
-            violated = violations(required[mode], pod, self.minor)
-            if violated:
-                code, severity = _CODES[action]
-                message = f'would violate PodSecurity "{required[mode]}": {", ".join(map(str, violated))}'
-                path = (*where, *violated[0].path)
-                hint = f"{violated[0].hint}; see {_POD_SECURITY}"
-                yield Finding(code, severity, message, hint, path, source_path=subject.source(path), built_by=subject.written)  # fmt: skip
-
-
-def _is_secured(namespace: Mapping[str, Any]) -> bool:
-    return any(standard.level != "privileged" for standard in standards(labels_of(namespace)).values())
+            if violated := violations(required[mode], pod, self.minor):
+                yield finding(action, f'would violate PodSecurity "{required[mode]}"', violated)
 
 
 class _Case:
     """One policy with its binding and one parameter, applied to one object."""
 
-    def __init__(self, binding: Binding, subject: Subject, evaluation: Evaluation, scope: dict[str, Any]) -> None:
+    def __init__(self, binding: Binding, subject: Subject, evaluation: cel.Evaluation, scope: dict[str, Any]) -> None:
         self._binding = binding
         self._policy: Policy = binding.policy
         self._subject = subject
         self._evaluation = evaluation
         self._values: dict[str, Any] = {}
-        self._scope = {**scope, "variables": Lazy(self._variable)}
+        self._scope = {**scope, "variables": cel.Lazy(self._variable)}
 
     def _variable(self, name: str) -> Any:
         """The value or error of a variable, which is evaluated only once."""
@@ -169,24 +143,24 @@ class _Case:
             # One after the other, so that a long chain of variables is no deep recursion.
             for each in self._policy.needed_by(name):
                 if each not in self._values:
-                    self._values[each] = UnknownError(f"variable {each} refers to itself")
+                    self._values[each] = cel.UnknownError(f"variable {each} refers to itself")
                     self._values[each] = self._value_or_error(each)
         value = self._values[name]
-        if isinstance(value, EvaluationError | UnknownError):
+        if isinstance(value, cel.EvaluationError | cel.UnknownError):
             raise value
         return value
 
     def _value_or_error(self, name: str) -> Any:
         try:
             return self._value(self._policy.variables[name])
-        except EvaluationError as error:
-            return EvaluationError(f'composited variable "{name}" fails to evaluate: {error}')
-        except UnknownError as error:
+        except cel.EvaluationError as error:
+            return cel.EvaluationError(f'composited variable "{name}" fails to evaluate: {error}')
+        except cel.UnknownError as error:
             return error
 
     def _value(self, expression: Expression) -> Any:
         if expression.node is None:
-            raise UnknownError(expression.why)
+            raise cel.UnknownError(expression.why)
         return self._evaluation.value(expression.node, self._scope)
 
     def findings(self) -> Iterator[Finding]:
@@ -194,15 +168,15 @@ class _Case:
         applies = self._applies()
         if applies is False:
             return
-        if isinstance(applies, EvaluationError):
+        if isinstance(applies, cel.EvaluationError):
             yield from self._denied(str(applies), None)
             return
-        unknown = applies if isinstance(applies, UnknownError) else None
+        unknown = applies if isinstance(applies, cel.UnknownError) else None
         for validation in self._policy.validations:
             self._evaluation.reads.clear()
             try:
                 failed = self._failure(validation)
-            except UnknownError as error:
+            except cel.UnknownError as error:
                 yield self._skipped(validation.expression, str(error))
                 continue
             if failed and unknown is not None:
@@ -217,26 +191,26 @@ class _Case:
         try:
             if self._value(validation.expression) is True:
                 return ""
-        except EvaluationError as error:
+        except cel.EvaluationError as error:
             return self._error(validation.expression, error) if self._policy.fails_closed else ""
         return self._message(validation)
 
-    def _error(self, expression: Expression, error: EvaluationError) -> str:
+    def _error(self, expression: Expression, error: cel.EvaluationError) -> str:
         return f"expression '{_short(expression.text)}' resulted in error: {error}"
 
-    def _applies(self) -> bool | EvaluationError | UnknownError:
+    def _applies(self) -> bool | cel.EvaluationError | cel.UnknownError:
         """Whether the matchConditions hold. One that is false decides; else what is unknown, and then errors."""
-        undecided: EvaluationError | UnknownError | None = None
+        undecided: cel.EvaluationError | cel.UnknownError | None = None
         for _, expression in self._policy.conditions:
             try:
                 if self._value(expression) is not True:
                     return False
-            except UnknownError as error:
+            except cel.UnknownError as error:
                 undecided = error
-            except EvaluationError as error:
+            except cel.EvaluationError as error:
                 if undecided is None:
-                    undecided = EvaluationError(self._error(expression, error))
-        if isinstance(undecided, EvaluationError) and not self._policy.fails_closed:
+                    undecided = cel.EvaluationError(self._error(expression, error))
+        if isinstance(undecided, cel.EvaluationError) and not self._policy.fails_closed:
             return False
         return True if undecided is None else undecided
 
@@ -245,9 +219,9 @@ class _Case:
         for _, expression in self._policy.annotations:
             try:
                 self._value(expression)
-            except UnknownError:
+            except cel.UnknownError:
                 pass  # Only whether it fails would count.
-            except EvaluationError as error:
+            except cel.EvaluationError as error:
                 if self._policy.fails_closed:
                     yield self._finding("Deny", self._error(expression, error), expression, ())
 
@@ -275,21 +249,16 @@ class _Case:
         return self._placed(_not_evaluated(message, _IN_THE_CLUSTER))
 
     def _message(self, validation: Validation) -> str:
+        """The value of the messageExpression; the message where the API server falls back to that."""
+        text: Any = ""
         read = len(self._evaluation.reads)
-        text = self._message_text(validation.message_expression)
+        if validation.message_expression is not None:
+            with suppress(cel.EvaluationError, cel.UnknownError):
+                text = self._value(validation.message_expression)
         del self._evaluation.reads[read:]
-        return text or validation.message or f"failed expression: {validation.expression.text}"
-
-    def _message_text(self, expression: Expression | None) -> str:
-        """The value of a messageExpression; empty if the API server would fall back to the message."""
-        if expression is None:
-            return ""
-        try:
-            text = self._value(expression)
-        except (EvaluationError, UnknownError):
-            return ""
         text = text.strip() if isinstance(text, str) else ""
-        return text if len(text.encode()) <= _LONGEST_MESSAGE and "\n" not in text else ""
+        text = text if len(text.encode()) <= _LONGEST_MESSAGE and "\n" not in text else ""
+        return text or validation.message or f"failed expression: {validation.expression.text}"
 
 
 _MISSING = "add the missing object to a folder listed under `policies:`; the cluster evaluates the policy in any case"
@@ -301,10 +270,10 @@ def _not_evaluated(message: str, hint: str) -> Finding:
 
 
 def _request(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    group, version, resource = resource_of(manifest)
+    group, version, resource = matching.resource_of(manifest)
     kind = {"group": group, "version": version, "kind": manifest["kind"]}
     resources = {"group": group, "version": version, "resource": resource}
-    named = {"name": request_name(manifest), "namespace": manifest["metadata"].get("namespace", "")}
+    named = {"name": matching.request_name(manifest), "namespace": manifest["metadata"].get("namespace", "")}
     return {
         "uid": "",
         "operation": "CREATE",

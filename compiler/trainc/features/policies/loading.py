@@ -1,34 +1,197 @@
-"""Load policies and bindings from documents: compile their expressions, report what is unsupported.
+"""Load policies and bindings from documents: refuse what the API server refuses, compile their expressions.
 
-Source: kubernetes v1.36 pkg/apis/admissionregistration/validation/validation.go; apiserver
-pkg/admission/plugin/cel/compile.go and composition.go.
+Source: kubernetes v1.36 api admissionregistration/v1 types.go; pkg/apis/admissionregistration/validation/validation.go;
+apiserver pkg/admission/plugin/cel/compile.go and composition.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from trainc.api.documents import Document
 from trainc.api.findings import Diagnostic, Finding, Path
-from trainc.api.kube import mapping
+from trainc.api.kube import Json, mapping, names
 from trainc.api.records import dataclass, field, pattern
-from trainc.features.policies.cel import (
-    Environment,
-    InvalidExpressionError,
-    Node,
-    Type,
-    UnknownError,
-    UnsupportedError,
-    kubernetes,
-    parse_type,
-    strings,
-)
-from trainc.features.policies.creation import BINDING, POLICY, misshapen, refusals
+from trainc.features.policies import cel
+from trainc.features.policies.cel import is_identifier
 from trainc.features.policies.matching import is_about
 
+_LONGEST_MESSAGE = 200
+_MOST_CONDITIONS, _MOST_ANNOTATIONS = 64, 20
+
+
+def _mapping(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(required), "properties": properties}
+
+
+def _list(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_TEXT = {"type": "string"}
+_SELECTOR = _mapping(
+    matchLabels={"type": "object", "additionalProperties": _TEXT},
+    matchExpressions=_list(
+        _mapping(
+            ["key", "operator"],
+            key=_TEXT,
+            operator={"enum": ["In", "NotIn", "Exists", "DoesNotExist"]},
+            values=_list(_TEXT),
+        )
+    ),
+)
+_RULES = _list(
+    _mapping(
+        ["apiGroups", "apiVersions", "operations", "resources"],
+        **dict.fromkeys(("apiGroups", "apiVersions", "resources", "resourceNames"), _list(_TEXT)),
+        operations=_list({"enum": ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"]}),
+        scope={"enum": ["Namespaced", "Cluster", "*"]},
+    )
+)
+_MATCH = _mapping(
+    resourceRules=_RULES,
+    excludeResourceRules=_RULES,
+    namespaceSelector=_SELECTOR,
+    objectSelector=_SELECTOR,
+    matchPolicy={"enum": ["Exact", "Equivalent"]},
+)
+_METADATA = _mapping(["name"], name=_TEXT, namespace=_TEXT)
+_NAMED_EXPRESSIONS = _list(_mapping(["name", "expression"], name=_TEXT, expression=_TEXT))
+# The fields that are in use; kubernetes api admissionregistration/v1 types.go, v1.36.
+POLICY = _mapping(
+    ["metadata", "spec"],
+    metadata=_METADATA,
+    spec=_mapping(
+        ["matchConstraints"],
+        failurePolicy={"enum": ["Fail", "Ignore"]},
+        paramKind=_mapping(["apiVersion", "kind"], apiVersion=_TEXT, kind=_TEXT),
+        matchConstraints={**_MATCH, "required": ["resourceRules"]},
+        matchConditions=_NAMED_EXPRESSIONS,
+        variables=_NAMED_EXPRESSIONS,
+        validations=_list(
+            _mapping(
+                ["expression"],
+                expression=_TEXT,
+                message=_TEXT,
+                messageExpression=_TEXT,
+                reason={"enum": ["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"]},
+            )
+        ),
+        auditAnnotations=_list(_mapping(["key", "valueExpression"], key=_TEXT, valueExpression=_TEXT)),
+    ),
+)
+_ACTIONS = {**_list({"enum": ["Deny", "Warn", "Audit"]}), "minItems": 1}
+BINDING = _mapping(
+    ["metadata", "spec"],
+    metadata=_METADATA,
+    spec=_mapping(
+        ["policyName", "validationActions"],
+        policyName=_TEXT,
+        validationActions=_ACTIONS,
+        matchResources=_MATCH,
+        paramRef=_mapping(
+            name=_TEXT, namespace=_TEXT, selector=_SELECTOR, parameterNotFoundAction={"enum": ["Allow", "Deny"]}
+        ),
+    ),
+)
+
+
+def misshapen(document: Document, schema: Any) -> Iterator[Finding]:
+    """What in a document is of another type than its schema says."""
+    from jsonschema import Draft202012Validator
+
+    for error in Draft202012Validator(schema).iter_errors(document.data):
+        path: Path = tuple(error.absolute_path)
+        what = error.message if len(error.message) <= _LONGEST_MESSAGE else f"{error.message[:_LONGEST_MESSAGE]}..."
+        hint = "`kubectl explain validatingadmissionpolicy.spec` describes the fields"
+        yield Finding("PolicyInvalid", "error", what, hint, path)
+
+
+# Where a problem is, below `spec`, and what it is.
+Problem: TypeAlias = tuple[Path, str]
+
+
+def refusals(document: Document) -> Iterator[Finding]:
+    """What the API server refuses of a document that has the right shape."""
+    name, spec = document.data["metadata"]["name"], document.data["spec"]
+    problems = [*_of_rules(spec), *_of_names(name, spec), *_of_messages(spec), *_of_binding(spec)]
+    found: list[Problem] = [(("spec", *path), text) for path, text in problems]
+    if not names.is_subdomain(name):
+        found.append((("metadata", "name"), f"{name!r} is not a lowercase DNS name"))
+    for path, text in found:
+        yield Finding("PolicyInvalid", "error", text, "correct it; the API server refuses it, too", path)
+
+
+def _of_rules(spec: Json) -> Iterator[Problem]:
+    for key in ("matchConstraints", "matchResources"):
+        for kind in ("resourceRules", "excludeResourceRules"):
+            for i, rule in enumerate(spec.get(key, {}).get(kind, ())):
+                yield from (((key, kind, i, part), text) for part, text in _of_rule(rule))
+
+
+def _of_rule(rule: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    for part in ("apiGroups", "apiVersions", "operations", "resources"):
+        if not rule[part] or ("" in rule[part] and part in ("apiVersions", "resources")):
+            yield part, "a rule needs values here, none of them empty"
+        elif "*" in rule[part] and len(rule[part]) > 1 and part != "resources":
+            yield part, "`*` cannot be combined with other values"
+    listed = rule["resources"]
+    whole = [one for one in listed if one and "/" not in one]
+    # As upstream, which looks at the last of these only.
+    if ("*/*" in listed and len(listed) > 1) or ("*" in listed and whole[-1] != "*"):
+        yield "resources", "next to `*` only subresources can stand, and next to `*/*` nothing"
+    if len(set(rule.get("resourceNames", ()))) < len(rule.get("resourceNames", ())):
+        yield "resourceNames", "a name is there twice"
+
+
+def _of_names(policy: str, spec: Json) -> Iterator[Problem]:
+    for i, one in enumerate(spec.get("variables", ())):
+        if not is_identifier(one["name"]):
+            yield ("variables", i, "name"), f"{one['name']!r} cannot be the name of a variable"
+    conditions = [one["name"] for one in spec.get("matchConditions", ())]
+    yield from _of_list("matchConditions", "name", conditions, _MOST_CONDITIONS, "")
+    keys = [one["key"] for one in spec.get("auditAnnotations", ())]
+    yield from _of_list("auditAnnotations", "key", keys, _MOST_ANNOTATIONS, f"{policy}/")
+
+
+def _of_list(part: str, key: str, listed: Sequence[str], most: int, prefix: str) -> Iterator[Problem]:
+    if len(listed) > most:
+        yield (part,), f"there are more than {most}"
+    seen: set[str] = set()
+    for i, name in enumerate(listed):
+        if name in seen:
+            yield (part, i, key), f"{name} is there twice"
+        if not names.is_label_key(f"{prefix}{name}"):
+            yield (part, i, key), f"{name!r} is not a valid name here"
+        seen.add(name)
+
+
+def _of_messages(spec: Json) -> Iterator[Problem]:
+    for i, one in enumerate(spec.get("validations", ())):
+        for part in ("message", "messageExpression"):
+            if one.get(part) and not one[part].strip():
+                yield ("validations", i, part), "it is empty"
+        if set("\n\r") & set(one.get("message", "").strip()):
+            yield ("validations", i, "message"), "a message has one line"
+
+
+def _of_binding(spec: Json) -> Iterator[Problem]:
+    actions = spec.get("validationActions", ())
+    if len(set(actions)) < len(actions):
+        yield ("validationActions",), "an action is there twice"
+    if {"Deny", "Warn"} <= set(actions):
+        yield ("validationActions",), "Deny and Warn cannot be combined"
+    reference = spec.get("paramRef")
+    if reference is not None:
+        if bool(reference.get("name")) == ("selector" in reference):
+            yield ("paramRef",), "it needs either a name or a selector"
+        if "parameterNotFoundAction" not in reference:
+            yield ("paramRef",), "it needs parameterNotFoundAction: Allow or Deny"
+
+
 _GROUP = "admissionregistration.k8s.io"
-_BOOL, _STRING, _NULL, _DYN = map(Type, ("bool", "string", "null_type", "dyn"))
+_BOOL, _STRING, _NULL, _DYN = map(cel.Type, ("bool", "string", "null_type", "dyn"))
 # API groups of policies that other programs evaluate, and the program's own command for files.
 _OTHER_ENGINES = {
     "kyverno.io": ("Kyverno", "`kyverno apply POLICY --resource rendered/`"),
@@ -42,12 +205,12 @@ _DEEPEST_TYPE = 20
 _REGEX_FUNCTIONS = ("matches", "find", "findAll")
 
 
-def _record(*fields: str, **kinds: str) -> Mapping[str, Type]:
-    return {**dict.fromkeys(fields, _STRING), **{name: parse_type(kind) for name, kind in kinds.items()}}
+def _record(*fields: str, **kinds: str) -> Mapping[str, cel.Type]:
+    return {**dict.fromkeys(fields, _STRING), **{name: cel.parse_type(kind) for name, kind in kinds.items()}}
 
 
 _VARIABLES = "kubernetes.variables"
-_FIELDS: Mapping[str, Mapping[str, Type]] = {
+_FIELDS: Mapping[str, Mapping[str, cel.Type]] = {
     "kubernetes.AdmissionRequest": _record(
         "subResource", "requestSubResource", "name", "namespace", "operation",
         kind="kubernetes.GroupVersionKind", resource="kubernetes.GroupVersionResource",
@@ -80,7 +243,7 @@ class Expression:
 
     text: str
     path: Path
-    node: Node | None
+    node: cel.Node | None
     why: str = ""
 
 
@@ -189,17 +352,17 @@ class _Compiler:
     def __init__(self, spec: Any, minor: int) -> None:
         self.findings: list[Finding] = []
         self._minor = minor
-        self._types: dict[str, Type] = {}
+        self._types: dict[str, cel.Type] = {}
         self._names = {
             "object": _DYN,
             "oldObject": _DYN,
-            "request": Type("kubernetes.AdmissionRequest"),
-            "namespaceObject": Type("kubernetes.Namespace"),
-            "variables": Type(_VARIABLES),
+            "request": cel.Type("kubernetes.AdmissionRequest"),
+            "namespaceObject": cel.Type("kubernetes.Namespace"),
+            "variables": cel.Type(_VARIABLES),
             **({"params": _DYN} if spec.get("paramKind") else {}),
         }
 
-    def __call__(self, text: str, path: Path, *kinds: Type, authorizer: bool = True) -> Expression:
+    def __call__(self, text: str, path: Path, *kinds: cel.Type, authorizer: bool = True) -> Expression:
         """Compile an expression that must have one of the types; an error is added to `findings`."""
         return self._compiled(text, path, kinds, authorizer)[0]
 
@@ -209,27 +372,29 @@ class _Compiler:
         self._types[name] = _as_variable(kind)
         return expression
 
-    def _compiled(self, text: str, path: Path, kinds: Sequence[Type], authorizer: bool) -> tuple[Expression, Type]:
+    def _compiled(
+        self, text: str, path: Path, kinds: Sequence[cel.Type], authorizer: bool
+    ) -> tuple[Expression, cel.Type]:
         variables = dict(self._names)
         if authorizer:
-            variables["authorizer"] = Type(kubernetes.AUTHORIZER)
-            variables["authorizer.requestResource"] = Type(kubernetes.RESOURCE_CHECK)
-        environment = Environment(variables, {**_FIELDS, _VARIABLES: self._types}, self._minor)
+            variables["authorizer"] = cel.Type(cel.kubernetes.AUTHORIZER)
+            variables["authorizer.requestResource"] = cel.Type(cel.kubernetes.RESOURCE_CHECK)
+        environment = cel.Environment(variables, {**_FIELDS, _VARIABLES: self._types}, self._minor)
         try:
             node, kind = environment.compile(text, kinds)
-        except UnsupportedError as error:
+        except cel.UnsupportedError as error:
             return Expression(text.strip(), path, None, str(error)), _DYN
-        except InvalidExpressionError as error:
+        except cel.InvalidExpressionError as error:
             hint = "correct the expression; the API server refuses the policy, too"
             self.findings.append(Finding("PolicyInvalid", "error", f"not a valid expression: {error}", hint, path))
             return Expression(text, path, None), _DYN
         return Expression(text.strip(), path, node), kind
 
 
-def _as_variable(kind: Type, depth: int = 0) -> Type:
+def _as_variable(kind: cel.Type, depth: int = 0) -> cel.Type:
     """The type that a variable has where it is used: that of its value, as far as the API server keeps it."""
     if kind.name in ("list", "map") and depth < _DEEPEST_TYPE:
-        return Type(kind.name, tuple(_as_variable(part, depth + 1) for part in kind.of))
+        return cel.Type(kind.name, tuple(_as_variable(part, depth + 1) for part in kind.of))
     return _DYN if kind.of or "kubernetes" in kind.name or "net." in kind.name or kind.name == "type" else kind
 
 
@@ -272,8 +437,8 @@ def _check_regexes(policy: Policy) -> None:
     ]
     if any(f"{word}(" in text for text in written for word in _REGEX_FUNCTIONS):
         try:
-            strings.compiled("")
-        except UnknownError:
+            cel.strings.compiled("")
+        except cel.UnknownError:
             raise ModuleNotFoundError(name="re2") from None
 
 
@@ -295,9 +460,8 @@ def _about_trainjobs(policy: Policy) -> Iterator[Finding]:
     """A finding for a policy on TrainJobs, which are not applied if their JobSets are."""
     for i, rule in enumerate(policy.spec["matchConstraints"]["resourceRules"]):
         if "trainjobs" in rule["resources"] and {"CREATE", "*"} & set(rule["operations"]):
-            message = (
-                f"policy {policy.name} also matches trainjobs, which are not in the cluster if trainc's JobSets are"
-            )
+            where = "which are not in the cluster if trainc's JobSets are"
+            message = f"policy {policy.name} also matches trainjobs, {where}"
             path: Path = ("spec", "matchConstraints", "resourceRules", i, "resources")
             yield Finding("PolicyNotEvaluated", "info", message, "have it match jobsets, too", path)
 

@@ -48,21 +48,13 @@ def is_matched(match: Mapping[str, Any], manifest: Mapping[str, Any], namespaces
 # (API group, resource) of what a JobSet becomes, and of that and what trainc writes.
 CHILDREN = (("batch", "jobs"), ("", "pods"))
 OURS = (
-    *CHILDREN,
-    ("jobset.x-k8s.io", "jobsets"),
-    ("", "configmaps"),
-    ("", "serviceaccounts"),
-    ("rbac.authorization.k8s.io", "roles"),
-    ("rbac.authorization.k8s.io", "rolebindings"),
-    ("bitnami.com", "sealedsecrets"),
-    ("external-secrets.io", "externalsecrets"),
-    ("generators.external-secrets.io", "sshkeys"),
-    ("scheduling.x-k8s.io", "podgroups"),
-    ("scheduling.volcano.sh", "podgroups"),
-    ("scheduling.k8s.io", "podgroups"),
-    ("scheduling.k8s.io", "workloads"),
-    ("trainer.kubeflow.org", "trainjobs"),
-)
+    *CHILDREN, ("jobset.x-k8s.io", "jobsets"), ("trainer.kubeflow.org", "trainjobs"),
+    ("", "configmaps"), ("", "serviceaccounts"),
+    ("rbac.authorization.k8s.io", "roles"), ("rbac.authorization.k8s.io", "rolebindings"),
+    ("bitnami.com", "sealedsecrets"), ("external-secrets.io", "externalsecrets"), ("generators.external-secrets.io", "sshkeys"),
+    ("scheduling.x-k8s.io", "podgroups"), ("scheduling.volcano.sh", "podgroups"),
+    ("scheduling.k8s.io", "podgroups"), ("scheduling.k8s.io", "workloads"),
+)  # fmt: skip
 
 
 def is_about(constraints: Mapping[str, Any], kinds: Sequence[tuple[str, str]] = OURS) -> bool:

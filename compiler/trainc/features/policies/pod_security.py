@@ -164,36 +164,13 @@ def _is_relaxed(pod: Pod, minor: int) -> bool:
 
 
 _SECURITY = "securityContext"
-_DEFAULT_CAPABILITIES = frozenset(
-    [
-        "AUDIT_WRITE",
-        "CHOWN",
-        "DAC_OVERRIDE",
-        "FOWNER",
-        "FSETID",
-        "KILL",
-        "MKNOD",
-        "NET_BIND_SERVICE",
-        "SETFCAP",
-        "SETGID",
-        "SETPCAP",
-        "SETUID",
-        "SYS_CHROOT",
-    ]
-)
-_OPEN_VOLUMES = frozenset(
-    [
-        "configMap",
-        "csi",
-        "downwardAPI",
-        "emptyDir",
-        "ephemeral",
-        "image",
-        "persistentVolumeClaim",
-        "projected",
-        "secret",
-    ]
-)
+_DEFAULT_CAPABILITIES = frozenset((
+    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID",
+    "SETPCAP", "SETUID", "SYS_CHROOT",
+))  # fmt: skip
+_OPEN_VOLUMES = frozenset((
+    "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret",
+))  # fmt: skip
 # The minors since which sysctls are safe.
 _SAFE_SYSCTLS: Mapping[str, int] = {
     name: minor
@@ -360,9 +337,8 @@ def _se_linux(pod: Pod, minor: int) -> Violation | None:
     data += [f"{word} may not be set" for word in ("user", "role") if any(one.get(word) for _, one in parts)]
     bad = [part for part, one in parts if (one.get("type") or "") not in types or one.get("user") or one.get("role")]
     text = f"set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
-    return _violation(
-        "seLinuxOptions", bad, text, "remove `user`, `role` and the custom `type`", _SECURITY, "seLinuxOptions"
-    )
+    hint = "remove `user`, `role` and the custom `type`"
+    return _violation("seLinuxOptions", bad, text, hint, _SECURITY, "seLinuxOptions")
 
 
 @_check("seccompProfile_baseline", "baseline")
@@ -379,9 +355,8 @@ def _seccomp(pod: Pod, minor: int) -> Violation | None:
 def _seccomp_annotations(pod: Pod) -> Violation | None:
     annotations = pod["metadata"].get("annotations") or {}
     keys = [f"{_SECCOMP}/pod", *(f"container.{_SECCOMP}/{part.name}" for part in _containers(pod))]
-    wrong = {
-        key: annotations[key] for key in keys if annotations.get(key) not in (None, "runtime/default", "docker/default")
-    }
+    defaults = (None, "runtime/default", "docker/default")
+    wrong = {key: annotations[key] for key in keys if annotations.get(key) not in defaults}
     bad = sorted(f'{key}="{value}"' for key, value in wrong.items() if not value.startswith("localhost/"))
     if not bad:
         return None

@@ -7,15 +7,13 @@ docs/policies.md lists what is supported. The extra `policy` provides regular ex
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from trainc.api.documents import Document
+from trainc.api.documents import Document, read_paths
 from trainc.api.findings import Diagnostic
 from trainc.api.kube import releases
 from trainc.api.settings import Options
-
-if TYPE_CHECKING:
-    from trainc.features.policies.judging import Judge
+from trainc.features.policies.judging import Judge
+from trainc.features.policies.loading import load
 
 _EXTRA = ("re2",)
 
@@ -27,8 +25,6 @@ def read_policies(
 
     `documents` are those of the input, whose Namespaces are known to the judge as well.
     """
-    from trainc.api.documents import read_paths
-
     policies, diagnostics = read_paths(folders, options.limits, everything=True)
     judge, more = judge_of(policies, documents, options)
     return judge, [*diagnostics, *more]
@@ -38,9 +34,6 @@ def judge_of(
     policies: Sequence[Document], documents: Sequence[Document], options: Options
 ) -> tuple[Judge | None, list[Diagnostic]]:
     """Like `read_policies`, for policies that have been read."""
-    from trainc.features.policies.judging import Judge
-    from trainc.features.policies.loading import load
-
     minor = int((options.kubernetes or releases.DEFAULT_KUBERNETES).partition(".")[2])
     try:
         loaded = load(policies, minor)

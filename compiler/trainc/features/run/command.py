@@ -199,9 +199,8 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
         bars.pop(label(printed), None)
         prefix = f"{label(printed):{width}} | "
         if printed.late and arguments.color:
-            shown = out_paint("faint", prefix + text.decode("utf-8", "surrogateescape")).encode(
-                "utf-8", "surrogateescape"
-            )
+            faint = out_paint("faint", prefix + text.decode("utf-8", "surrogateescape"))
+            shown = faint.encode("utf-8", "surrogateescape")
         else:
             shown = out_paint(colours[printed.pod.short], prefix).encode() + text
         streams.out.write(shown + b"\n")
@@ -249,9 +248,8 @@ def _format_plan(plan: Plan) -> str:
         lines.append(f"# step {step.name}{f', when {after}' if after else ''}")
         for pod in step.pods:
             for program in pod.programs:
-                lines.append(
-                    f"# pod {pod.short}, {program.name}{'' if program.kind == 'main' else f' ({program.kind})'}"
-                )
+                kind = "" if program.kind == "main" else f" ({program.kind})"
+                lines.append(f"# pod {pod.short}, {program.name}{kind}")
                 variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
                 lines.append(f"{variables} {shlex.join(program.words)}".strip())
     return "\n".join([*lines, ""])

@@ -92,23 +92,21 @@ class Lifecycle:
 
     def _startable(self) -> Iterator[Start]:
         for step in self._plan.steps:
-            if all(self._reached(self._steps[name], status) for name, status in step.after if name in self._steps):
-                yield from self._room(step)
+            needed = ((self._steps[name], status) for name, status in step.after if name in self._steps)
+            if not all(self._reached(other, status) for other, status in needed):
+                continue
+            for job in _jobs(step):  # The next pods of each Job, up to its parallelism.
+                free = step.parallelism - sum(pod.name in self._running for pod in job)
+                waiting = [pod for pod in job if pod.name not in self._running | self._done | self._lost.keys()]
+                for pod in waiting[: max(0, free)]:
+                    self._running.add(pod.name)
+                    yield Start(pod)
 
     def _reached(self, step: Step, status: str) -> bool:
         if status == "Complete":
             return self.is_complete(step)
         waited_for = {pod.name for replica in _jobs(step) for pod in replica[: step.parallelism]}
         return waited_for <= self._running | self._done
-
-    def _room(self, step: Step) -> Iterator[Start]:
-        """The next pods of each Job, up to its parallelism."""
-        for job in _jobs(step):
-            free = step.parallelism - sum(pod.name in self._running for pod in job)
-            waiting = [pod for pod in job if pod.name not in self._running | self._done | self._lost.keys()]
-            for pod in waiting[: max(0, free)]:
-                self._running.add(pod.name)
-                yield Start(pod)
 
     def _has_succeeded(self) -> bool:
         outcome = self._plan.outcome
@@ -138,9 +136,8 @@ class Lifecycle:
         job = self._job_of(pod)
         lost = sum(each.name in self._lost for each in job)
         if step.most_failed is not None and lost > step.most_failed:
-            return self._job_failed(
-                step, "MaxFailedIndexesExceeded", status, f"{lost} indexes of {step.name} have failed"
-            )
+            why = f"{lost} indexes of {step.name} have failed"
+            return self._job_failed(step, "MaxFailedIndexesExceeded", status, why)
         return self._all_ended(step, job) or list(self._startable())
 
     def _all_ended(self, step: Step, job: list[Pod]) -> list[Action]:

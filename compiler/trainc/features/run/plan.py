@@ -4,39 +4,13 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import cast
 
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.jobs import Plugin
 from trainc.api.kube import NANOS_PER_UNIT, POD_SPEC, Json, names, parse_quantity
 from trainc.api.records import dataclass, replace
-from trainc.features.run.model import (
-    LOOPBACK,
-    ExitRule,
-    FailureRule,
-    Folders,
-    Hosts,
-    Machine,
-    Outcome,
-    Plan,
-    Pod,
-    Program,
-    ProgramKind,
-    Step,
-    SuccessRule,
-    containers,
-    expand_variables,
-    pod_spec,
-    rendezvous_ports,
-)
-from trainc.features.run.stand_ins import (
-    ALWAYS,
-    RANK_PYTHON,
-    interpreter,
-    missing_launchers,
-    stand_ins,
-    stands_in_for_recipe,
-)
+from trainc.features.run import model, stand_ins
+from trainc.features.run.model import Folders, Hosts, Machine, Plan, Pod, Program, Step
 
 # The machine has folders of its own at these paths, where programs expect them.
 _LEFT_ALONE = ("/dev/shm", "/dev", "/proc", "/sys", "/tmp")  # noqa: S108 - mount paths of pods
@@ -98,43 +72,42 @@ _JOBSET = "jobset.sigs.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """The values that a pod's fields expose: its names, its position in the step, and its template's labels."""
+    """A pod by its host name, and the values that its fields expose: `jobset` is the JobSet's metadata, `job` its step."""
 
     name: str
-    namespace: str
-    jobset: str
-    step: str
-    replicas: int
+    jobset: Json
+    job: Json
     replica: int
     index: int
-    indexed: bool
-    labels: Json
-    annotations: Json
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the pod has a completion index."""
+        return bool(self.job["template"]["spec"].get("completionMode") == "Indexed")
 
     def field(self, path: str) -> str | None:
         """The value of a fieldRef; None if only a cluster knows it."""
         name, bracket, key = path.partition("['")
         if bracket:
-            generated = {
+            generated: dict[str, str] = {
                 _INDEX: str(self.index) if self.indexed else "",
-                f"{_JOBSET}/jobset-name": self.jobset,
-                f"{_JOBSET}/replicatedjob-name": self.step,
-                f"{_JOBSET}/replicatedjob-replicas": str(self.replicas),
+                f"{_JOBSET}/jobset-name": self.jobset["name"],
+                f"{_JOBSET}/replicatedjob-name": self.job["name"],
+                f"{_JOBSET}/replicatedjob-replicas": str(self.job.get("replicas", 1)),
                 f"{_JOBSET}/job-index": str(self.replica),
                 f"{_JOBSET}/restart-attempt": "0",
             }
-            written = self.labels if name == "metadata.labels" else self.annotations
+            metadata = self.job["template"]["spec"].get("template", {}).get("metadata", {})
+            written: Json = metadata.get("labels" if name == "metadata.labels" else "annotations", {})
             return {**generated, **{k: str(v) for k, v in written.items()}}.get(key.removesuffix("']"), "")
-        return {
+        fields: dict[str, str] = {
             "metadata.name": self.name,
-            "metadata.namespace": self.namespace or "default",
+            "metadata.namespace": str(self.jobset.get("namespace") or "default"),
             "spec.nodeName": "localhost",
             "spec.serviceAccountName": "default",
-            "status.podIP": LOOPBACK,
-            "status.podIPs": LOOPBACK,
-            "status.hostIP": LOOPBACK,
-            "status.hostIPs": LOOPBACK,
-        }.get(path)
+            **dict.fromkeys(("status.podIP", "status.podIPs", "status.hostIP", "status.hostIPs"), model.LOOPBACK),
+        }
+        return fields.get(path)
 
 
 def variables(
@@ -152,7 +125,7 @@ def variables(
     for index, variable in enumerate(container.get("env", ())):
         name = variable["name"]
         if "valueFrom" not in variable:
-            env[name] = expand_variables(str(variable.get("value", "")), env)
+            env[name] = model.expand_variables(str(variable.get("value", "")), env)
             continue
         value = _from(variable["valueFrom"], container, facts, config_maps)
         if value is None and name in environ:
@@ -186,20 +159,14 @@ def _from(source: Json, container: Json, facts: PodFacts, config_maps: Mapping[s
     if "fieldRef" in source:
         return facts.field(source["fieldRef"]["fieldPath"])
     if "resourceFieldRef" in source:
-        return _amount(source["resourceFieldRef"], container)
+        reference = source["resourceFieldRef"]
+        kind, _, name = reference["resource"].partition(".")
+        written = (container.get("resources", {}).get(kind) or {}).get(name)
+        divisor = parse_quantity(str(reference.get("divisor") or "1")).nanos or NANOS_PER_UNIT
+        return None if written is None else str(-(-parse_quantity(str(written)).nanos // divisor))  # Rounded up.
     key = source.get("configMapKeyRef")
     value = config_maps.get(key["name"], {}).get("data", {}).get(key["key"]) if key else None
     return None if value is None else str(value)
-
-
-def _amount(reference: Json, container: Json) -> str | None:
-    """A request or limit in units of the divisor, rounded up."""
-    kind, _, name = reference["resource"].partition(".")
-    written = (container.get("resources", {}).get(kind) or {}).get(name)
-    if written is None:
-        return None
-    divisor = parse_quantity(str(reference.get("divisor") or "1")).nanos or NANOS_PER_UNIT
-    return str(-(-parse_quantity(str(written)).nanos // divisor))
 
 
 def _source_label(source: Json) -> str:
@@ -244,11 +211,11 @@ class _Planner:
         self._machine, self._plugins = machine, plugins
         self._hosts = Hosts(self._jobset)
         self._jobs: Sequence[Json] = self._jobset["spec"].get("replicatedJobs", ())
-        all_containers = [container for job in self._jobs for _, container in containers(job)]
-        pairs = rendezvous_ports(self._hosts, all_containers, plugins)
+        all_containers = [container for job in self._jobs for _, container in model.containers(job)]
+        pairs = model.rendezvous_ports(self._hosts, all_containers, plugins)
         self._ports = dict(zip(pairs, machine.ports, strict=False))
         names = sorted({str(v["name"]) for container in all_containers for v in container.get("env", ())})
-        self._stand_ins = stand_ins(machine, self._hosts.pattern, names)
+        self._stand_ins = stand_ins.stand_ins(machine, self._hosts.pattern, names)
         self._volumes = Volumes(machine.workdir, self._config_maps, self._text, plugins)
         self._findings: list[Finding] = []
 
@@ -302,7 +269,7 @@ class _Planner:
 
     def _is_skipped(self, job: Json, path: Path) -> bool:
         """Whether the step has to be skipped because its command is in its image only. Records a finding if so."""
-        bare = [at for at, container in containers(job) if not container.get("command")]
+        bare = [at for at, container in model.containers(job) if not container.get("command")]
         if not bare:
             return False
         label = (job["template"].get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL, "")
@@ -317,41 +284,29 @@ class _Planner:
         return True
 
     def _pod(self, job: Json, replica: int, number: int, path: Path) -> Pod:
-        template: Json = job["template"].get("spec", {}).get("template", {})
-        metadata, jobset = template.get("metadata", {}), self._jobset["metadata"]
-        short = f"{job['name']}-{replica}-{number}"
-        facts = PodFacts(
-            f"{jobset['name']}-{short}",
-            jobset.get("namespace", ""),
-            jobset["name"],
-            job["name"],
-            job.get("replicas", 1),
-            replica,
-            number,
-            job["template"]["spec"].get("completionMode") == "Indexed",
-            metadata.get("labels", {}),
-            metadata.get("annotations", {}),
-        )
-        spec = pod_spec(job)
+        jobset, short = self._jobset["metadata"], f"{job['name']}-{replica}-{number}"
+        facts = PodFacts(f"{jobset['name']}-{short}", jobset, job, replica, number)
         programs = [
-            self._program(container, facts, spec, (*path, *at), cast("ProgramKind", _kind(at, container)))
-            for at, container in containers(job)
+            self._program(container, facts, model.pod_spec(job), (*path, *at), _kind(at, container))
+            for at, container in model.containers(job)
         ]
         return Pod(facts.name, short, job["name"], replica, tuple(programs), number)
 
-    def _program(self, container: Json, facts: PodFacts, spec: Json, path: Path, kind: ProgramKind) -> Program:
+    def _program(self, container: Json, facts: PodFacts, spec: Json, path: Path, kind: model.ProgramKind) -> Program:
         env, findings = variables(container, facts, self._config_maps, self._machine.environ, path)
         mounted = self._volumes.places(container, spec, facts.name)
         folders = Folders({**mounted, **self._machine.places})
         mapped = {name: str(port) for name, port in self._mapped_ports(env)}
         env = {**{name: folders.localized(self._text(value)) for name, value in env.items()}, **mapped}
-        words = [expand_variables(str(w), env) for w in (*container.get("command", ()), *container.get("args", ()))]
+        words = [
+            model.expand_variables(str(w), env) for w in (*container.get("command", ()), *container.get("args", ()))
+        ]
         words = [folders.localized(self._text(word)) for word in words]
-        lacking = list(missing_launchers(words, self._machine))
+        lacking = list(stand_ins.missing_launchers(words, self._machine))
         if words and not lacking:
             words[0] = self._found(words[0], path, findings)
         for launcher, package in lacking:
-            message = f"{interpreter(self._machine)} has no {package}, which {launcher} needs"
+            message = f"{stand_ins.interpreter(self._machine)} has no {package}, which {launcher} needs"
             hint = "pass the interpreter that has it, as in --python .venv/bin/python, or install it"
             findings.append(Finding("ProgramNotHere", "error", message, hint, (*path, "command")))
         self._findings += findings
@@ -367,7 +322,7 @@ class _Planner:
 
     def _ranks(self, env: Mapping[str, str]) -> int:
         """How many ranks of a container get an output of their own: those of torchrun, if its interpreter is known."""
-        if RANK_PYTHON not in self._stand_ins or _PROCESSES not in env:
+        if stand_ins.RANK_PYTHON not in self._stand_ins or _PROCESSES not in env:
             return 0
         return int(env[_PROCESSES]) if env[_PROCESSES].isdecimal() else _MOST_RANKS
 
@@ -384,12 +339,12 @@ class _Planner:
         name = os.path.basename(program)
         available = name in self._stand_ins or name in self._machine.programs
         is_path = "/" in program
-        if stands_in_for_recipe(name, self._stand_ins, self._machine):
+        if stand_ins.stands_in_for_recipe(name, self._stand_ins, self._machine):
             message = "torchtune is not installed on this machine: the ranks only connect to each other, and nothing is trained"
             hint = "install torchtune, or pass the interpreter that has it with --python"
             findings.append(Finding("RecipeReplaced", "warning", message, hint, (*path, "command", 0)))
-        if name in ALWAYS or (is_path and available and program not in self._machine.programs):
-            if is_path and name not in ALWAYS:
+        if name in stand_ins.ALWAYS or (is_path and available and program not in self._machine.programs):
+            if is_path and name not in stand_ins.ALWAYS:
                 message = f"{program} does not exist on this machine; this machine's {name} is run instead"
                 findings.append(Finding("CommandReplaced", "info", message, path=(*path, "command", 0)))
             return name
@@ -400,7 +355,7 @@ class _Planner:
         return program
 
 
-def _kind(at: Path, container: Json) -> str:
+def _kind(at: Path, container: Json) -> model.ProgramKind:
     if at[0] == "containers":
         return "main"
     return "sidecar" if container.get("restartPolicy") == "Always" else "init"
@@ -414,37 +369,33 @@ def _containers_only(config_maps: Mapping[str, Json], plugins: Sequence[Plugin])
             yield Finding("ContainersOnly", "error", message, hint, _JOBS)
 
 
-def _exit_rules(policy: Json) -> Iterator[ExitRule]:
+def _exit_rules(policy: Json) -> Iterator[model.ExitRule]:
     for rule in policy.get("rules", ()):
         codes = rule.get("onExitCodes")
         if codes:
-            yield ExitRule(rule["action"], codes["operator"] == "In", frozenset(codes["values"]))
+            yield model.ExitRule(rule["action"], codes["operator"] == "In", frozenset(codes["values"]))
 
 
-def _success_rules(policy: Json) -> Iterator[SuccessRule]:
+def _success_rules(policy: Json) -> Iterator[model.SuccessRule]:
     for rule in policy.get("rules", ()):
         text = rule.get("succeededIndexes")
-        indexes = None if text is None else frozenset(index for part in text.split(",") for index in _indexes(part))
-        yield SuccessRule(indexes, rule.get("succeededCount"))
+        # Each part is an index, such as `3`, or the first and the last of several: `2-5`.
+        ends = [part.partition("-") for part in text.split(",")] if text is not None else []
+        indexes = frozenset(index for first, _, last in ends for index in range(int(first), int(last or first) + 1))
+        yield model.SuccessRule(None if text is None else indexes, rule.get("succeededCount"))
 
 
-def _indexes(part: str) -> range:
-    """Parse `3` or `2-5`."""
-    first, _, last = part.partition("-")
-    return range(int(first), int(last or first) + 1)
-
-
-def _outcome(spec: Json) -> Outcome:
+def _outcome(spec: Json) -> model.Outcome:
     success, failure = spec.get("successPolicy") or {}, spec.get("failurePolicy") or {}
     rules = tuple(
-        FailureRule(
+        model.FailureRule(
             rule["action"], tuple(rule.get("targetReplicatedJobs", ())), tuple(rule.get("onJobFailureReasons", ()))
         )
         for rule in failure.get("rules", ())
         # The message of a failed Job is not known here.
         if not rule.get("onJobFailureMessagePatterns")
     )
-    return Outcome(
+    return model.Outcome(
         success.get("operator", "All"),
         tuple(success.get("targetReplicatedJobs", ())),
         failure.get("maxRestarts", 0),

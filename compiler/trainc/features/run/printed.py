@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from trainc.api.records import dataclass
 
@@ -66,10 +66,6 @@ def _frame(text: str) -> Frame | None:
     return None if match is None else Frame(match[1], match[2], match[3] or "")
 
 
-def _is_users(frame: Frame) -> bool:
-    return not any(part in frame.file for part in _LIBRARIES)
-
-
 class FirstFailure:
     """Finds the exception that came first among the lines of all pods; `text` is empty until there is one."""
 
@@ -97,7 +93,8 @@ class FirstFailure:
         if raised in _CONSEQUENCES or (self.text and self._from != key):
             return
         pod, rank = key
-        where = next((f for f in reversed(frames) if _is_users(f)), frames[-1] if frames else None)
+        own = [frame for frame in frames if not any(part in frame.file for part in _LIBRARIES)] or frames
+        where = own[-1] if own else None
         place = f" ({os.path.basename(where.file)}:{where.line})" if where else ""
         self._from = key
         self.text = f"{rank_label(pod, rank)}: {message[:_LONGEST]}{place}"
@@ -119,9 +116,5 @@ def calls(lines: Sequence[str]) -> list[str]:
     # The signal reaches the main thread, unless that blocks it.
     current = next((frames for title, frames in threads if title.startswith("Current thread")), None)
     frames = current if current is not None else threads[-1][1] if threads else []
-    return [str(frame) for frame in _relevant(frames)][::-1]
-
-
-def _relevant(frames: Sequence[Frame]) -> Iterator[Frame]:
-    """The innermost calls, without those by which Python starts a module."""
-    yield from [frame for frame in frames if not frame.file.startswith("<frozen ")][:_MOST_FRAMES]
+    # Without those by which Python starts a module.
+    return [str(frame) for frame in frames if not frame.file.startswith("<frozen ")][:_MOST_FRAMES][::-1]

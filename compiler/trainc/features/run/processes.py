@@ -257,7 +257,7 @@ class _Run:
             return _NOT_FOUND
         finally:
             os.close(writing)
-        ended = self._read(pod, program, reading)
+        whole = self._read(pod, program, reading)
         ranks = [self._read(pod, program, each, by_rank=True) for each in own]
         try:
             status = await process.wait()
@@ -265,8 +265,8 @@ class _Run:
             await _end(process)
             # A process that left the group may hold the pipe open: it is not waited for, but stopped when the run ends.
             with suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), 1)
-            for stream in (ended, *ranks):
+                await asyncio.wait_for(whole.ended.wait(), 1)
+            for stream in (whole, *ranks):
                 stream.close()
         return status if status >= 0 else _SIGNALLED - status
 
@@ -316,13 +316,9 @@ class _Stream:
 
     def __init__(self, file: int, splitter: Splitter) -> None:
         self._file, self._splitter = file, splitter
-        self._ended = asyncio.Event()
+        self.ended = asyncio.Event()
         os.set_blocking(file, False)
         asyncio.get_running_loop().add_reader(file, self._read)
-
-    async def wait(self) -> None:
-        """Wait for the end of the stream."""
-        await self._ended.wait()
 
     def close(self) -> None:
         """Read what there is, and close the pipe."""
@@ -339,9 +335,9 @@ class _Stream:
             return False
         if chunk:
             self._splitter.feed(chunk)
-        elif not self._ended.is_set():
+        elif not self.ended.is_set():
             asyncio.get_running_loop().remove_reader(self._file)
-            self._ended.set()
+            self.ended.set()
         return bool(chunk)
 
 

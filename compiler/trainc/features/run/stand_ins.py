@@ -127,10 +127,9 @@ def stand_ins(machine: Machine, hosts: str, variables: Iterable[str]) -> dict[st
     `hosts` is the pattern of the pods' host names; `variables` are the names that the containers set.
     """
     python = interpreter(machine)
-    texts = {
-        "sshd": _SSHD,
-        "ssh": _SSH.format(hosts=shlex.quote(_extended(hosts)), variables=" ".join(variables) or "_"),
-    }
+    # The pattern in the syntax of grep -E.
+    extended = hosts.replace("(?:", "(").replace(r"\d", "[0-9]").replace(r"\-", "-")
+    texts = {"sshd": _SSHD, "ssh": _SSH.format(hosts=shlex.quote(extended), variables=" ".join(variables) or "_")}
     for name, words in _by_python(python, machine).items():
         if python and (machine.python or name not in machine.programs):
             texts[name] = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
@@ -154,9 +153,8 @@ def uses_launcher(manifests: Iterable[Json]) -> bool:
     """Whether a container's command names a launcher of Python's."""
     jobs = (job for m in manifests if m["kind"] == "JobSet" for job in m["spec"].get("replicatedJobs", ()))
     all_containers = (container for job in jobs for _, container in containers(job))
-    return any(
-        _LAUNCHED.search(str(word)) for c in all_containers for word in (*c.get("command", ()), *c.get("args", ()))
-    )
+    words = (word for c in all_containers for word in (*c.get("command", ()), *c.get("args", ())))
+    return any(_LAUNCHED.search(str(word)) for word in words)
 
 
 def missing_launchers(words: Iterable[str], machine: Machine) -> Iterator[tuple[str, str]]:
@@ -184,8 +182,3 @@ def _by_python(python: str, machine: Machine) -> dict[str, list[str]]:
         if needs & machine.missing:
             del started[name]
     return {**{name: [python] for name in _INTERPRETERS}, **started}
-
-
-def _extended(pattern: str) -> str:
-    """Convert a Python pattern to the syntax of grep -E."""
-    return pattern.replace("(?:", "(").replace(r"\d", "[0-9]").replace(r"\-", "-")

@@ -63,7 +63,6 @@ GRID = DocumentKind("Grid", "a sweep", CODE, struct(GRID_FIELDS))
 #
 # Uses decimal arithmetic, so that the values are the ones that a person would write, on every machine.
 
-
 _DIGITS = Context(prec=6)
 
 

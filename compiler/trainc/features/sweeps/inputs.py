@@ -64,42 +64,29 @@ class Cost:
         """Yield the total cost, as an error if it exceeds the budget or a budget is set and the cost is unknown."""
         if not self.trials:
             return
-        limit, is_known = self.budget.gpu_hours, None not in self.hours
+        limit, path = self.budget.gpu_hours, ("budget", "gpuHours")
         about = f"{counted(self.trials, 'trial')} {self._sizes()}"
+        total = f"{about}: {_number(self.gpu_hours)} GPU-hours without restarts"
         if not any(self.gpus):
             yield Finding("SweepSize", "info", about)
-        elif not is_known:
+        elif None in self.hours:
             hint = "set how long a trial runs: activeDeadlineSeconds in the job, or hoursPerTrial under `budget`"
-            together = f"{about}: {sum(self.gpus):,} GPUs together, for an unknown time"
-            yield (
-                Finding("SweepSize", "info", together, hint)
-                if limit is None
-                else Finding("OverBudget", "error", together, hint, ("budget", "gpuHours"))
-            )
-        else:
-            yield from self._compared(about, limit)
-
-    def _compared(self, about: str, limit: float | None) -> Iterator[Finding]:
-        total = f"{about}: {_number(self.gpu_hours)} GPU-hours without restarts"
-        if limit is None:
+            unknown = f"{about}: {sum(self.gpus):,} GPUs together, for an unknown time"
+            size = Finding("SweepSize", "info", unknown, hint)
+            yield size if limit is None else Finding("OverBudget", "error", unknown, hint, path)
+        elif limit is None:
             yield Finding("SweepSize", "info", total)
         elif self.gpu_hours <= limit:
-            yield Finding("SweepSize", "info", f"{total}, of {_number(limit)}", path=("budget", "gpuHours"))
+            yield Finding("SweepSize", "info", f"{total}, of {_number(limit)}", path=path)
         else:
-            each = self.gpu_hours / self.trials
-            hint = f"this is enough for {int(limit // each):,} of them; list fewer values, or write gpuHours: {self.gpu_hours:g}"
-            message = f"{total}, which is more than {_number(limit)}"
-            yield Finding("OverBudget", "error", message, hint, ("budget", "gpuHours"))
+            enough = int(limit // (self.gpu_hours / self.trials))
+            hint = f"this is enough for {enough:,} of them; list fewer values, or write gpuHours: {self.gpu_hours:g}"
+            yield Finding("OverBudget", "error", f"{total}, which is more than {_number(limit)}", hint, path)
 
     def _sizes(self) -> str:
         low, high = min(self.gpus, default=0), max(self.gpus, default=0)
-        size = (
-            "without GPUs"
-            if not high
-            else f"of {counted(high, 'GPU')}"
-            if low == high
-            else f"of {low:,} to {high:,} GPUs"
-        )
+        size = f"of {counted(high, 'GPU')}" if low == high else f"of {low:,} to {high:,} GPUs"
+        size = size if high else "without GPUs"
         hours = {hours for hours in self.hours if hours is not None}
         return f"{size} for {_number(*hours)} h each" if len(hours) == 1 and None not in self.hours else size
 
@@ -117,7 +104,6 @@ def _number(value: float) -> str:
 
 
 # Sweeps among the input: the trials of each take the place of its base, and their cost is added up.
-
 
 _NUMBERED = pattern(r"-trial-\d+")
 
@@ -138,9 +124,8 @@ class Sweeps:
 
     def select(self, select: Selection, elsewhere: Choice) -> tuple[list[Document], list[Document]]:
         """Leave out the sweeps with bases that are not selected; return those selected nowhere, and elsewhere."""
-        left_out = [
-            (base.data, each.document) for each, base in self.pairs if not select(base.data, each.document.file)
-        ]
+        pairs = ((base.data, each.document) for each, base in self.pairs)
+        left_out = [(base, document) for base, document in pairs if not select(base, document.file)]
         self.unselected |= {id(document) for _, document in left_out}
         groups: tuple[list[Document], list[Document]] = [], []
         for base, document in left_out:

@@ -25,16 +25,8 @@ from trainc.api.findings import (
 from trainc.api.kube import Json, Manifest, identity_of, mapping, names, stable_path
 from trainc.api.records import dataclass, field, pattern, replace
 from trainc.api.settings import Limits
-from trainc.features.sweeps.grid import (
-    CODE,
-    GRID,
-    GRID_FIELDS,
-    MOST_TRIALS,
-    Assignment,
-    read_assignments,
-    value_text,
-    variable_name,
-)
+from trainc.features.sweeps import grid
+from trainc.features.sweeps.grid import Assignment
 from trainc.findings import write
 from trainc.project.overlays.patterns import Edited, Origin
 from trainc.schema.document_kinds import TEXT, DocumentKind, Schema, about, list_of, struct, without_nulls
@@ -79,11 +71,11 @@ def sweep(
         "exclude": [dict(row) for row in exclude],
         "include": [dict(row) for row in include],
     }
-    _, findings = GRID.check(data)
-    assignments, more = ([], findings) if findings else read_assignments(data)
+    _, findings = grid.GRID.check(data)
+    assignments, more = ([], findings) if findings else grid.read_assignments(data)
     problems = [_placed(finding, "sweep") for finding in more if finding.severity == "error"]
-    if len(assignments) > MOST_TRIALS:
-        problems.append(_placed(too_many_trials(len(assignments), MOST_TRIALS), "sweep"))
+    if len(assignments) > grid.MOST_TRIALS:
+        problems.append(_placed(too_many_trials(len(assignments), grid.MOST_TRIALS), "sweep"))
     problems += [_placed(finding, "base") for finding in check_base(base, assignments, name)]
     if problems:
         raise CompileError(problems)
@@ -130,9 +122,8 @@ def check_base(base: Json, assignments: Sequence[Assignment], name: str = "") ->
         for kind, requested in _REFERENCE.findall(text):
             names = _OF_TRIAL if kind == "trialSpec" else parameters
             if requested not in names:
-                message = (
-                    f"the sweep has no {'parameter' if kind != 'trialSpec' else 'value'} for ${{{kind}.{requested}}}"
-                )
+                noun = "value" if kind == "trialSpec" else "parameter"
+                message = f"the sweep has no {noun} for ${{{kind}.{requested}}}"
                 hint = did_you_mean(requested, names) or f"it has {', '.join(names)}"
                 yield Finding("UnknownParameter", "error", message, hint, path)
 
@@ -197,7 +188,7 @@ class _Filling:
 
     def _env(self, env: Sequence[Any]) -> list[Any]:
         """Return the variables of the job with those of the parameters added; they replace existing ones in place."""
-        injected = {variable_name(name): name for name in self.assignment.values}
+        injected = {grid.variable_name(name): name for name in self.assignment.values}
         there = [variable.get("name") if isinstance(variable, dict) else None for variable in env]
         names = [*there, *(name for name in injected if name not in there)]
         made = [*env, *({} for _ in range(len(names) - len(env)))]
@@ -221,7 +212,7 @@ class _Filling:
         if whole and whole[1] == "trialParameters" and whole[2] in self.assignment.values:
             self.written.append((path, whole[2]))
             value = self.assignment.values[whole[2]]
-            return value_text(value) if _TEXTS.intersection(map(str, path)) else value
+            return grid.value_text(value) if _TEXTS.intersection(map(str, path)) else value
         return _REFERENCE.sub(lambda match: self._value(match[1], match[2], match[0], path), text)
 
     def _value(self, kind: str, name: str, reference: str, path: Path) -> str:
@@ -234,13 +225,9 @@ class _Filling:
         return self.assignment.texts[name]
 
 
-# Reads sweep files and creates the documents of their trials, with positions of where each value was written.
-
-
 # Reads an OptimizationJob with `searchAlgorithm: {grid: {}}`, whose trials are known in advance, as a sweep.
 #
 # Source: kubeflow/trainer pkg/apis/trainer/v1alpha1/optimizationjob_types.go, which is not in any release yet.
-
 
 OPTIMIZATION_JOB_API, OPTIMIZATION_JOB_KIND = "trainer.kubeflow.org/v1alpha1", "OptimizationJob"
 _TEMPLATE: Path = ("spec", "trainJobTemplate")
@@ -269,7 +256,7 @@ _SPEC = struct(
     required=["parameters"],
 )
 OPTIMIZATION_JOB = DocumentKind(
-    OPTIMIZATION_JOB_KIND, "an OptimizationJob", CODE, {"type": "object", "properties": {"spec": _SPEC}}
+    OPTIMIZATION_JOB_KIND, "an OptimizationJob", grid.CODE, {"type": "object", "properties": {"spec": _SPEC}}
 )
 
 
@@ -279,7 +266,7 @@ def read_grid(document: Document) -> tuple[Document, list[Assignment], list[Find
     if "grid" not in mapping(spec.get("searchAlgorithm")):
         message = "its trials are drawn at random in the cluster, and are not known before"
         hint = "write searchAlgorithm: {grid: {}}, and all values under `categorical`"
-        return document, [], [Finding(CODE, "error", message, hint, ("spec", "searchAlgorithm"))]
+        return document, [], [Finding(grid.CODE, "error", message, hint, ("spec", "searchAlgorithm"))]
     _, findings = OPTIMIZATION_JOB.check(without_nulls(OPTIMIZATION_JOB.schema, document.data))
     if findings:
         return document, [], findings
@@ -289,13 +276,13 @@ def read_grid(document: Document) -> tuple[Document, list[Assignment], list[Find
         name = parameter["name"]
         places[name] = ("spec", "parameters", index, "searchSpace", "categorical", "choices")
         values[name] = parameter["searchSpace"]["categorical"]["choices"]
-    assignments, findings = read_assignments({"parameters": values})
+    assignments, findings = grid.read_assignments({"parameters": values})
     findings = [replace(finding, path=_home(finding.path, places)) for finding in findings]
     trials = spec.get("numTrials", 1)
     if assignments and trials != len(assignments):
         message = f"numTrials is {trials}, and the grid has {len(assignments)} combinations"
         hint = write(len(assignments), ", so that all of them are tried", field="numTrials")
-        findings.append(Finding(CODE, "error", message, hint, ("spec", "numTrials")))
+        findings.append(Finding(grid.CODE, "error", message, hint, ("spec", "numTrials")))
     at_home = [
         replace(each, places={name: _home(path, places) for name, path in each.places.items()}) for each in assignments
     ]
@@ -328,13 +315,15 @@ def _template(document: Document, spec: Json) -> Document:
     return Document(data, document.file, locate)
 
 
+# Reads sweep files and creates the documents of their trials, with positions of where each value was written.
+
 API, KIND = "trainc/v1alpha1", "Sweep"
 _MATRIX_GROUP = "trainer.kubeflow.org/"
 _HOURS: Schema = {"type": "number", "exclusiveMinimum": 0}
 SWEEP = DocumentKind(
     KIND,
     "a sweep",
-    CODE,
+    grid.CODE,
     struct(
         {
             "apiVersion": {"const": API, "errorMessage": f"write apiVersion: {API}"},
@@ -344,9 +333,9 @@ SWEEP = DocumentKind(
                 {"type": "object", "properties": {"name": TEXT}},
             ),
             "base": about("The TrainJob, as PATH or PATH#[NAMESPACE/]NAME, relative to the file.", TEXT),
-            **GRID_FIELDS,
+            **grid.GRID_FIELDS,
             "maxTrials": about(
-                f"More trials are an error; {MOST_TRIALS} by default.", {"type": "integer", "minimum": 1}
+                f"More trials are an error; {grid.MOST_TRIALS} by default.", {"type": "integer", "minimum": 1}
             ),
             "budget": about(
                 "`gpuHours`: more are an error; `hoursPerTrial`: how long a trial runs.",
@@ -392,53 +381,34 @@ class Matrix:
 
 def read_matrix(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
     """Read a sweep and its diagnostics; with errors, it has no trials."""
-    read = _read_optimization_job if document.data.get("kind") == OPTIMIZATION_JOB_KIND else _read
-    matrix, problems = read(document, limits)
+    if document.data.get("kind") == OPTIMIZATION_JOB_KIND:
+        template, assignments, findings = read_grid(document)
+        job = identity_of(template.data)[1]
+        matrix = Matrix(document, document.file, job, "", tuple(assignments), Budget(), template)
+        problems = [document.place(finding, label_of(document.data)) for finding in findings]
+    else:
+        matrix, problems = _read(document, limits)
     return (replace(matrix, assignments=()) if has_errors(problems) else matrix), problems
 
 
 def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
     data, findings = SWEEP.check({"apiVersion": "", **without_nulls(SWEEP.schema, document.data)})
-    path, job = _base(data.get("base", ""), document.file)
+    base, _, job = data.get("base", "").partition("#")
+    path = os.path.normpath(os.path.join(os.path.dirname(document.file), base)) if base else document.file
     assignments: list[Assignment] = []
-    if GRID_FIELDS.keys().isdisjoint(str(finding.path[0]) for finding in findings):
-        assignments, more = read_assignments(data)
+    if grid.GRID_FIELDS.keys().isdisjoint(str(finding.path[0]) for finding in findings):
+        assignments, more = grid.read_assignments(data)
         findings += more
-    most = data.get("maxTrials", MOST_TRIALS)
+    most = data.get("maxTrials", grid.MOST_TRIALS)
     if len(assignments) > most:
         findings.append(too_many_trials(len(assignments), most))
-    budget = data.get("budget", {})
-    matrix = Matrix(
-        document,
-        path,
-        job,
-        data.get("metadata", {}).get("name", ""),
-        tuple(assignments),
-        Budget(budget.get("gpuHours"), budget.get("hoursPerTrial")),
-    )
-    return matrix, [*(document.place(finding) for finding in findings), *_outside(matrix, limits)]
-
-
-def _read_optimization_job(document: Document, _: Limits) -> tuple[Matrix, list[Diagnostic]]:
-    template, assignments, findings = read_grid(document)
-    label = label_of(document.data)
-    matrix = Matrix(document, document.file, identity_of(template.data)[1], "", tuple(assignments), Budget(), template)
-    return matrix, [document.place(finding, label) for finding in findings]
-
-
-def _base(text: str, file: str) -> tuple[str, str]:
-    """Return the path from the current directory and the job after `#`; defaults to the sweep file itself."""
-    path, _, job = text.partition("#")
-    return (os.path.normpath(os.path.join(os.path.dirname(file), path)) if path else file), job
-
-
-def _outside(matrix: Matrix, limits: Limits) -> Iterator[Diagnostic]:
-    root = opening.root_around(os.path.dirname(matrix.document.file) or os.curdir)
-    if not limits.allow_outside and not opening.is_inside(matrix.path, root):
-        finding = Finding(
-            "OutsideRoot", "error", f"{matrix.path} is outside the repository", opening.OUTSIDE_HINT, ("base",)
-        )
-        yield matrix.document.place(finding)
+    budget = Budget(*(data.get("budget", {}).get(key) for key in ("gpuHours", "hoursPerTrial")))
+    matrix = Matrix(document, path, job, data.get("metadata", {}).get("name", ""), tuple(assignments), budget)
+    root = opening.root_around(os.path.dirname(document.file) or os.curdir)
+    if not limits.allow_outside and not opening.is_inside(path, root):
+        message = f"{path} is outside the repository"
+        findings.append(Finding("OutsideRoot", "error", message, opening.OUTSIDE_HINT, ("base",)))
+    return matrix, list(map(document.place, findings))
 
 
 def base_among(documents: Sequence[Document], matrix: Matrix) -> tuple[Document | None, list[Diagnostic]]:
@@ -471,7 +441,7 @@ def unused_parameters(matrix: Matrix, base: Document, documents: Sequence[Docume
     referred = referred_parameters(base.data)
     runtimes = [other for other in documents if other.data.get("kind") in names.RUNTIME_KINDS]
     for name in matrix.assignments[0].values if len(matrix.assignments) > 1 else ():
-        variable = variable_name(name)
+        variable = grid.variable_name(name)
         if name in referred or any(mentions(d.data, variable) for d in (base, *runtimes)):
             continue
         place = matrix.assignments[0].places[name]
@@ -500,9 +470,8 @@ def _names(document: Document) -> tuple[str, str]:
 def _not_one(matrix: Matrix, candidates: Sequence[Document]) -> Finding:
     if not candidates:
         message = f"{matrix.path} has no TrainJob of Trainer's own API"
-        return Finding(
-            "InvalidSweep", "error", message, "use the file that has it, as in base: jobs/llm.yaml", ("base",)
-        )
+        hint = "use the file that has it, as in base: jobs/llm.yaml"
+        return Finding("InvalidSweep", "error", message, hint, ("base",))
     names = ", ".join(_names(document)[0] for document in candidates[:5])
     contents = f"no TrainJob {matrix.job}" if matrix.job else f"{len(candidates)} TrainJobs"
     hint = f"choose one after #, as in base: {os.path.basename(matrix.path)}#{_names(candidates[0])[0]}; it has {names}"

@@ -24,10 +24,11 @@ from trainc.features.migrate.v1.job import (
     excess,
     job_of,
     layout_of,
+    pod_labels,
     renaming,
     stuck,
+    unreadable,
 )
-from trainc.features.migrate.v1.labels import pod_labels, unreadable
 from trainc.features.migrate.v1.variables import Launch, Variables, launch_of
 from trainc.kube.documents import without_path
 from trainc.project.dialects.enclosed import Enclosed
@@ -75,9 +76,8 @@ def convert(kind: Kind, document: Json, choices: Choices, *, is_named: bool = Tr
     if not is_named:
         layout = replace(layout, job=replace(layout.job, name=UNKNOWN_NAME))
         if kind.is_mpi and not mpi.has_policy(layout):
-            message = (
-                "such an MPIJob needs a ConfigMap with its hosts, which begin with a name that only the cluster knows"
-            )
+            hosts = "its hosts, which begin with a name that only the cluster knows"
+            message = f"such an MPIJob needs a ConfigMap with {hosts}"
             findings.append(stuck(("spec",), message, "run it outside of the Experiment, or with Open MPI"))
     if has_errors(findings):
         return Converted((), tuple(findings), layout=layout, shorter=shorter)
@@ -169,7 +169,6 @@ def _differences(layout: Layout, launch: Launch, choice: Variables) -> Iterator[
 
 # Shipped runtimes: a job that refers to a runtime of the catalog, with a patch for what that lacks.
 
-
 # (runtime, the releases that have it)
 _CATALOG = {
     "PyTorchJob": ("torch-distributed", releases.Span("2.0")),
@@ -256,7 +255,6 @@ def _lost_settings(layout: Layout, runtime: Json, name: str) -> Iterator[Finding
 # a job of its own for each trial, so that the runtime stands beside the Experiment, and only the cluster knows the
 # job's name. Source: project-codeflare/appwrapper api/v1beta2 and internal/webhook, kubeflow/katib
 # pkg/apis/controller/experiments/v1beta1 (v0.19.0).
-
 
 _WRAPPERS = "workload.codeflare.dev/"
 _EXPERIMENTS = "kubeflow.org/v1beta1"

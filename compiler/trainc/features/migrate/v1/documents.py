@@ -15,16 +15,15 @@ from trainc.features.migrate.v1.job import (
     Job,
     Layout,
     Renaming,
-    Role,
     changes,
     differs,
+    rewrite_selectors,
+    variable,
 )
-from trainc.features.migrate.v1.labels import rewrite_selectors, variable
 from trainc.features.migrate.v1.variables import PROBES, Launch, rewrite_addresses, variables, with_torchrun, words
 
 # The life of a job: its gang, restarts, retries, success, deadlines and clean-up, as Jobs and JobSets have them.
 # Source: kubeflow/training-operator pkg/controller.v1/common and the controllers' status (release-1.9); JobSet v0.10.
-
 
 # v1 retries indefinitely by default, while a Job stops after 6 failures. This is the largest limit that a Job accepts.
 _FOR_EVER = 2_147_483_647
@@ -44,9 +43,14 @@ def _trainjob_fields(policy: Json) -> dict[str, Any]:
 
 
 def _job_fields(layout: Layout, group: Group) -> dict[str, Any]:
-    limit, main = _backoff_limit(layout.job, group.role), main_name(layout, group)
-    fields: dict[str, Any] = {} if limit is None else {"backoffLimit": limit}
-    if group.role.restart == "ExitCode":
+    job, role, main = layout.job, group.role, main_name(layout, group)
+    limit = job.policy.get("backoffLimit")
+    # The launcher is a Job in v1 too, with a Job's defaults.
+    if not (job.kind.is_mpi and role.name == "Launcher"):
+        limit = _FOR_EVER if limit is None or job.kind.is_mpi else limit
+        limit = 0 if role.restart == "Never" else limit
+    fields: dict[str, Any] = {} if limit is None else {"backoffLimit": int(limit)}
+    if role.restart == "ExitCode":
         codes = list(range(1, _RETRYABLE_FROM))
         rule = {"action": "FailJob", "onExitCodes": {"containerName": main, "operator": "In", "values": codes}}
         fields["podFailurePolicy"] = {"rules": [rule]}
@@ -54,16 +58,6 @@ def _job_fields(layout: Layout, group: Group) -> dict[str, Any]:
     if success is not None:
         fields["successPolicy"] = {"rules": [success]}
     return fields
-
-
-def _backoff_limit(job: Job, role: Role) -> int | None:
-    limit = job.policy.get("backoffLimit")
-    if job.kind.is_mpi and role.name == "Launcher":
-        # The launcher is a Job in v1 too, with a Job's defaults.
-        return None if limit is None else int(limit)
-    if role.restart == "Never":
-        return 0
-    return _FOR_EVER if limit is None or job.kind.is_mpi else int(limit)
 
 
 def _success_rule(layout: Layout, group: Group) -> dict[str, Any] | None:
@@ -136,7 +130,6 @@ def _remaining_pods(layout: Layout) -> Iterator[Finding]:
 
 
 # Gang scheduling: a v1 job's scheduling policy, which applied if the operator ran with a gang scheduler.
-
 
 _SCHEDULING: Path = (*_POLICY, "schedulingPolicy")
 _QUEUE = "scheduling.volcano.sh/queue-name"
@@ -299,7 +292,7 @@ def _main(layout: Layout, group: Group, container: dict[str, Any], policy_variab
     kind = layout.job.kind
     if policy_variables and container.get("env"):
         container["env"] = [variable for variable in container["env"] if variable["name"] not in policy_variables]
-    if kind.port_name and f"'{kind.port_name}'" in str(_port_users(container)):
+    if kind.port_name and f"'{kind.port_name}'" in str([container.get(field) for field in PROBES]):
         # A probe names the port that v1 added.
         ports = list(container.get("ports") or ())
         named = any(port.get("name") == kind.port_name for port in ports)
@@ -314,10 +307,6 @@ def main_name(layout: Layout, group: Group) -> str:
     return str(group.role.containers[layout.job.main(group.role)]["name"])
 
 
-def _port_users(container: Json) -> list[Any]:
-    return [container.get(field) for field in PROBES]
-
-
 def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
     """What is renamed or counted elsewhere, and what v1 let pods have and JobSet does not."""
     for role in layout.roles:
@@ -326,7 +315,9 @@ def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
             if role.template["spec"].get(field):
                 message = f"JobSet sets {field} of every pod; {role.template['spec'][field]!r} is removed"
                 yield differs((*path, field), message, "use the pod's address in the JobSet instead")
-        for name in rename.found_in(_texts(role)):
+        containers = (*role.containers, *(role.template["spec"].get("initContainers") or ()))
+        texts = ([c.get(field) for field in ("command", "args", "env", *PROBES)] for c in containers)
+        for name in rename.found_in(" ".join(map(str, texts))):
             message = f"pod {name} is now called {rename.new[name]}; its name is replaced in commands and environment variables"
             hint = "replace it yourself where trainc cannot: in scripts, images and ConfigMaps"
             yield changes((*role.path, "template"), message, hint)
@@ -340,11 +331,6 @@ def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
             yield changes(at_name, f"the container {old} is now called {new}", hint)
     if not layout.job.kind.is_mpi and layout.job.size > 1:
         yield from _numbers(layout)
-
-
-def _texts(role: Role) -> str:
-    containers = (*role.containers, *(role.template["spec"].get("initContainers") or ()))
-    return " ".join(str([c.get("command"), c.get("args"), c.get("env"), *_port_users(c)]) for c in containers)
 
 
 def _numbers(layout: Layout) -> Iterator[Finding]:

@@ -103,7 +103,6 @@ def _renamed(value: Any, rename: Renaming, old: Mapping[str, str], new: Mapping[
 
 # What v1 gives each container.
 
-
 _TASK_INDEX = "TF_TASK_INDEX"
 _UNBUFFERED = {"name": "PYTHONUNBUFFERED", "value": "1"}
 

@@ -1,6 +1,6 @@
 """The Common Expression Language as a Kubernetes API server compiles and evaluates it.
 
-`syntax` parses, `checking` finds what the API server would refuse, `evaluation` evaluates. `functions`, `strings` and
+`syntax` parses, `evaluation` finds what the API server would refuse, and evaluates. `functions`, `strings` and
 `kubernetes` define the functions; importing this package registers them.
 
 Sources: cel-spec doc/langdef.md; cel-go v0.26 and v0.27; kubernetes apiserver pkg/cel/environment/base.go, v1.32 to
@@ -8,8 +8,7 @@ v1.37.
 """
 
 from trainc.features.policies.cel import functions, kubernetes, strings
-from trainc.features.policies.cel.checking import Environment
-from trainc.features.policies.cel.evaluation import Evaluation, Lazy
+from trainc.features.policies.cel.evaluation import Environment, Evaluation, Lazy
 from trainc.features.policies.cel.syntax import InvalidExpressionError, Node, UnsupportedError, is_identifier
 from trainc.features.policies.cel.values import (
     Budget,
@@ -22,21 +21,6 @@ from trainc.features.policies.cel.values import (
 )
 
 __all__ = [
-    "Budget",
-    "CostExceededError",
-    "Environment",
-    "Evaluation",
-    "EvaluationError",
-    "InvalidExpressionError",
-    "Lazy",
-    "Node",
-    "Type",
-    "Unknown",
-    "UnknownError",
-    "UnsupportedError",
-    "functions",
-    "is_identifier",
-    "kubernetes",
-    "parse_type",
-    "strings",
+    "Budget", "CostExceededError", "Environment", "Evaluation", "EvaluationError", "InvalidExpressionError", "Lazy", "Node",
+    "Type", "Unknown", "UnknownError", "UnsupportedError", "functions", "is_identifier", "kubernetes", "parse_type", "strings",
 ]  # fmt: skip

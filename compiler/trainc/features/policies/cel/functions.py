@@ -40,16 +40,8 @@ from trainc.features.policies.cel.values import (
 )
 
 Function: TypeAlias = Callable[..., Any]
-COMPARABLE = (
-    "int",
-    "uint",
-    "double",
-    "bool",
-    "google.protobuf.Duration",
-    "google.protobuf.Timestamp",
-    "string",
-    "bytes",
-)
+_DURATION_TYPE, _TIMESTAMP_TYPE = "google.protobuf.Duration", "google.protobuf.Timestamp"
+COMPARABLE = ("int", "uint", "double", "bool", _DURATION_TYPE, _TIMESTAMP_TYPE, "string", "bytes")
 _NUMBERS = ("int", "uint", "double")
 _SIGNATURE = pattern(r"(?:<(?P<target>.+?)>\.)?(?P<name>[^(]+)\((?P<arguments>.*)\) -> (?P<result>.+)")
 _DURATION_PART = pattern(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
@@ -176,7 +168,7 @@ _HOLDS: Mapping[str, Callable[[int], bool]] = {
 _ORDERED_PAIRS = [
     ("bool", "bool"),
     *((a, b) for i, a in enumerate(_NUMBERS) for b in (a, *_NUMBERS[:i], *_NUMBERS[i + 1 :])),
-    *((a, a) for a in ("string", "bytes", "google.protobuf.Timestamp", "google.protobuf.Duration")),
+    *((a, a) for a in ("string", "bytes", _TIMESTAMP_TYPE, _DURATION_TYPE)),
 ]
 for _symbol, _holds in _HOLDS.items():
     define(*(f"_{_symbol}_({a}, {b}) -> bool" for a, b in _ORDERED_PAIRS))(
@@ -193,17 +185,13 @@ for _symbol, _holds in _HOLDS.items():
 )
 def index(budget: Budget, base: Any, key: Any) -> Any:
     """`base[key]`; of an optional value, an optional value."""
+    item = maybe_index(budget, base, key)
     if isinstance(base, Maybe):
-        return maybe_index(budget, base, key)
-    if isinstance(base, list):
-        at = list_index(key)
-        if 0 <= at < len(base):
-            return known(base[at])
-        raise EvaluationError(f"index out of bounds: {at}")
-    _check_qualifier(key)
-    if isinstance(base, dict) and has_key(base, key):
-        return known(base[key])
-    raise EvaluationError(f"no such key: {key_text(key)}")
+        return item
+    if item.is_set:
+        return known(item.value)
+    is_list = isinstance(base, list)
+    raise EvaluationError(f"index out of bounds: {list_index(key)}" if is_list else f"no such key: {key_text(key)}")
 
 
 @define(
@@ -222,13 +210,9 @@ def maybe_index(_: Budget, base: Any, key: Any) -> Maybe:
     if isinstance(base, list):
         at = list_index(key)
         return Maybe(base[at], is_set=True) if 0 <= at < len(base) else NONE
-    _check_qualifier(key)
-    return Maybe(base[key], is_set=True) if isinstance(base, dict) and has_key(base, key) else NONE
-
-
-def _check_qualifier(key: Any) -> None:
     if type(key) not in (bool, int, Uint, float, str):
         raise EvaluationError(f"invalid qualifier type: {type_of(key)}")
+    return Maybe(base[key], is_set=True) if isinstance(base, dict) and has_key(base, key) else NONE
 
 
 def list_index(key: Any) -> int:
@@ -281,8 +265,9 @@ def _size(_: Budget, value: Any) -> int:
 
 
 define("type(A) -> type(A)")(lambda _, value: type_of(value))
-define("dyn(A) -> dyn")(lambda _, value: value)
-define("bool(bool) -> bool")(lambda _, value: value)
+_UNCHANGED = {"dyn": "A", "bool": "bool", "bytes": "bytes", "duration": _DURATION_TYPE, "timestamp": _TIMESTAMP_TYPE}
+for _name, _kind in _UNCHANGED.items():
+    define(f"{_name}({_kind}) -> {'dyn' if _kind == 'A' else _kind}")(lambda _, value: value)
 
 
 def _conversion(source: object, target: str) -> EvaluationError:
@@ -298,7 +283,6 @@ def _bool(_: Budget, text: str) -> bool:
     raise _conversion(text, "bool")
 
 
-define("bytes(bytes) -> bytes")(lambda _, value: value)
 define("bytes(string) -> bytes")(lambda _, value: value.encode("utf-8", "replace"))
 
 
@@ -307,17 +291,6 @@ def _double(_: Budget, value: Any) -> float:
     if isinstance(value, str) and not _FLOAT.fullmatch(value):
         raise _conversion(value, "double")
     return float(value)
-
-
-@define(*(f"int({kind}) -> int" for kind in ("int", "double", "google.protobuf.Duration", "string", "google.protobuf.Timestamp", "uint")))  # fmt: skip
-def _int(_: Budget, value: Any) -> int:
-    return int(_whole_number(value, "int"))
-
-
-@define(*(f"uint({kind}) -> uint" for kind in ("uint", "double", "int", "string")))
-def _uint(_: Budget, value: Any) -> Uint:
-    number: Uint = _whole_number(value, "uint")
-    return number
 
 
 def _whole_number(value: Any, target: str) -> Any:
@@ -338,9 +311,14 @@ def _whole_number(value: Any, target: str) -> Any:
     return whole(int(value) // NANOS if isinstance(value, Timestamp) else int(value), kind)
 
 
-@define(*(f"string({kind}) -> string" for kind in ("string", "bool", "bytes", "double", "google.protobuf.Duration", "int", "google.protobuf.Timestamp", "uint")))  # fmt: skip
-def _string(_: Budget, value: Any) -> str:
-    return go_text(value)
+define(*(f"int({kind}) -> int" for kind in ("int", "double", _DURATION_TYPE, "string", _TIMESTAMP_TYPE, "uint")))(
+    lambda _, value: _whole_number(value, "int")
+)
+define(*(f"uint({kind}) -> uint" for kind in ("uint", "double", "int", "string")))(
+    lambda _, value: _whole_number(value, "uint")
+)
+_TEXTS = ("string", "bool", "bytes", "double", _DURATION_TYPE, "int", _TIMESTAMP_TYPE, "uint")
+define(*(f"string({kind}) -> string" for kind in _TEXTS))(lambda _, value: go_text(value))
 
 
 def go_text(value: Any) -> str:
@@ -376,9 +354,6 @@ def _float_text(value: float) -> str:
     return f"{sign}{digits[: exponent + 1]}.{digits[exponent + 1 :]}".removesuffix(".")
 
 
-define("duration(google.protobuf.Duration) -> google.protobuf.Duration")(lambda _, value: value)
-
-
 @define("duration(int) -> google.protobuf.Duration")
 def _no_duration(_: Budget, value: int) -> Duration:
     raise _conversion(value, "google.protobuf.Duration")  # Declared, and not implemented.
@@ -395,7 +370,6 @@ def _duration(_: Budget, text: str) -> Duration:
     return duration(-nanos if text.startswith("-") else nanos)
 
 
-define("timestamp(google.protobuf.Timestamp) -> google.protobuf.Timestamp")(lambda _, value: value)
 define("timestamp(int) -> google.protobuf.Timestamp")(lambda _, value: timestamp(value * NANOS))
 
 
@@ -477,17 +451,13 @@ def _unwrap(_: Budget, items: list[Any]) -> list[Any]:
 
 
 @define("sets.contains(list(T), list(T)) -> bool")
-def _within(budget: Budget, items: list[Any], other_items: list[Any]) -> bool:
-    return all(contains(budget, other, items) for other in other_items)
+def _has_all(budget: Budget, items: list[Any], others: list[Any]) -> bool:
+    return all(contains(budget, other, items) for other in others)
 
 
-@define("sets.intersects(list(T), list(T)) -> bool")
-def _intersects(budget: Budget, items: list[Any], other_items: list[Any]) -> bool:
-    return any(contains(budget, item, other_items) for item in items)
-
-
-@define("sets.equivalent(list(T), list(T)) -> bool")
-def _equivalent(budget: Budget, items: list[Any], other_items: list[Any]) -> bool:
-    return all(contains(budget, other, items) for other in other_items) and all(
-        contains(budget, item, other_items) for item in items
-    )
+define("sets.intersects(list(T), list(T)) -> bool")(
+    lambda budget, items, others: any(contains(budget, item, others) for item in items)
+)
+define("sets.equivalent(list(T), list(T)) -> bool")(
+    lambda budget, items, others: _has_all(budget, items, others) and _has_all(budget, others, items)
+)

@@ -145,13 +145,13 @@ def _as_integer(_: Budget, value: Quantity) -> int:
     return value.nanos // NANOS
 
 
-def _succeeds(name: str, convert: Callable[..., Any]) -> None:
+def _succeeds(convert: Callable[..., Any], *signatures: str, since: int = 0) -> None:
     """Define whether a conversion succeeds, such as isQuantity() for quantity()."""
 
-    @define(f"{name}(string) -> bool")
-    def check(budget: Budget, text: str) -> bool:
+    @define(*signatures, since=since)
+    def check(*arguments: Any) -> bool:
         try:
-            convert(budget, text)
+            convert(*arguments)
         except EvaluationError:
             return False
         except UnknownError:
@@ -159,7 +159,7 @@ def _succeeds(name: str, convert: Callable[..., Any]) -> None:
         return True
 
 
-_succeeds("isQuantity", _quantity)
+_succeeds(_quantity, "isQuantity(string) -> bool")
 
 
 # URLs
@@ -256,7 +256,7 @@ define("<kubernetes.URL>.getHostname() -> string")(lambda _, url: _hostname(url)
 define("<kubernetes.URL>.getPort() -> string")(lambda _, url: url.host[len(url.host.rstrip("0123456789")) :] if ":" in url.host.rpartition("]")[2] else "")  # fmt: skip
 define("<kubernetes.URL>.getEscapedPath() -> string")(lambda _, url: _escaped_path(url))
 define("<kubernetes.URL>.getQuery() -> map(string, list(string))")(lambda _, url: _query(url))
-_succeeds("isURL", _url)
+_succeeds(_url, "isURL(string) -> bool")
 
 
 # IP addresses and CIDRs
@@ -342,8 +342,8 @@ define("<net.CIDR>.containsCIDR(string) -> bool")(
 define("<net.CIDR>.ip() -> net.IP")(lambda _, cidr: IP(cidr.address))
 define("<net.CIDR>.prefixLength() -> int")(lambda _, cidr: cidr.network.prefixlen)
 define("<net.CIDR>.masked() -> net.CIDR")(lambda _, cidr: CIDR(cidr.network.network_address, cidr.network))
-_succeeds("isIP", _ip)
-_succeeds("isCIDR", _cidr)
+_succeeds(_ip, "isIP(string) -> bool")
+_succeeds(_cidr, "isCIDR(string) -> bool")
 
 
 @define("<net.CIDR>.containsIP(string) -> bool")
@@ -402,15 +402,7 @@ def _normalized(text: str) -> str:
     return ".".join([*parts, "0", "0"][:3])
 
 
-@define("isSemver(string) -> bool", "isSemver(string, bool) -> bool", since=33)
-def _is_semver(budget: Budget, text: str, normalized: bool = False) -> bool:
-    try:
-        _semver(budget, text, normalized)
-    except EvaluationError:
-        return False
-    return True
-
-
+_succeeds(_semver, "isSemver(string) -> bool", "isSemver(string, bool) -> bool", since=33)
 for _number, _name in enumerate(("major", "minor", "patch")):
     define(f"<kubernetes.Semver>.{_name}() -> int", since=33)(
         lambda _, version, number=_number: version.numbers[number]
@@ -465,9 +457,8 @@ def _named(kind: str, most: int, fits: Callable[[str], bool], text: str, *, pref
 def _qualified_name(text: str) -> list[str]:
     parts = text.split("/")
     if len(parts) > 2:
-        return [
-            f"a valid label key {_NAME_HELP} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        ]
+        prefix = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"a valid label key {_NAME_HELP} {prefix}"]
     problems = []
     if len(parts) == 2:
         is_valid = names.is_dns1123_subdomain

@@ -7,10 +7,11 @@ pkg/cel/library (lists.go, regex.go), v1.37.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from itertools import pairwise
 from typing import Any
 
+from trainc.api.records import pattern
 from trainc.features.policies.cel.functions import COMPARABLE, define, go_text
 from trainc.features.policies.cel.values import (
     Budget,
@@ -29,6 +30,7 @@ from trainc.features.policies.cel.values import (
 
 _SPACES = "".join(c for c in map(chr, range(0x3001)) if c.isspace() and not "\x1c" <= c <= "\x1f")
 _QUOTED = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}  # fmt: skip
+_CLAUSE = pattern(r"(?s)%(?:\.(?P<precision>\d*))?(?P<clause>.?)")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 define("<string>.startsWith(string) -> bool")(lambda _, text, start: text.startswith(start))
@@ -134,9 +136,7 @@ def _last_index_of(_: Budget, text: str, part: str, start: int | None = None) ->
     return -1 if start >= len(text) else text.rfind(part, 0, start + len(part))
 
 
-@define("strings.quote(string) -> string")
-def _quote(_: Budget, text: str) -> str:
-    return '"' + "".join(_QUOTED.get(c, c) for c in text) + '"'
+define("strings.quote(string) -> string")(lambda _, text: '"' + "".join(_QUOTED.get(c, c) for c in text) + '"')
 
 
 def _each(kinds: Sequence[str], form: str, *, since: int = 0) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -157,18 +157,10 @@ def _is_sorted(_: Budget, items: list[Any]) -> bool:
     return all(_order(one, other) <= 0 for one, other in pairwise(items))
 
 
-def _sum(zero: Any) -> Callable[[Budget, list[Any]], Any]:
-    def total(budget: Budget, items: list[Any]) -> Any:
-        result = zero
-        for item in items:
-            result = arithmetic("+", result, item, budget)
-        return result
-
-    return total
-
-
 for _kind, _zero in {"int": 0, "uint": Uint(0), "double": 0.0, "google.protobuf.Duration": Duration(0)}.items():
-    define(f"<list({_kind})>.sum() -> {_kind}")(_sum(_zero))
+    define(f"<list({_kind})>.sum() -> {_kind}")(
+        lambda budget, items, zero=_zero: reduce(lambda a, b: arithmetic("+", a, b, budget), items, zero)
+    )
 
 
 def _extreme(word: str, sign: int, _: Budget, items: list[Any]) -> Any:
@@ -225,21 +217,15 @@ def _flatten(budget: Budget, items: list[Any], depth: int = 1) -> list[Any]:
     return items
 
 
-@_each(COMPARABLE, "<list({0})>.sort() -> list({0})", since=34)
-def _sort(budget: Budget, items: list[Any]) -> list[Any]:
-    return _sorted_by(budget, items, items)
-
-
 @_each(COMPARABLE, "<list(T)>.@sortByAssociatedKeys(list({0})) -> list(T)", since=34)
-def _sort_by(budget: Budget, items: list[Any], keys: list[Any]) -> list[Any]:
-    return _sorted_by(budget, items, keys)
-
-
 def _sorted_by(budget: Budget, items: list[Any], keys: list[Any]) -> list[Any]:
     if len({type_of(key) for key in keys}) > 1:
         raise EvaluationError("list elements must have the same type")
     budget.charge(len(keys) * len(keys).bit_length() // 10)
     return [items[i] for i in sorted(range(len(items)), key=lambda i: known(keys[i]))]
+
+
+_each(COMPARABLE, "<list({0})>.sort() -> list({0})", since=34)(lambda budget, items: _sorted_by(budget, items, items))
 
 
 @define("lists.range(int) -> list(int)", since=34)
@@ -290,30 +276,21 @@ def _format(budget: Budget, text: str, arguments: list[Any]) -> str:
 def clauses(text: str) -> Iterator[str | tuple[int, str, int | None]]:
     """The parts of a format string: texts, and clauses with the index of their argument. Raises FormatError."""
     index, at = 0, 0
-    while at < len(text):
-        start = text.find("%", at)
-        if start < 0:
-            yield text[at:]
-            return
-        yield text[at:start]
-        if text[start + 1 : start + 2] == "%":
+    for match in _CLAUSE.finditer(text):
+        yield text[at : match.start()]
+        at, digits, clause = match.end(), match["precision"], match["clause"]
+        if clause == "%" and digits is None:
             yield "%"
-            at = start + 2
             continue
-        digits, at = "", start + 1
-        if text[at : at + 1] == ".":
-            at += 1
-            while text[at : at + 1].isdigit():
-                digits, at = digits + text[at], at + 1
-            if not digits or len(digits) > 4:
-                raise FormatError("could not parse formatting clause: error while parsing precision", index)
-        clause = text[at : at + 1]
+        if digits is not None and not 0 < len(digits) <= 4:
+            raise FormatError("could not parse formatting clause: error while parsing precision", index)
         if not clause:
             raise FormatError("unexpected end of string", index)
         if clause not in _CLAUSES:
             raise FormatError(f'could not parse formatting clause: unrecognized formatting clause "{clause}"', index)
         yield index, clause, int(digits) if digits else None
-        index, at = index + 1, at + 1
+        index += 1
+    yield text[at:]
 
 
 _TEXTS = ["list", "map", "int", "uint", "double", "bool", "string", "google.protobuf.Timestamp", "bytes", "google.protobuf.Duration", "type", "null_type"]  # fmt: skip
@@ -379,9 +356,8 @@ def _as_literal(value: Any, budget: Budget, depth: int = 0) -> str:
 
 
 def _go_quoted(text: str) -> str:
-    return (
-        '"' + "".join(_QUOTED.get(c, c) if c.isprintable() or c in _QUOTED else f"\\u{ord(c):04x}" for c in text) + '"'
-    )
+    quoted = (_QUOTED.get(c, c) if c.isprintable() or c in _QUOTED else f"\\u{ord(c):04x}" for c in text)
+    return f'"{"".join(quoted)}"'
 
 
 def _fixed(value: Any, precision: int, _: Budget) -> str:

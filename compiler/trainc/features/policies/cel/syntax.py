@@ -39,31 +39,10 @@ _ESCAPE = pattern(
 )
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", **{c: c for c in "\"'\\?`"}}
 _CONSTANTS = {"true": True, "false": False, "null": None}
-_RESERVED = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "null",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-    ]
-)
+_RESERVED = frozenset((
+    "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop", "package",
+    "namespace", "null", "return", "true", "var", "void", "while",
+))  # fmt: skip
 # How strongly an operator binds its operands.
 _STRENGTH = {
     mark: strength
@@ -439,7 +418,12 @@ class _Parser:
                     raise self.error()
         self._advance()
         if target is None:
-            return _has(at, arguments) if word == "has" and len(arguments) == 1 else call(at, word, *arguments)
+            if word != "has" or len(arguments) != 1:
+                return call(at, word, *arguments)
+            field = arguments[0]
+            if not isinstance(field, Select) or field.optional or field.test:
+                raise InvalidExpressionError("has() takes one field, such as has(object.metadata.labels)")
+            return select(at, field.base, field.field, test=True)
         if f"{_dotted(target)}.{word}" in FUNCTIONS:
             return call(at, f"{_dotted(target)}.{word}", *arguments)
         if (word, len(arguments)) not in MACROS:
@@ -460,13 +444,6 @@ def _dotted(node: Node) -> str:
         parts.append(node.field)
         node = node.base
     return ".".join([node.word, *reversed(parts)]) if isinstance(node, Name) else ""
-
-
-def _has(at: int, arguments: Sequence[Node]) -> Node:
-    field = arguments[0]
-    if not isinstance(field, Select) or field.optional or field.test:
-        raise InvalidExpressionError("has() takes one field, such as has(object.metadata.labels)")
-    return select(at, field.base, field.field, test=True)
 
 
 # What gets (at, items, names, result, *other arguments), and how many of a macro's arguments are variables.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
+from operator import add, mul, sub
 from typing import Any, NamedTuple, TypeVar
 
 from trainc.api.records import dataclass, field
@@ -45,21 +46,6 @@ def split_types(text: str) -> list[str]:
         else:
             parts[-1] += character
     return parts if text.strip() else []
-
-
-def list_of(item: Type) -> Type:
-    """The type of a list."""
-    return Type("list", (item,))
-
-
-def map_of(key: Type, value: Type) -> Type:
-    """The type of a map."""
-    return Type("map", (key, value))
-
-
-def optional_of(value: Type) -> Type:
-    """The type of an optional value."""
-    return Type("optional_type", (value,))
 
 
 def is_variable(kind: Type) -> bool:
@@ -177,7 +163,6 @@ def _is_less_specific(left: Type, right: Type) -> bool:
 #
 # CEL's bool, int, double, string, bytes, null, lists and maps are Python's. Errors are part of an evaluation: `false
 # && error` is false. Source: cel-go v0.26 common/types.
-
 
 T = TypeVar("T")
 LARGEST = 2**63
@@ -388,9 +373,7 @@ def whole(number: int, kind: type[int] = int) -> Any:
 
 def duration(nanos: int) -> Duration:
     """Check that a duration is in range."""
-    if not -LARGEST <= nanos < LARGEST:
-        raise EvaluationError("integer overflow")
-    return Duration(nanos)
+    return Duration(whole(nanos))
 
 
 def timestamp(nanos: int, zone: timezone = UTC) -> Timestamp:
@@ -400,6 +383,9 @@ def timestamp(nanos: int, zone: timezone = UTC) -> Timestamp:
     result = Timestamp(nanos)
     result.zone = zone
     return result
+
+
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {"+": add, "-": sub, "*": mul}
 
 
 def arithmetic(symbol: str, left: Any, right: Any, budget: Budget) -> Any:
@@ -413,13 +399,9 @@ def arithmetic(symbol: str, left: Any, right: Any, budget: Budget) -> Any:
         budget.charge_for(left, right)
         return left + right
     if kind is Duration and symbol in "+-":
-        return duration(int(left) + int(right) if symbol == "+" else int(left) - int(right))
+        return duration(_OPERATORS[symbol](int(left), int(right)))
     if kind is float and symbol != "%":
-        return (
-            _divided(left, right)
-            if symbol == "/"
-            else {"+": left + right, "-": left - right, "*": left * right}[symbol]
-        )
+        return _divided(left, right) if symbol == "/" else _OPERATORS[symbol](left, right)
     if kind not in (int, Uint):
         raise NoOverloadError
     return whole(_calculate(symbol, int(left), int(right)), kind)
@@ -445,13 +427,8 @@ def _divided(left: float, right: float) -> float:
 
 
 def _calculate(symbol: str, left: int, right: int) -> int:
-    match symbol:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
+    if symbol in _OPERATORS:
+        return int(_OPERATORS[symbol](left, right))
     if right == 0:
         raise EvaluationError("division by zero" if symbol == "/" else "modulus by zero")
     # Go rounds towards zero, Python rounds down.
