@@ -141,14 +141,15 @@ def start(  # noqa: PLR0913 - all but three go by their names
     cluster: Iterable[Json] = (),
     output: str | None = None,
     choices: Arguments | None = None,
+    extra: Sequence[Document] = (),
 ) -> Run:
     """Read the input of a command without entering the folder `skip`. Some commands handle fragments themselves.
 
     `step` receives the progress of reading and compiling. `cluster`
     are objects of the cluster by which pods are judged. Jobs whose rendered file in the folder `output` is kept as built
-    count as they are in that file; a build has `choices`.
+    count as they are in that file; a build has `choices`. `extra` documents count as read.
     """
-    inputs = settings.read(BytesIO(stdin), skip, step)
+    inputs = settings.read(BytesIO(stdin), skip, step, extra=extra)
     files = Files(stdin)
     rules = settings.policy(files.text)
     judge, problems = judge_of(settings, inputs.documents)

@@ -27,6 +27,7 @@ from trainc.startup.records import dataclass, fields, replace
 if TYPE_CHECKING:
     from trainc.pipeline.inputs import Inputs, Step
     from trainc.project.overlays.load import Loaded
+    from trainc.reading.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,18 @@ class Settings:
         return Policy(rules, (Comments() if read is None else Comments(read)).about, at_base)
 
     def read(
-        self, stdin: BinaryIO, skip: str | None = None, step: Step | None = None, *, everything: bool = False
+        self,
+        stdin: BinaryIO,
+        skip: str | None = None,
+        step: Step | None = None,
+        *,
+        everything: bool = False,
+        extra: Sequence[Document] = (),
     ) -> Inputs:
-        """Read the input without entering the folder `skip`, and without unrelated files unless `everything` is set."""
+        """Read the input, and have `extra` documents in it.
+
+        The folder `skip` is not entered, and unrelated files are read with `everything` only.
+        """
         from trainc.pipeline.inputs import read_inputs
 
         inputs = read_inputs(
@@ -68,6 +78,7 @@ class Settings:
             self.runtimes,
             self.options,
             overlays=self.overlays,
+            extra_documents=extra,
             stdin=stdin,
             skip=skip,
             step=step,
