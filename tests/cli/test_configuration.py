@@ -124,3 +124,22 @@ def test_everything_wrong_with_it_is_reported_at_once() -> None:
 def test_an_empty_one_decides_nothing() -> None:
     configure("# nothing yet\n")
     assert run("build", "jobs").status == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        ("runtimes: [runtimez]", "trainc.yaml:3:12"),
+        ("sources: [jobs, runtimez]", "trainc.yaml:3:17"),
+        ("overlay: runtimez", "trainc.yaml:3:1"),
+        ("cluster: runtimez", "trainc.yaml:3:1"),
+        ("policies: [runtimez]", "trainc.yaml:3:12"),
+        ("environments: {a: {runtimes: [runtimez]}}", "trainc.yaml:3:31"),
+    ],
+)
+def test_a_path_that_does_not_exist_is_reported_where_it_is_written(settings: str, place: str) -> None:
+    Path("runtimes").mkdir()
+    configure(f'release: "2.3"\n\n{settings}\n')
+    result = run("check")
+    assert f"{place}: error[NoSuchPath] runtimez does not exist\n" in result.stderr
+    assert "did you mean runtimes?" in result.stderr

@@ -148,6 +148,7 @@ def test_one_runtime_replaced_wherever_it_comes_from(project: Path) -> None:
     result = run("diff", "--runtime", "torch-distributed=new.yaml")
     assert heading(result) == "working tree → working tree, torch-distributed from new.yaml"
     assert "+ hostNetwork: true" in result.stdout
+    assert "because of new.yaml:" in result.stdout
 
 
 WRONG = {

@@ -151,6 +151,8 @@ def test_the_version_shows_what_upstream_says_where_it_is_asked_to(words: tuple[
         (["build", "--check"], "--check needs an output folder"),
         (["build", "--relase", "2.3"], "unknown option --relase; did you mean --release?"),
         (["migrate", "jobs", "--dif"], "unknown option --dif; did you mean --diff?"),
+        (["build", "--live", "x"], "unknown option --live, which belongs to `trainc diff` and `trainc report`"),
+        (["check", "--cluster=x"], "`trainc fits` and `cluster:` in trainc.yaml"),
         (["check", "--release=2.3", "--fix=all"], "unknown option --fix; see `trainc check --help`"),
         (["init", "a", "b"], "unexpected argument b"),
         (["runtimes", "list", "--relase", "2.3"], "unknown option --relase; see `trainc runtimes --help`"),

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, TypeVar, cast
@@ -293,12 +293,21 @@ def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
     if option is None:
         return f"unexpected argument {' '.join(words)}"
     from trainc.findings.text import near_names
+    from trainc.project.trainc_yaml import INPUT
 
+    places = [f"`{build_parser(command).prog}`" for command in COMMANDS if option in _options_of(build_parser(command))]
+    places += [f"`{option[2:]}:` in trainc.yaml"] if option[2:] in INPUT else []
+    if places:
+        return f"unknown option {option}, which belongs to {' and '.join(places)}"
     # Compared without the leading dashes, which would make all options look similar.
-    names = (flag[2:] for flag in parser._option_string_actions if flag.startswith("--"))  # noqa: SLF001 - as below
+    names = (flag[2:] for flag in _options_of(parser) if flag.startswith("--"))
     near = [f"--{name}" for name in near_names(option.lstrip("-"), names, cutoff=0.65)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"see `{parser.prog} --help`"
     return f"unknown option {option}; {hint}"
+
+
+def _options_of(parser: ArgumentParser) -> Iterable[str]:
+    return parser._option_string_actions  # noqa: SLF001 - argparse has no other way to ask
 
 
 def _positionals(parser: ArgumentParser) -> Iterator[str]:
@@ -393,12 +402,13 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         help="an environment of trainc.yaml; repeatable (default without PATH: all of them)",
     )
     set_completion(environment, ENVIRONMENT)
-    set_completion(
-        group.add_argument(
-            "--config", metavar="FILE", help="settings file (default: trainc.yaml here or in a parent folder)"
-        ),
-        FILE,
-    )
+    add_configuration(group)
+
+
+def add_configuration(group: Any) -> None:
+    """Add `--config`."""
+    help_text = "settings file (default: trainc.yaml here or in a parent folder)"
+    set_completion(group.add_argument("--config", metavar="FILE", help=help_text), FILE)
 
 
 def add_settings(group: Any, topic: str) -> None:

@@ -21,7 +21,7 @@ from trainc.project.configuration import (
     read_configuration,
     settings_below,
 )
-from trainc.reading.files import is_overlay_folder
+from trainc.reading.files import is_overlay_folder, named_in_settings
 from trainc.startup.records import dataclass, fields, replace
 
 if TYPE_CHECKING:
@@ -125,8 +125,9 @@ def settings_of(arguments: Arguments) -> Settings:
     configuration = read_configuration(arguments.paths, arguments.config, limits_of(arguments))
     # A revision may predate the environment.
     environments, name = configuration.environments, environment_name(arguments)
-    configuration = environments.get(name, configuration)
+    configuration = replace(environments.get(name, configuration), missing=configuration.missing)
     configured_docs_url.set(configuration.docs_url)
+    named_in_settings.set(configuration.missing)
     named = [path for path in arguments.paths if is_overlay_folder(path)]
     input_paths = [path for path in arguments.paths if path not in named]
     chosen = [*named, *(arguments.overlay or ())]

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import RUNTIME, add_release, set_completion
+from trainc.cli.command import RUNTIME, add_configuration, add_release, set_completion
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add `list` and `show`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="list names, frameworks and releases", allow_abbrev=False)
-    add_release(listing.add_argument)
     showing = actions.add_parser("show", help="print the YAML of one runtime", allow_abbrev=False)
     set_completion(showing.add_argument("name", metavar="NAME"), RUNTIME)
-    add_release(showing.add_argument)
+    for parser_of_action in (listing, showing):
+        add_release(parser_of_action.add_argument)
+        add_configuration(parser_of_action)

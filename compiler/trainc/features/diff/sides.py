@@ -196,7 +196,8 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
         name, equals, file = arguments.runtime.partition("=")
         if not (name and equals and file):
             raise UsageError(f"argument --runtime: {arguments.runtime!r} does not have the form NAME=FILE")
-        after = replace(after, runtime=(name, os.path.abspath(file)))
+        # A revision is read in a folder of its own.
+        after = replace(after, runtime=(name, file if side.revision is None else os.path.abspath(file)))
         labels[1] += f", {name} from {file}"
     return replace(before, label=before.label + labels[0]), replace(after, label=after.label + labels[1])
 

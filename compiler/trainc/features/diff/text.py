@@ -70,8 +70,8 @@ def diff_text(diff: Diff, paint: Paint) -> str:
 
 def _judged(diff: Diff) -> str:
     if len(diff.deliveries) > 1:
-        return f"evaluated for Trainer {diff.release}; (*) marks your delivery mode"
-    return f"evaluated for Trainer {diff.release} and {diff.method.label}; --all-deliveries shows the others"
+        return f"for Trainer {diff.release}; (*) marks your delivery mode"
+    return f"for Trainer {diff.release}, {diff.method.phrase}; --all-deliveries shows the others"
 
 
 def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
