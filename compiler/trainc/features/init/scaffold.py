@@ -21,7 +21,7 @@ from trainc.api.records import dataclass, pattern, replace
 from trainc.api.settings import Limits
 from trainc.features.argocd.files import text_of
 from trainc.features.argocd.health import flux_health_checks
-from trainc.features.init import PARTS, GitOps, Part
+from trainc.features.init import PARTS, REPOSITORY, GitOps, Part
 from trainc.features.krm import FILE_NAME as KUSTOMIZE_CONFIG
 from trainc.features.krm.kustomization import kustomize_config
 
@@ -130,6 +130,7 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
         "gitops": gitops,
         "tool": _TOOLS[gitops],
         "repository": plan.repository,
+        "placeholder": " # a placeholder: write the URL of this repository" if plan.repository == REPOSITORY else "",
         "version": plan.version,
         "requirement": requirement.line,
         "index": f"--index-url {index}\n" if index else "",
