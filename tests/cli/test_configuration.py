@@ -67,6 +67,7 @@ def test_another_file_can_be_named(repository: Path) -> None:
     configure('release: "2.1"\n')
     Path("other.yaml").write_text('release: "2.2"\n', encoding="utf-8")
     assert "2.10.0" in image(run("build", "jobs", "--config", "other.yaml"))
+    assert "name the file: --config ./trainc.yaml" in run("build", "jobs", "--config", ".").stderr
     missing = run("build", "jobs", "--config", "missing.yaml")
     assert missing.status == 1
     assert "error[InvalidConfiguration] missing.yaml cannot be read: no such file or directory" in missing.stderr

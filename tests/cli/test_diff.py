@@ -161,6 +161,8 @@ WRONG = {
     "a revision that is an option": ["git:--help"],
     "stdin twice": ["-", "-"],
     "a file without a runtime": ["--runtime", "torch-distributed=jobs/llm.yaml"],
+    "a runtime that is none": ["--runtime", "torch-distribute=jobs/llm.yaml"],
+    "a runtime and its file apart": ["--runtime", "torch-distributed", "new.yaml", "jobs"],
 }
 
 

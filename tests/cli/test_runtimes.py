@@ -16,6 +16,7 @@ def test_the_list_names_framework_and_releases() -> None:
     head, *rows = run("runtimes", "list").stdout.splitlines()
     assert head.split() == ["NAME", "FRAMEWORK", "RELEASES"]
     assert [row.split()[0] for row in rows] == names()
+    assert run("runtimes").stdout == run("runtimes", "list").stdout
     assert next(row.split() for row in rows if row.startswith("jax-")) == ["jax-distributed", "jax", "2.2", "2.3"]
 
 

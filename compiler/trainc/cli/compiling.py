@@ -240,7 +240,7 @@ def nothing_found(
     is_empty = documents == 0 and len(read) == 1 and not os.path.isdir(read[0])
     empty = ", which is empty or has only comments" if is_empty else ""
     message = f"no TrainJob found in {paths}{empty}; with pruning on, empty output would delete every running job"
-    hint = "pass the file or folder with your TrainJobs, create an example with `trainc init`, or allow this with --allow-empty"
+    hint = "pass the file or folder with your TrainJobs, write a first one with `trainc new`, or allow this with --allow-empty"
     return [Diagnostic("NoTrainJob", "error", message, hint)]
 
 

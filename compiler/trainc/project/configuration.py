@@ -165,7 +165,9 @@ def _read(file: str, limits: Limits) -> Document:
         documents, problems = read_documents(read_file(file, limits.file_bytes), file, limits)
     except OSError as error:
         message = f"{file} cannot be read: {error_reason(error)}"
-        raise CompileError([Diagnostic(CODE, "error", message, "check the path given to --config")]) from None
+        inside = os.path.join(file, FILE_NAME)
+        hint = f"name the file: --config {inside}" if os.path.isfile(inside) else "check the path given to --config"
+        raise CompileError([Diagnostic(CODE, "error", message, hint)]) from None
     if problems:
         raise CompileError(problems)
     if len(documents) > 1:

@@ -356,7 +356,7 @@ def _no_such_path(path: str) -> Diagnostic:
     if near:
         hint = "did you mean " + " or ".join(shown_path(os.path.join(parent, other)) for other in near) + "?"
     else:
-        hint = "check the path: it is a file, a folder, or `-` for stdin"
+        hint = "create it, or remove it here" if place else "check the path: it is a file, a folder, or `-` for stdin"
     return Diagnostic("NoSuchPath", "error", f"{shown_path(path)} does not exist", hint, source=place)
 
 

@@ -80,6 +80,7 @@ def test_every_runtime_of_the_catalog_takes_the_flags(release: str) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
+        (["bert"], 2, "`trainc runtimes` lists"),
         (["bert", "--runtime", "torch-h10"], 1, "did you mean torch-h100"),
         (["Bert", "--runtime", "torch-h100"], 1, "error[InvalidName]"),
         (["../bert", "--runtime", "torch-h100"], 2, "cannot be the name"),

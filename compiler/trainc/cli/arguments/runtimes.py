@@ -20,8 +20,9 @@ from trainc.cli.command import RUNTIME, add_configuration, add_release, set_comp
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add `list` and `show`."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="list names, frameworks and releases", allow_abbrev=False)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    parser.set_defaults(action="list", release=None, config=None)
+    listing = actions.add_parser("list", help="list names, frameworks and releases (default)", allow_abbrev=False)
     showing = actions.add_parser("show", help="print the YAML of one runtime", allow_abbrev=False)
     set_completion(showing.add_argument("name", metavar="NAME"), RUNTIME)
     for parser_of_action in (listing, showing):

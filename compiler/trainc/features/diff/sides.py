@@ -10,10 +10,10 @@ from typing import Any
 from trainc.api.arguments import Arguments, Streams, UsageError
 from trainc.api.command import kept_in
 from trainc.api.documents import STDIN, Document, is_inside, is_overlay_folder, read_paths
-from trainc.api.findings import CompileError, Diagnostic, Source, has_errors
+from trainc.api.findings import CompileError, Diagnostic, Source, did_you_mean, has_errors
 from trainc.api.git import commit_of
 from trainc.api.jobs import Judge
-from trainc.api.kube import RELEASES, normalize_release
+from trainc.api.kube import NEWEST_RELEASE, RELEASES, normalize_release
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (
     FILE_NAME,
@@ -27,7 +27,14 @@ from trainc.api.settings import (
 )
 from trainc.cli.compiling import judge_of
 from trainc.cli.revisions import copy_of_revision, here, path_from_top
-from trainc.features.diff.manifests import ManifestSet, holds_jobs, is_runtime, manifest_set, with_runtime
+from trainc.features.diff.manifests import (
+    ManifestSet,
+    holds_jobs,
+    is_runtime,
+    manifest_set,
+    runtime_names,
+    with_runtime,
+)
 from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_sweep
 
@@ -83,9 +90,10 @@ def sides_of(arguments: Arguments) -> tuple[Side, Side]:
         if len(sides) == 1 and sides[0].revision is None:
             return sides[0], sides[0]
     if arguments.releases or arguments.runtime:
+        variants = _variants(sides[0] if sides else Side(WORKING_TREE), arguments)
         if len(sides) > 1:
             raise UsageError("--releases and --runtime compare an input with itself; name only one")
-        return _variants(sides[0] if sides else Side(WORKING_TREE), arguments)
+        return variants
     if len(sides) > 2:
         raise UsageError("at most two inputs can be compared")
     if [side.path for side in sides].count(STDIN) > 1:
@@ -272,7 +280,13 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
         # Some files of split output may contain only a ConfigMap.
         inputs = settings.read(streams.stdin, skip, streams.progress.step, everything=True)
     if side.runtime:
-        inputs = with_runtime(inputs, side.runtime[0], _one_runtime(side.runtime[1], settings.options))
+        name, file = side.runtime
+        names = runtime_names(inputs)
+        release = settings.options.release or NEWEST_RELEASE
+        if name not in names and not isinstance(inputs.catalog(name, release), Document):
+            near = did_you_mean(name, names) or "`trainc runtimes` lists those that there are"
+            raise UsageError(f"there is no runtime {name!r}; {near}")
+        inputs = with_runtime(inputs, name, _one_runtime(file, settings.options))
     cluster = settings.configuration.cluster
     snapshot = None
     if cluster is not None and os.path.exists(cluster):

@@ -28,6 +28,8 @@ _SECRET = pattern(r"([^:=]+):([^:=]+)=([^:=]+)")
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile the job, and write it unless there are errors."""
+    if not arguments.runtime:
+        raise UsageError("--runtime NAME is missing; `trainc runtimes` lists those that there are")
     mounts = _parts(arguments.mount, _MOUNT, "--mount", "CLAIM:PATH, such as datasets:/data")
     secrets = _parts(arguments.secret, _SECRET, "--secret", "NAME:KEY=VARIABLE, such as hf:token=HF_TOKEN")
     for name in ("nodes", "gpus"):
