@@ -97,7 +97,7 @@ def _placed(file: Path, target: Path, folder: str = "") -> str:
     content = file.read_bytes()
     digest = hashlib.sha256(content).hexdigest()[:12]
     name = f"{folder}/{file.name}" if folder else f"{file.stem}-{digest}{file.suffix}"
-    if file.suffix in {".wasm", ".zip"} or file.name == "pyodide.asm.js":
+    if file.suffix in {".wasm", ".zip"}:
         name, content = name + PACKED, gzip.compress(content, 9, mtime=0)
     (target / name).parent.mkdir(exist_ok=True)
     (target / name).write_bytes(content)

@@ -4,19 +4,18 @@ import { PYTHON } from "build";
 
 const started = performance.now();
 const here = new URL(".", self.location.href).href;
-const TYPES = { js: "text/javascript", wasm: "application/wasm" };
 let loaded = 0;
 
 // Pyodide fetches its own files. They pass through here, so that the page knows how far it has come, and so that what is
-// large is small on any server: NAME.zip, NAME.wasm and NAME.asm.js are served as NAME.zip.bin and so on, in gzip.
+// large is small on any server: NAME.zip and NAME.wasm are served as NAME.zip.bin and NAME.wasm.bin, in gzip.
 const fetched = self.fetch.bind(self);
 self.fetch = async (address, options) => {
   const url = String(address);
-  const packed = /\.(wasm|zip|asm\.js)$/.test(url);
+  const packed = /\.(wasm|zip)$/.test(url);
   const response = await fetched(packed ? `${url}.bin` : url, options);
   if (!response.ok || !response.body) return response;
   const counted = response.body.pipeThrough(new TransformStream({ transform: count }));
-  const type = TYPES[url.replace(/.*\./, "")] ?? "application/octet-stream";
+  const type = url.endsWith(".wasm") ? "application/wasm" : "application/octet-stream";
   const body = packed ? counted.pipeThrough(new DecompressionStream("gzip")) : counted;
   return new Response(body, { headers: { "Content-Type": type } });
 };
@@ -27,19 +26,11 @@ function count(chunk, controller) {
   controller.enqueue(chunk);
 }
 
-async function importPacked(address) {
-  const script = URL.createObjectURL(await (await self.fetch(address)).blob());
-  await import(script);
-  URL.revokeObjectURL(script);
-}
-
 async function start() {
   const packages = fetch(here + PYTHON.packages).then((response) => response.arrayBuffer());
-  const folder = here + PYTHON.runtime.replace(/[^/]*$/, "");
   const { loadPyodide } = await import(here + PYTHON.runtime);
-  await importPacked(`${folder}pyodide.asm.js`); // Pyodide would import it where it is not packed.
   const python = await loadPyodide({
-    indexURL: folder,
+    indexURL: here + PYTHON.runtime.replace(/[^/]*$/, ""),
     stdLibURL: here + PYTHON.library,
     // No packages are ever loaded, from anywhere.
     lockFileContents: { info: PYTHON.info, packages: {} },
