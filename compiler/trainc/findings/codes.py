@@ -99,8 +99,8 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             UnexpandedShellVariable UnsetVariable UnusableStorageUri
         """,
         "warning": """
-            ArgumentsDropped ClaimOnSeveralNodes CountsIgnoreRuntimeResources DeadlineNotPropagated
-            DuplicateSubdomain EnvSourceLost ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened
+            ArgumentNotSplit ArgumentsDropped ClaimOnSeveralNodes CountsIgnoreRuntimeResources
+            DeadlineNotPropagated DuplicateSubdomain EnvSourceLost ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened
             FluxTasksWantAllGPUs ForeignLauncher FormerHostName GangIgnoresLimits GangIgnoresReplicas
             GangNeverComplete HeldAfterEnd HeredocRewritten IdleDevices InitializerNotOrdered
             InitializerVolumeNotShared InvalidVariableValue LauncherMultiplied LoRAIgnored MPIImagesDiffer
