@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, TypeVar, cast
@@ -287,27 +287,28 @@ def parse_arguments(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
     return arguments
 
 
+# Options that are looked for where they are not, and where they are.
+_ELSEWHERE = {
+    "--cluster": "`trainc fits --cluster DIR` asks a cluster's queues, and `check` does with `cluster: DIR` in trainc.yaml",
+    "--live": "`trainc diff --live FILE` compares with a cluster",
+    "--policies": "write `policies: [DIR]` in trainc.yaml",
+}
+
+
 def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
     """Describe the first unrecognized option in `words`, or the first unrecognized word if there is no option."""
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
     if option is None:
         return f"unexpected argument {' '.join(words)}"
     from trainc.findings.text import near_names
-    from trainc.project.trainc_yaml import INPUT
 
-    places = [f"`{build_parser(command).prog}`" for command in COMMANDS if option in _options_of(build_parser(command))]
-    places += [f"`{option[2:]}:` in trainc.yaml"] if option[2:] in INPUT else []
-    if places:
-        return f"unknown option {option}, which belongs to {' and '.join(places)}"
+    if option in _ELSEWHERE:
+        return f"unknown option {option}; {_ELSEWHERE[option]}"
     # Compared without the leading dashes, which would make all options look similar.
-    names = (flag[2:] for flag in _options_of(parser) if flag.startswith("--"))
+    names = (flag[2:] for flag in parser._option_string_actions if flag.startswith("--"))  # noqa: SLF001 - as below
     near = [f"--{name}" for name in near_names(option.lstrip("-"), names, cutoff=0.65)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"see `{parser.prog} --help`"
     return f"unknown option {option}; {hint}"
-
-
-def _options_of(parser: ArgumentParser) -> Iterable[str]:
-    return parser._option_string_actions  # noqa: SLF001 - argparse has no other way to ask
 
 
 def _positionals(parser: ArgumentParser) -> Iterator[str]:
