@@ -44,12 +44,8 @@ from trainc.startup.patterns import pattern
 
 MOST_PODS = 2**31 - 1
 RULE_NAME_LIMIT = 128
-FAILURE_REASONS = (
-    "BackoffLimitExceeded",
-    "DeadlineExceeded",
-    "FailedIndexes",
-    "MaxFailedIndexesExceeded",
-    "PodFailurePolicy",
+FAILURE_REASONS = tuple(
+    "BackoffLimitExceeded DeadlineExceeded FailedIndexes MaxFailedIndexesExceeded PodFailurePolicy".split()
 )
 _RULE_NAME = pattern(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _RESTART_JOB = ("RestartJob", "RestartJobAndIgnoreMaxRestarts")
@@ -356,11 +352,7 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
 def _index(field: str, value: int, have: str) -> Finding:
     message = f"{field} {value} is out of range: {have}, and indexes start at 0"
     return Finding(
-        "InvalidCoordinatorIndex",
-        "error",
-        message,
-        hint=Hint(f"set {field} to 0", Fix("set", "0", field)),
-        path=(*_PATH, field),
+        "InvalidCoordinatorIndex", "error", message, Hint(f"set {field} to 0", Fix("set", "0", field)), (*_PATH, field)
     )
 
 

@@ -8,15 +8,13 @@ from trainc.admission.admit import check_rendered
 from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
 from trainc.cli.compiling import (
     Run,
-    diagnostics_paint,
     is_checked,
-    is_failure,
     nothing_found,
     read_stdin,
     report_unselected,
     start,
 )
-from trainc.cli.reporting import Files, text_report
+from trainc.cli.reporting import Files, is_failure, report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.features import ask
@@ -120,7 +118,8 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
 def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]]) -> Iterator[Diagnostic]:
     """What `build` would say of rendered files whose source exists but was not read; files with errors say it themselves."""
     from trainc.cli.build import sources_of
-    from trainc.output.folder import file_name, skipped_sources
+    from trainc.output.folder import skipped_sources
+    from trainc.output.ownership import file_name
 
     broken = {d.source.file for d in checking.diagnostics if d.severity == "error" and d.source}
     files = {file_name(namespace, name) for namespace, name in compiled}
@@ -162,11 +161,10 @@ def _report(
 ) -> Status:
     """Report diagnostics in order, after those that come first."""
     ordered = [*first, *sort_diagnostics(diagnostics)]
-    if arguments.format == "text":
-        streams.err.write(text_report(ordered, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
-    else:
-        streams.out.write(_format(ordered, files, arguments.format).encode("utf-8", "backslashreplace"))
-    return Status.DIAGNOSED if is_failure(ordered, arguments) else Status.DONE
+    if arguments.format in ("text", "github"):
+        return report(ordered, arguments, streams, files)
+    streams.out.write(_format(ordered, files, arguments.format).encode("utf-8", "backslashreplace"))
+    return Status.DIAGNOSED if is_failure(ordered, strict=arguments.strict) else Status.DONE
 
 
 def _format(diagnostics: Sequence[Diagnostic], files: Files, form: str) -> str:

@@ -39,6 +39,8 @@ from trainc.ir.info import Container, Info, PodSet
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, carried
 from trainc.kube import names
 from trainc.kube.documents import (
+    POD_SPEC,
+    POD_TEMPLATE,
     FieldPath,
     Item,
     Json,
@@ -175,8 +177,7 @@ def _written_at(patch: Patch, patched: PatchedJob, index: Path) -> Path:
 
 
 _CONTAINER_FIELDS = ("image", "command", "args", "env", "resources", "volumeMounts", "ports")
-_POD_SPEC: Path = ("template", "spec", "template", "spec")
-_POD_METADATA: Path = ("template", "spec", "template", "metadata")
+_POD_METADATA: Path = (*POD_TEMPLATE, "metadata")
 
 
 def candidates(before: Leaves, after: Leaves) -> Iterator[Leaf]:
@@ -212,7 +213,7 @@ def _reachable(path: FieldPath) -> bool:
         return True
     if inside[:4] == _POD_METADATA:
         return not str(path[-1]).startswith("trainer.kubeflow.org/")
-    if inside[:4] != _POD_SPEC or len(inside) < 7 or is_item_name(path):
+    if inside[:4] != POD_SPEC or len(inside) < 7 or is_item_name(path):
         return False
     return inside[4] == "volumes" or (inside[4] in ("containers", "initContainers") and inside[6] in _CONTAINER_FIELDS)
 
@@ -260,7 +261,7 @@ def _pod_set(pod_set: PodSet, index: Path, value: Any) -> PodSet:
         existing = pod_set.labels if labels else pod_set.annotations
         added = {**existing, key: value} if key in existing else existing
         return replace(pod_set, labels=added) if labels else replace(pod_set, annotations=added)
-    if index[:4] != _POD_SPEC:
+    if index[:4] != POD_SPEC:
         return pod_set
     inside = index[4:]
     if inside[0] == "volumes":

@@ -14,7 +14,7 @@ from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, I
 from trainc.findings import Source
 from trainc.findings.text import escape_line
 from trainc.ir.deviations import DEVIATIONS
-from trainc.kube.documents import FieldPath, format_field, is_item_name
+from trainc.kube.documents import POD_TEMPLATE, FieldPath, format_field, is_item_name
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
@@ -238,7 +238,6 @@ def _evidence(origin: Origin, paint: Paint) -> Iterator[str]:
             yield paint(f"  {deviation.reason}", "faint")
 
 
-_POD = ("template", "spec", "template")
 _CONTAINERS = ("containers", "initContainers")
 
 
@@ -276,7 +275,7 @@ def _home(path: FieldPath) -> FieldPath:
     if path[:2] != ("spec", "replicatedJobs"):
         return path[:1] if path[0] in ("metadata", "spec", "data") and len(path) > 1 else ()
     inside = path[3:]
-    if inside[:3] != _POD:
+    if inside[:3] != POD_TEMPLATE:
         return path[:3]
     if len(inside) > 5 and inside[4] in _CONTAINERS:
         return path[:9]

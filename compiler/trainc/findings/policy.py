@@ -27,16 +27,8 @@ _STAYS = "this error cannot be ignored: nothing can be compiled until it is fixe
 _NEEDS_REASON = "an error is ignored only with a reason: "
 # What the administrators of a cluster or a budget decide, and the author of a job under review must not.
 GUARDED = frozenset(
-    (
-        "ExceedsQuota",
-        "ForeignNamespace",
-        "ImageNotPinned",
-        "OverBudget",
-        "PolicyDenied",
-        "PolicyNotEvaluated",
-        "QuotaNeedsResources",
-        "RegistryNotAllowed",
-    )
+    "ExceedsQuota ForeignNamespace ImageNotPinned OverBudget PolicyDenied PolicyNotEvaluated"
+    " QuotaNeedsResources RegistryNotAllowed".split()
 )
 _GUARDED_STAYS = (
     "only `rules:` in trainc.yaml can ignore this, with a reason: `{}: {{level: ignore, reason: why it is fine}}`"
@@ -83,10 +75,6 @@ class Ignore:
     source: Source
 
 
-def _no_comment(file: str, code: str, line: int) -> Ignore | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A `Rules` callable: the last matching rule wins, and ignore comments take precedence over rules.
@@ -96,7 +84,7 @@ class Policy:
     """
 
     rules: tuple[Rule, ...] = ()
-    comment: Callable[[str, str, int], Ignore | None] = field(default=_no_comment, repr=False)
+    comment: Callable[[str, str, int], Ignore | None] = field(default=lambda *_: None, repr=False)
     at_base: tuple[Rule, ...] | None = None
     # The rules of each code, the last one first.
     _by_code: dict[str, list[Rule]] = field(default_factory=dict, repr=False, compare=False)
@@ -125,10 +113,8 @@ class Policy:
                 self._by_code.setdefault(each.code, []).append(each)
         rule = next((rule for rule in self._by_code.get(diagnostic.code, ()) if rule.concerns(diagnostic)), None)
         if diagnostic.code in GUARDED and self.at_base is not None:
-            before = next(
-                (one for one in reversed(self.at_base) if one.code == diagnostic.code and one.concerns(diagnostic)),
-                None,
-            )
+            of_code = [each for each in self.at_base if each.code == diagnostic.code and each.concerns(diagnostic)]
+            before = of_code[-1] if of_code else None
             was, now = (_STRICTEST.index(diagnostic.severity if one is None else one.level) for one in (before, rule))
             rule = before if was < now else rule
         if rule is None:
@@ -136,11 +122,8 @@ class Policy:
         if rule.level == "ignore":
             example = f"`{diagnostic.code}: {{level: ignore, reason: why it is fine}}`"
             return _ignored(diagnostic, diagnostic, rule.reason, example, fixed=fixed)
-        if (
-            diagnostic.severity == "error"
-            and rule.level != "error"
-            and (fixed or _hides_missing_output(diagnostic.code))
-        ):
+        lowers = diagnostic.severity == "error" and rule.level != "error"
+        if lowers and (fixed or _hides_missing_output(diagnostic.code)):
             return _with_hint(diagnostic, _STAYS)
         return replace(diagnostic, severity=rule.level)
 
@@ -208,7 +191,7 @@ def read_rules(
     rules: list[Rule] = []
     problems: list[Finding] = []
     here = os.path.relpath(os.curdir, folder or os.curdir)
-    by_path = {key: entries for key, entries in value.items() if _is_glob(key)}
+    by_path = {key: entries for key, entries in value.items() if not {*"/*."}.isdisjoint(key)}
     everywhere = {key: entry for key, entry in value.items() if key not in by_path}
     for glob, entries in (("", everywhere), *by_path.items()):
         for written, entry in entries.items():
@@ -226,10 +209,6 @@ def read_rules(
                 continue
             rules.append(Rule(name, level, reason.strip(), glob, here if glob else ""))
     return rules, problems
-
-
-def _is_glob(key: str) -> bool:
-    return any(character in key for character in "/*.")
 
 
 def unknown_code(code: str) -> str:

@@ -18,8 +18,6 @@ from trainc.output.ownership import (
     STATE_FOLDER,
     Sources,
     can_be_owned,
-    file_name,
-    first_line,
     is_applied,
     is_marked,
     is_marked_file,
@@ -33,20 +31,6 @@ from trainc.startup.records import dataclass, replace
 
 _NOT_OURS = "already exists and was not written by trainc"
 _LINK = "is a symbolic link, or in a linked folder"
-
-__all__ = [
-    "STATE_FOLDER",
-    "Plan",
-    "apply_plan",
-    "bytes_at",
-    "file_name",
-    "first_line",
-    "foreign_files",
-    "jobs_of",
-    "plan",
-    "skipped_sources",
-    "text_at",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +223,7 @@ def _remove_created(folder: str, existed: bool) -> None:
 
 def _obstacle(path: str, why: str) -> Diagnostic:
     message = f"{path} {why}"
-    return Diagnostic("FileInTheWay", "error", message, hint="move it away, or use another output folder")
+    return Diagnostic("FileInTheWay", "error", message, "move it away, or use another output folder")
 
 
 def _interruption(folder: str) -> tuple[Diagnostic, ...]:
@@ -248,10 +232,7 @@ def _interruption(folder: str) -> tuple[Diagnostic, ...]:
     message = f"a build into {folder} was interrupted: some of its files are old, some are new"
     return (
         Diagnostic(
-            "InterruptedBuild",
-            "error",
-            message,
-            hint="run `trainc build` again: it first completes the interrupted build",
+            "InterruptedBuild", "error", message, "run `trainc build` again: it first completes the interrupted build"
         ),
     )
 
@@ -259,7 +240,7 @@ def _interruption(folder: str) -> tuple[Diagnostic, ...]:
 def _damaged_journal(folder: str) -> Diagnostic:
     message = f"{os.path.join(folder, STATE_FOLDER)} has the journal of an interrupted build, which cannot be read"
     hint = "remove `journal` and `staged` from it, compare the folder with git, and build again"
-    return Diagnostic("InterruptedBuild", "error", message, hint=hint)
+    return Diagnostic("InterruptedBuild", "error", message, hint)
 
 
 # One build at a time in an output folder: a lock that is released when its process ends, even if it is killed.

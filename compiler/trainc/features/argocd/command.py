@@ -6,8 +6,8 @@ import json
 import os
 from collections.abc import Sequence
 
-from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, text_report
+from trainc.api.arguments import Arguments, Status, Streams, UsageError, arguments_of
+from trainc.api.command import report
 from trainc.api.documents import is_overlay_folder
 from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.records import pattern
@@ -33,19 +33,17 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         return _generate(arguments, streams) if arguments.action == "generate" else _announce(streams)
     except CompileError as error:
-        _report(error.diagnostics, arguments, streams)
+        report(error.diagnostics, arguments, streams)
         return Status.DIAGNOSED
 
 
 def _generate(arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` with the parameters of the Application."""
-    from trainc.api.arguments import build_parser, parse_arguments
     from trainc.api.command import run as build
 
-    (command,) = (command for command in COMMANDS if command.name == "build")
     read = read_parameters(os.environ)
-    _report(read.diagnostics, arguments, streams)
-    settled = parse_arguments(build_parser(command), ["--output", "-", "--color", arguments.color])
+    report(read.diagnostics, arguments, streams)
+    settled = arguments_of("build", ["--output", "-", "--color", arguments.color])
     if "overlay" not in read.arguments and is_overlay_folder(os.curdir):
         settled.paths = [os.curdir]
     reporting = {"quiet": arguments.quiet, "verbose": arguments.verbose}
@@ -81,8 +79,3 @@ def _announcement(parameter: Parameter, configured: str | bool | Sequence[str] |
     if announcement["collectionType"] == "array":
         return {**announcement, "array": list(configured) if not isinstance(configured, bool | str) else []}
     return {**announcement, "string": str(configured).lower() if isinstance(configured, bool) else configured}
-
-
-def _report(diagnostics: Sequence[Diagnostic], arguments: Arguments, streams: Streams) -> None:
-    report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
-    streams.err.write(report)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import KINDS, Dump
-from trainc.api.command import Files, diagnostics_paint, read_stdin, start, text_report
+from trainc.api.command import Files, read_stdin, report, start
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.git import find_program
-from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, RELEASES, Manifest, mapping, names, objects, read_json
+from trainc.api.kube import NEWEST_RELEASE, Manifest, mapping, names, objects, read_json, releases
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
 from trainc.features import ask
@@ -158,9 +158,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]:
     """The requirements of the input's jobs, or of the release if there are none; and the errors of the input."""
-    from trainc.cli.version import read_port
+    from trainc.api.command import read_port
     from trainc.features.doctor.comparison import Wanted
-    from trainc.kube.releases import JOBSETS
 
     compiling = start(settings, stdin, output=settings.output)
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
@@ -170,14 +169,14 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
     pins = read_port()["releases"][release]
     requirements = Wanted(
         release,
-        dict(zip(RELEASES, JOBSETS, strict=True)),
+        dict(zip(releases.RELEASES, releases.JOBSETS, strict=True)),
         tuple(pins["kueue"]),
         tuple(pins["kubernetes"]),
         frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),
         frozenset(
-            (m["metadata"].get("namespace", ""), m["metadata"]["labels"][QUEUE_LABEL])
+            (m["metadata"].get("namespace", ""), m["metadata"]["labels"][names.QUEUE_LABEL])
             for m in manifests
-            if m["kind"] == "JobSet" and QUEUE_LABEL in (m["metadata"].get("labels") or {})
+            if m["kind"] == "JobSet" and names.QUEUE_LABEL in (m["metadata"].get("labels") or {})
         ),
         settings.options.semantics == "controller",
         settings.options.kubernetes,
@@ -273,6 +272,4 @@ def _print(answers: Answers, requirements: Mapping[str, Wanted], arguments: Argu
 def _report(
     diagnostics: Mapping[str, list[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
 ) -> Status:
-    merged = merge_diagnostics(diagnostics)
-    streams.err.write(text_report(merged, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
-    return Status.DIAGNOSED if has_errors(merged) else Status.DONE
+    return report(merge_diagnostics(diagnostics), arguments, streams, files)

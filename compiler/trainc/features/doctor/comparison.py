@@ -7,10 +7,9 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.cluster import Dump
 from trainc.api.findings import Path
-from trainc.api.kube import RELEASES, Json, mapping, objects, value_at
+from trainc.api.kube import Json, mapping, objects, releases, value_at
 from trainc.api.records import dataclass, pattern, replace
 from trainc.features import ask
-from trainc.kube.releases import JOBSETS, Columns
 
 # component -> the suffix of its controller's or scheduler's image path, without the tag; the first one decides.
 _IMAGES = {
@@ -39,8 +38,8 @@ _CRDS = {
 # For each minor, a CRD field that it introduced: identifies the minor if no image does.
 _POD = "spec.replicatedJobs.template.spec.template.spec"
 _TELLTALES = {
-    "Trainer": Columns(
-        RELEASES,
+    "Trainer": releases.Columns(
+        releases.RELEASES,
         {
             "crd": (*["trainjobs.trainer.kubeflow.org"] * 3, "clustertrainingruntimes.trainer.kubeflow.org"),
             "field": (
@@ -51,8 +50,8 @@ _TELLTALES = {
             ),
         },
     ),
-    "JobSet": Columns(
-        JOBSETS,
+    "JobSet": releases.Columns(
+        releases.JOBSETS,
         {
             "crd": ("jobsets.jobset.x-k8s.io",),
             "field": (
@@ -218,7 +217,7 @@ def local_queues(documents: Sequence[Json]) -> frozenset[tuple[str, str]]:
     return frozenset(Dump.of_objects(documents).of("LocalQueue"))
 
 
-def _newest_known(telltales: Columns, definitions: Mapping[str, Json]) -> str:
+def _newest_known(telltales: releases.Columns, definitions: Mapping[str, Json]) -> str:
     """The newest minor whose field exists. A minor without new fields is indistinguishable from the one before."""
     newest = ""
     before: Mapping[str, str] = {}

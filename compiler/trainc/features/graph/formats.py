@@ -10,13 +10,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trainc.api.findings import escape_line
+from trainc.api.jobs import PLUGINS, Plugin
 from trainc.api.kube import Json
-from trainc.api.records import dataclass
 from trainc.features.graph.model import Graph, Step, gang, layers, per_pod, read_graph, size, total
 
 
@@ -127,9 +127,9 @@ def graph_text(graph: Graph, paint: Paint = plain) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def text_of(manifests: Sequence[Json]) -> str:
+def text_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -> str:
     """Draw the job of some manifests as an indented tree."""
-    return graph_text(read_graph(manifests))
+    return graph_text(read_graph(manifests, plugins))
 
 
 def _step_lines(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[str]:
@@ -191,8 +191,7 @@ def _label_lines(step: Step) -> Iterator[str]:
 _ESCAPES = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "#": "&#35;"}
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """A box: its name and its lines of text; `look` is the name of a style, or empty."""
 
     name: str
@@ -200,8 +199,7 @@ class Box:
     look: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Arrow:
+class Arrow(NamedTuple):
     """An arrow between two boxes, by name."""
 
     start: str
@@ -210,8 +208,7 @@ class Arrow:
     dotted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """A dashed frame around some of the boxes."""
 
     label: str
@@ -227,6 +224,15 @@ def flowchart(
     `looks` maps names to styles; only strokes are readable on both light and dark pages.
     """
     return "\n".join(_flowchart_lines(boxes, arrows, looks, frames))
+
+
+def flowchart_of(
+    boxes: Iterable[tuple[str, Sequence[str], str]],
+    arrows: Iterable[tuple[str, str, str, bool]],
+    looks: Mapping[str, str],
+) -> str:
+    """The same for plain tuples: each box with its lines and its look, each arrow from, to, with a label, dotted or not."""
+    return flowchart([Box(*box) for box in boxes], [Arrow(*arrow) for arrow in arrows], looks)
 
 
 def _flowchart_lines(

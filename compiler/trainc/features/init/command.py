@@ -6,13 +6,14 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 
-from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, text_report
-from trainc.api.documents import read_file
+from trainc.api.arguments import Arguments, Status, Streams, UsageError, arguments_of
+from trainc.api.command import report
+from trainc.api.documents import opening
 from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.git import origin_of
 from trainc.api.records import replace
-from trainc.api.settings import Limits, read_configuration
+from trainc.api.settings import Configuration, Limits, read_configuration
+from trainc.features import ask
 from trainc.features.init import PARTS, REPOSITORY
 from trainc.features.init.scaffold import (
     ATTRIBUTES,
@@ -33,8 +34,7 @@ from trainc.features.init.scaffold import (
     with_hooks,
     with_settings,
 )
-from trainc.project.configuration import Configuration, settings_below
-from trainc.reading.opening import repository_above
+from trainc.project.configuration import settings_below
 
 _LEFT_ALONE = (README, REQUIREMENTS)
 _ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}
@@ -47,8 +47,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         folder, plan = _plan(arguments)
     except CompileError as error:
-        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
-        return Status.DIAGNOSED
+        return report(error.diagnostics, arguments, streams)
     requirement, texts = plan.requirement, _texts(arguments, plan)
     if arguments.print:
         streams.out.write(_format_files(texts).encode("utf-8", "backslashreplace"))
@@ -58,9 +57,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if builds and os.path.lexists(os.path.join(folder, RENDERED)):
         in_the_way.append(RENDERED)
     if in_the_way:
-        paint = Paint(arguments.color, streams.err)
-        streams.err.write(text_report([_refusal(folder, path) for path in in_the_way], Files(), paint))
-        return Status.DIAGNOSED
+        return report([_refusal(folder, path) for path in in_the_way], arguments, streams)
     _write(folder, merged)
     if requirement.wheel and REQUIREMENTS in merged:
         _vendor(folder, requirement.wheel)
@@ -112,7 +109,7 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
 
 def _root_of(folder: str) -> str:
     """The root of the repository around a folder that may not exist yet; without a repository, the folder itself."""
-    return repository_above(_existing(folder)) or os.path.realpath(folder)
+    return opening.repository_above(_existing(folder)) or os.path.realpath(folder)
 
 
 def _existing(folder: str) -> str:
@@ -153,7 +150,7 @@ def _requirement(arguments: Arguments, folder: str) -> Requirement:
     if arguments.requirement:
         return Requirement(arguments.requirement)
     try:
-        lines = read_file(os.path.join(folder, REQUIREMENTS), Limits().file_bytes).decode().splitlines()
+        lines = opening.read_file(os.path.join(folder, REQUIREMENTS), Limits().file_bytes).decode().splitlines()
     except (OSError, ValueError):
         return _own_requirement()
     own = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
@@ -177,19 +174,20 @@ def _own_requirement() -> Requirement:
 def _texts(arguments: Arguments, plan: Plan) -> dict[str, str]:
     usual = [part for part in PARTS if part != "kustomize"]
     parts = [*(arguments.only or usual), *(["kustomize"] if arguments.kustomize else [])]
+    if "kustomize" in parts and ask("krm", "kustomize config") is None:
+        raise UsageError("this installation of trainc does not run inside kustomize, so it has no files for that")
     texts = scaffold(parts, plan)
     return {**texts, **_schemas()} if "editor" in parts else texts
 
 
 def _schemas() -> dict[str, str]:
     """The schemas that the editor's settings refer to."""
-    from trainc.api.command import OWN_KINDS
+    from trainc.api.command import OWN_KINDS, schema_of
     from trainc.api.kube import NEWEST_RELEASE
-    from trainc.cli.schema import of_every_kind
 
     schemas = {
-        "trainc": of_every_kind(NEWEST_RELEASE),
-        **{name.lower(): kind.json_schema() for name, kind in OWN_KINDS.items()},
+        "trainc": schema_of("", NEWEST_RELEASE),
+        **{name.lower(): schema_of(name, NEWEST_RELEASE) for name in OWN_KINDS},
     }
     return {f".vscode/{name}.schema.json": json.dumps(schema) + "\n" for name, schema in schemas.items()}
 
@@ -224,7 +222,7 @@ def _add_to_existing(target: str, path: str, text: str) -> str | None:
     if name not in _ADDED_TO:
         return None
     try:
-        return _ADDED_TO[name](read_file(target, Limits().file_bytes).decode(), text)
+        return _ADDED_TO[name](opening.read_file(target, Limits().file_bytes).decode(), text)
     except (OSError, ValueError):
         return None
 
@@ -252,12 +250,10 @@ def _vendor(folder: str, wheel: str) -> None:
 
 def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` for every environment of the new repository."""
-    from trainc.api.arguments import build_parser, parse_arguments
     from trainc.api.command import run as build
 
-    (command,) = (command for command in COMMANDS if command.name == "build")
     words = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]
-    return build(parse_arguments(build_parser(command), words), streams)
+    return build(arguments_of("build", words), streams)
 
 
 def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arguments: Arguments) -> str:

@@ -6,15 +6,14 @@ import os
 from collections.abc import Sequence
 
 from trainc.api.arguments import Arguments, Status, Streams
-from trainc.api.command import Files, Paint, text_report
-from trainc.api.documents import Document, read_file
+from trainc.api.command import Files, report
+from trainc.api.documents import Document, opening
 from trainc.api.findings import CompileError, Diagnostic, has_errors
 from trainc.api.kube import Manifest
 from trainc.api.output import dump_yaml
 from trainc.api.settings import Limits
 from trainc.features.krm.kustomization import kustomize_config, used_as_validator
 from trainc.features.krm.transform import Transformed, transform
-from trainc.reading.opening import error_reason, read_bounded
 
 _STDIN = "-"
 
@@ -24,12 +23,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.print:
         streams.out.write(kustomize_config().encode())
         return Status.DONE
-    text = read_bounded(streams.stdin, Limits().file_bytes)
+    text = opening.read_bounded(streams.stdin, Limits().file_bytes)
     answer = _function if arguments.configuration is None else _plugin
     try:
         return answer(text, arguments, streams)
     except CompileError as error:
-        return _report(error.diagnostics, Files(text), arguments, streams)
+        return report(error.diagnostics, arguments, streams, Files(text))
 
 
 def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
@@ -39,7 +38,7 @@ def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     done = _transform(request.items, request.configuration, arguments)
     results = results_of(done.diagnostics, [*request.items, *done.items])
     streams.out.write(dump_yaml([answer(request, done.items, results)]).encode("utf-8", "backslashreplace"))
-    return _report(done.diagnostics, Files(text), arguments, streams)
+    return report(done.diagnostics, arguments, streams, Files(text))
 
 
 def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
@@ -50,7 +49,7 @@ def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     if has_errors(problems):
         raise CompileError(problems)
     done = _transform([document.data for document in documents], configuration, arguments)
-    status = _report([*problems, *done.diagnostics], Files(text), arguments, streams)
+    status = report([*problems, *done.diagnostics], arguments, streams, Files(text))
     if status is Status.DONE:
         streams.out.write(dump_yaml(done.items).encode("utf-8", "backslashreplace"))
     return status
@@ -68,9 +67,9 @@ def _configuration(path: str) -> Document:
     from trainc.api.documents import read_documents
 
     try:
-        documents, problems = read_documents(read_file(path, Limits().file_bytes), path, Limits())
+        documents, problems = read_documents(opening.read_file(path, Limits().file_bytes), path, Limits())
     except OSError as error:
-        message = f"{path} cannot be read: {error_reason(error)}"
+        message = f"{path} cannot be read: {opening.error_reason(error)}"
         raise CompileError([Diagnostic("UnreadableFile", "error", message, "name an overlay file")]) from None
     if not problems and len(documents) != 1:
         message = f"{path} has {len(documents)} documents; an overlay file has exactly one"
@@ -78,9 +77,3 @@ def _configuration(path: str) -> Document:
     if problems:
         raise CompileError(problems)
     return documents[0]
-
-
-def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
-    paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(diagnostics, files, paint, quiet=arguments.quiet))
-    return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE

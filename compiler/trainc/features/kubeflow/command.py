@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, text_report
+from trainc.api.command import report
 from trainc.api.findings import CompileError, Diagnostic, escape_report, sort_diagnostics
 from trainc.api.settings import Limits, Options
 
@@ -77,5 +77,4 @@ def _refused(diagnostics: Iterable[Diagnostic], arguments: Arguments, streams: S
 
 
 def _report(diagnostics: Iterable[Diagnostic], arguments: Arguments, streams: Streams) -> None:
-    ordered = sort_diagnostics(list(dict.fromkeys(diagnostics)))
-    streams.err.write(text_report(ordered, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))
+    report(sort_diagnostics(list(dict.fromkeys(diagnostics))), arguments, streams)

@@ -10,12 +10,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.documents import Document
+from trainc.api.documents import Document, catalog
 from trainc.api.findings import Path
-from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, RUNTIME_KINDS, Json, mapping, value_at_index
+from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, POD_SPEC, Json, mapping, names, value_at_index
 from trainc.api.records import dataclass
 from trainc.features.lsp.snapshot import Schema, Snapshot
-from trainc.reading.catalog import find
 from trainc.reading.edits import Field, Range, Tree, trees
 from trainc.reading.files import OVERLAY_FILE
 
@@ -168,7 +167,6 @@ Symbol: TypeAlias = tuple[str, ...]
 
 RUNTIME, JOB, CONTAINER, VOLUME, TRAINJOB = "runtime", "replicated job", "container", "volume", "TrainJob"
 _JOBSET: Path = ("spec", "template", "spec")
-_POD: Path = ("template", "spec", "template", "spec")
 # Where a JobSet names its own jobs, beside the rules of its failure policy.
 _POLICIES: tuple[Path, ...] = (("successPolicy", "targetReplicatedJobs"), ("coordinator", "replicatedJob"))
 _OVERRIDES = ("podTemplateOverrides", "podSpecOverrides")
@@ -202,7 +200,7 @@ def mentions(document: Document) -> Iterator[Mention]:
     """Every name that a document gives or uses."""
     data, kind = document.data, document.data.get("kind")
     name = value_at_index(data, ("metadata", "name"))
-    if kind in RUNTIME_KINDS:
+    if kind in names.RUNTIME_KINDS:
         scope = scope_of(data, kind, name)
         yield Mention((RUNTIME, *scope), document, ("metadata", "name"), defines=True)
         yield from _of_jobset(document, scope, _JOBSET)
@@ -234,7 +232,7 @@ def _of_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]
         yield Mention((JOB, *scope, called), document, (*path, "name"), defines=True)
         for awaited, one in _items(job, (*path, "dependsOn")):
             yield Mention((JOB, *scope, str(one.get("name"))), document, (*awaited, "name"), defines=False)
-        yield from _of_pod(document, scope, called, (*path, *_POD), defines=True)
+        yield from _of_pod(document, scope, called, (*path, *POD_SPEC), defines=True)
     lists = [(*at, *where) for where in _POLICIES]
     rules = _items(mapping(value_at_index(spec, ("failurePolicy",))), (*at, "failurePolicy", "rules"))
     for path in (*lists, *((*rule, "targetReplicatedJobs") for rule, _ in rules)):
@@ -252,7 +250,7 @@ def _of_trainjob(document: Document) -> Iterator[Mention]:
         for at, job in _items_at(document.data, jobs):
             called = str(job.get("name"))
             yield Mention((JOB, *scope, called), document, (*at, "name"), defines=False)
-            yield from _of_pod(document, scope, called, (*at, *_POD), defines=False)
+            yield from _of_pod(document, scope, called, (*at, *POD_SPEC), defines=False)
     for field in _OVERRIDES:
         for path, override in _items(spec, ("spec", field)):
             for at, target in _items(override, (*path, "targetJobs")):
@@ -279,7 +277,7 @@ def _of_overlay(document: Document) -> Iterator[Mention]:
         target = mapping(value_at_index(patch, ("target",)))
         kind, name = target.get("kind"), target.get("name")
         symbol = (TRAINJOB, str(name)) if kind == "TrainJob" else (RUNTIME, *scope_of({"metadata": target}, kind, name))
-        if name and (kind == "TrainJob" or kind in RUNTIME_KINDS):
+        if name and (kind == "TrainJob" or kind in names.RUNTIME_KINDS):
             yield Mention(symbol, document, (*path, "target", "name"), defines=False)
 
 
@@ -321,7 +319,7 @@ def runtime_of(snapshot: Snapshot, job: Json) -> Document | None:
 
 def _shipped(snapshot: Snapshot, name: str) -> Document | None:
     options = next((built.session.options for built in snapshot.built), None)
-    answer = find(name, (options.release if options else None) or NEWEST_RELEASE)
+    answer = catalog.find(name, (options.release if options else None) or NEWEST_RELEASE)
     return answer if isinstance(answer, Document) else None
 
 
@@ -329,7 +327,7 @@ def _possible(snapshot: Snapshot, mention: Mention) -> Iterator[Document]:
     """A volume that a patch adds is known to that patch's TrainJob only."""
     yield mention.document
     for document in snapshot.workspace:
-        is_relevant = document.data.get("kind") in (*RUNTIME_KINDS, "JobSet") or mention.symbol[0] == TRAINJOB
+        is_relevant = document.data.get("kind") in (*names.RUNTIME_KINDS, "JobSet") or mention.symbol[0] == TRAINJOB
         if is_relevant and (document.file, document.data) != (mention.document.file, mention.document.data):
             yield document
 

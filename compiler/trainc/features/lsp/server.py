@@ -21,15 +21,12 @@ from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import PositionCodec
 
 from trainc import __version__
-from trainc.api.command import rule_page
-from trainc.api.documents import decode, read_file
+from trainc.api.command import describe_defect, rule_page
+from trainc.api.documents import catalog, decode, opening
 from trainc.api.findings import Diagnostic, Source
-from trainc.cli.version import describe_defect
 from trainc.features.lsp import completing, fixes, hovering, lenses, names
 from trainc.features.lsp.snapshot import Snapshot
-from trainc.reading.catalog import SHOWN_FOLDER, catalog_folder
 from trainc.reading.edits import Position, Range
-from trainc.reading.opening import CONFIGURATION_FILE, folders_upward
 
 if TYPE_CHECKING:
     from trainc.features.lsp.workspace import Workspace
@@ -114,8 +111,8 @@ class Server(LanguageServer):
         return self._workspaces[key]
 
     def _root(self, path: str) -> str | None:
-        above = list(folders_upward(os.path.dirname(path)))
-        configured = next((one for one in above if os.path.isfile(os.path.join(one, CONFIGURATION_FILE))), None)
+        above = list(opening.folders_upward(os.path.dirname(path)))
+        configured = next((one for one in above if os.path.isfile(os.path.join(one, opening.CONFIGURATION_FILE))), None)
         opened = [file_of(one.uri) or "" for one in self.workspace.folders.values()]
         opened += [os.path.realpath(self.workspace.root_path)] if self.workspace.root_path else []
         holding = [one for one in opened if one and (path.startswith(one.rstrip(os.sep) + os.sep))]
@@ -226,7 +223,7 @@ class Server(LanguageServer):
         path = path_of(source, snapshot.root)
         text = self.texts().get(os.path.realpath(path))
         try:
-            lines = (decode(read_file(path, _MOST_BYTES)) if text is None else text).splitlines()
+            lines = (decode(opening.read_file(path, _MOST_BYTES)) if text is None else text).splitlines()
         except OSError:
             return None
         place = hovering.words(lines, source, message)
@@ -249,7 +246,7 @@ def file_of(uri: str) -> str | None:
 def path_of(source: Source, root: str) -> str:
     """The path of the file that a place is in."""
     if source.origin == "catalog":
-        return os.path.join(catalog_folder(), source.file.removeprefix(SHOWN_FOLDER))
+        return os.path.join(catalog.catalog_folder(), source.file.removeprefix(catalog.SHOWN_FOLDER))
     return os.path.join(root, source.file)
 
 

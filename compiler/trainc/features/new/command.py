@@ -8,18 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, start, text_report
-from trainc.api.documents import Document, read_documents, read_paths
+from trainc.api.command import Files, report, start
+from trainc.api.documents import Document, catalog, read_documents, read_paths
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs
-from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, RUNTIME_KINDS, Json, identity_of, mapping
+from trainc.api.kube import NEWEST_RELEASE, Json, identity_of, mapping, names
 from trainc.api.output import dump_yaml
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
 from trainc.features import ask
 from trainc.ir.release import release_facts
-from trainc.kube.names import ANCESTOR_LABEL, JOB_KINDS, TRAINER_API
-from trainc.reading import catalog
 
 _MOST_NAMES = 5
 _MOUNT = pattern(r"([^:/]+):(/[^:]*)")
@@ -43,7 +41,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         file = _target(arguments, settings)
         job = _job(arguments, settings.options, _runtime(arguments.runtime, inputs, settings.options), mounts, secrets)
         text = dump_yaml([job])
-        others = [each.data for each in inputs.documents if each.data.get("kind") in JOB_KINDS]
+        others = [each.data for each in inputs.documents if each.data.get("kind") in names.JOB_KINDS]
         by_environment = {
             environment_name(each): _check(text, file, _without_foreign_files(settings_of(each)))
             for each in environments_of(arguments)
@@ -82,7 +80,7 @@ def _news(job: Json, others: Sequence[Json]) -> Iterator[str]:
 
 
 def _queue_of(job: Json) -> str:
-    return str(mapping(mapping(job.get("metadata")).get("labels")).get(QUEUE_LABEL) or "")
+    return str(mapping(mapping(job.get("metadata")).get("labels")).get(names.QUEUE_LABEL) or "")
 
 
 def _next_step(file: str, job: Json, arguments: Arguments, settings: Settings) -> str:
@@ -123,14 +121,16 @@ def _target(arguments: Arguments, settings: Settings) -> str:
 def _runtime(name: str, inputs: Inputs, options: Options) -> Mapping[str, Any]:
     """The runtime with a name, or a reference to one that does not exist, which compiling reports."""
     for document in inputs.read:
-        if document.data.get("kind") in RUNTIME_KINDS and identity_of(document.data)[1] == name:
+        if document.data.get("kind") in names.RUNTIME_KINDS and identity_of(document.data)[1] == name:
             return document.data
     catalog_entry = catalog.find(name, options.release or NEWEST_RELEASE)
     if isinstance(catalog_entry, Document):
         return catalog_entry.data
-    own_names = [identity_of(d.data)[1] for d in inputs.read if d.data.get("kind") in RUNTIME_KINDS]
-    names = [*own_names, *catalog.names(options.release)]
-    hint = did_you_mean(name, names) or "`trainc runtimes list` lists those that there are"
+    own_names = [identity_of(d.data)[1] for d in inputs.read if d.data.get("kind") in names.RUNTIME_KINDS]
+    hint = (
+        did_you_mean(name, [*own_names, *catalog.names(options.release)])
+        or "`trainc runtimes list` lists those that there are"
+    )
     raise CompileError([Diagnostic("RuntimeNotFound", "error", f"there is no runtime {name!r}", hint)])
 
 
@@ -162,11 +162,11 @@ def _job(
     if options.namespace:
         metadata["namespace"] = options.namespace
     if arguments.queue:
-        metadata["labels"] = {QUEUE_LABEL: arguments.queue}
+        metadata["labels"] = {names.QUEUE_LABEL: arguments.queue}
     spec = {"runtimeRef": reference, **({"trainer": trainer} if trainer else {})}
     if mounts:
         spec |= _patch(runtime, mounts, options)
-    return {"apiVersion": TRAINER_API, "kind": "TrainJob", "metadata": metadata, "spec": spec}
+    return {"apiVersion": names.TRAINER_API, "kind": "TrainJob", "metadata": metadata, "spec": spec}
 
 
 def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: Options) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def _trainer_in(runtime: Mapping[str, Any]) -> tuple[str, str]:
     jobs = runtime.get("spec", {}).get("template", {}).get("spec", {}).get("replicatedJobs", ())
     for job in jobs:
         template = job.get("template", {})
-        if (template.get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL) == "trainer":
+        if (template.get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL) == "trainer":
             containers = template.get("spec", {}).get("template", {}).get("spec", {}).get("containers", ())
             return job["name"], next((each["name"] for each in containers), "node")
     return "node", "node"
@@ -220,7 +220,7 @@ def _check(text: str, file: str, settings: Settings) -> list[Diagnostic] | None:
 
 
 def _refuse_second(own: Sequence[Document], inputs: Inputs) -> None:
-    others = [each.data for each in inputs.documents if each.data.get("kind") in JOB_KINDS and each not in own]
+    others = [each.data for each in inputs.documents if each.data.get("kind") in names.JOB_KINDS and each not in own]
     for key in map(identity_of, [each.data for each in own]):
         if key in map(identity_of, others):
             message = f"there is a TrainJob {'/'.join(filter(None, key))} already"
@@ -228,6 +228,4 @@ def _refuse_second(own: Sequence[Document], inputs: Inputs) -> None:
 
 
 def _report(diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams, text: str = "") -> Status:
-    paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(diagnostics, Files(text.encode()), paint, quiet=arguments.quiet))
-    return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE
+    return report(diagnostics, arguments, streams, Files(text.encode()))

@@ -8,22 +8,18 @@ from functools import partial
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import Files, Paint, kept_in, text_report
+from trainc.api.command import compile_every, judge_of, report
 from trainc.api.documents import Document
-from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors
-from trainc.api.jobs import Judge, OneJob, enabled
-from trainc.api.kube import NEWEST_RELEASE, identity_of
+from trainc.api.findings import CompileError, Diagnostic, Rules, counted, escape_xml, has_errors
+from trainc.api.jobs import Judge, OneJob, Plugin, enabled
+from trainc.api.kept import kept_in
+from trainc.api.kube import NEWEST_RELEASE, Json, identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
-from trainc.cli.compiling import judge_of
-from trainc.explain.select_job import compile_every, explain_job
 from trainc.features import ask
-from trainc.features.graph.formats import graph_text
-from trainc.features.graph.model import Graph, read_graph
 from trainc.features.report.overview import Quotas, node_types, overview_of
-from trainc.features.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of
-from trainc.findings.policy import Rules
+from trainc.features.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of, steps_of
 
 # Of more jobs, the page has neither pictures nor the origin of every field.
 MOST_IN_FULL = 20
@@ -94,14 +90,13 @@ def _jobs(
     for name, its in compiled.items():
         for one in streams.progress.over("drawing", its):
             job = draw(len(jobs), one, facts[name])
-            state = states.get((job.row.namespace, job.graph.name), "not in the cluster" if states else "")
+            state = states.get((job.row.namespace, job.jobset), "not in the cluster" if states else "")
             jobs.append(replace(job, environment=name, state=state))
     return jobs
 
 
 def _refused(diagnostics: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:
-    paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(merge_diagnostics(diagnostics), Files(), paint, quiet=arguments.quiet))
+    report(merge_diagnostics(diagnostics), arguments, streams)
     return Status.DIAGNOSED
 
 
@@ -142,54 +137,58 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> Mapping
     """The state of each JobSet or TrainJob in the dump, by namespace and name."""
     if not arguments.live:
         return {}
-    from trainc.kube.live_objects import KINDS_WITH_STATE, state_of
+    from trainc.api.cluster import live_objects
 
     dump, problems = Dump.read(arguments.live, options.limits, streams.stdin)
     if dump is None:
         raise CompileError(problems)
     # The JobSet says more than the TrainJob of the same name.
     return {
-        identity_of(each): state_of(each)[0] for kind in reversed(KINDS_WITH_STATE) for each in dump.of(kind).values()
+        identity_of(each): live_objects.state_of(each)[0]
+        for kind in reversed(live_objects.KINDS_WITH_STATE)
+        for each in dump.of(kind).values()
     }
 
 
 def _job(number: int, one: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:
     name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
-    graph = read_graph(one.compiled.manifests, enabled(facts.options.plugins))
     jobset = next(manifest for manifest in one.compiled.manifests if manifest["kind"] == "JobSet")
+    steps = list(steps_of(jobset))
     word, fit, flavors = facts.answers.get(name, ("", "", {}))
-    devices = [(step.name, {each: count * step.all_pods for each, count in step.gpus.items()}) for step in graph.steps]
+    devices = [(step.name, {each: count * step.pods for each, count in step.gpus.items()}) for step in steps]
     result, judged = one.recorder.result, facts.judged(one)
     runtime = "" if result is None or result.runtime is None else result.runtime.label
     types = node_types(devices, jobset, flavors)
     return Job(
         anchor=f"job-{number + 1}",
-        row=row_of(one.compiled.name, graph, runtime.rpartition(" ")[2], one.compiled.manifests, types),
+        row=row_of(one.compiled.name, steps, runtime.rpartition(" ")[2], one.compiled.manifests, types),
         label=one.label or f"TrainJob {name}",
         runtime=runtime,
         release=facts.options.release or NEWEST_RELEASE,
         source=None if result is None else result.job.document.locate(()),
-        graph=graph,
+        jobset=jobset["metadata"]["name"],
+        steps=steps,
         yaml="" if in_full else dump_yaml(one.compiled.manifests),
         diagnostics=(*one.diagnostics, *judged),
         fit=(word, fit),
         denied=None if facts.judge is None else any(diagnostic.severity == "error" for diagnostic in judged),
-        details=_details(one, graph, facts.options, link) if in_full else None,
+        details=_details(one, facts.options, link) if in_full else None,
     )
 
 
-def _details(one: OneJob, graph: Graph, options: Options, link: Link) -> Details:
-    yaml = [dump_yaml([manifest]) for manifest in one.compiled.manifests]
-    objects = objects_of(explain_job(one, options), yaml, link)
-    return Details(_picture(graph), _picture(graph, stacked=True), graph_text(graph), objects)
+def _details(one: OneJob, options: Options, link: Link) -> Details:
+    manifests, plugins = one.compiled.manifests, enabled(options.plugins)
+    objects = objects_of(one.explain(options), [dump_yaml([manifest]) for manifest in manifests], link)
+    text_of = ask("graph", "text")
+    tree = "" if text_of is None else text_of(manifests, plugins)
+    return Details(_picture(manifests, plugins), _picture(manifests, plugins, stacked=True), tree, objects)
 
 
-def _picture(graph: Graph, *, stacked: bool = False) -> str:
-    """The picture, or an empty string if the extra for it is not installed."""
-    from trainc.features.graph.drawing import graph_svg
-
+def _picture(manifests: Sequence[Json], plugins: Sequence[Plugin], *, stacked: bool = False) -> str:
+    """The picture, or an empty string if the feature or the extra for it is not installed."""
+    svg_of = ask("graph", "svg")
     try:
-        return graph_svg(graph, stacked=stacked)
+        return "" if svg_of is None else str(svg_of(manifests, plugins, stacked=stacked))
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise
