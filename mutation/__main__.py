@@ -23,7 +23,7 @@ from mutation.session import Session
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "compiler" / "trainc"
-MUTATED = ("ir/*.py", "plugins/**/*.py", "overlays/*.py", "pipeline/patches.py")
+MUTATED = ("ir/*.py", "plugins/**/*.py", "project/overlays/*.py", "pipeline/patches.py")
 TESTS = (
     "tests/ir",
     "tests/plugins",

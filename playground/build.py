@@ -45,10 +45,11 @@ NOT_NEEDED = {"jinja2", "markupsafe", "ruamel-yaml"}
 FEATURES = {"diff", "fits", "graph", "lsp", "migrate", "policies", "sweeps"}
 # Modules of the standard library that nothing here imports, a third of it; and of its encodings, those that are needed.
 NOT_IMPORTED = """
-    _pyrepl antigravity bdb cProfile cmd compileall curses dbm doctest ensurepip fileinput ftplib http idlelib imaplib
-    lib2to3 mailbox multiprocessing netrc optparse pdb pickletools plistlib poplib profile pstats pyclbr pydoc pydoc_data
-    sched shelve smtplib sqlite3 symtable tabnanny this timeit tkinter trace tracemalloc turtle turtledemo unittest venv
-    wave webbrowser wsgiref xml xmlrpc zipapp
+    _android_support _apple_support _pyio _pyrepl antigravity bdb cProfile cmd code colorsys compileall configparser curses
+    dbm doctest ensurepip filecmp fileinput ftplib http idlelib imaplib lib2to3 logging/config logging/handlers mailbox
+    modulefinder multiprocessing netrc optparse pdb pickletools plistlib poplib profile pstats pty pyclbr pydoc pydoc_data
+    sched secrets shelve smtplib socketserver sqlite3 symtable tabnanny this timeit tkinter trace tracemalloc tty turtle
+    turtledemo unittest urllib/robotparser venv wave webbrowser wsgiref xml xmlrpc zipapp zoneinfo
 """
 ENCODINGS = re.compile(r"encodings/(__init__|aliases|ascii|charmap|cp437|idna|latin_1|punycode|utf_.*)\.py")
 EXAMPLES = {
@@ -119,7 +120,11 @@ def _archives(wheel: Path, work: Path) -> dict[str, Path]:
 def _library() -> dict[str, bytes]:
     left_out = NOT_IMPORTED.split()
     with zipfile.ZipFile(PYODIDE / "python_stdlib.zip") as archive:
-        names = [name for name in archive.namelist() if name.split("/")[0].removesuffix(".py") not in left_out]
+        names = [
+            name
+            for name in archive.namelist()
+            if not {name.split("/")[0].removesuffix(".py"), name.removesuffix(".py")} & {*left_out}
+        ]
         kept = [name for name in names if not name.startswith("encodings/") or ENCODINGS.fullmatch(name)]
         return {name: archive.read(name) for name in kept if not name.endswith("/")}
 

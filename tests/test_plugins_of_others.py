@@ -78,7 +78,7 @@ def test_the_page_is_short_and_its_commands_work(site: Path, folder: Path) -> No
 
 
 def test_it_takes_part_only_where_it_is_chosen(site: Path, folder: Path) -> None:
-    label = "acme.example.com/cost-centre: team-a"
+    label = "acme.example.com/cost-center: team-a"
     assert label not in trainc(site, folder, "build", "job.yaml").stdout
     assert label in trainc(site, folder, "build", "job.yaml", "--plugin", "acme").stdout
     (folder / "trainc.yaml").write_text("plugins: [acme]\n", encoding="utf-8")
@@ -144,11 +144,11 @@ def test_other_code_under_the_same_name_finds_no_result_of_the_former(site: Path
     for name in ("a", "b"):
         (jobs / f"{name}.yaml").write_text(JOB.replace("llm", name), encoding="utf-8")
     words = ("build", "jobs", "--plugin", "acme")
-    assert trainc(changing, tmp_path, *words).stdout.count("cost-centre: team-a") == 2
+    assert trainc(changing, tmp_path, *words).stdout.count("cost-center: team-a") == 2
     module = changing / "acme_trainc.py"
-    module.write_text(module.read_text(encoding="utf-8").replace("cost-centre", "budget"), encoding="utf-8")
+    module.write_text(module.read_text(encoding="utf-8").replace("cost-center", "budget"), encoding="utf-8")
     assert trainc(changing, tmp_path, *words).stdout.count("budget: team-a") == 2
-    assert "cost-centre" not in trainc(changing, tmp_path, *words[:2], *words[4:]).stdout
+    assert "cost-center" not in trainc(changing, tmp_path, *words[:2], *words[4:]).stdout
 
 
 def test_python_callers_choose_it_by_an_option(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ def test_python_callers_choose_it_by_an_option(site: Path, monkeypatch: pytest.M
     for cached in (registry.enabled, entry_points.choose):
         cached.cache_clear()
     result = compile_trainjob(trainjob(), [runtime()], Options(release="2.3", plugins=("acme",)))
-    assert result.manifests[0]["metadata"]["labels"] == {"acme.example.com/cost-centre": "team-a"}
+    assert result.manifests[0]["metadata"]["labels"] == {"acme.example.com/cost-center": "team-a"}
     assert [diagnostic.code for diagnostic in result.diagnostics] == ["AcmeNoDeadline"]
     for cached in (registry.enabled, entry_points.choose):
         cached.cache_clear()

@@ -67,6 +67,7 @@ def test_another_file_can_be_named(repository: Path) -> None:
     configure('release: "2.1"\n')
     Path("other.yaml").write_text('release: "2.2"\n', encoding="utf-8")
     assert "2.10.0" in image(run("build", "jobs", "--config", "other.yaml"))
+    assert "name the file: --config ./trainc.yaml" in run("build", "jobs", "--config", ".").stderr
     missing = run("build", "jobs", "--config", "missing.yaml")
     assert missing.status == 1
     assert "error[InvalidConfiguration] missing.yaml cannot be read: no such file or directory" in missing.stderr
@@ -124,3 +125,22 @@ def test_everything_wrong_with_it_is_reported_at_once() -> None:
 def test_an_empty_one_decides_nothing() -> None:
     configure("# nothing yet\n")
     assert run("build", "jobs").status == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        ("runtimes: [runtimez]", "trainc.yaml:3:12"),
+        ("sources: [jobs, runtimez]", "trainc.yaml:3:17"),
+        ("overlay: runtimez", "trainc.yaml:3:1"),
+        ("cluster: runtimez", "trainc.yaml:3:1"),
+        ("policies: [runtimez]", "trainc.yaml:3:12"),
+        ("environments: {a: {runtimes: [runtimez]}}", "trainc.yaml:3:31"),
+    ],
+)
+def test_a_path_that_does_not_exist_is_reported_where_it_is_written(settings: str, place: str) -> None:
+    Path("runtimes").mkdir()
+    configure(f'release: "2.3"\n\n{settings}\n')
+    result = run("check")
+    assert f"{place}: error[NoSuchPath] runtimez does not exist\n" in result.stderr
+    assert "did you mean runtimes?" in result.stderr

@@ -148,6 +148,7 @@ def test_one_runtime_replaced_wherever_it_comes_from(project: Path) -> None:
     result = run("diff", "--runtime", "torch-distributed=new.yaml")
     assert heading(result) == "working tree → working tree, torch-distributed from new.yaml"
     assert "+ hostNetwork: true" in result.stdout
+    assert "because of new.yaml:" in result.stdout
 
 
 WRONG = {
@@ -160,6 +161,8 @@ WRONG = {
     "a revision that is an option": ["git:--help"],
     "stdin twice": ["-", "-"],
     "a file without a runtime": ["--runtime", "torch-distributed=jobs/llm.yaml"],
+    "a runtime that is none": ["--runtime", "torch-distribute=jobs/llm.yaml"],
+    "a runtime and its file apart": ["--runtime", "torch-distributed", "new.yaml", "jobs"],
 }
 
 

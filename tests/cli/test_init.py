@@ -181,8 +181,8 @@ def test_the_repository_is_written_where_the_tool_reads_it(tmp_path: Path) -> No
     url = "https://github.com/my-org/training.git"
     result = run("init", str(tmp_path / "a"), "--repository", url)
     assert read(tmp_path / "a" / "argocd" / "prod.yaml")["spec"]["source"]["repoURL"] == url
-    assert "repository URL" not in result.stderr
-    assert "repository URL" in run("init", str(tmp_path / "b")).stderr
+    assert "repoURL" not in result.stderr
+    assert "set repoURL in argocd" in run("init", str(tmp_path / "b")).stderr
 
 
 # What GitHub's expression gives at each event, as it is written in the workflow.

@@ -38,10 +38,11 @@ def test_a_diagnostic_reads_from_place_to_help() -> None:
     )
 
 
-def test_the_page_of_a_rule_follows_the_first_error_or_warning_of_each_code() -> None:
+def test_the_page_of_a_rule_follows_the_first_of_each_code() -> None:
     report = text_report([found(line=1), found(line=2), found("info", file="")], Files(), PLAIN)
     assert report.count("trainc rule SomeCode") == 1
-    assert "trainc rule SomeCode" not in text_report([found("info")], Files(), PLAIN)
+    assert "trainc rule SomeCode" in text_report([found("info")], Files(), PLAIN)
+    assert "trainc rule SomeCode" not in text_report([found("info", file="")], Files(), PLAIN)
 
 
 def test_without_a_position_the_object_is_named() -> None:

@@ -19,7 +19,13 @@ def test_all_codes_are_listed_with_a_sentence_each() -> None:
     assert [line for line in lines if not line.endswith((".", "?", "!"))] == []
 
 
-@pytest.mark.parametrize("typed", ["UnknownFeild", "unknown-field", "unknown_field", "unknownField"])
+@pytest.mark.parametrize("typed", ["unknown-field", "unknown_field", "unknownField", "unknownfield", "UNKNOWNFIELD"])
+def test_a_page_is_found_however_its_code_is_spelled(typed: str) -> None:
+    result = run("rule", typed)
+    assert (result.status, result.stdout, result.stderr) == (0, page("UnknownField"), "")
+
+
+@pytest.mark.parametrize("typed", ["UnknownFeild", "unknown-feild"])
 def test_a_near_code_is_named(typed: str) -> None:
     result = run("rule", typed)
     assert (result.status, result.stdout) == (1, "")

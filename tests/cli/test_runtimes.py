@@ -16,6 +16,7 @@ def test_the_list_names_framework_and_releases() -> None:
     head, *rows = run("runtimes", "list").stdout.splitlines()
     assert head.split() == ["NAME", "FRAMEWORK", "RELEASES"]
     assert [row.split()[0] for row in rows] == names()
+    assert run("runtimes").stdout == run("runtimes", "list").stdout
     assert next(row.split() for row in rows if row.startswith("jax-")) == ["jax-distributed", "jax", "2.2", "2.3"]
 
 
@@ -85,6 +86,13 @@ def test_the_runtimes_of_the_repository_come_first(tmp_path: Path, monkeypatch: 
     assert (blank, rest[0].split()[0]) == ("", "NAME")
     shown = run("runtimes", "show", "torch-h100")
     assert shown.stdout.startswith("# ../runtimes/h100.yaml, used by 2 jobs: nlp/bert, nlp/gpt\napiVersion:")
+    monkeypatch.chdir(tmp_path.parent)
+    assert "torch-h100" not in run("runtimes", "list").stdout
+    config = ("--config", f"{tmp_path.name}/trainc.yaml")
+    assert run("runtimes", "list", *config).stdout.splitlines()[1].startswith("torch-h100")
+    assert run("runtimes", "show", "torch-h100", *config).stdout.startswith(f"# {tmp_path.name}/runtimes/h100.yaml")
+    assert "none.yaml cannot be read" in run("runtimes", "list", "--config", "none.yaml").stderr
+    monkeypatch.chdir(tmp_path / "jobs")
     (tmp_path / "trainc.yaml").write_text("runtime: x\n", encoding="utf-8")
     assert run("runtimes", "list").status == 1
     for spec in ("[]", "{template: 3}", "{template: {spec: {replicatedJobs: [3, {template: []}]}}}"):

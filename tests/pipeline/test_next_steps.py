@@ -79,7 +79,7 @@ def test_the_keys_of_a_second_document_are_one_mistake(tmp_path: Path) -> None:
 def test_an_empty_file_says_where_to_begin(text: str, tmp_path: Path) -> None:
     report = checked(text, tmp_path)
     assert "job.yaml, which is empty or has only comments" in report
-    assert "create an example with `trainc init`" in report
+    assert "write a first one with `trainc new`" in report
 
 
 def test_a_folder_without_jobs_is_not_called_empty(tmp_path: Path) -> None:

@@ -105,6 +105,9 @@ def test_the_search_finds_a_page_without_asking_anybody_else(
         ("merge queue", "docs/ci"),
         ("oom", "docs/troubleshooting"),
         ("install", "docs/tutorial"),
+        ("spot instances", "docs/recipes"),
+        ("drain", "docs/recipes"),
+        ("time limit", "docs/slurm"),
     ],
 )
 def test_the_page_that_answers_comes_first(address: str, tmp_path: Path, words: str, page: str) -> None:

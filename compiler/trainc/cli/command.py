@@ -292,6 +292,14 @@ def arguments_of(command: str, words: Sequence[str]) -> Arguments:
     return parse_arguments(build_parser(next(each for each in COMMANDS if each.name == command)), words)
 
 
+# Options that are looked for where they are not, and where they are.
+_ELSEWHERE = {
+    "--cluster": "`trainc fits --cluster DIR` asks a cluster's queues, and `check` does with `cluster: DIR` in trainc.yaml",
+    "--live": "`trainc diff --live FILE` compares with a cluster",
+    "--policies": "write `policies: [DIR]` in trainc.yaml",
+}
+
+
 def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
     """Describe the first unrecognized option in `words`, or the first unrecognized word if there is no option."""
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
@@ -299,6 +307,8 @@ def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
         return f"unexpected argument {' '.join(words)}"
     from trainc.findings.text import near_names
 
+    if option in _ELSEWHERE:
+        return f"unknown option {option}; {_ELSEWHERE[option]}"
     # Compared without the leading dashes, which would make all options look similar.
     names = (flag[2:] for flag in parser._option_string_actions if flag.startswith("--"))  # noqa: SLF001 - as below
     near = [f"--{name}" for name in near_names(option.lstrip("-"), names, cutoff=0.65)]
@@ -397,12 +407,13 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         help="an environment of trainc.yaml; repeatable (default without PATH: all of them)",
     )
     set_completion(environment, "environment")
-    set_completion(
-        group.add_argument(
-            "--config", metavar="FILE", help="settings file (default: trainc.yaml here or in a parent folder)"
-        ),
-        "file",
-    )
+    add_configuration(group)
+
+
+def add_configuration(group: Any) -> None:
+    """Add `--config`."""
+    help_text = "settings file (default: trainc.yaml here or in a parent folder)"
+    set_completion(group.add_argument("--config", metavar="FILE", help=help_text), "file")
 
 
 def add_settings(group: Any, topic: str) -> None:

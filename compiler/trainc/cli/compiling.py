@@ -141,14 +141,15 @@ def start(  # noqa: PLR0913 - all but three go by their names
     cluster: Iterable[Json] = (),
     output: str | None = None,
     choices: Arguments | None = None,
+    extra: Sequence[Document] = (),
 ) -> Run:
     """Read the input of a command without entering the folder `skip`. Some commands handle fragments themselves.
 
     `step` receives the progress of reading and compiling. `cluster`
     are objects of the cluster by which pods are judged. Jobs whose rendered file in the folder `output` is kept as built
-    count as they are in that file; a build has `choices`.
+    count as they are in that file; a build has `choices`. `extra` documents count as read.
     """
-    inputs = settings.read(BytesIO(stdin), skip, step)
+    inputs = settings.read(BytesIO(stdin), skip, step, extra=extra)
     files = Files(stdin)
     rules = settings.policy(files.text)
     judge, problems = judge_of(settings, inputs.documents)
@@ -234,7 +235,7 @@ def nothing_found(
     is_empty = documents == 0 and len(read) == 1 and not os.path.isdir(read[0])
     empty = ", which is empty or has only comments" if is_empty else ""
     message = f"no TrainJob found in {paths}{empty}; with pruning on, empty output would delete every running job"
-    hint = "pass the file or folder with your TrainJobs, create an example with `trainc init`, or allow this with --allow-empty"
+    hint = "pass the file or folder with your TrainJobs, write a first one with `trainc new`, or allow this with --allow-empty"
     return [Diagnostic("NoTrainJob", "error", message, hint)]
 
 

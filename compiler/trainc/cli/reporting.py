@@ -198,10 +198,10 @@ def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _first_of_each_code(diagnostics: list[Diagnostic]) -> set[int]:
-    """The index of the first error or warning of each code, which is shown with the URL of the rule."""
+    """The index of the first of each code, which is shown with its rule; infos about no line in particular stay short."""
     first: dict[str, int] = {}
     for i, d in enumerate(diagnostics):
-        if d.severity != "info":
+        if d.severity != "info" or d.source:
             first.setdefault(d.code, i)
     return set(first.values())
 

@@ -33,12 +33,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         )
         return Status.DONE
     code = current_code(arguments.code)
+    spelled = _to_code(arguments.code)
+    code = next((known for known in codes() if known.lower() == spelled.lower()), code)
     text = page(code)
     if text is None:
-        near = did_you_mean(_to_code(arguments.code), codes())
+        near = did_you_mean(spelled, codes())
         streams.err.write(f"trainc rule: unknown code {arguments.code!r}; {near or '`trainc rule --all` lists them'}\n")
         return Status.DIAGNOSED
-    if code != arguments.code:
+    if code.lower() != spelled.lower():
         streams.err.write(f"note: {arguments.code} is now {code}\n")
     streams.out.write(text.encode("utf-8", "backslashreplace"))
     return Status.DONE

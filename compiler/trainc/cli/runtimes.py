@@ -24,7 +24,7 @@ _FRAMEWORK = "trainer.kubeflow.org/framework"
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the list, or the text of one runtime, of the repository or as in the catalog."""
     try:
-        own = own_runtimes(streams.stdin, arguments.release)
+        own = own_runtimes(streams.stdin, arguments.release, arguments.config)
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     if arguments.action == "list":
@@ -49,10 +49,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 _Own: TypeAlias = "tuple[Document, list[str]]"
 
 
-def own_runtimes(stdin: BinaryIO, release: str | None = None) -> list[_Own]:
-    """The runtimes that the nearest trainc.yaml names, in all environments. Raises CompileError."""
-    given = Arguments(paths=[], config=None, overlay=None, runtimes=None, env=None, release=release)
-    if read_configuration([], None).file is None:
+def own_runtimes(stdin: BinaryIO, release: str | None = None, config: str | None = None) -> list[_Own]:
+    """The runtimes that `config` or the nearest trainc.yaml names, in all environments. Raises CompileError."""
+    given = Arguments(paths=[], config=config, overlay=None, runtimes=None, env=None, release=release)
+    if read_configuration([], config).file is None:
         return []
     found: dict[tuple[str, str, str], Document] = {}
     users: dict[tuple[str, str, str], dict[str, None]] = {}

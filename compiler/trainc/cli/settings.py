@@ -21,12 +21,13 @@ from trainc.project.configuration import (
     read_configuration,
     settings_below,
 )
-from trainc.reading.files import is_overlay_folder
+from trainc.reading.files import is_overlay_folder, named_in_settings
 from trainc.startup.records import dataclass, fields, replace
 
 if TYPE_CHECKING:
     from trainc.pipeline.inputs import Inputs, Step
     from trainc.project.overlays.load import Loaded
+    from trainc.reading.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,18 @@ class Settings:
         return Policy(rules, (Comments() if read is None else Comments(read)).about, at_base)
 
     def read(
-        self, stdin: BinaryIO, skip: str | None = None, step: Step | None = None, *, everything: bool = False
+        self,
+        stdin: BinaryIO,
+        skip: str | None = None,
+        step: Step | None = None,
+        *,
+        everything: bool = False,
+        extra: Sequence[Document] = (),
     ) -> Inputs:
-        """Read the input without entering the folder `skip`, and without unrelated files unless `everything` is set."""
+        """Read the input, and have `extra` documents in it.
+
+        The folder `skip` is not entered, and unrelated files are read with `everything` only.
+        """
         from trainc.pipeline.inputs import read_inputs
 
         inputs = read_inputs(
@@ -68,6 +78,7 @@ class Settings:
             self.runtimes,
             self.options,
             overlays=self.overlays,
+            extra_documents=extra,
             stdin=stdin,
             skip=skip,
             step=step,
@@ -114,8 +125,9 @@ def settings_of(arguments: Arguments) -> Settings:
     configuration = read_configuration(arguments.paths, arguments.config, limits_of(arguments))
     # A revision may predate the environment.
     environments, name = configuration.environments, environment_name(arguments)
-    configuration = environments.get(name, configuration)
+    configuration = replace(environments.get(name, configuration), missing=configuration.missing)
     configured_docs_url.set(configuration.docs_url)
+    named_in_settings.set(configuration.missing)
     named = [path for path in arguments.paths if is_overlay_folder(path)]
     input_paths = [path for path in arguments.paths if path not in named]
     chosen = [*named, *(arguments.overlay or ())]

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from trainc.findings import CompileError, Diagnostic, Finding, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Finding, Source, sort_diagnostics
 from trainc.findings.policy import Rule, matches
 from trainc.kube.documents import mapping
 from trainc.kube.names import QUEUE_LABEL
@@ -88,6 +88,8 @@ class Configuration:
     rules: tuple[Rule, ...] = ()
     docs_url: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    # The lines with paths that do not exist, by path.
+    missing: Mapping[str, Source] = field(default_factory=dict)
     # The environment's own name, or all environments of the file.
     environment: str = ""
     environments: Mapping[str, Configuration] = field(default_factory=dict)
@@ -119,12 +121,12 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
         raise CompileError([Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT)])
     document = _read(file, limits)
     # The schema takes time, and a single file has no trainc.yaml.
-    from trainc.project.trainc_yaml import settings_in_file
+    from trainc.project.trainc_yaml import missing_paths, settings_in_file
 
     own, findings = settings_in_file(document.data, file, None if limits.allow_outside else root)
     if findings:
         raise CompileError([document.place(finding, FILE_NAME) for finding in findings])
-    return own
+    return replace(own, missing=missing_paths(document, os.path.dirname(file)))
 
 
 def _search(paths: Sequence[str]) -> str | None:
@@ -163,7 +165,9 @@ def _read(file: str, limits: Limits) -> Document:
         documents, problems = read_documents(read_file(file, limits.file_bytes), file, limits)
     except OSError as error:
         message = f"{file} cannot be read: {error_reason(error)}"
-        raise CompileError([Diagnostic(CODE, "error", message, "check the path given to --config")]) from None
+        inside = os.path.join(file, FILE_NAME)
+        hint = f"name the file: --config {inside}" if os.path.isfile(inside) else "check the path given to --config"
+        raise CompileError([Diagnostic(CODE, "error", message, hint)]) from None
     if problems:
         raise CompileError(problems)
     if len(documents) > 1:

@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, Source
 from trainc.findings.policy import read_rules
 from trainc.options import layered
 from trainc.project.configuration import CODE, Configuration, Images, Selection
 from trainc.project.settings import RULES, options_schema, read_options
+from trainc.reading.document import Document
 from trainc.reading.files import Exclude, matching_paths
 from trainc.reading.opening import OUTSIDE_HINT, is_below, is_git_folder, is_inside
 from trainc.schema.document_kinds import TEXT, WORD, WORDS, DocumentKind, Schema, about, map_of, struct
@@ -152,18 +153,34 @@ def _selection(data: Mapping[str, Any], folder: str) -> Selection:
 
 def _leading_outside(data: Mapping[str, Any], folder: str, root: str) -> Iterator[Finding]:
     """Errors about the paths in a valid trainc.yaml."""
+    for place, path in _named_paths(data):
+        if place[-1] == "output" and any(map(is_git_folder, os.path.normpath(path).replace("\\", "/").split("/"))):
+            yield _wrong(place, f"{path} is inside the .git folder", "choose another folder")
+        if not is_inside(os.path.join(folder, path), root):
+            message = f"{path} is outside the repository"
+            yield Finding("OutsideRoot", "error", message, OUTSIDE_HINT, place)
+
+
+def missing_paths(document: Document, folder: str) -> dict[str, Source]:
+    """Return the lines of a valid trainc.yaml with paths to read that do not exist, by path as trainc reads it."""
+    joined = [(place, os.path.join(folder, path)) for place, path in _named_paths(document.data)]
+    missing = {path: document.locate(place) for place, path in joined if not os.path.lexists(path)}
+    return {path: source for path, source in missing.items() if source is not None}
+
+
+def _named_paths(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Yield each path that the file or an environment names, and where."""
     parts: dict[Path, Any] = {
         (): data,
         **{(ENVIRONMENTS, name): own for name, own in data.get(ENVIRONMENTS, {}).items()},
     }
     for above, key in ((above, key) for above in parts for key in (*_PATHS, *_FOLDERS)):
         value = parts[above].get(key, ())
-        for path in [value] if isinstance(value, str) else value:
-            if key == "output" and any(map(is_git_folder, os.path.normpath(path).replace("\\", "/").split("/"))):
-                yield _wrong((*above, key), f"{path} is inside the .git folder", "choose another folder")
-            if not is_inside(os.path.join(folder, path), root):
-                message = f"{path} is outside the repository"
-                yield Finding("OutsideRoot", "error", message, OUTSIDE_HINT, (*above, key))
+        yield from (
+            [((*above, key), value)]
+            if isinstance(value, str)
+            else (((*above, key, index), path) for index, path in enumerate(value))
+        )
 
 
 def _same_output(data: Mapping[str, Any]) -> Iterator[Finding]:

@@ -6,9 +6,10 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any, BinaryIO, TypeAlias
 
-from trainc.findings import Diagnostic
+from trainc.findings import Diagnostic, Source
 from trainc.options import Limits
 from trainc.reading.document import Document
 from trainc.reading.opening import error_reason, is_below, read_bounded
@@ -332,12 +333,17 @@ def _entry(entry: os.DirEntry[str], real_folder: str) -> _Entry:
     return _Entry(entry.path, real, entry.is_dir(), entry.is_file())
 
 
+# The lines of trainc.yaml with paths that do not exist, by path; the command line may name others.
+named_in_settings: ContextVar[Mapping[str, Source] | None] = ContextVar("named_in_settings", default=None)
+
+
 def _no_such_path(path: str) -> Diagnostic:
     from trainc.findings.text import near_names
 
+    place = (named_in_settings.get() or {}).get(path)
     if {"*", "?"} & {*path}:
         hint = "check the glob: `*` stands for a name or a part of one, `**` for any number of folders"
-        return Diagnostic("NoSuchPath", "error", f"nothing matches {shown_path(path)}", hint)
+        return Diagnostic("NoSuchPath", "error", f"nothing matches {shown_path(path)}", hint, source=place)
     parent, name = os.path.split(path.rstrip("/" + os.sep))
     try:
         near = near_names(name, sorted(os.listdir(parent or ".")))
@@ -346,8 +352,8 @@ def _no_such_path(path: str) -> Diagnostic:
     if near:
         hint = "did you mean " + " or ".join(shown_path(os.path.join(parent, other)) for other in near) + "?"
     else:
-        hint = "check the path: it is a file, a folder, or `-` for stdin"
-    return Diagnostic("NoSuchPath", "error", f"{shown_path(path)} does not exist", hint)
+        hint = "create it, or remove it here" if place else "check the path: it is a file, a folder, or `-` for stdin"
+    return Diagnostic("NoSuchPath", "error", f"{shown_path(path)} does not exist", hint, source=place)
 
 
 def shown_path(path: str) -> str:

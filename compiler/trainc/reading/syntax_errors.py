@@ -17,6 +17,7 @@ from trainc.startup.records import dataclass, replace
 
 _KEY_LINE = pattern(r"(?P<indent>[ ]*)(?P<key>[\w./-]+):(?:\s|$)")
 _ITEM_LINE = pattern(r"(?P<indent>[ ]*)-(?P<gap>[ ]+)(?P<key>[\w./-]+):(?P<value>.*)")
+_OPENING = pattern(r"(?:[ ]*-[ ])?[ ]*[\w./-]+:\s*(?:#.*)?")
 _FIELD_LINE = pattern(r"(?P<indent>(?:[ ]*-[ ]+)?[ ]*)(?P<key>[\w./-]+):[ ]+(?![|>#])\S")
 
 
@@ -36,14 +37,44 @@ def misplaced_key(text: str, index: int) -> MisplacedKey | None:
     above = [other for other in text[:start].splitlines() if other.strip() and not other.lstrip().startswith("#")]
     if line is None or not above:
         return None
-    return _under_a_dash(line, above) or _too_deep(line, above[-1]) or _between(line, above)
+    return (
+        _first_is_off(line, above, text)
+        or _under_a_dash(line, above)
+        or _too_deep(line, above[-1])
+        or _between(line, above)
+    )
+
+
+def _first_is_off(line: re.Match[str], above: list[str], text: str) -> MisplacedKey | None:
+    """The first key of a mapping, a space off: the parser notices at the second, which has the usual indentation."""
+    column = len(line["indent"])
+    near = next((i for i in range(len(above) - 1, 0, -1) if _depth(above[i]) <= column + 1), 0)
+    first, parent = _KEY_LINE.match(above[near]), _OPENING.fullmatch(above[near - 1])
+    if near == 0 or first is None or parent is None or abs(len(first["indent"]) - column) != 1:
+        return None
+    pairs = zip(lines := text.splitlines(), lines[1:], strict=False)
+    steps = [
+        _depth(below) - _depth(other) for other, below in pairs if _OPENING.fullmatch(other) and below != above[near]
+    ]
+    usual = max(filter(None, steps), key=steps.count, default=2)
+    if column - _depth(above[near - 1]) != usual:
+        return None
+    return MisplacedKey(
+        text.rfind(f"\n{above[near]}", 0, line.start()) + 1 + len(first["indent"]),
+        f"`{first['key']}` is indented {_spaces(len(first['indent']))}, and `{line['key']}` below it {_spaces(column)}",
+        f"indent `{first['key']}` {_spaces(column)}",
+    )
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _under_a_dash(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
     """A field of a list item that is in the column of the item's dash."""
     column = len(line["indent"])
     # Lines of the item itself are indented further than its dash.
-    item = next((other for other in reversed(above) if len(other) - len(other.lstrip()) <= column), "")
+    item = next((other for other in reversed(above) if _depth(other) <= column), "")
     dash = _ITEM_LINE.match(item)
     if dash is None or len(dash["indent"]) != column:
         return None

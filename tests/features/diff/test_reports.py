@@ -26,7 +26,7 @@ def plain(_: str, text: str) -> str:
 TEXT = """\
 before → after
 1 of 1 job is refused, 8 GPUs
-evaluated for Trainer 2.3; (*) marks your delivery mode
+for Trainer 2.3; (*) marks your delivery mode
 
 team-a/llm  changed: refused as immutable
   nodes 2 → 4   GPUs 8 → 16   CPU 4 → 8   memory 2Gi → 4Gi   gang 2 → 4

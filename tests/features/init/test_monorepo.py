@@ -198,3 +198,25 @@ def test_a_requirement_that_nobody_can_install_is_a_sentence_that_pip_shows() ->
     assert "trainc==" not in found.line
     assert found.line.startswith("Replace this line")
     assert found.with_extras(["policy"]) == found
+
+
+def test_what_is_at_the_root_is_listed_there_and_the_placeholder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "repo/.git").mkdir(parents=True)
+    folder = tmp_path / "repo/ml"
+    lines = run("init", str(folder), *REQUIREMENT).stderr.splitlines()
+    below, root = lines.index(f"created in {folder}:"), lines.index("created at the root of the repository:")
+    assert below < lines.index("  trainc.yaml") < root
+    assert [Path(line.strip()).relative_to(tmp_path / "repo") for line in lines[root + 1 : root + 3]] == [
+        Path(".github/workflows/trainc-ml.yaml"),
+        Path(".pre-commit-config.yaml"),
+    ]
+    assert "  set repoURL in argocd/*.yaml, a placeholder now, to the URL of your repository" in lines
+    text = (folder / "argocd/prod.yaml").read_text(encoding="utf-8")
+    assert (
+        "repoURL: https://git.example.com/ml/training.git # a placeholder: write the URL of this repository\n" in text
+    )
+    known = run("init", str(tmp_path / "other"), "--repository", "https://git.corp/a.git", *REQUIREMENT)
+    assert "placeholder" not in known.stderr
+    assert "placeholder" not in (tmp_path / "other/argocd/prod.yaml").read_text(encoding="utf-8")
+    flux = run("init", str(tmp_path / "flux"), "--gitops", "flux", *REQUIREMENT).stderr
+    assert ("repoURL" in flux, "kubectl apply -f flux/" in flux) == (False, True)

@@ -80,6 +80,7 @@ def test_every_runtime_of_the_catalog_takes_the_flags(release: str) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
+        (["bert"], 2, "`trainc runtimes` lists"),
         (["bert", "--runtime", "torch-h10"], 1, "did you mean torch-h100"),
         (["Bert", "--runtime", "torch-h100"], 1, "error[InvalidName]"),
         (["../bert", "--runtime", "torch-h100"], 2, "cannot be the name"),
@@ -111,5 +112,81 @@ def test_without_settings_other_files_of_the_folder_do_not_matter() -> None:
     Path("jobs/copy.yaml").write_text(RUNTIME, encoding="utf-8")
     Path("jobs/broken.yaml").write_text("kind: TrainJob\nspec: {", encoding="utf-8")
     result = run("new", "bert", "--runtime", "torch-distributed", "--release", "2.3")
-    assert (result.status, result.stderr) == (0, "bert.yaml: created; compile it with `trainc build`\n")
+    assert (result.status, result.stderr) == (
+        0,
+        "bert.yaml: created; compile it with `trainc build bert.yaml --release 2.3`\n",
+    )
+    assert run("build", "bert.yaml", "--release", "2.3").status == 0
     assert run("new", "b", "--runtime", "torch-h100", "--runtimes", "runtimes", "--release", "2.3").status == 0
+
+
+OTHER = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: other, namespace: nlp, labels: {kueue.x-k8s.io/queue-name: research}}
+spec: {runtimeRef: {name: torch-h100}, trainer: {resourcesPerNode: {limits: {nvidia.com/gpu: 8}}}}
+"""
+QUEUES = """\
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: research, namespace: nlp}
+spec: {clusterQueue: research}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: research}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 64}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ResourceFlavor
+metadata: {name: h100}
+"""
+IN_NLP = ["--namespace", "nlp", "--gpus", "8"]
+
+
+def test_a_namespace_or_a_queue_that_no_other_job_has_is_mentioned() -> None:
+    Path("jobs/other.yaml").write_text(OTHER, encoding="utf-8")
+    wrong = run("new", "a", "--runtime", "torch-h100", "--gpus", "8", "--namespace", "nlpp", "--queue", "vision")
+    assert wrong.stderr.splitlines() == [
+        "namespace nlpp is new here; did you mean nlp?",
+        "queue vision is new here; other jobs have research",
+        "jobs/a.yaml: created; compile it with `trainc build`",
+    ]
+    right = run("new", "b", "--runtime", "torch-h100", *IN_NLP, "--queue", "research")
+    assert right.stderr == "jobs/b.yaml: created; compile it with `trainc build`\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["--queue", "vision"], "QueueInactive"), (["--queue", "research", "--nodes", "64"], "NeverFits")],
+)
+def test_a_job_that_the_known_cluster_never_admits_is_not_written(words: list[str], code: str) -> None:
+    Path("cluster").mkdir()
+    Path("cluster/queues.yaml").write_text(QUEUES, encoding="utf-8")
+    with Path("trainc.yaml").open("a", encoding="utf-8") as settings:
+        settings.write("cluster: cluster\n")
+    result = run("new", "bert", "--runtime", "torch-h100", *IN_NLP, *words)
+    assert (result.status, f"error[{code}]" in result.stderr) == (1, True), result.stderr
+    assert list(Path("jobs").iterdir()) == []
+    assert run("new", "bert", "--runtime", "torch-h100", *IN_NLP, "--queue", "research").status == 0
+
+
+def test_what_trainc_yaml_allows_in_a_folder_holds_for_new_jobs() -> None:
+    with Path("trainc.yaml").open("a", encoding="utf-8") as settings:
+        settings.write('namespaces: {"jobs/**": [nlp]}\n')
+    result = run("new", "bert", "--runtime", "torch-h100", "--namespace", "vision")
+    assert (result.status, "error[ForeignNamespace]" in result.stderr) == (1, True), result.stderr
+    assert list(Path("jobs").iterdir()) == []
+
+
+def test_the_job_is_checked_in_each_environment_that_selects_it() -> None:
+    with Path("trainc.yaml").open("a", encoding="utf-8") as settings:
+        settings.write("environments:\n  a: {select: {namespaces: [nlp]}}\n  b: {select: {namespaces: [cv]}}\n")
+    written = run("new", "bert", "--runtime", "torch-h100", "--namespace", "nlp")
+    assert (written.status, written.stderr) == (0, "jobs/bert.yaml: created; compile it with `trainc build`\n")
+    unselected = run("new", "tiny", "--runtime", "torch-h100", "--namespace", "speech")
+    assert "jobs/tiny.yaml: created; no environment selects it\n" in unselected.stderr

@@ -15,14 +15,16 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import add_release, set_completion
+from trainc.cli.command import add_configuration, add_release, set_completion
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add `list` and `show`."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="list names, frameworks and releases", allow_abbrev=False)
-    add_release(listing.add_argument)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    parser.set_defaults(action="list", release=None, config=None)
+    listing = actions.add_parser("list", help="list names, frameworks and releases (default)", allow_abbrev=False)
     showing = actions.add_parser("show", help="print the YAML of one runtime", allow_abbrev=False)
     set_completion(showing.add_argument("name", metavar="NAME"), "runtime")
-    add_release(showing.add_argument)
+    for parser_of_action in (listing, showing):
+        add_release(parser_of_action.add_argument)
+        add_configuration(parser_of_action)

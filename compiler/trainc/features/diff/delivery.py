@@ -34,6 +34,11 @@ class DeliveryMethod:
     prunes: bool = True
     hashes_names: bool = False
 
+    @property
+    def phrase(self) -> str:
+        """How jobs are delivered, for the sentence that says what outcomes are about."""
+        return "a new name for each changed job (nameHash)" if self.hashes_names else f"delivered by {self.label}"
+
 
 KUBECTL = DeliveryMethod("kubectl", "kubectl apply", "kubectl", "client", prunes=False)
 ARGOCD = DeliveryMethod("argocd", "Argo CD, client-side", "argocd", "client")

@@ -11,7 +11,7 @@ from trainc.api.documents import Document, check, claimed_by, is_trainer_documen
 from trainc.api.explained import place
 from trainc.api.findings import CompileError, Diagnostic, Finding, Rules, has_errors, keep_severities, sort_diagnostics
 from trainc.api.jobs import CompiledJob, Inputs, Session, ValidDocument
-from trainc.api.kube import NEWEST_RELEASE, names
+from trainc.api.kube import NEWEST_RELEASE, identity_of, mapping, names
 from trainc.api.output import name_in_file
 from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import Options
@@ -157,6 +157,13 @@ def is_runtime(document: Document) -> bool:
     dialect = claimed_by(document.data)
     kind = document.data.get("kind")
     return kind in names.RUNTIME_KINDS or (dialect is not None and dialect.kinds[str(kind)] in names.RUNTIME_KINDS)
+
+
+def runtime_names(inputs: Inputs) -> list[str]:
+    """Return the names of the runtimes of the input and of those that its jobs refer to, sorted."""
+    defined = {identity_of(each.data)[1] for each in inputs.read if is_runtime(each)}
+    references = (mapping(mapping(each.data.get("spec")).get("runtimeRef")) for each in inputs.documents)
+    return sorted(defined | {str(reference["name"]) for reference in references if "name" in reference})
 
 
 def _is_runtime(document: Document, name: str) -> bool:

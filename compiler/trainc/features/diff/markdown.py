@@ -186,9 +186,9 @@ def _bounded(lines: Iterable[str], most: int, noun: str, sign: str = "") -> list
 def _meanings(groups: Sequence[Group], diffs: Mapping[str, Diff]) -> Iterator[str]:
     """Explain the terms used in the table."""
     met = {group.first.outcomes[m.id] for group in groups for diff in diffs.values() for m in diff.deliveries}
-    evaluated = dict.fromkeys(f"Trainer {diff.release} and {diff.method.label}" for diff in diffs.values())
+    judged = dict.fromkeys(f"Trainer {diff.release}, {diff.method.phrase}" for diff in diffs.values())
     marked = " (*) marks your delivery mode." if any(len(diff.deliveries) > 1 for diff in diffs.values()) else ""
-    yield f"Evaluated for {first_of(list(evaluated), 3)}.{marked}"
+    yield f"For {'; for '.join(list(judged)[:3])}.{marked}"
     yield ""
     for outcome, meaning in MEANINGS.items():
         if outcome in met:

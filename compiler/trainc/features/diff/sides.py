@@ -10,7 +10,7 @@ from typing import Any
 from trainc.api.arguments import Arguments, Streams, UsageError
 from trainc.api.command import judge_of, kept_in
 from trainc.api.documents import STDIN, Document, is_overlay_folder, is_sweep, opening, read_paths
-from trainc.api.findings import CompileError, Diagnostic, Source, has_errors
+from trainc.api.findings import CompileError, Diagnostic, Source, did_you_mean, has_errors
 from trainc.api.git import commit_of, copy_of_revision, path_from_top, repository_of
 from trainc.api.jobs import Judge
 from trainc.api.kube import releases
@@ -26,7 +26,14 @@ from trainc.api.settings import (
     read_configuration,
     settings_of,
 )
-from trainc.features.diff.manifests import ManifestSet, holds_jobs, is_runtime, manifest_set, with_runtime
+from trainc.features.diff.manifests import (
+    ManifestSet,
+    holds_jobs,
+    is_runtime,
+    manifest_set,
+    runtime_names,
+    with_runtime,
+)
 
 _GIT = "git:"
 WORKING_TREE = "working tree"
@@ -80,9 +87,10 @@ def sides_of(arguments: Arguments) -> tuple[Side, Side]:
         if len(sides) == 1 and sides[0].revision is None:
             return sides[0], sides[0]
     if arguments.releases or arguments.runtime:
+        variants = _variants(sides[0] if sides else Side(WORKING_TREE), arguments)
         if len(sides) > 1:
             raise UsageError("--releases and --runtime compare an input with itself; name only one")
-        return _variants(sides[0] if sides else Side(WORKING_TREE), arguments)
+        return variants
     if len(sides) > 2:
         raise UsageError("at most two inputs can be compared")
     if [side.path for side in sides].count(STDIN) > 1:
@@ -192,7 +200,8 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
         name, equals, file = arguments.runtime.partition("=")
         if not (name and equals and file):
             raise UsageError(f"argument --runtime: {arguments.runtime!r} does not have the form NAME=FILE")
-        after = replace(after, runtime=(name, os.path.abspath(file)))
+        # A revision is read in a folder of its own.
+        after = replace(after, runtime=(name, file if side.revision is None else os.path.abspath(file)))
         labels[1] += f", {name} from {file}"
     return replace(before, label=before.label + labels[0]), replace(after, label=after.label + labels[1])
 
@@ -269,7 +278,13 @@ def _read(side: Side, arguments: Arguments, streams: Streams, other: ReadSide | 
         # Some files of split output may contain only a ConfigMap.
         inputs = settings.read(streams.stdin, skip, streams.progress.step, everything=True)
     if side.runtime:
-        inputs = with_runtime(inputs, side.runtime[0], _one_runtime(side.runtime[1], settings.options))
+        name, file = side.runtime
+        names = runtime_names(inputs)
+        release = settings.options.release or releases.NEWEST_RELEASE
+        if name not in names and not isinstance(inputs.catalog(name, release), Document):
+            near = did_you_mean(name, names) or "`trainc runtimes` lists those that there are"
+            raise UsageError(f"there is no runtime {name!r}; {near}")
+        inputs = with_runtime(inputs, name, _one_runtime(file, settings.options))
     cluster = settings.configuration.cluster
     snapshot = None
     if cluster is not None and os.path.exists(cluster):

@@ -243,9 +243,9 @@ def diff_text(diff: Diff, paint: Paint) -> str:
     lines = [f"{paint('removed', diff.before)} → {paint('added', diff.after)}"]
     if diff.jobs:
         lines += [paint("title", line) for line in (headline(diff),) if line]
-        rules = f"evaluated for Trainer {diff.release}"
+        rules = f"for Trainer {diff.release}"
         several = f"{rules}; (*) marks your delivery mode"
-        chosen = f"{rules} and {diff.method.label}; --all-deliveries shows the others"
+        chosen = f"{rules}, {diff.method.phrase}; --all-deliveries shows the others"
         lines.append(paint("quiet", several if len(diff.deliveries) > 1 else chosen))
         for group in diff.groups:
             lines += ["", *_group(group, diff, paint)]

@@ -24,7 +24,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return _refused({"": error.diagnostics}, Files(), arguments, streams)
     clusters = {name: arguments.cluster or settings.configuration.cluster for name, settings in environments.items()}
     if not any(clusters.values()):
-        raise UsageError("--cluster DIR is missing, and trainc.yaml has no `cluster:`")
+        raise UsageError(
+            "--cluster DIR is missing, and trainc.yaml has no `cluster:`; `trainc help dump` says how to make one"
+        )
     stdin = read_stdin(next(iter(environments.values())), streams)
     named = {name: cluster for name, cluster in clusters.items() if cluster}
     requested = {name: _judge(environments[name], cluster, stdin, streams) for name, cluster in named.items()}

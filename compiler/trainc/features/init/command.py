@@ -16,7 +16,6 @@ from trainc.api.settings import Configuration, Limits, read_configuration
 from trainc.features import ask
 from trainc.features.init import PARTS, REPOSITORY
 from trainc.features.init.scaffold import (
-    APPLICATION_SET,
     ATTRIBUTES,
     EXAMPLES,
     HOOKS,
@@ -258,13 +257,11 @@ def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
 
 
 def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arguments: Arguments) -> str:
-    builds = "trainc.yaml" in paths
-    shown = {path: os.path.normpath(os.path.join(folder, path)) if path.startswith("..") else path for path in paths}
-    lines = [
-        f"created in {folder}:",
-        *(f"  {shown[path]}" for path in sorted(paths)),
-        *([f"  {RENDERED}/"] if builds else []),
-    ]
+    builds, gitops = "trainc.yaml" in paths, arguments.gitops
+    at_root = [os.path.normpath(os.path.join(folder, path)) for path in sorted(paths) if path.startswith("..")]
+    below = [path for path in sorted(paths) if not path.startswith("..")] + ([f"{RENDERED}/"] if builds else [])
+    lines = [f"created in {folder}:", *(f"  {path}" for path in below)] if below else []
+    lines += ["created at the root of the repository:", *(f"  {path}" for path in at_root)] if at_root else []
     lines += ["", "next:", *([] if folder == "." else [f"  cd {folder}"])]
     lines += ["  trainc build --check"] if builds else []
     if requirement.problem and REQUIREMENTS in paths:
@@ -272,8 +269,8 @@ def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arg
             f"  set the requirement in {REQUIREMENTS}, such as `trainc @ git+https://HOST/PATH@COMMIT`:",
             f"    {requirement.problem}",
         ]
-    if f"{arguments.gitops}/prod.yaml" in paths or APPLICATION_SET in paths:
-        if arguments.repository == REPOSITORY:
-            lines.append(f"  set the repository URL in {arguments.gitops}/*.yaml")
-        lines.append(f"  kubectl apply -f {arguments.gitops}/    (after pushing the repository)")
+    if any(os.path.dirname(path) == gitops for path in paths):
+        if arguments.repository == REPOSITORY and gitops == "argocd":
+            lines.append("  set repoURL in argocd/*.yaml, a placeholder now, to the URL of your repository")
+        lines.append(f"  kubectl apply -f {gitops}/    (after pushing the repository)")
     return "".join(f"{line}\n" for line in lines)

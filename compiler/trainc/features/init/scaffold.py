@@ -20,7 +20,7 @@ from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import dataclass, pattern, replace
 from trainc.api.settings import Limits
 from trainc.features import ask
-from trainc.features.init import PARTS, GitOps, Part
+from trainc.features.init import PARTS, REPOSITORY, GitOps, Part
 
 ENVIRONMENTS = ("dev", "prod")
 RENDERED = "rendered"
@@ -128,6 +128,7 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
         "gitops": gitops,
         "tool": _TOOLS[gitops],
         "repository": plan.repository,
+        "placeholder": " # a placeholder: write the URL of this repository" if plan.repository == REPOSITORY else "",
         "version": plan.version,
         "requirement": requirement.line,
         "index": f"--index-url {index}\n" if index else "",

@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add what the job has."""
     parser.add_argument("name", metavar="NAME", help="name of the TrainJob")
     parser.add_argument("words", metavar="COMMAND", nargs="*", help="the command, after -- (default: the runtime's)")
-    runtime = parser.add_argument("--runtime", metavar="NAME", required=True, help="the runtime to use")
+    runtime = parser.add_argument("--runtime", metavar="NAME", help="the runtime to use; `trainc runtimes` lists them")
     set_completion(runtime, "runtime")
     parser.add_argument("--image", metavar="IMAGE", help="image of the trainer (default: the runtime's)")
     parser.add_argument("--nodes", metavar="N", type=int, help="number of nodes (default: the runtime's)")

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, report
-from trainc.api.documents import Document, catalog, is_trainer_document, read_documents
+from trainc.api.command import Files, report, start
+from trainc.api.documents import Document, catalog, read_documents, read_paths
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
-from trainc.api.jobs import Inputs, compile_documents
-from trainc.api.kube import NEWEST_RELEASE, identity_of, names
+from trainc.api.jobs import Inputs
+from trainc.api.kube import NEWEST_RELEASE, Json, identity_of, mapping, names
 from trainc.api.output import dump_yaml
 from trainc.api.records import pattern, replace
-from trainc.api.settings import Options, Settings, settings_of
+from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.features import ask
 from trainc.ir.release import release_facts
 
+_MOST_NAMES = 5
 _MOUNT = pattern(r"([^:/]+):(/[^:]*)")
 _SECRET = pattern(r"([^:=]+):([^:=]+)=([^:=]+)")
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile the job, and write it unless there are errors."""
+    if not arguments.runtime:
+        raise UsageError("--runtime NAME is missing; `trainc runtimes` lists those that there are")
     mounts = _parts(arguments.mount, _MOUNT, "--mount", "CLAIM:PATH, such as datasets:/data")
     secrets = _parts(arguments.secret, _SECRET, "--secret", "NAME:KEY=VARIABLE, such as hf:token=HF_TOKEN")
     for name in ("nodes", "gpus"):
@@ -31,27 +36,62 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             raise UsageError(f"argument --{name}: {value} is not a positive number")
     arguments.paths = []
     try:
-        settings = settings_of(arguments)
-        if settings.configuration.file is None:
-            settings = replace(settings, paths=())  # Other files of the folder have nothing to do with the job.
+        settings = _without_foreign_files(settings_of(arguments))
         inputs = settings.read(streams.stdin)
         file = _target(arguments, settings)
         job = _job(arguments, settings.options, _runtime(arguments.runtime, inputs, settings.options), mounts, secrets)
         text = dump_yaml([job])
-        diagnostics = _check(text, file, inputs, settings)
+        others = [each.data for each in inputs.documents if each.data.get("kind") in names.JOB_KINDS]
+        by_environment = {
+            environment_name(each): _check(text, file, _without_foreign_files(settings_of(each)))
+            for each in environments_of(arguments)
+        }
     except CompileError as error:
         return _report(error.diagnostics, arguments, streams)
-    if file == "-":
-        streams.out.write(text.encode())
-        return _report(diagnostics, arguments, streams)
+    diagnostics = merge_diagnostics({name: found for name, found in by_environment.items() if found is not None})
+    if file == "-" or has_errors(diagnostics):
+        streams.out.write(b"" if has_errors(diagnostics) else text.encode())
+        return _report(diagnostics, arguments, streams, text)
     if os.path.dirname(file):
         os.makedirs(os.path.dirname(file), exist_ok=True)
     with open(file, "x", encoding="utf-8", newline="") as stream:
         stream.write(text)
     _report(diagnostics, arguments, streams, text)
     if not arguments.quiet:
-        streams.err.write(f"{file}: created; compile it with `trainc build`\n")
+        streams.err.write("".join(_news(job, others)))
+        is_selected = any(each is not None for each in by_environment.values())
+        next_step = _next_step(file, job, arguments, settings) if is_selected else "no environment selects it"
+        streams.err.write(f"{file}: created; {next_step}\n")
     return Status.DONE
+
+
+def _without_foreign_files(settings: Settings) -> Settings:
+    """Without trainc.yaml, other files of the folder have nothing to do with the job."""
+    return settings if settings.configuration.file else replace(settings, paths=())
+
+
+def _news(job: Json, others: Sequence[Json]) -> Iterator[str]:
+    """What no other job of the repository has: a namespace or a queue may be misspelled."""
+    for what, value_of in (("namespace", lambda each: identity_of(each)[0]), ("queue", _queue_of)):
+        value, known = value_of(job), sorted({*filter(None, map(value_of, others))})
+        if value and known and value not in known:
+            have = f"other jobs have {', '.join(known[:_MOST_NAMES])}"
+            yield f"{what} {value} is new here; {did_you_mean(value, known) or have}\n"
+
+
+def _queue_of(job: Json) -> str:
+    return str(mapping(mapping(job.get("metadata")).get("labels")).get(names.QUEUE_LABEL) or "")
+
+
+def _next_step(file: str, job: Json, arguments: Arguments, settings: Settings) -> str:
+    """The command that compiles the job, wherever its file is."""
+    words = ["trainc", "build"]
+    if settings.configuration.file is None or not settings.configuration.compiles(job, file, ()):
+        words.append(file)
+    for flag in ("config", "release", "runtimes", "overlay"):
+        given = getattr(arguments, flag) or ()
+        words += [word for value in ([given] if isinstance(given, str) else given) for word in (f"--{flag}", value)]
+    return f"compile it with `{shlex.join(words)}`"
 
 
 def _parts(values: list[str] | None, form: Any, flag: str, shape: str) -> list[tuple[str, ...]]:
@@ -155,25 +195,36 @@ def _trainer_in(runtime: Mapping[str, Any]) -> tuple[str, str]:
     return "node", "node"
 
 
-def _check(text: str, file: str, inputs: Inputs, settings: Settings) -> list[Diagnostic]:
-    """Compile the job among the runtimes of the repository. Raises CompileError."""
+def _check(text: str, file: str, settings: Settings) -> list[Diagnostic] | None:
+    """What `trainc check` would say of the job in its file; None if trainc.yaml does not select it. Raises CompileError."""
     documents, problems = read_documents(text.encode(), file, settings.options.limits)
-    [document] = documents
-    key = identity_of(document.data)
-    if key in [identity_of(each.data) for each in inputs.documents if each.data.get("kind") in names.JOB_KINDS]:
-        message = f"there is a TrainJob {'/'.join(filter(None, key))} already"
-        problems.append(Diagnostic("DuplicateTrainJob", "error", message, "choose another name"))
     if has_errors(problems):
         raise CompileError(problems)
-    runtimes = [
-        d for d in inputs.documents if is_trainer_document(d.data) and d.data.get("kind") in names.RUNTIME_KINDS
-    ]
-    compiled = compile_documents([*runtimes, document], inputs.runtime_sources, settings.options, inputs.catalog)
-    return [
-        diagnostic
-        for diagnostic in compiled.diagnostics
-        if diagnostic.object.partition(" ")[0] != "ClusterTrainingRuntime"
-    ]
+    cluster = settings.configuration.cluster
+    snapshot = read_paths([cluster], settings.options.limits, everything=True) if cluster else ([], [])
+    checking = start(settings, b"", cluster=[document.data for document in snapshot[0]], extra=documents)
+    own = [document for document in checking.inputs.documents if document.file == file]
+    if not own:
+        return None
+    _refuse_second(own, checking.inputs)
+    session = checking.session.with_jobs(own)
+    found, compiled = [each for each in checking.diagnostics if each.source], []
+    for job, diagnostics in session.compile_each():
+        found += diagnostics
+        compiled += [job] if job is not None else []
+    judge_jobs = ask("fits", "judge jobs")
+    if cluster and compiled and judge_jobs is not None:
+        judged = judge_jobs(compiled, checking.inputs.documents, cluster, settings.options, snapshot, session=session)
+        found += session.rules(judged.diagnostics, False)
+    return [each for each in found if each.source is None or each.source.file == file]
+
+
+def _refuse_second(own: Sequence[Document], inputs: Inputs) -> None:
+    others = [each.data for each in inputs.documents if each.data.get("kind") in names.JOB_KINDS and each not in own]
+    for key in map(identity_of, [each.data for each in own]):
+        if key in map(identity_of, others):
+            message = f"there is a TrainJob {'/'.join(filter(None, key))} already"
+            raise CompileError([Diagnostic("DuplicateTrainJob", "error", message, "choose another name")])
 
 
 def _report(diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams, text: str = "") -> Status:
