@@ -45,17 +45,18 @@ _Inside: TypeAlias = dict[Path, list[Field]]
 
 def symbols(text: str) -> list[OutlineSymbol]:
     """The outline of a text; documents that cannot be read as YAML are left out."""
-    return [_of_document(tree) for tree in trees(text) if tree.fields]
+    return [symbol for tree in trees(text) for symbol in _of_document(tree)]
 
 
-def _of_document(tree: Tree) -> OutlineSymbol:
-    kind, name = (_text(tree, path) for path in (("kind",), ("metadata", "name")))
-    first = next(iter(tree.fields.values()))
+def _of_document(tree: Tree) -> Iterator[OutlineSymbol]:
+    fields = {field.path: field for field in tree.fields()}
+    kind, name = (_text(fields, path) for path in (("kind",), ("metadata", "name")))
     inside: _Inside = {}
-    for field in tree.fields.values():
+    for field in fields.values():
         inside.setdefault(field.path[:-1], []).append(field)
     below = _below(inside, ())
-    return OutlineSymbol(name or kind or "document", kind if name else "", "document", tree.whole, first.key, below)
+    for first in inside.get((), ())[:1]:
+        yield OutlineSymbol(name or kind or "document", kind if name else "", "document", tree.whole, first.key, below)
 
 
 def _below(inside: _Inside, path: Path) -> list[OutlineSymbol]:
@@ -74,8 +75,8 @@ def _symbols(inside: _Inside, field: Field) -> Iterator[OutlineSymbol]:
         yield OutlineSymbol(str(step), detail, "field", field.whole, field.key, _below(inside, field.path))
 
 
-def _text(tree: Tree, path: Path) -> str:
-    field = tree.fields.get(path)
+def _text(fields: Mapping[Path, Field], path: Path) -> str:
+    field = fields.get(path)
     return field.text if field is not None and field.kind == "scalar" else ""
 
 
