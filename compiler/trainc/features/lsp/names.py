@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import Document
@@ -39,17 +40,27 @@ class OutlineSymbol:
     children: Sequence[OutlineSymbol] = ()
 
 
+_MOST_FIELDS = 10_000
 # The fields in each mapping or list, by its path.
 _Inside: TypeAlias = dict[Path, list[Field]]
 
 
 def symbols(text: str) -> list[OutlineSymbol]:
-    """The outline of a text; documents that cannot be read as YAML are left out."""
-    return [symbol for tree in trees(text) for symbol in _of_document(tree)]
+    """The outline of a text; documents that cannot be read as YAML are left out, and so is what nobody looks through."""
+    found: list[OutlineSymbol] = []
+    room = _MOST_FIELDS
+    for tree in trees(text):
+        fields = {field.path: field for field in islice(tree.fields(), room + 1)}
+        found += _of_document(tree, fields)
+        room -= len(fields)
+        if room < 0:
+            end = Range(tree.whole.end, tree.whole.end)
+            found.append(OutlineSymbol("...", f"the first {_MOST_FIELDS:,} fields are shown", "document", end, end))
+            break
+    return found
 
 
-def _of_document(tree: Tree) -> Iterator[OutlineSymbol]:
-    fields = {field.path: field for field in tree.fields()}
+def _of_document(tree: Tree, fields: Mapping[Path, Field]) -> Iterator[OutlineSymbol]:
     kind, name = (_text(fields, path) for path in (("kind",), ("metadata", "name")))
     inside: _Inside = {}
     for field in fields.values():
