@@ -211,7 +211,12 @@ def _too_short(failure: _Failure) -> Iterator[Finding]:
 
 
 def _too_many(failure: _Failure) -> Iterator[Finding]:
-    message = f"the list has {len(failure.value)} items; at most {failure.wanted} are allowed"
+    parts = (
+        f"list has {len(failure.value)} items"
+        if isinstance(failure.value, list)
+        else f"mapping has {len(failure.value)} fields"
+    )
+    message = f"the {parts}; at most {failure.wanted} are allowed"
     yield Finding(
         "TooMany", "error", message, hint=f"remove {len(failure.value) - failure.wanted} of them", path=failure.path
     )
@@ -263,6 +268,7 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], Iterator[Finding]]] = {
     "maxItems": _too_many,
     "minItems": _too_few,
     "minProperties": _too_few,
+    "maxProperties": _too_many,
     "required": _required,
 }
 

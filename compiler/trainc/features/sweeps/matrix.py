@@ -30,6 +30,7 @@ from trainc.features.sweeps.grid import (
     CODE,
     GRID,
     GRID_FIELDS,
+    MOST_ASKED,
     MOST_TRIALS,
     Assignment,
     read_assignments,
@@ -106,7 +107,9 @@ def _placed(finding: Finding, label: str) -> Diagnostic:
 def too_many_trials(count: int, most: int) -> Finding:
     """Create the error for a sweep with more trials than allowed."""
     message = f"the sweep has {count:,} trials, which is more than {most:,}"
-    hint = f"list fewer values, exclude combinations, or write maxTrials: {count}"
+    hint = "list fewer values, or exclude combinations"
+    if count <= MOST_ASKED:
+        hint = f"list fewer values, exclude combinations, or write maxTrials: {count}"
     return Finding("TooManyTrials", "error", message, hint, ("parameters",))
 
 
@@ -348,7 +351,8 @@ SWEEP = DocumentKind(
             "base": about("The TrainJob, as PATH or PATH#[NAMESPACE/]NAME, relative to the file.", TEXT),
             **GRID_FIELDS,
             "maxTrials": about(
-                f"More trials are an error; {MOST_TRIALS} by default.", {"type": "integer", "minimum": 1}
+                f"More trials are an error; {MOST_TRIALS} by default, {MOST_ASKED:,} at most.",
+                {"type": "integer", "minimum": 1, "maximum": MOST_ASKED},
             ),
             "budget": about(
                 "`gpuHours`: more are an error; `hoursPerTrial`: how long a trial runs.",

@@ -24,8 +24,7 @@ _TESTS = frozenset((("[",), ("[[",), ("test",)))
 _ENDS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac"))
 _CLAUSES = {"if": "fi", "while": "done", "until": "done"}
 _OPENING = frozenset((*_CLAUSES, "for", "select", "case", "{", "(", "function"))
-# After the last token. A parser looks at most two beyond it.
-_END = [Token("end", "", 0)] * 3
+_END = Token("end", "", 0)
 _SEPARATORS = frozenset(("\n", ";", ";;", ";&", ";;&", ")"))
 _NEXT_CASE = frozenset((";;", ";&", ";;&"))
 
@@ -105,16 +104,16 @@ def is_test(stage: Stage) -> bool:
 
 class _Parser:
     def __init__(self, token_list: list[Token]) -> None:
-        self.tokens = token_list + _END
+        self.tokens = token_list
         self.at = 0
         self.depth = 0
 
     @property
     def token(self) -> Token:
-        return self.tokens[self.at]
+        return self.tokens[self.at] if self.at < len(self.tokens) else _END
 
     def _is(self, text: str) -> bool:
-        token = self.tokens[self.at]
+        token = self.token
         return token.text == text and (token.kind == "op" or (token.kind == "word" and token.bare))
 
     def _take(self, text: str) -> bool:
