@@ -139,6 +139,7 @@ GROWING: Mapping[str, Callable[[int], str]] = {
     + "".join(f"  # trainc: ignore[UnknownField] {i}\n" for i in range(n))
     + "  a: 1\n",
     "misspelt items in one line": lambda n: HEAD + "  trainer: {env: [" + ",".join(f"{{nme: A{i}}}" for i in range(n)) + "]}\n",
+    "items with one name": lambda n: HEAD + "  trainer: {env: [" + ",".join("{name: A}" for _ in range(n)) + "]}\n",
     "labels": lambda n: HEAD.replace("{name: l", "{labels: {" + ", ".join(f"a{i}: b" for i in range(n)) + "}, name: l"),
     "a script of conditions": lambda n: HEAD + f"  trainer: {{command: [bash, -c, '{'if a; then b; fi; ' * n}torchrun x.py']}}\n",
     "arguments": lambda n: HEAD + "  trainer: {command: [torchrun, x.py], args: [" + ", ".join(f"--a{i}" for i in range(4 * n)) + "]}\n",
@@ -146,6 +147,43 @@ GROWING: Mapping[str, Callable[[int], str]] = {
 }  # fmt: skip
 
 FLAGS = ["--release", "2.3"]
+_POLICY = """apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: pNAME}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [jobset.x-k8s.io], apiVersions: ["*"], operations: [CREATE], resources: [jobsets]}]}
+  validations: [{expression: "EXPRESSION"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: pNAME}
+spec: {policyName: pNAME, validationActions: [Deny]}
+"""
+
+
+def _policy(name: object, expression: str) -> str:
+    return _POLICY.replace("NAME", str(name)).replace("EXPRESSION", expression)
+
+
+# The other documents that grow: what each is called, and the command that reads it beside good.yaml.
+BESIDE: Mapping[str, tuple[str, str, Callable[[int], str]]] = {
+    "policies": ("p.yaml", "check good.yaml", lambda n: "---\n".join(_policy(i, "object.spec != 1") for i in range(n))),
+    "an expression": ("p.yaml", "check good.yaml", lambda n: _policy(0, "true" + " && object.kind != 'a'" * n)),
+    "a list in an expression": ("p.yaml", "check good.yaml", lambda n: _policy(0, f"[{', '.join(['1'] * n)}].all(x, x == 1)")),
+    "values of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}maxTrials: 5000\nparameters: {{a: [{', '.join(map(str, range(n)))}]}}\n"),
+    "trials of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}maxTrials: {n}\nparameters: {{a: {{min: 0, max: 1, count: {n}}}}}\n"),
+    "rows of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}parameters: {{a: [1]}}\nexclude:\n" + "".join(f"- {{a: {i + 2}}}\n" for i in range(n))),
+    "rules": ("trainc.yaml", "check good.yaml", lambda n: "rules:\n" + "".join(f"  jobs/{i}.yaml: {{UnknownField: info}}\n" for i in range(n))),
+    "exclude": ("trainc.yaml", "check .", lambda n: "exclude:\n" + "".join(f"- jobs/{i}.yaml\n" for i in range(n))),
+    "environments": ("trainc.yaml", "check", lambda n: "sources: [good.yaml]\nenvironments:\n" + "".join(f"  e{i}: {{}}\n" for i in range(n))),
+    "fields of trainc.yaml": ("trainc.yaml", "check good.yaml", lambda n: "".join(f"a{i}: b\n" for i in range(n))),
+    "patches of an overlay": ("overlay.yaml", "check good.yaml --overlay .", lambda n: _OVERLAY + "".join(_PATCH.replace("NAME", str(i)) for i in range(n))),
+    "nodes": ("n.yaml", "fits good.yaml --cluster n.yaml", lambda n: CLUSTER + "".join("---\n" + _NODE.replace("NAME", f"n{i}") for i in range(n))),
+    "queues": ("n.yaml", "fits good.yaml --cluster n.yaml", lambda n: CLUSTER + "".join("---\n" + _QUEUE.replace("NAME", f"q{i}") for i in range(n))),
+}  # fmt: skip
+_SWEEP = "apiVersion: trainc/v1alpha1\nkind: Sweep\nbase: good.yaml\n"
+_OVERLAY = "apiVersion: trainc/v1alpha1\nkind: Overlay\npatches:\n"
+_PATCH = "- {target: {kind: TrainJob, name: llm}, patch: '[{op: add, path: /spec/trainer, value: {numNodes: NAME}}]'}\n"
 # How each command is given a document FILE. These refuse whatever `build` refuses.
 COMPILING: Mapping[str, list[str]] = {
     "build": ["build", "FILE", *FLAGS],
@@ -166,21 +204,23 @@ REWRITING: Mapping[str, list[str]] = {
     "what kubectl printed": ["doctor", "good.yaml", *FLAGS, "--from", "FILE"],
     "runtimes": ["build", "good.yaml", *FLAGS, "--runtimes", "FILE"],
 }
-CLUSTER = """apiVersion: kueue.x-k8s.io/v1beta2
+_QUEUE = """apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
-metadata: {name: a}
+metadata: {name: NAME}
 spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu], flavors: [{name: f, resources: [{name: cpu, nominalQuota: 9}]}]}]}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: a, namespace: team-a}
-spec: {clusterQueue: a}
----
-apiVersion: v1
+"""
+_NODE = """apiVersion: v1
 kind: Node
-metadata: {name: a}
+metadata: {name: NAME}
 status: {allocatable: {cpu: 8, pods: 110}, conditions: [{type: Ready, status: "True"}]}
 """
+CLUSTER: str = f"""{_QUEUE.replace("NAME", "a")}---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {{name: a, namespace: team-a}}
+spec: {{clusterQueue: a}}
+---
+{_NODE.replace("NAME", "a")}"""
 
 
 def words_of(command: str) -> list[list[str]]:
@@ -198,3 +238,12 @@ def written(root: Path) -> Path:
         data = content.encode() if isinstance(content, str) else content
         (root / str(number) / "job.yaml").write_bytes(data)
     return root
+
+
+def beside(root: Path, what: str, count: int) -> list[str]:
+    """`root`, with another document that grows, and what it needs; the command that reads it."""
+    name, command, content = BESIDE[what]
+    (root / "good.yaml").write_text(HEAD, encoding="utf-8")
+    (root / "trainc.yaml").write_text("policies: [p.yaml]\n" if name == "p.yaml" else "{}\n", encoding="utf-8")
+    (root / name).write_text(content(count), encoding="utf-8")
+    return [*command.split(), *FLAGS]

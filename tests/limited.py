@@ -9,6 +9,7 @@ may have is killed.
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -54,6 +55,8 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     from trainc.cli.command import Streams
     from trainc.cli.main import main as trainc
+
+    gc.set_threshold(200_000)  # As the console script has it.
 
     def called(words: Sequence[str], streams: Streams) -> int:
         if words[0].startswith("textDocument/"):

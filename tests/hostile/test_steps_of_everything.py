@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from hostile_inputs import CLUSTER, GROWING, HEAD
+from hostile_inputs import BESIDE, CLUSTER, GROWING, HEAD, beside
 from lsprotocol import types
 from requests_of_editors import REQUESTS, answer
 from steps import assert_linear, steps
@@ -76,6 +76,15 @@ def test_a_command_takes_steps_in_proportion(shape: str, command: str) -> None:
         assert status in (0, 1, 2)
 
     assert_linear(counted(work, SIZES_OF_REPORT if (shape, command) == ("jobs", "report") else SIZES))
+
+
+@pytest.mark.parametrize("what", [what for what in BESIDE if what != "environments"])
+def test_other_documents_take_steps_in_proportion(what: str) -> None:
+    def work(count: int) -> None:
+        words = beside(Path(), what, count)
+        assert main(words, Streams(io.BytesIO(), io.BytesIO(), io.StringIO())) in (0, 1)
+
+    assert_linear(counted(work))
 
 
 def test_every_request_is_counted() -> None:

@@ -140,9 +140,9 @@ class Sources:
 def input_of(document: InputDocument, index: Path) -> Input:
     """A field of a document as an input; the rule of its default if the document as read lacks the field."""
     written = document.written(index)
-    if path_exists(document.raw, written):
-        path, value = with_item_names(document.raw, written), value_at_index(document.raw, written)
-        return Input(document.label, path, written, value, document.locate(written))
+    value = value_at_index(document.raw, written)
+    if value is not None or path_exists(document.raw, written):
+        return Input(document.label, with_item_names(document.raw, written), written, value, document.locate(written))
     if index == ("metadata", "namespace"):
         return Input(
             "", (), (), value_at_index(document.data, index), rule="--namespace, for a TrainJob that sets none"

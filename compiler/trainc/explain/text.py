@@ -121,6 +121,7 @@ Role: TypeAlias = Literal["heading", "path", "value", "faint", "plugin", "trainj
 # Applies the style of a role to text; plain output leaves it unchanged.
 Paint: TypeAlias = Callable[[str, Role], str]
 
+_MOST_FIELDS = 10_000
 _PATH_WIDTH = 46
 _VALUE_WIDTH = 32
 _ROLES: dict[str, Role] = {
@@ -143,14 +144,18 @@ def plain(text: str, role: Role) -> str:
 
 
 def explanation_text(explanation: Explanation, paint: Paint = plain) -> str:
-    """Render the whole explanation, with full details if it has a single field."""
+    """Render the explanation, with full details if it has a single field, and without those that nobody reads to."""
     lines = [_heading(explanation, paint)]
     fields = [field for explained in explanation.objects for field in explained.fields]
+    room = _MOST_FIELDS
     for explained in explanation.objects:
         if len(fields) == 1:
             lines += ["", *_format_field(prefix(explanation, explained), fields[0], paint)]
-        else:
-            lines += _object(explanation, explained, paint)
+        elif room > 0:
+            lines += _object(explanation, replace(explained, fields=explained.fields[:room]), paint)
+            room -= len(explained.fields)
+    if len(fields) > _MOST_FIELDS:
+        lines += ["", f"... and {len(fields) - _MOST_FIELDS:,} more fields; name one to see it, or see --format json"]
     return "\n".join(lines) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Self, TypeAlias
 
 from trainc.findings import Path, format_key
@@ -223,18 +223,23 @@ Leaves: TypeAlias = dict[FieldPath, Leaf]
 
 def leaves(tree: Any) -> Leaves:
     """Return every leaf of a document by its path, in document order."""
-    return {leaf.path: leaf for leaf in _walk(tree, (), ())}
+    found: Leaves = {}
+    _gather(tree, (), (), found)
+    return found
 
 
-def _walk(value: Any, path: FieldPath, index: Path) -> Iterator[Leaf]:
-    if isinstance(value, Mapping) and value:
+def _gather(value: Any, path: FieldPath, index: Path, found: Leaves) -> None:
+    if isinstance(value, str):
+        found[path] = Leaf(path, index, value)
+    elif isinstance(value, Mapping) and value:
         for key, inner in value.items():
-            yield from _walk(inner, (*path, key), (*index, key))
+            below = (*path, key)
+            _gather(inner, below, below if path is index else (*index, key), found)
     elif isinstance(value, list | tuple) and value:
         for i, (step, inner) in enumerate(zip(_items(path, value), value, strict=True)):
-            yield from _walk(inner, (*path, step), (*index, i))
+            _gather(inner, (*path, step), (*index, i), found)
     else:
-        yield Leaf(path, index, value)
+        found[path] = Leaf(path, index, value)
 
 
 def _items(path: FieldPath, values: list[Any] | tuple[Any, ...]) -> list[str | int]:

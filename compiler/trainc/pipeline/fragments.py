@@ -210,7 +210,7 @@ def _apis(fragment: Fragment, options: Options) -> Iterator[tuple[str, str]]:
 def _reading(fragment: Fragment, api: str, kind: str, options: Options) -> tuple[bool, list[Diagnostic]]:
     """Return whether the fragment is valid as part of a document of this API and kind, and its diagnostics."""
     whole = fragment.in_place(api, kind)
-    checked, diagnostics = check_document(whole, options.release or NEWEST_RELEASE, options, DialectContext())
+    checked, diagnostics, _ = check_document(whole, options.release or NEWEST_RELEASE, options, DialectContext())
     own = fragment.own(diagnostics)
     if checked is None or checked.data["kind"] == "TrainJob":
         return not has_errors(own), own

@@ -246,7 +246,7 @@ def index_documents(
             if not is_trainer_document(document.data):
                 other_documents.append(document)
                 continue
-            checked, problems = check_document(document, release, options, context)
+            checked, problems, findings = check_document(document, release, options, context)
             diagnostics += problems
             if checked is None:
                 refused.add(_intended_key(document.data, options))
@@ -254,7 +254,7 @@ def index_documents(
                 refused_jobs += [document] if depth == 0 and document.data.get("kind") in JOB_KINDS else []
                 if reference:
                     references.append((document, reference))
-                    part = valid_part(document, release, options)
+                    part = valid_part(document, findings, release, options)
                     parts += [part] if part is not None else []
                 continue
             if checked.data["kind"] == "TrainJob":

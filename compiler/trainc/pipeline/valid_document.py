@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from marshal import dumps, loads
 from typing import Any
@@ -24,7 +24,7 @@ from trainc.project.dialects.dialect import (
     original_path,
 )
 from trainc.reading.document import Document, label_of
-from trainc.schema import check
+from trainc.schema import MOST_LISTED, check
 from trainc.schema.rules import runtime_rules
 from trainc.startup.records import dataclass, replace
 
@@ -161,10 +161,10 @@ class ValidDocument:
 
 def check_document(
     document: Document, release: str, options: Options, context: DialectContext
-) -> tuple[ValidDocument | None, list[Diagnostic]]:
+) -> tuple[ValidDocument | None, list[Diagnostic], list[Finding]]:
     """Convert and check a document for which `is_trainer_document` is true.
 
-    Returns the valid document, or None and at least one error.
+    Returns the valid document, or None and at least one error; last, what the schema found, for `valid_part`.
     """
     dialect = dialect_of(document.data)
     if wrong := list(_wrong_dialect(document.data, dialect, options)):
@@ -172,17 +172,18 @@ def check_document(
         if [finding.code for finding in wrong] == ["UnknownAPIVersion"]:
             # With the version that was most likely meant, so that other problems are reported too.
             meant = replace(document, data={**document.data, "apiVersion": _right_version(document.data)})
-            _, more = check_document(meant, release, options, context)
-        return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")]
+            _, more, _ = check_document(meant, release, options, context)
+        return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")], []
     if dialect is None:
         data, findings = _schema(document.data, None, release, options)
         diagnostics = [document.place(finding) for finding in findings]
-        return (None if has_errors(diagnostics) else ValidDocument(document, data)), diagnostics
+        return (None if has_errors(diagnostics) else ValidDocument(document, data)), diagnostics, findings
     converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], context)
     data, findings = _schema(converted.data, dialect, release, options)
     diagnostics = [document.place(finding) for finding in converted.findings]
     diagnostics += [document.place(move_finding(finding, converted.moves)) for finding in findings]
-    return (None if has_errors(diagnostics) else ValidDocument(document, data, dialect, converted.moves)), diagnostics
+    valid = None if has_errors(diagnostics) else ValidDocument(document, data, dialect, converted.moves)
+    return valid, diagnostics, findings
 
 
 # How often fields are changed: what is left may be refused for another reason.
@@ -196,12 +197,14 @@ _SEVERAL_NODES = 2
 _LARGEST = 1_000_000_000
 
 
-def valid_part(document: Document, release: str, options: Options) -> tuple[ValidDocument, frozenset[str]] | None:
-    """Return what is left of a refused document, and the names on the paths of what is missing or guessed.
+def valid_part(
+    document: Document, findings: Sequence[Finding], release: str, options: Options
+) -> tuple[ValidDocument, frozenset[str]] | None:
+    """Return what is left of a document that its schema refused, and the names on the paths of what is missing or guessed.
 
     A value of the wrong type is read as the right one where that is clear (`"4"` as 4, `true` as "true"), and what the
-    schema refuses otherwise is left out. Returns None if the rest is not valid either, or for a dialect, whose paths are
-    those of another document.
+    schema refuses otherwise is left out. Returns None if the rest is not valid either, if there is too much of it, or for a
+    dialect, whose paths are those of another document.
     """
     if dialect_of(document.data) is not None or list(_wrong_dialect(document.data, None, options)):
         return None
@@ -211,12 +214,10 @@ def valid_part(document: Document, release: str, options: Options) -> tuple[Vali
         edited.set(_NAME, "any")
     guessed: set[str] = set()
     changed: set[Path] = set()
+    wrong = [finding for finding in findings if finding.severity == "error" and not (name and finding.path == _NAME)]
     for _ in range(_MOST_ROUNDS):
-        data, findings = _check(_with_namespace(edited.data, options.namespace), None, release, options.semantics)
-        wrong = [finding for finding in findings if finding.severity == "error"]
-        if not wrong:
-            valid_name = name.lower().replace("_", "-").strip("-.") or "any"
-            return ValidDocument(document, with_value(data, _NAME, valid_name)), frozenset(guessed)
+        if len(wrong) >= MOST_LISTED:
+            return None
         for finding in wrong:
             path = finding.path
             meant = _as_meant(edited.data, path) if finding.code == "WrongType" and path not in changed else None
@@ -227,6 +228,11 @@ def valid_part(document: Document, release: str, options: Options) -> tuple[Vali
                 edited.set(path, meant)
             elif not edited.remove(path):
                 return None
+        data, findings = _check(_with_namespace(edited.data, options.namespace), None, release, options.semantics)
+        wrong = [finding for finding in findings if finding.severity == "error"]
+        if not wrong:
+            valid_name = name.lower().replace("_", "-").strip("-.") or "any"
+            return ValidDocument(document, with_value(data, _NAME, valid_name)), frozenset(guessed)
     return None
 
 

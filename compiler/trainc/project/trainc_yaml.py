@@ -69,11 +69,14 @@ INPUT: Schema = {
 _PATHS = ("sources", "runtimes", "overlay", "policies")
 _FOLDERS = ("output", "cluster")
 _KEYS = {**INPUT, **options_schema("trainc.yaml")}
+# Each of them is compiled on its own.
+_MOST_ENVIRONMENTS = 100
 _ENVIRONMENTS = about(
     "Environments by name, each with the keys that differ from the top level.",
     {
         "type": "object",
         "minProperties": 1,
+        "maxProperties": _MOST_ENVIRONMENTS,
         "additionalProperties": struct(_KEYS),
         "errorMessage": "write `NAME: {overlay: DIR, output: DIR}`, one per line",
     },
@@ -88,10 +91,11 @@ def settings_in_file(document: Mapping[str, Any], file: str, root: str | None) -
     own, problems = _read_settings(data, folder, Configuration(file))
     findings += problems
     environments: dict[str, Configuration] = {}
+    names = tuple(data.get(ENVIRONMENTS, ()))
     for name, settings in data.get(ENVIRONMENTS, {}).items():
         configuration, problems = _read_settings(settings, folder, own)
         findings += [replace(problem, path=(ENVIRONMENTS, name, *problem.path)) for problem in problems]
-        environments[name] = replace(configuration, environment=name, known_environments=tuple(data[ENVIRONMENTS]))
+        environments[name] = replace(configuration, environment=name, known_environments=names)
     findings += _same_output(data)
     if not findings:
         findings += [

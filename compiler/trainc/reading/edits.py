@@ -5,9 +5,10 @@ Lines and columns count from 0, in characters.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 from trainc.findings import Diagnostic, Fix, Path, format_key, format_path
 from trainc.findings.policy import GUARDED
@@ -51,17 +52,50 @@ class Field:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class Tree:
-    """One document of a text: its fields by path, outermost first, in the order of the text; `whole` is its range."""
+    """One document of a text, parsed when a field of it is first asked for; `whole` is its range.
 
-    fields: Mapping[Path, Field]
-    whole: Range
+    A document that cannot be read as YAML has no fields. Those asked for are made, and no others.
+    """
+
+    def __init__(self, chunk: Chunk) -> None:
+        self._reader = _Reader(chunk)
+        self._end = len(chunk.text)
+        self.whole = Range(self._reader.place(0), self._reader.place(len(chunk.text.rstrip())))
+
+    @functools.cached_property
+    def _root(self) -> Node | None:
+        from yaml.error import YAMLError
+
+        try:
+            return compose(self._reader.chunk, Limits())
+        except (YAMLError, RefusedError):
+            return None
+
+    def fields(self) -> Iterator[Field]:
+        """Yield every field, outermost first, in the order of the text."""
+        return self._reader.fields(self._root, (), self._end)
+
+    def find(self, path: Path) -> Field | None:
+        """Return the field at a path, the last one of several, or None."""
+        node, end, field = self._root, self._end, None
+        for depth, step in enumerate(path, start=1):
+            found = [one for one in self._reader.entries(node, end) if one[0] == step]
+            if not found:
+                return None
+            _, key, node, end = found[-1]
+            field = (key, node, end) if depth == len(path) else None
+        return self._reader.field(path, *field) if field is not None else None
+
+    def around(self, position: Position) -> list[Field]:
+        """Return the fields between whose start and that of the next one a place is, outermost first."""
+        index = self._reader.index_of(position)
+        return list(self._reader.fields(self._root, (), self._end, index)) if index is not None else []
 
     def at(self, position: Position) -> Field | None:
         """Return the innermost field at a place."""
         enclosing = [
-            field for field in self.fields.values() if field.key.holds(position) or field.value.holds(position)
+            field for field in self.around(position) if field.key.holds(position) or field.value.holds(position)
         ]
         return enclosing[-1] if enclosing else None
 
@@ -72,48 +106,54 @@ def lines_of(text: str) -> list[str]:
 
 
 def trees(text: str) -> list[Tree]:
-    """Return a tree for each document of a text; one that cannot be read as YAML has no fields."""
+    """Return a tree for each document of a text."""
     chunks = (chunk for chunk in split(decode(encode(text)), "") if not isinstance(chunk, Diagnostic))
-    return [tree for chunk in chunks if (tree := _tree(chunk)).fields or chunk.text.strip()]
+    return [Tree(chunk) for chunk in chunks if chunk.text.strip()]
 
 
-def _tree(chunk: Chunk) -> Tree:
-    from yaml.error import YAMLError
-
-    try:
-        root = compose(chunk, Limits())
-    except (YAMLError, RefusedError):
-        root = None
-    reader = _Reader(chunk)
-    whole = Range(reader.place(0), reader.place(len(chunk.text.rstrip())))
-    fields = reader.fields(root, (), len(chunk.text)) if root is not None else ()
-    return Tree({field.path: field for field in fields}, whole)
+# The step to an entry of a mapping or list, its key if it has one, its value, and where the next entry starts.
+_Entry: TypeAlias = tuple[str | int, Node | None, Node, int]
 
 
 class _Reader:
     """Makes fields of nodes, whose own ends the parser does not keep."""
 
     def __init__(self, chunk: Chunk) -> None:
-        self._chunk = chunk
+        self.chunk = chunk
 
     def place(self, index: int) -> Position:
-        source = self._chunk.source(index)
+        source = self.chunk.source(index)
         return Position(source.line - 1, source.column - 1)
 
-    def fields(self, node: Node, path: Path, end: int) -> Iterator[Field]:
-        """The fields below a node that nothing of reaches beyond `end`."""
-        if node.kind == "mapping":
-            pairs = list(node.pairs())
-            for (key, value), stop in zip(pairs, (*(later.index for later, _ in pairs[1:]), end), strict=False):
-                yield self._field((*path, key.text), key, value, stop)
-                yield from self.fields(value, (*path, key.text), stop)
-        elif node.kind == "sequence":
-            stops = (*(later.index for later in node.children[1:]), end)
-            for number, (item, stop) in enumerate(zip(node.children, stops, strict=False)):
-                yield self._field((*path, number), None, item, stop)
-                yield from self.fields(item, (*path, number), stop)
+    def index_of(self, position: Position) -> int | None:
+        """Where in the text of the chunk a place is; None before and behind it."""
+        lines = self.chunk.text.split("\n")
+        line = position.line + 1 - self.chunk.line
+        if not 0 <= line < len(lines):
+            return None
+        return sum(len(one) + 1 for one in lines[:line]) + position.column - (0 if line else self.chunk.column - 1)
 
-    def _field(self, path: Path, key: Node | None, value: Node, stop: int) -> Field:
+    def entries(self, node: Node | None, end: int) -> Iterator[_Entry]:
+        """Yield the entries of a node that nothing of reaches beyond `end`."""
+        if node is None or node.kind not in ("mapping", "sequence"):
+            return
+        if node.kind == "mapping":
+            pairs: list[tuple[Node | None, Node]] = list(node.pairs())
+        else:
+            pairs = [(None, item) for item in node.children]
+        starts = [(value if key is None else key).index for key, value in pairs]
+        for number, ((key, value), stop) in enumerate(zip(pairs, (*starts[1:], end), strict=False)):
+            yield number if key is None else key.text, key, value, stop
+
+    def fields(self, node: Node | None, path: Path, end: int, near: int | None = None) -> Iterator[Field]:
+        """Yield the fields below a node, with `near` only those that are around that index."""
+        for step, key, value, stop in self.entries(node, end):
+            if near is None or (value if key is None else key).index <= near <= stop:
+                yield self.field((*path, step), key, value, stop)
+                yield from self.fields(value, (*path, step), stop, near)
+
+    def field(self, path: Path, key: Node | None, value: Node, stop: int) -> Field:
+        """Make the field at a path, which nothing of reaches beyond `stop`."""
         start = value.index if key is None else key.index
         last = self._trimmed(max(value.index, start), stop)
         named = Range(self.place(start), self.place(start if key is None else self._end_of(key, stop)))
@@ -122,7 +162,7 @@ class _Reader:
 
     def _end_of(self, node: Node, stop: int) -> int:
         """Behind the last character of a scalar on one line, or of brackets; of anything else, where it stops."""
-        text, start = self._chunk.text, node.index
+        text, start = self.chunk.text, node.index
         if node.kind != "scalar":
             return _closing_bracket(text, start, stop) if text[start : start + 1] in ("[", "{") else stop
         if text[start : start + 1] in ("'", '"'):
@@ -131,12 +171,12 @@ class _Reader:
         return start + len(node.text) if text.startswith(node.text, start) else self._line_end(start, stop)
 
     def _line_end(self, start: int, stop: int) -> int:
-        end = self._chunk.text.find("\n", start, stop)
+        end = self.chunk.text.find("\n", start, stop)
         return stop if end < 0 else end
 
     def _trimmed(self, start: int, stop: int) -> int:
         """The end of the last line before `stop` that says something: what stands there may be the next item's dash."""
-        text = self._chunk.text[start:stop]
+        text = self.chunk.text[start:stop]
         lines = text.split("\n")
         while (len(lines) > 1 and not lines[-1].strip(" -\t")) or lines[-1].lstrip().startswith("#"):
             lines.pop()
@@ -197,20 +237,18 @@ class EditedText:
 
     def __init__(self, text: str) -> None:
         self.lines = lines_of(text)
-        self._starting: dict[Position, list[tuple[Tree, Field]]] = {}
-        for tree in trees(text):
-            for field in tree.fields.values():
-                for start in {field.key.start, field.value.start}:
-                    self._starting.setdefault(start, []).append((tree, field))
+        self._trees = trees(text)
 
     def edits(self, diagnostic: Diagnostic) -> list[Edit]:
         """Return the edits that fix a diagnostic of this text, one of which is enough."""
         if diagnostic.source is None or not diagnostic.fixes:
             return []
         place = Position(diagnostic.source.line - 1, diagnostic.source.column - 1)
-        here = [*self._starting.get(place, ())]
+        around = ((tree, field) for tree in self._trees for field in tree.around(place))
+        here = [(tree, field) for tree, field in around if place in (field.key.start, field.value.start)]
         # A list of a built object stands where its first item does.
-        here += [(tree, tree.fields[field.path[:-1]]) for tree, field in here if field.path[1:] and field.path[-1] == 0]
+        lists = [(tree, tree.find(field.path[:-1])) for tree, field in here if field.path[1:] and field.path[-1] == 0]
+        here += [(tree, field) for tree, field in lists if field is not None]
         named = [one for one in here if not diagnostic.path or _is_last(one[1], diagnostic.path)]
         made: list[Edit | None] = []
         for fix in diagnostic.fixes:
@@ -237,15 +275,15 @@ class EditedText:
         if fix.action == "remove" and fix.name in ("", field.text):
             return self._remove(tree, field)
         if fix.action in ("remove", "replace"):
-            named = tree.fields.get((*field.path, "name"))
+            named = tree.find((*field.path, "name"))
             field = named if named is not None and named.text == fix.name else field
             is_key = field.path[-1] == fix.name
-            if (is_key and (*field.path[:-1], fix.text) in tree.fields) or not _QUOTING.isdisjoint(fix.text):
+            if (is_key and tree.find((*field.path[:-1], fix.text)) is not None) or not _QUOTING.isdisjoint(fix.text):
                 return None
             start, end = field.key if is_key else (field.value.start, field.whole.end)
             return self._write(fix, start, end)
         if fix.text[:1] == "[" and isinstance(field.path[-1], int):
-            field = tree.fields[field.path[:-1]]  # A list for the one that has the item.
+            field = tree.find(field.path[:-1]) or field  # A list for the one that has the item.
         elif field.kind != ("sequence" if fix.text[:1] == "[" else "scalar"):
             return None
         value = field.value
@@ -281,7 +319,7 @@ class EditedText:
                 if above == path or (above and not _is_last(field, above)):
                     continue
                 inside = bool(above)
-            named = tree.fields.get((*(field.path if inside else field.path[:-1]), fix.name))
+            named = tree.find((*(field.path if inside else field.path[:-1]), fix.name))
             if named is not None:
                 return (
                     Edit(f"Change {fix.name} to {fix.text}", named.value, fix.text) if named.kind == "scalar" else None
@@ -298,7 +336,7 @@ class EditedText:
 
     def _remove(self, tree: Tree, field: Field) -> Edit | None:
         """Delete a field or an item, with its lines or its comma."""
-        last, named = field.path[-1], tree.fields.get((*field.path, "name"))
+        last, named = field.path[-1], tree.find((*field.path, "name"))
         title = f"Remove {last if isinstance(last, str) else field.text or (named.text if named else last)}"
         first, end = field.whole
         before, after = self.lines[first.line][: first.column], self.lines[end.line][end.column :].split(" #")[0]

@@ -118,7 +118,9 @@ def accepts(schema: Schema, value: Any) -> bool:
 
 
 def _accepts_fields(schema: Schema, value: Mapping[Any, Any]) -> bool:
-    if len(value) < schema.get("minProperties", 0) or any(name not in value for name in schema.get("required", ())):
+    if len(value) < schema.get("minProperties", 0) or len(value) > schema.get("maxProperties", len(value)):
+        return False
+    if any(name not in value for name in schema.get("required", ())):
         return False
     properties, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     additional = schema.get("additionalProperties", {})

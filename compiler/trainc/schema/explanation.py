@@ -17,6 +17,7 @@ from trainc.findings import TEMPLATE_HINT, Finding, Fix, Hint, Path, Severity, f
 from trainc.findings.text import listed
 from trainc.kube.documents import LIST_MAP_KEYS, SETS
 from trainc.kube.quantity import canonical
+from trainc.schema import MOST_LISTED
 from trainc.schema.defaults import defaults_of
 from trainc.schema.editor_schema import QUANTITY_FORMAT, json_schema
 from trainc.schema.rules import rules_of
@@ -57,7 +58,6 @@ _EXPECTED = {
     "number": "a number",
     "boolean": "true or false",
 }
-_MOST_LISTED = 5_000
 # Fields whose type changed between releases.
 _FIELD_HINTS: dict[Path, str] = {
     ("spec", "trainer", "numProcPerNode"): (
@@ -189,7 +189,9 @@ def _range(failure: _Failure) -> Iterator[Finding]:
 def _too_much(failure: _Failure) -> Iterator[Finding]:
     size, most = len(failure.value), failure.wanted
     code, has, hint = "TooMany", f"list has {size} items", f"remove {size - most} of them"
-    if isinstance(failure.value, str):
+    if isinstance(failure.value, dict):
+        has = f"mapping has {size} fields"
+    elif isinstance(failure.value, str):
         code, has, hint = "TooLong", f"text has {size} characters", f"shorten it by {size - most} characters"
     yield Finding(code, "error", f"the {has}; at most {most} are allowed", hint, failure.path)
 
@@ -238,6 +240,7 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], Iterator[Finding]]] = {
     "maxItems": _too_much,
     "minItems": _too_few,
     "minProperties": _too_few,
+    "maxProperties": _too_much,
     "required": _required,
 }
 
@@ -356,23 +359,27 @@ def explain(
     remaining = without_nulls(dict(document), shape, release)
     if prune:
         remaining = without_unknown(remaining, shape, release)
-    structure = list(dict.fromkeys(_first(structural_findings(remaining, kind, release))))
+    elif len(findings) >= MOST_LISTED:
+        return findings, remaining
+    structure = _first(structural_findings(remaining, kind, release))
     siblings: dict[Path, list[Finding]] = {}
     for finding in findings:
         siblings.setdefault(finding.path[:-1], []).append(finding)
-    findings += [finding for finding in structure if not _is_consequence(finding, siblings)]
+    findings += [finding for finding in dict.fromkeys(structure) if not _is_consequence(finding, siblings)]
+    if len(structure) >= MOST_LISTED:
+        return findings, remaining
     root = Node(remaining, shape, (), kind)
-    findings += [finding for node in nodes(root, release) for finding in _value_findings(node, release)]
+    findings += _first(finding for node in nodes(root, release) for finding in _value_findings(node, release))
     typed = Node(well_typed(remaining, shape, release), shape, (), kind)
     wrong = {finding.path for finding in findings}
-    findings += [finding for finding in _rule_findings(typed, release) if not _has_wrong_parent(finding.path, wrong)]
-    return findings, remaining
+    of_rules = (finding for finding in _rule_findings(typed, release) if not _has_wrong_parent(finding.path, wrong))
+    return [*findings, *_first(of_rules)], remaining
 
 
 def _first(findings: Iterator[Finding]) -> list[Finding]:
     """As many problems as anybody fixes at once; the last of them says if there are more."""
-    found = list(islice(findings, _MOST_LISTED))
-    if len(found) == _MOST_LISTED and next(findings, None) is not None:
+    found = list(islice(findings, MOST_LISTED))
+    if len(found) == MOST_LISTED and next(findings, None) is not None:
         found[-1] = replace(found[-1], hint=f"{found[-1].hint}; fix these first: the document has more problems")
     return found
 

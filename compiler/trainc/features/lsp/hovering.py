@@ -49,7 +49,7 @@ def field_at(snapshot: Snapshot, position: Position) -> Found | None:
     """The field at a place of the file; None where no document that could be read has one."""
     for tree in trees(snapshot.text):
         if tree.whole.holds(position) and (field := tree.at(position)) is not None:
-            line = next(iter(tree.fields.values())).key.start.line
+            line = next(tree.fields()).key.start.line
             for document in snapshot.documents:
                 source = document.locate(())
                 if source is not None and source.line - 1 == line:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import Document, catalog
@@ -38,23 +39,34 @@ class OutlineSymbol:
     children: Sequence[OutlineSymbol] = ()
 
 
+_MOST_FIELDS = 10_000
 # The fields in each mapping or list, by its path.
 _Inside: TypeAlias = dict[Path, list[Field]]
 
 
 def symbols(text: str) -> list[OutlineSymbol]:
-    """The outline of a text; documents that cannot be read as YAML are left out."""
-    return [_of_document(tree) for tree in trees(text) if tree.fields]
+    """The outline of a text; documents that cannot be read as YAML are left out, and so is what nobody looks through."""
+    found: list[OutlineSymbol] = []
+    room = _MOST_FIELDS
+    for tree in trees(text):
+        fields = {field.path: field for field in islice(tree.fields(), room + 1)}
+        found += _of_document(tree, fields)
+        room -= len(fields)
+        if room < 0:
+            end = Range(tree.whole.end, tree.whole.end)
+            found.append(OutlineSymbol("...", f"the first {_MOST_FIELDS:,} fields are shown", "document", end, end))
+            break
+    return found
 
 
-def _of_document(tree: Tree) -> OutlineSymbol:
-    kind, name = (_text(tree, path) for path in (("kind",), ("metadata", "name")))
-    first = next(iter(tree.fields.values()))
+def _of_document(tree: Tree, fields: Mapping[Path, Field]) -> Iterator[OutlineSymbol]:
+    kind, name = (_text(fields, path) for path in (("kind",), ("metadata", "name")))
     inside: _Inside = {}
-    for field in tree.fields.values():
+    for field in fields.values():
         inside.setdefault(field.path[:-1], []).append(field)
     below = _below(inside, ())
-    return OutlineSymbol(name or kind or "document", kind if name else "", "document", tree.whole, first.key, below)
+    for first in inside.get((), ())[:1]:
+        yield OutlineSymbol(name or kind or "document", kind if name else "", "document", tree.whole, first.key, below)
 
 
 def _below(inside: _Inside, path: Path) -> list[OutlineSymbol]:
@@ -73,8 +85,8 @@ def _symbols(inside: _Inside, field: Field) -> Iterator[OutlineSymbol]:
         yield OutlineSymbol(str(step), detail, "field", field.whole, field.key, _below(inside, field.path))
 
 
-def _text(tree: Tree, path: Path) -> str:
-    field = tree.fields.get(path)
+def _text(fields: Mapping[Path, Field], path: Path) -> str:
+    field = fields.get(path)
     return field.text if field is not None and field.kind == "scalar" else ""
 
 

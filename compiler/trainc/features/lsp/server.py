@@ -26,7 +26,7 @@ from trainc.api.documents import catalog, decode, opening
 from trainc.api.findings import Diagnostic, Source
 from trainc.features.lsp import completing, fixes, hovering, lenses, names
 from trainc.features.lsp.snapshot import Snapshot
-from trainc.reading.edits import Position, Range
+from trainc.reading.edits import Position, Range, lines_of
 
 if TYPE_CHECKING:
     from trainc.features.lsp.workspace import Workspace
@@ -121,10 +121,8 @@ class Server(LanguageServer):
     def look(self, uri: str, *, thorough: bool = False) -> Snapshot | None:
         """The file as it is now; None for what is no file, or not open, or too large."""
         path, texts = file_of(uri), self.texts()
-        if path is None or path not in texts or len(texts[path]) > _MOST_BYTES:
+        if path is None or self.text_of(uri) is None:
             return None
-        if not os.path.isdir(os.path.dirname(path)):
-            return None  # Not saved yet, or its folder is gone.
         cached = self._snapshots.get(path)
         state = tuple(sorted((name, hash(text)) for name, text in texts.items()))
         if cached is not None and cached[0] == state and (cached[1] or not thorough):
@@ -132,6 +130,14 @@ class Server(LanguageServer):
         snapshot = self.around(path).look_at(path, texts, thorough=thorough)
         self._snapshots[path] = state, thorough and snapshot.complete, snapshot
         return snapshot
+
+    def text_of(self, uri: str) -> str | None:
+        """The text of a file as it is now; None for what is no file, or not open, or too large."""
+        path = file_of(uri)
+        text = self.texts().get(path) if path is not None else None
+        if path is None or text is None or len(text) > _MOST_BYTES:
+            return None
+        return text if os.path.isdir(os.path.dirname(path)) else None  # Not saved yet, or its folder is gone.
 
     def units(self, lines: Sequence[str]) -> Units:
         """Positions in a text as the client counts them."""
@@ -410,10 +416,10 @@ def _lenses(server: Server, params: types.CodeLensParams) -> list[types.CodeLens
 
 
 def _symbols(server: Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
-    snapshot = server.look(params.text_document.uri)
-    if snapshot is None:
+    text = server.text_of(params.text_document.uri)
+    if text is None:
         return []
-    units = server.units(snapshot.lines)
+    units = server.units(lines_of(text))
 
     def made(symbol: names.OutlineSymbol) -> types.DocumentSymbol:
         return types.DocumentSymbol(
@@ -425,7 +431,7 @@ def _symbols(server: Server, params: types.DocumentSymbolParams) -> list[types.D
             children=[made(child) for child in symbol.children],
         )
 
-    return [made(symbol) for symbol in names.symbols(snapshot.text)]
+    return [made(symbol) for symbol in names.symbols(text)]
 
 
 _FEATURES: tuple[tuple[str, Callable[..., Any], Any], ...] = (

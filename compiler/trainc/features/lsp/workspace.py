@@ -80,11 +80,11 @@ class Neighbours:
         self._known: dict[tuple[int, str, str], Neighbour | None] = {}
         self._last: list[Neighbour] = []
 
-    def learn(self, session: Session, jobs: Sequence[Document], around: Sequence[Document]) -> bool:
-        """Compile some of the new `jobs` against the documents `around` them; return whether all are known."""
+    def learn(self, session: Session, jobs: Sequence[Document], around: Sequence[Document], but: str) -> bool:
+        """Compile some of the new `jobs` of files but one against the documents `around` them; return whether all are known."""
         surroundings = hash(repr([document.data for document in around]))
         keys = {(surroundings, document.file, repr(document.data)): document for document in jobs}
-        unknown = [key for key in keys if key not in self._known]
+        unknown = [key for key, document in keys.items() if key not in self._known and document.file != but]
         for key in unknown[:_AT_ONE_TIME]:
             self._known[key] = _neighbour(session, keys[key])
         self._known = {key: neighbour for key, neighbour in self._known.items() if key in keys}
@@ -193,12 +193,15 @@ class Opened:
         }
         return other
 
-    def learn(self) -> bool:
-        """Learn the claims of some more jobs; return whether all are known. Skipped for overlays, which change jobs."""
+    def learn(self, file: str) -> bool:
+        """Learn the claims of some more jobs of files other than `file`; return whether all are known.
+
+        Skipped for overlays, which change jobs.
+        """
         session, stack = self._session()
         jobs = [document for document in self._documents if _is_job(document)] if stack is None else []
         around = [document for document in self.documents if not _is_job(document)]
-        return self._neighbours.learn(session, jobs, around)
+        return self._neighbours.learn(session, jobs, around, file)
 
     def build(self, file: str) -> tuple[Built, list[Diagnostic]]:
         """Compile the jobs and runtimes of a file; return them with the diagnostics, of any file."""
@@ -444,7 +447,7 @@ class Workspace:
             opened = one if _is_settings(name) else one.with_file(name, own)
             rules = opened.settings.policy()
             problems = rules(problems, True)
-            complete = complete and (not thorough or opened.learn())
+            complete = complete and (not thorough or opened.learn(name))
             result, more = opened.build(name)
             problems += more
             if thorough and judge_jobs and result.compiled and (cluster := opened.settings.configuration.cluster):

@@ -33,7 +33,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--source-url", metavar="URL", default="", help="base URL for links to source lines (default: relative paths)"
     )
     parser.add_argument(
-        "--full", action="store_true", help="pictures and the origin of every field, also for more than 20 jobs"
+        "--full",
+        action="store_true",
+        help="pictures and the origin of every field, also for more than 20 jobs or 20,000 lines",
     )
     parser.add_argument("--title", default="Training jobs", help="heading of the page (default: Training jobs)")
     parser.add_argument("--since", metavar="git:REV", help="show what changed since a revision, as `trainc diff` does")

@@ -20,8 +20,9 @@ from trainc.features import ask
 from trainc.features.report.overview import Quotas, node_types, overview_of
 from trainc.features.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of, steps_of
 
-# Of more jobs, the page has neither pictures nor the origin of every field.
+# Of more jobs, or more lines of YAML, the page has neither pictures nor the origin of every field.
 MOST_IN_FULL = 20
+_MOST_LINES = 20_000
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -55,7 +56,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         changes = since(arguments.since, arguments, streams) if since else None
     except CompileError as error:
         return _refused({"": error.diagnostics}, arguments, streams)
-    in_full = arguments.full or sum(map(len, compiled.values())) <= MOST_IN_FULL
+    manifests = [one.compiled.manifests for its in compiled.values() for one in its]
+    few = len(manifests) <= MOST_IN_FULL and sum(dump_yaml(each).count("\n") for each in manifests) <= _MOST_LINES
+    in_full = arguments.full or few
     jobs = _jobs(compiled, facts, states, partial(_job, link=link, in_full=in_full), streams)
     streams.progress.clear()
     overview = overview_of(jobs, {name: each.quotas for name, each in facts.items()})

@@ -120,8 +120,8 @@ def _by_count(data: Json, low: Decimal, high: Decimal) -> Iterator[Decimal]:
 
 Value: TypeAlias = "str | int | float | bool"
 
-# The maximum number of trials of an OptimizationJob.
-MOST_TRIALS = 100
+# The maximum number of trials of an OptimizationJob, and the most that a sweep can ask for.
+MOST_TRIALS, MOST_ASKED = 100, 5_000
 
 
 @dataclass(frozen=True, slots=True)

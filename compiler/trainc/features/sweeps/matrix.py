@@ -96,7 +96,9 @@ def _placed(finding: Finding, label: str) -> Diagnostic:
 def too_many_trials(count: int, most: int) -> Finding:
     """Create the error for a sweep with more trials than allowed."""
     message = f"the sweep has {count:,} trials, which is more than {most:,}"
-    hint = f"list fewer values, exclude combinations, or write maxTrials: {count}"
+    hint = "list fewer values, or exclude combinations"
+    if count <= grid.MOST_ASKED:
+        hint = f"list fewer values, exclude combinations, or write maxTrials: {count}"
     return Finding("TooManyTrials", "error", message, hint, ("parameters",))
 
 
@@ -335,7 +337,8 @@ SWEEP = DocumentKind(
             "base": about("The TrainJob, as PATH or PATH#[NAMESPACE/]NAME, relative to the file.", TEXT),
             **grid.GRID_FIELDS,
             "maxTrials": about(
-                f"More trials are an error; {grid.MOST_TRIALS} by default.", {"type": "integer", "minimum": 1}
+                f"More trials are an error; {grid.MOST_TRIALS} by default, {grid.MOST_ASKED:,} at most.",
+                {"type": "integer", "minimum": 1, "maximum": grid.MOST_ASKED},
             ),
             "budget": about(
                 "`gpuHours`: more are an error; `hoursPerTrial`: how long a trial runs.",

@@ -299,9 +299,11 @@ def _scanned(words: Sequence[str], programs: Programs) -> Program:
                 return Program("tool", index, index + 1)
             if name in _WRAPPERS and (name not in _WRAPS_WITH or _WRAPS_WITH[name] in words[index + 1 : index + 6]):
                 wrapped = True
-            elif index == 0 and (_waits(words) or name in _TOOLS):
-                return Program("sleep" if _waits(words) else "tool", 0, 1)
             elif index == 0:
+                if name in _WAITING and _waits(name, words[1:]):
+                    return Program("sleep", 0, 1)
+                if name in _TOOLS:
+                    return Program("tool", 0, 1)
                 unknown = True
     return Program("unknown", 0, 1)
 
@@ -350,10 +352,10 @@ def _python(words: Sequence[str], index: int, programs: Programs) -> Program:
     return Program("python", index, at)
 
 
-def _waits(words: Sequence[str]) -> bool:
-    name, arguments = base(words[0]), words[1:]
+_WAITING = ("sleep", "tail")
+
+
+def _waits(name: str, arguments: Sequence[str]) -> bool:
     if name == "sleep":
         return any(a in _FOREVER or (whole_number(a.rstrip("s")) or 0) >= _LONG_SLEEP for a in arguments)
-    return (
-        name == "tail" and "/dev/null" in arguments and any(a.startswith("-") and "f" in a.lower() for a in arguments)
-    )
+    return "/dev/null" in arguments and any(a.startswith("-") and "f" in a.lower() for a in arguments)

@@ -23,6 +23,8 @@ DECLARING = frozenset(("export", "declare", "readonly", "local", "typeset"))
 _TESTS = frozenset((("[",), ("[[",), ("test",)))
 _ENDS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac"))
 _CLAUSES = {"if": "fi", "while": "done", "until": "done"}
+_OPENING = frozenset((*_CLAUSES, "for", "select", "case", "{", "(", "function"))
+_END = Token("end", "", 0)
 _SEPARATORS = frozenset(("\n", ";", ";;", ";&", ";;&", ")"))
 _NEXT_CASE = frozenset((";;", ";&", ";;&"))
 
@@ -108,7 +110,7 @@ class _Parser:
 
     @property
     def token(self) -> Token:
-        return self.tokens[self.at] if self.at < len(self.tokens) else Token("end", "", 0)
+        return self.tokens[self.at] if self.at < len(self.tokens) else _END
 
     def _is(self, text: str) -> bool:
         token = self.token
@@ -172,6 +174,16 @@ class _Parser:
         return self._simple(line)
 
     def _compound(self) -> tuple[str, tuple[Item, ...]] | None:
+        if self.token.text in _OPENING and (body := self._opened()) is not None:
+            return body
+        following = self.tokens[self.at + 1 : self.at + 3]
+        if self.token.kind == "word" and [t.text for t in following if t.kind == "op"] == ["(", ")"]:
+            self.at += 3
+            return "function", self._function()
+        return None
+
+    def _opened(self) -> tuple[str, tuple[Item, ...]] | None:
+        """Parse what a word or bracket opens, unless that is in quotes."""
         for kind, end in _CLAUSES.items():
             if self._take(kind):
                 return kind, self._clauses(end)
@@ -188,10 +200,6 @@ class _Parser:
         if self._take("function"):
             self.at += 1
             self._take("("), self._take(")")
-            return "function", self._function()
-        following = self.tokens[self.at + 1 : self.at + 3]
-        if self.token.kind == "word" and [t.text for t in following if t.kind == "op"] == ["(", ")"]:
-            self.at += 3
             return "function", self._function()
         return None
 

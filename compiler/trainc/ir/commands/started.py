@@ -194,7 +194,7 @@ class _Script:
             variables = Variables(self.history, self.count, {name: value for name, value, _ in settings})
             start = _start(words, self.programs, sure=sure)
             launched = replace(start.launch, variables=variables) if start.launch is not None else None
-            start = replace(start, line=command.line, variables=variables, launch=launched, written=command.words)
+            start = Start(words, start.program, sure, command.line, variables, launched, command.words)
             yield start
             yield from self._nested(start)
             self._ran(command)

@@ -1,0 +1,88 @@
+"""What nobody reads to its end stops at a number, and says so: findings, fields, trials and environments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import run
+from hostile_inputs import FLAGS, GROWING, HEAD, beside
+from lsprotocol import types
+from requests_of_editors import answer
+
+from trainc.explain.text import _MOST_FIELDS as MOST_EXPLAINED
+from trainc.features.lsp.names import _MOST_FIELDS as MOST_OUTLINED
+from trainc.schema import MOST_LISTED
+
+MORE = "fix these first: the document has more problems"
+WRONG = ("fields that are none in one line", "misspelt items in one line", "items with one name")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("shape", WRONG)
+def test_a_document_says_that_it_has_more_problems_than_are_listed(shape: str) -> None:
+    errors = []
+    for count in (MOST_LISTED // 2, MOST_LISTED + 100, MOST_LISTED + 1_000):
+        Path("job.yaml").write_text(GROWING[shape](count), encoding="utf-8")
+        report = run("check", "job.yaml", *FLAGS, "--format", "json")
+        assert report.status == 1
+        assert (MORE in report.stdout) == (count > MOST_LISTED)
+        errors.append(report.stdout.count('"severity": "error"'))
+    assert errors[0] < errors[1] == errors[2], "the same number, however many there are"
+
+
+def test_what_is_valid_of_a_document_is_still_looked_at_below_the_bound() -> None:
+    missing = HEAD.replace("torch-distributed", "no-such-runtime")
+    for count, looked_at in ((10, True), (MOST_LISTED, False)):
+        text = missing + "".join(f"  a{i}: 1\n" for i in range(count)) + "  trainer: {command: [cd, x]}\n"
+        Path("job.yaml").write_text(text.replace("no-such-runtime", "torch-distributed"), encoding="utf-8")
+        assert ("CannotStart" in run("check", "job.yaml", *FLAGS).stderr) == looked_at
+
+
+def test_an_explanation_says_how_many_more_fields_there_are() -> None:
+    Path("job.yaml").write_text(GROWING["labels"](MOST_EXPLAINED), encoding="utf-8")
+    explained = run("explain", "job.yaml", *FLAGS)
+    assert explained.status == 0
+    assert "more fields; name one to see it, or see --format json" in explained.stdout
+    assert explained.stdout.count("\n") < MOST_EXPLAINED + 100
+    one = run("explain", "job.yaml", *FLAGS, f'metadata.labels["a{MOST_EXPLAINED - 1}"]')
+    assert "more fields" not in one.stdout
+
+
+def test_an_outline_says_where_it_ends(tmp_path: Path) -> None:
+    symbols = answer(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, GROWING["labels"](MOST_OUTLINED), tmp_path)
+    assert symbols[-1].name == "..."
+    assert f"{MOST_OUTLINED:,}" in symbols[-1].detail
+    small = answer(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, GROWING["labels"](10), tmp_path)
+    assert [symbol.name for symbol in small] == ["llm"]
+
+
+def test_a_report_of_very_long_manifests_says_where_the_origins_are() -> None:
+    Path("job.yaml").write_text(GROWING["labels"](20_000), encoding="utf-8")
+    page = run("report", "job.yaml", *FLAGS, "-o", "-").stdout
+    assert "The page has no origins of fields" in page
+
+
+@pytest.mark.parametrize(
+    ("what", "most", "said"),
+    [
+        ("environments", 100, "environments: the mapping has 101 fields; at most 100 are allowed"),
+        ("trials of a sweep", 5_000, "maxTrials: the number 5001 is out of range"),
+    ],
+)
+def test_what_multiplies_the_work_is_bounded(what: str, most: int, said: str) -> None:
+    result = run(*beside(Path(), what, most + 1))
+    assert result.status == 1
+    assert said in result.stderr
+
+
+def test_as_many_trials_as_can_be_asked_for_are_not_suggested_where_there_are_more() -> None:
+    Path("good.yaml").write_text(HEAD, encoding="utf-8")
+    for count, hint in ((200, "or write maxTrials: 200"), (6_000, "list fewer values, or exclude combinations")):
+        text = f"apiVersion: trainc/v1alpha1\nkind: Sweep\nbase: good.yaml\nparameters: {{a: {{min: 0, max: 1, count: {count}}}}}\n"
+        Path("sweep.yaml").write_text(text, encoding="utf-8")
+        assert hint in run("check", "sweep.yaml", *FLAGS).stderr
