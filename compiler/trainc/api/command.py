@@ -2,9 +2,9 @@
 
 from trainc.cli.build import run
 from trainc.cli.command import Progress
-from trainc.cli.compiling import diagnostics_paint, kept_in, read_stdin, start
+from trainc.cli.compiling import kept_in, read_stdin, start
 from trainc.cli.one_job import compiled_job
-from trainc.cli.reporting import Files, Paint, Part, rule_page, text_report
+from trainc.cli.reporting import Files, Paint, Part, report_diagnostics, rule_page, text_report
 from trainc.cli.schema import OWN_KINDS
 
 __all__ = [
@@ -14,9 +14,9 @@ __all__ = [
     "Part",
     "Progress",
     "compiled_job",
-    "diagnostics_paint",
     "kept_in",
     "read_stdin",
+    "report_diagnostics",
     "rule_page",
     "run",
     "start",

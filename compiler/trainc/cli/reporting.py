@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO
 
-from trainc.findings import Diagnostic, Source
+from trainc.cli.command import Arguments, Status, Streams
+from trainc.findings import Diagnostic, Source, has_errors
 from trainc.findings.text import counted, escape_line, escape_report, underlined
 from trainc.startup.records import dataclass, field, replace
 
@@ -168,6 +169,16 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     summary = summarize(shown)
     report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
     return escape_report(report, coloured=True)
+
+
+def report_diagnostics(
+    diagnostics: Sequence[Diagnostic], arguments: Arguments, streams: Streams, files: Files | None = None
+) -> Status:
+    """Show diagnostics on standard error; the exit status says whether there are errors."""
+    paint = Paint(arguments.color, streams.err)
+    quiet = getattr(arguments, "quiet", False)  # Some commands take no --quiet.
+    streams.err.write(text_report(diagnostics, files or Files(), paint, quiet=quiet))
+    return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE
 
 
 def once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:

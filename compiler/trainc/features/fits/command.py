@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, diagnostics_paint, read_stdin, start, text_report
+from trainc.api.command import Files, read_stdin, report_diagnostics, start
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
 from trainc.cli.compiling import is_failure
@@ -88,5 +88,5 @@ def _refused(
 
         streams.out.write(github_report(merged).encode("utf-8", "backslashreplace"))
     else:
-        streams.err.write(text_report(merged, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
+        report_diagnostics(merged, arguments, streams, files)
     return Status.DIAGNOSED if is_failure(merged, arguments) else Status.DONE
