@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TypeAlias
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import Files, Paint, kept_in, text_report
+from trainc.api.command import kept_in, report_diagnostics
 from trainc.api.documents import Document
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors
 from trainc.api.jobs import Judge, OneJob, enabled
@@ -25,6 +26,8 @@ from trainc.features.report.overview import Quotas, node_types, overview_of
 from trainc.features.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of
 from trainc.findings.policy import Rules
 
+_States: TypeAlias = Mapping[tuple[str, str], str]
+_Draw: TypeAlias = "Callable[[int, OneJob, _Facts], Job]"
 # Of more jobs, the page has neither pictures nor the origin of every field.
 MOST_IN_FULL = 20
 
@@ -37,7 +40,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         environments = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
-        return _refused({"": error.diagnostics}, arguments, streams)
+        return report_diagnostics(error.diagnostics, arguments, streams)
     compiled: dict[str, list[OneJob]] = {}
     diagnostics: dict[str, list[Diagnostic]] = {}
     refused: dict[str, list[Diagnostic]] = {}
@@ -53,13 +56,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             refused[name] = error.diagnostics
     streams.progress.clear()
     if refused:
-        return _refused({name: refused.get(name, ()) for name in environments}, arguments, streams)
+        merged = merge_diagnostics({name: refused.get(name, ()) for name in environments})
+        return report_diagnostics(merged, arguments, streams)
     try:
         states = _states(arguments, next(iter(environments.values())).options, streams)
         since = ask("diff", "since") if arguments.since else None
         changes = since(arguments.since, arguments, streams) if since else None
     except CompileError as error:
-        return _refused({"": error.diagnostics}, arguments, streams)
+        return report_diagnostics(error.diagnostics, arguments, streams)
     in_full = arguments.full or sum(map(len, compiled.values())) <= MOST_IN_FULL
     jobs = _jobs(compiled, facts, states, partial(_job, link=link, in_full=in_full), streams)
     streams.progress.clear()
@@ -69,8 +73,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     title, revision, date = (text.encode("utf-8", "backslashreplace").decode() for text in texts)
     heading = Heading(title, revision, date, changes)
     merged = merge_diagnostics(diagnostics)
-    status = _refused({"": [d for d in merged if d.severity == "error" or d.code == "LeftOut"]}, arguments, streams)
-    status = status if has_errors(merged) else Status.DONE
+    reported = [d for d in merged if d.severity == "error" or d.code == "LeftOut"]
+    status = report_diagnostics(reported, arguments, streams)
     text = escape_xml(page(jobs, merged, overview, heading, link))
     if arguments.output == "-":
         streams.out.write(text.encode("utf-8", "backslashreplace"))
@@ -85,11 +89,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _jobs(
     compiled: Mapping[str, Sequence[OneJob]],
     facts: Mapping[str, _Facts],
-    states: Mapping[tuple[str, str], str],
-    draw: Callable[[int, OneJob, _Facts], Job],
+    states: _States,
+    draw: _Draw,
     streams: Streams,
 ) -> list[Job]:
-    """The jobs of all environments."""
     jobs: list[Job] = []
     for name, its in compiled.items():
         for one in streams.progress.over("drawing", its):
@@ -97,12 +100,6 @@ def _jobs(
             state = states.get((job.row.namespace, job.graph.name), "not in the cluster" if states else "")
             jobs.append(replace(job, environment=name, state=state))
     return jobs
-
-
-def _refused(diagnostics: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:
-    paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(merge_diagnostics(diagnostics), Files(), paint, quiet=arguments.quiet))
-    return Status.DIAGNOSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +121,8 @@ class _Facts:
         if has_errors(problems):
             raise CompileError(problems)
         facts = None if cluster is None else ask("fits", "facts")
-        answers, quotas = (
-            facts([one.compiled for one in compiled], documents, cluster, settings.options) if facts else ({}, {})
-        )
+        jobs = [one.compiled for one in compiled]
+        answers, quotas = facts(jobs, documents, cluster, settings.options) if facts else ({}, {})
         return cls(settings.options, rules, answers, quotas, judge, rules(problems, False))
 
     def judged(self, one: OneJob) -> list[Diagnostic]:
@@ -138,7 +134,7 @@ class _Facts:
         return self.rules(map(job.place_built, findings), False)
 
 
-def _states(arguments: Arguments, options: Options, streams: Streams) -> Mapping[tuple[str, str], str]:
+def _states(arguments: Arguments, options: Options, streams: Streams) -> _States:
     """The state of each JobSet or TrainJob in the dump, by namespace and name."""
     if not arguments.live:
         return {}
@@ -148,9 +144,8 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> Mapping
     if dump is None:
         raise CompileError(problems)
     # The JobSet says more than the TrainJob of the same name.
-    return {
-        identity_of(each): state_of(each)[0] for kind in reversed(KINDS_WITH_STATE) for each in dump.of(kind).values()
-    }
+    objects = (each for kind in reversed(KINDS_WITH_STATE) for each in dump.of(kind).values())
+    return {identity_of(each): state_of(each)[0] for each in objects}
 
 
 def _job(number: int, one: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:
@@ -162,6 +157,11 @@ def _job(number: int, one: OneJob, facts: _Facts, *, link: Link, in_full: bool) 
     result, judged = one.recorder.result, facts.judged(one)
     runtime = "" if result is None or result.runtime is None else result.runtime.label
     types = node_types(devices, jobset, flavors)
+    details = None
+    if in_full:
+        texts = [dump_yaml([manifest]) for manifest in one.compiled.manifests]
+        objects = objects_of(explain_job(one, facts.options), texts, link)
+        details = Details(_picture(graph), _picture(graph, stacked=True), graph_text(graph), objects)
     return Job(
         anchor=f"job-{number + 1}",
         row=row_of(one.compiled.name, graph, runtime.rpartition(" ")[2], one.compiled.manifests, types),
@@ -174,21 +174,15 @@ def _job(number: int, one: OneJob, facts: _Facts, *, link: Link, in_full: bool) 
         diagnostics=(*one.diagnostics, *judged),
         fit=(word, fit),
         denied=None if facts.judge is None else any(diagnostic.severity == "error" for diagnostic in judged),
-        details=_details(one, graph, facts.options, link) if in_full else None,
+        details=details,
     )
-
-
-def _details(one: OneJob, graph: Graph, options: Options, link: Link) -> Details:
-    yaml = [dump_yaml([manifest]) for manifest in one.compiled.manifests]
-    objects = objects_of(explain_job(one, options), yaml, link)
-    return Details(_picture(graph), _picture(graph, stacked=True), graph_text(graph), objects)
 
 
 def _picture(graph: Graph, *, stacked: bool = False) -> str:
     """The picture, or an empty string if the extra for it is not installed."""
-    from trainc.features.graph.drawing import graph_svg
-
     try:
+        from trainc.features.graph.drawing import graph_svg
+
         return graph_svg(graph, stacked=stacked)
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
