@@ -26,18 +26,10 @@ Rules: TypeAlias = Callable[[Iterable[Diagnostic], bool], list[Diagnostic]]
 _STAYS = "this error cannot be ignored: nothing can be compiled until it is fixed"
 _NEEDS_REASON = "an error is ignored only with a reason: "
 # What the administrators of a cluster or a budget decide, and the author of a job under review must not.
-GUARDED = frozenset(
-    (
-        "ExceedsQuota",
-        "ForeignNamespace",
-        "ImageNotPinned",
-        "OverBudget",
-        "PolicyDenied",
-        "PolicyNotEvaluated",
-        "QuotaNeedsResources",
-        "RegistryNotAllowed",
-    )
-)
+GUARDED = frozenset((
+    "ExceedsQuota", "ForeignNamespace", "ImageNotPinned", "OverBudget", "PolicyDenied", "PolicyNotEvaluated",
+    "QuotaNeedsResources", "RegistryNotAllowed",
+))  # fmt: skip
 _GUARDED_STAYS = (
     "only `rules:` in trainc.yaml can ignore this, with a reason: `{}: {{level: ignore, reason: why it is fine}}`"
 )
@@ -68,7 +60,6 @@ class Rule:
             return True
         if diagnostic.source is None:
             return False
-
         path = os.path.normpath(os.path.join(self.here, os.path.relpath(diagnostic.source.file)))
         return matches(path.replace(os.sep, "/"), self.glob)
 
@@ -83,10 +74,6 @@ class Ignore:
     source: Source
 
 
-def _no_comment(file: str, code: str, line: int) -> Ignore | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A `Rules` callable: the last matching rule wins, and ignore comments take precedence over rules.
@@ -96,7 +83,7 @@ class Policy:
     """
 
     rules: tuple[Rule, ...] = ()
-    comment: Callable[[str, str, int], Ignore | None] = field(default=_no_comment, repr=False)
+    comment: Callable[[str, str, int], Ignore | None] = field(default=lambda *_: None, repr=False)
     at_base: tuple[Rule, ...] | None = None
     # The rules of each code, the last one first.
     _by_code: dict[str, list[Rule]] = field(default_factory=dict, repr=False, compare=False)
@@ -113,44 +100,39 @@ class Policy:
     def _apply(self, diagnostic: Diagnostic, *, fixed: bool) -> Diagnostic:
         if diagnostic.severity == "ignored":
             return diagnostic
-        source = diagnostic.source
-        ignore = self.comment(source.file, diagnostic.code, source.line) if source is not None else None
-        if ignore is not None and diagnostic.code in GUARDED:
-            diagnostic = _with_hint(diagnostic, _GUARDED_STAYS.format(diagnostic.code))
-        elif ignore is not None:
-            example = f"`# trainc: ignore[{diagnostic.code}] why it is fine`"
-            return _ignored(replace(diagnostic, source=ignore.source), diagnostic, ignore.reason, example, fixed=fixed)
+        code, source = diagnostic.code, diagnostic.source
+        ignore = self.comment(source.file, code, source.line) if source is not None else None
+        if ignore is not None and code in GUARDED:
+            diagnostic, ignore = _with_hint(diagnostic, _GUARDED_STAYS.format(code)), None
+        level: Level = "ignore"
+        if ignore is not None:
+            source, reason, example = ignore.source, ignore.reason, f"`# trainc: ignore[{code}] why it is fine`"
+        elif (rule := self._rule(diagnostic)) is not None:
+            level, reason = rule.level, rule.reason
+            example = f"`{code}: {{level: ignore, reason: why it is fine}}`"
+        else:
+            return diagnostic
+        is_error = diagnostic.severity == "error"
+        if is_error and level != "error" and (fixed or _hides_missing_output(code)):
+            return _with_hint(diagnostic, _STAYS)
+        if level != "ignore":
+            return replace(diagnostic, severity=level)
+        if is_error and not reason:
+            return _with_hint(diagnostic, _NEEDS_REASON + example)
+        return replace(diagnostic, source=source, severity="ignored")
+
+    def _rule(self, diagnostic: Diagnostic) -> Rule | None:
+        code = diagnostic.code
         if self.rules and not self._by_code:
             for each in reversed(self.rules):
                 self._by_code.setdefault(each.code, []).append(each)
-        rule = next((rule for rule in self._by_code.get(diagnostic.code, ()) if rule.concerns(diagnostic)), None)
-        if diagnostic.code in GUARDED and self.at_base is not None:
-            before = next(
-                (one for one in reversed(self.at_base) if one.code == diagnostic.code and one.concerns(diagnostic)),
-                None,
-            )
-            was, now = (_STRICTEST.index(diagnostic.severity if one is None else one.level) for one in (before, rule))
-            rule = before if was < now else rule
-        if rule is None:
-            return diagnostic
-        if rule.level == "ignore":
-            example = f"`{diagnostic.code}: {{level: ignore, reason: why it is fine}}`"
-            return _ignored(diagnostic, diagnostic, rule.reason, example, fixed=fixed)
-        if (
-            diagnostic.severity == "error"
-            and rule.level != "error"
-            and (fixed or _hides_missing_output(diagnostic.code))
-        ):
-            return _with_hint(diagnostic, _STAYS)
-        return replace(diagnostic, severity=rule.level)
-
-
-def _ignored(ignored: Diagnostic, diagnostic: Diagnostic, reason: str, example: str, *, fixed: bool) -> Diagnostic:
-    if diagnostic.severity == "error" and (fixed or _hides_missing_output(diagnostic.code)):
-        return _with_hint(diagnostic, _STAYS)
-    if diagnostic.severity == "error" and not reason:
-        return _with_hint(diagnostic, _NEEDS_REASON + example)
-    return replace(ignored, severity="ignored")
+        rule = next((rule for rule in self._by_code.get(code, ()) if rule.concerns(diagnostic)), None)
+        if code not in GUARDED or self.at_base is None:
+            return rule
+        at_base = (one for one in reversed(self.at_base) if one.code == code and one.concerns(diagnostic))
+        before = next(at_base, None)
+        was, now = (_STRICTEST.index(diagnostic.severity if one is None else one.level) for one in (before, rule))
+        return before if was < now else rule
 
 
 def _hides_missing_output(code: str) -> bool:
@@ -170,15 +152,11 @@ def _with_hint(diagnostic: Diagnostic, hint: str) -> Diagnostic:
 # The schema of `rules:` in trainc.yaml and overlays.
 
 _LEVEL: Mapping[str, Any] = {"type": "string", "enum": list(LEVELS)}
+_FIELDS: Mapping[str, Any] = {"level": _LEVEL, "reason": {"type": "string"}}
 _RULE: Mapping[str, Any] = {
     "anyOf": [
         _LEVEL,
-        {
-            "type": "object",
-            "properties": {"level": _LEVEL, "reason": {"type": "string"}},
-            "required": ["level"],
-            "additionalProperties": False,
-        },
+        {"type": "object", "properties": _FIELDS, "required": ["level"], "additionalProperties": False},
     ],
     "errorMessage": f"write {', '.join(LEVELS[:-1])} or {LEVELS[-1]}",
 }
@@ -208,7 +186,7 @@ def read_rules(
     rules: list[Rule] = []
     problems: list[Finding] = []
     here = os.path.relpath(os.curdir, folder or os.curdir)
-    by_path = {key: entries for key, entries in value.items() if _is_glob(key)}
+    by_path = {key: entries for key, entries in value.items() if not {*"/*."}.isdisjoint(key)}
     everywhere = {key: entry for key, entry in value.items() if key not in by_path}
     for glob, entries in (("", everywhere), *by_path.items()):
         for written, entry in entries.items():
@@ -226,10 +204,6 @@ def read_rules(
                 continue
             rules.append(Rule(name, level, reason.strip(), glob, here if glob else ""))
     return rules, problems
-
-
-def _is_glob(key: str) -> bool:
-    return any(character in key for character in "/*.")
 
 
 def unknown_code(code: str) -> str:
