@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from trainc.output.folder import apply_plan, first_line, plan
+from trainc.output.folder import apply_plan, plan
+from trainc.output.ownership import first_line
 
 pytestmark = pytest.mark.slow
 

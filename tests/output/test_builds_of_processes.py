@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from trainc.output.folder import first_line
+from trainc.output.ownership import first_line
 
 pytestmark = pytest.mark.slow
 

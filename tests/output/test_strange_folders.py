@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trainc.output.folder import Plan, apply_plan, first_line, plan
+from trainc.output.folder import Plan, apply_plan, plan
+from trainc.output.ownership import first_line
 
 MARK = first_line("jobs.yaml")
 WANTED = {"a/one.yaml": f"{MARK}one\n"}

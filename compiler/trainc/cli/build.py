@@ -90,7 +90,7 @@ def _leave_out(
     targets: Sequence[Target], texts: Sequence[dict[str, str]], sources: Sequence[Sources], arguments: Arguments
 ) -> bool:
     """Leave the jobs with errors out of what is written, and their files as they are; False if the rest is uncertain."""
-    from trainc.output.folder import file_name
+    from trainc.output.ownership import file_name
 
     for target, files, source in zip(targets, texts, sources, strict=True):
         failures = target.compilation.failures()
@@ -120,7 +120,7 @@ def _proofs(targets: Sequence[Target], arguments: Arguments) -> dict[str, list[D
 
 def _files(compilation: Run, sources: Sources) -> dict[str, str]:
     """The text of every output file, by its path in the folder."""
-    from trainc.output.folder import file_name, first_line
+    from trainc.output.ownership import file_name, first_line
 
     return {
         file_name(namespace, name): first_line(sources.name(file)) + text.decode()
@@ -224,7 +224,7 @@ def sources_of(compilation: Run) -> Sources:
 
 def _leave_unselected(compilation: Run, sources: Sources) -> None:
     """Keep the output of jobs that no environment selects from being removed: they have not ended."""
-    from trainc.output.folder import file_name
+    from trainc.output.ownership import file_name
 
     namespace = compilation.settings.options.namespace or ""
     for document in compilation.unselected:

@@ -120,7 +120,8 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
 def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]]) -> Iterator[Diagnostic]:
     """What `build` would say of rendered files whose source exists but was not read; files with errors say it themselves."""
     from trainc.cli.build import sources_of
-    from trainc.output.folder import file_name, skipped_sources
+    from trainc.output.folder import skipped_sources
+    from trainc.output.ownership import file_name
 
     broken = {d.source.file for d in checking.diagnostics if d.severity == "error" and d.source}
     files = {file_name(namespace, name) for namespace, name in compiled}

@@ -17,8 +17,9 @@ from trainc.findings.text import counted, did_you_mean
 from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
-from trainc.output.folder import bytes_at, file_name, foreign_files, text_at
+from trainc.output.folder import bytes_at, foreign_files, text_at
 from trainc.output.keeping import Base, BuildLine, Choices, JobKey, Keeping, Read, Rendered, digest_of, prove
+from trainc.output.ownership import file_name
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.project.configuration import FILE_NAME, Configuration, read_configuration
