@@ -6,14 +6,14 @@ import os
 from collections.abc import Sequence
 
 from trainc.api.arguments import Arguments, Status, Streams
-from trainc.api.command import Files, Paint, text_report
-from trainc.api.documents import Document, read_file
+from trainc.api.command import Files, report_diagnostics
+from trainc.api.documents import Document, read_documents, read_file
 from trainc.api.findings import CompileError, Diagnostic, has_errors
 from trainc.api.kube import Manifest
 from trainc.api.output import dump_yaml
 from trainc.api.settings import Limits
 from trainc.features.krm.kustomization import kustomize_config, used_as_validator
-from trainc.features.krm.transform import Transformed, transform
+from trainc.features.krm.transform import Transformed, read_resource_list, results_of, transform
 from trainc.reading.opening import error_reason, read_bounded
 
 _STDIN = "-"
@@ -29,44 +29,37 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         return answer(text, arguments, streams)
     except CompileError as error:
-        return _report(error.diagnostics, Files(text), arguments, streams)
+        return report_diagnostics(error.diagnostics, arguments, streams, Files(text))
 
 
 def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
-    from trainc.features.krm.transform import answer, read_resource_list, results_of
-
     request = read_resource_list(text)
     done = _transform(request.items, request.configuration, arguments)
     results = results_of(done.diagnostics, [*request.items, *done.items])
-    streams.out.write(dump_yaml([answer(request, done.items, results)]).encode("utf-8", "backslashreplace"))
-    return _report(done.diagnostics, Files(text), arguments, streams)
+    answer = {**request.head, "items": done.items, **({"results": results} if results else {})}
+    streams.out.write(dump_yaml([answer]).encode("utf-8", "backslashreplace"))
+    return report_diagnostics(done.diagnostics, arguments, streams, Files(text))
 
 
 def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
-    from trainc.api.documents import read_documents
-
     configuration = _configuration(arguments.configuration)
     documents, problems = read_documents(text, _STDIN, Limits())
     if has_errors(problems):
         raise CompileError(problems)
     done = _transform([document.data for document in documents], configuration, arguments)
-    status = _report([*problems, *done.diagnostics], Files(text), arguments, streams)
+    status = report_diagnostics([*problems, *done.diagnostics], arguments, streams, Files(text))
     if status is Status.DONE:
         streams.out.write(dump_yaml(done.items).encode("utf-8", "backslashreplace"))
     return status
 
 
 def _transform(items: Sequence[Manifest], configuration: Document | None, arguments: Arguments) -> Transformed:
-    folder = os.curdir
-    refused = used_as_validator(folder, configuration)
-    if refused:
+    if refused := used_as_validator(os.curdir, configuration):
         return Transformed(list(items), refused)
-    return transform(items, configuration, folder, allow_empty=arguments.allow_empty)
+    return transform(items, configuration, os.curdir, allow_empty=arguments.allow_empty)
 
 
 def _configuration(path: str) -> Document:
-    from trainc.api.documents import read_documents
-
     try:
         documents, problems = read_documents(read_file(path, Limits().file_bytes), path, Limits())
     except OSError as error:
@@ -78,9 +71,3 @@ def _configuration(path: str) -> Document:
     if problems:
         raise CompileError(problems)
     return documents[0]
-
-
-def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
-    paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(diagnostics, files, paint, quiet=arguments.quiet))
-    return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE
