@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 
-from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, text_report
+from trainc import __version__
+from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError, build_parser, parse_arguments
+from trainc.api.command import OWN_KINDS, report_diagnostics
+from trainc.api.command import run as build
 from trainc.api.documents import read_file
 from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.git import origin_of
+from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import replace
 from trainc.api.settings import Limits, read_configuration
+from trainc.cli.schema import of_every_kind
 from trainc.features.init import PARTS, REPOSITORY
 from trainc.features.init.scaffold import (
     APPLICATION_SET,
@@ -48,9 +53,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         folder, plan = _plan(arguments)
     except CompileError as error:
-        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
-        return Status.DIAGNOSED
-    requirement, texts = plan.requirement, _texts(arguments, plan)
+        return report_diagnostics(error.diagnostics, arguments, streams)
+    usual = [part for part in PARTS if part != "kustomize"]
+    parts = [*(arguments.only or usual), *(["kustomize"] if arguments.kustomize else [])]
+    requirement, texts = plan.requirement, scaffold(parts, plan)
+    texts |= _schemas() if "editor" in parts else {}
     if arguments.print:
         streams.out.write(_format_files(texts).encode("utf-8", "backslashreplace"))
         return Status.DONE
@@ -59,12 +66,18 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if builds and os.path.lexists(os.path.join(folder, RENDERED)):
         in_the_way.append(RENDERED)
     if in_the_way:
-        paint = Paint(arguments.color, streams.err)
-        streams.err.write(text_report([_refusal(folder, path) for path in in_the_way], Files(), paint))
-        return Status.DIAGNOSED
-    _write(folder, merged)
+        hint = "move it away, choose another folder, or write single parts with --only PART (--print shows their files)"
+        refused = [f"{os.path.normpath(os.path.join(folder, path))} already exists" for path in in_the_way]
+        problems = [Diagnostic("FileInTheWay", "error", f"{one}; nothing was written", hint) for one in refused]
+        return report_diagnostics(problems, arguments, streams)
+    for path, text in merged.items():
+        target = os.path.normpath(os.path.join(folder, path))
+        os.makedirs(os.path.dirname(target) or os.curdir, exist_ok=True)
+        with open(target, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
     if requirement.wheel and REQUIREMENTS in merged:
-        _vendor(folder, requirement.wheel)
+        os.makedirs(os.path.join(folder, VENDORED), exist_ok=True)
+        shutil.copyfile(requirement.wheel, os.path.join(folder, VENDORED, os.path.basename(requirement.wheel)))
     if builds and (status := _build(folder, arguments, streams)) is not Status.DONE:
         return status
     streams.err.write(_next_steps(folder, merged, requirement, arguments))
@@ -73,8 +86,6 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _plan(arguments: Arguments) -> tuple[str, Plan]:
     """The folder of trainc.yaml, and what the files depend on. Raises CompileError if trainc.yaml is invalid."""
-    from trainc import __version__
-
     for name in ("repository", "requirement", "index_url"):
         value = getattr(arguments, name)
         if value is not None and not value.isprintable():
@@ -90,7 +101,8 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
         elif not arguments.print and (below := settings_below(folder)):
             where = os.path.normpath(os.path.join(folder, below[0]))
             raise UsageError(f"trainc.yaml is in {where}: run `trainc init {where} --only {arguments.only[0]}`")
-    root = _root_of(folder)
+    # Without a repository, which may not exist yet, the folder itself.
+    root = repository_above(_existing(folder)) or os.path.realpath(folder)
     inside = os.path.relpath(os.path.realpath(folder), root).replace(os.sep, "/")
     inside = "" if inside == os.curdir else inside
     environments = configuration.environments.values() or [configuration]
@@ -99,21 +111,9 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
     if arguments.repository == REPOSITORY and (origin := origin_of(root)) is not None:
         arguments.repository = shared_url(origin[0])
     delivered = _delivered(arguments, configuration, root, inside)
-    return folder, Plan(
-        arguments.gitops,
-        arguments.repository,
-        __version__,
-        requirement,
-        inside,
-        delivered,
-        arguments.index_url,
-        arguments.application_set,
-    )
-
-
-def _root_of(folder: str) -> str:
-    """The root of the repository around a folder that may not exist yet; without a repository, the folder itself."""
-    return repository_above(_existing(folder)) or os.path.realpath(folder)
+    gitops, repository, index_url = arguments.gitops, arguments.repository, arguments.index_url
+    application_set = arguments.application_set
+    return folder, Plan(gitops, repository, __version__, requirement, inside, delivered, index_url, application_set)
 
 
 def _existing(folder: str) -> str:
@@ -135,17 +135,15 @@ def _delivered(arguments: Arguments, configuration: Configuration, root: str, in
     if configuration.file is not None:
         environments = configuration.environments or {"": configuration}
         outputs = {name: os.path.realpath(each.output) for name, each in environments.items() if each.output}
-        delivered = [
-            Delivered(name, os.path.relpath(path, root).replace(os.sep, "/")) for name, path in outputs.items()
-        ]
+        relative = {name: os.path.relpath(path, root).replace(os.sep, "/") for name, path in outputs.items()}
+        delivered = [Delivered(name, path) for name, path in relative.items()]
         if not delivered and "gitops" in (arguments.only or ()):
             raise UsageError("trainc.yaml has no `output`, so there is nothing to apply")
     environment_names = [each.environment for each in delivered]
     for name in clusters:
         if name not in environment_names:
-            raise UsageError(
-                f"argument --cluster: there is no environment {name!r} with an output; known: {', '.join(environment_names)}"
-            )
+            known = f"known: {', '.join(environment_names)}"
+            raise UsageError(f"argument --cluster: there is no environment {name!r} with an output; {known}")
     return [replace(each, server=clusters.get(each.environment, each.server)) for each in delivered]
 
 
@@ -165,8 +163,6 @@ def _own_requirement() -> Requirement:
     """The requirement that this trainc was installed from, as recorded by the installer."""
     from importlib.metadata import PackageNotFoundError, distribution
 
-    from trainc import __version__
-
     try:
         recorded = distribution("trainc").read_text("direct_url.json")
     except PackageNotFoundError:
@@ -175,23 +171,10 @@ def _own_requirement() -> Requirement:
     return requirement_of(json.loads(recorded) if recorded else None, __version__)
 
 
-def _texts(arguments: Arguments, plan: Plan) -> dict[str, str]:
-    usual = [part for part in PARTS if part != "kustomize"]
-    parts = [*(arguments.only or usual), *(["kustomize"] if arguments.kustomize else [])]
-    texts = scaffold(parts, plan)
-    return {**texts, **_schemas()} if "editor" in parts else texts
-
-
 def _schemas() -> dict[str, str]:
     """The schemas that the editor's settings refer to."""
-    from trainc.api.command import OWN_KINDS
-    from trainc.api.kube import NEWEST_RELEASE
-    from trainc.cli.schema import of_every_kind
-
-    schemas = {
-        "trainc": of_every_kind(NEWEST_RELEASE),
-        **{name.lower(): kind.json_schema() for name, kind in OWN_KINDS.items()},
-    }
+    schemas = {"trainc": of_every_kind(NEWEST_RELEASE)}
+    schemas |= {name.lower(): kind.json_schema() for name, kind in OWN_KINDS.items()}
     return {f".vscode/{name}.schema.json": json.dumps(schema) + "\n" for name, schema in schemas.items()}
 
 
@@ -230,32 +213,8 @@ def _add_to_existing(target: str, path: str, text: str) -> str | None:
         return None
 
 
-def _refusal(folder: str, path: str) -> Diagnostic:
-    message = f"{os.path.normpath(os.path.join(folder, path))} already exists; nothing was written"
-    hint = "move it away, choose another folder, or write single parts with --only PART (--print shows their files)"
-    return Diagnostic("FileInTheWay", "error", message, hint)
-
-
-def _write(folder: str, texts: Mapping[str, str]) -> None:
-    for path, text in texts.items():
-        target = os.path.normpath(os.path.join(folder, path))
-        os.makedirs(os.path.dirname(target) or os.curdir, exist_ok=True)
-        with open(target, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-
-
-def _vendor(folder: str, wheel: str) -> None:
-    import shutil
-
-    os.makedirs(os.path.join(folder, VENDORED), exist_ok=True)
-    shutil.copyfile(wheel, os.path.join(folder, VENDORED, os.path.basename(wheel)))
-
-
 def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` for every environment of the new repository."""
-    from trainc.api.arguments import build_parser, parse_arguments
-    from trainc.api.command import run as build
-
     (command,) = (command for command in COMMANDS if command.name == "build")
     words = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]
     return build(parse_arguments(build_parser(command), words), streams)
@@ -264,18 +223,13 @@ def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
 def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arguments: Arguments) -> str:
     builds = "trainc.yaml" in paths
     shown = {path: os.path.normpath(os.path.join(folder, path)) if path.startswith("..") else path for path in paths}
-    lines = [
-        f"created in {folder}:",
-        *(f"  {shown[path]}" for path in sorted(paths)),
-        *([f"  {RENDERED}/"] if builds else []),
-    ]
+    lines = [f"created in {folder}:", *(f"  {shown[path]}" for path in sorted(paths))]
+    lines += [f"  {RENDERED}/"] if builds else []
     lines += ["", "next:", *([] if folder == "." else [f"  cd {folder}"])]
     lines += ["  trainc build --check"] if builds else []
     if requirement.problem and REQUIREMENTS in paths:
-        lines += [
-            f"  set the requirement in {REQUIREMENTS}, such as `trainc @ git+https://HOST/PATH@COMMIT`:",
-            f"    {requirement.problem}",
-        ]
+        lines.append(f"  set the requirement in {REQUIREMENTS}, such as `trainc @ git+https://HOST/PATH@COMMIT`:")
+        lines.append(f"    {requirement.problem}")
     if f"{arguments.gitops}/prod.yaml" in paths or APPLICATION_SET in paths:
         if arguments.repository == REPOSITORY:
             lines.append(f"  set the repository URL in {arguments.gitops}/*.yaml")

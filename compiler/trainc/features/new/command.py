@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, text_report
+from trainc.api.command import Files, report_diagnostics
 from trainc.api.documents import Document, is_trainer_document, read_documents
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs, compile_documents
@@ -42,15 +42,15 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         text = dump_yaml([job])
         diagnostics = _check(text, file, inputs, settings)
     except CompileError as error:
-        return _report(error.diagnostics, arguments, streams)
+        return report_diagnostics(error.diagnostics, arguments, streams)
     if file == "-":
         streams.out.write(text.encode())
-        return _report(diagnostics, arguments, streams)
+        return report_diagnostics(diagnostics, arguments, streams)
     if os.path.dirname(file):
         os.makedirs(os.path.dirname(file), exist_ok=True)
     with open(file, "x", encoding="utf-8", newline="") as stream:
         stream.write(text)
-    _report(diagnostics, arguments, streams, text)
+    report_diagnostics(diagnostics, arguments, streams, Files(text.encode()))
     if not arguments.quiet:
         streams.err.write(f"{file}: created; compile it with `trainc build`\n")
     return Status.DONE
@@ -94,44 +94,48 @@ def _runtime(name: str, inputs: Inputs, options: Options) -> Mapping[str, Any]:
     raise CompileError([Diagnostic("RuntimeNotFound", "error", f"there is no runtime {name!r}", hint)])
 
 
+_Parts: TypeAlias = list[tuple[str, ...]]
+
+
 def _job(
-    arguments: Arguments,
-    options: Options,
-    runtime: Mapping[str, Any],
-    mounts: list[tuple[str, ...]],
-    secrets: list[tuple[str, ...]],
+    arguments: Arguments, options: Options, runtime: Mapping[str, Any], mounts: _Parts, secrets: _Parts
 ) -> dict[str, Any]:
-    reference = {"name": arguments.runtime}
-    if runtime["kind"] != "ClusterTrainingRuntime":
-        reference["kind"] = runtime["kind"]
-    trainer: dict[str, Any] = {}
-    if arguments.nodes is not None:
-        trainer["numNodes"] = arguments.nodes
-    if arguments.image:
-        trainer["image"] = arguments.image
-    if arguments.words:
-        trainer["command"] = list(arguments.words)
-    if secrets:
-        trainer["env"] = [
+    """The TrainJob, without the fields for which nothing is given."""
+    kind = runtime["kind"] if runtime["kind"] != "ClusterTrainingRuntime" else ""
+    limits = {"nvidia.com/gpu": str(arguments.gpus)}
+    trainer = _filled(
+        numNodes=arguments.nodes,
+        image=arguments.image,
+        command=list(arguments.words or ()),
+        env=[
             {"name": variable, "valueFrom": {"secretKeyRef": {"name": name, "key": key}}}
             for name, key, variable in secrets
-        ]
-    if arguments.gpus is not None:
-        trainer["resourcesPerNode"] = {"limits": {"nvidia.com/gpu": str(arguments.gpus)}}
-    metadata: dict[str, Any] = {"name": arguments.name}
-    if options.namespace:
-        metadata["namespace"] = options.namespace
-    if arguments.queue:
-        metadata["labels"] = {QUEUE_LABEL: arguments.queue}
-    spec = {"runtimeRef": reference, **({"trainer": trainer} if trainer else {})}
-    if mounts:
-        spec |= _patch(runtime, mounts, options)
-    return {"apiVersion": TRAINER_API, "kind": "TrainJob", "metadata": metadata, "spec": spec}
+        ],
+        resourcesPerNode={"limits": limits} if arguments.gpus is not None else None,
+    )
+    labels = {QUEUE_LABEL: arguments.queue} if arguments.queue else None
+    spec = _filled(runtimeRef=_filled(name=arguments.runtime, kind=kind), trainer=trainer)
+    return {
+        "apiVersion": TRAINER_API,
+        "kind": "TrainJob",
+        "metadata": _filled(name=arguments.name, namespace=options.namespace, labels=labels),
+        "spec": {**spec, **(_patch(runtime, mounts, options) if mounts else {})},
+    }
+
+
+def _filled(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value}
 
 
 def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: Options) -> dict[str, Any]:
     """The field with which a TrainJob of the release adds volumes to the trainer's pods."""
-    step, container = _trainer_in(runtime)
+    step = container = "node"
+    for each in runtime.get("spec", {}).get("template", {}).get("spec", {}).get("replicatedJobs", ()):
+        template = each.get("template", {})
+        if (template.get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL) == "trainer":
+            containers = template.get("spec", {}).get("template", {}).get("spec", {}).get("containers", ())
+            step, container = each["name"], next((one["name"] for one in containers), "node")
+            break
     volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim, _ in mounts]
     mounted = [{"name": claim, "mountPath": path} for claim, path in mounts]
     pod = {"volumes": volumes, "containers": [{"name": container, "volumeMounts": mounted}]}
@@ -143,16 +147,6 @@ def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: O
     job = {"name": step, "template": {"spec": {"template": {"spec": pod}}}}
     patch = {"template": {"spec": {"replicatedJobs": [job]}}}
     return {field: [{"manager": "new.trainer.kubeflow.org/volumes", "trainingRuntimeSpec": patch}]}
-
-
-def _trainer_in(runtime: Mapping[str, Any]) -> tuple[str, str]:
-    jobs = runtime.get("spec", {}).get("template", {}).get("spec", {}).get("replicatedJobs", ())
-    for job in jobs:
-        template = job.get("template", {})
-        if (template.get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL) == "trainer":
-            containers = template.get("spec", {}).get("template", {}).get("spec", {}).get("containers", ())
-            return job["name"], next((each["name"] for each in containers), "node")
-    return "node", "node"
 
 
 def _check(text: str, file: str, inputs: Inputs, settings: Settings) -> list[Diagnostic]:
@@ -167,14 +161,4 @@ def _check(text: str, file: str, inputs: Inputs, settings: Settings) -> list[Dia
         raise CompileError(problems)
     runtimes = [d for d in inputs.documents if is_trainer_document(d.data) and d.data.get("kind") in RUNTIME_KINDS]
     compiled = compile_documents([*runtimes, document], inputs.runtime_sources, settings.options, inputs.catalog)
-    return [
-        diagnostic
-        for diagnostic in compiled.diagnostics
-        if diagnostic.object.partition(" ")[0] != "ClusterTrainingRuntime"
-    ]
-
-
-def _report(diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams, text: str = "") -> Status:
-    paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(diagnostics, Files(text.encode()), paint, quiet=arguments.quiet))
-    return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE
+    return [d for d in compiled.diagnostics if d.object.partition(" ")[0] != "ClusterTrainingRuntime"]
