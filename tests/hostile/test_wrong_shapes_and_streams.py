@@ -46,6 +46,31 @@ def test_migrate_leaves_what_build_refuses_alone(
     assert ("runtimePatches" in Path("good.yaml").read_text(encoding="utf-8")) is (not flags)
 
 
+_VALUES = ("auto", "gpu", "seven", '"4"', "0", "-1", "1.5", "true", "[]", "{}", "99999999999999999999")
+_FIELDS = "numNodes: {}", "numProcPerNode: {}"
+
+
+@pytest.mark.parametrize("semantics", ["gitops", "controller"])
+@pytest.mark.parametrize("release", ["2.0", "2.1", "2.2", "2.3"])
+def test_no_framework_trusts_the_type_of_a_size(release: str, semantics: str, tmp_path: Path) -> None:
+    """Words where numbers belong, and the other way around, under every built-in runtime of the release."""
+    listed = run("runtimes", "list", "--release", release).stdout.splitlines()[1:]
+    trainers = [
+        f"{'' if 'numNodes' in field else 'numNodes: 2, '}{field.format(v)}" for field in _FIELDS for v in _VALUES
+    ]
+    jobs = [
+        JOB.replace("name: a,", f"name: a{i}-{j},").replace(
+            "torch-distributed}", f"{line.split()[0]}}}, trainer: {{{trainer}}}"
+        )
+        for i, line in enumerate(listed)
+        for j, trainer in enumerate(trainers)
+    ]
+    file = tmp_path / "jobs.yaml"
+    file.write_text("---\n".join(jobs), encoding="utf-8")
+    result = run("check", str(file), "--release", release, "--semantics", semantics)
+    assert result.status == 1, result.stderr[-2_000:]
+
+
 def trainc(*words: bytes | str, stdin: bytes | None = b"", closed: str = "", **environment: str) -> tuple[int, str]:
     """A process of trainc's: its status and all that it says. `closed` is what the shell leaves it without."""
     command = [b"bash", b"-c", b'exec "$@" ' + closed.encode(), b"-", sys.executable.encode(), b"-m", b"trainc"]

@@ -239,3 +239,39 @@ STARTED_WRONG = {
 def test_a_program_is_started_by_its_own_command(script: str) -> None:
     found = [each for each in findings(training(script)) if each[1] in ("ForeignLauncher", "InvalidLauncherArguments")]
     assert found == STARTED_WRONG[script]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ([*T, "--lr 0.1"], ["0.1"]),
+        ([*T, "--name 'a b' --lr 1"], ["a b", "1"]),
+        (["python", "t.py", "--lr\t0.1"], ["0.1"]),
+        ([*T, "--lr=0.1 --epochs 3"], None),
+        ([*T, "--prompt=two words", "--", "two words"], None),
+        ([*T, "--prompt", "--not an option of this program"], None),
+        (["bash", "-c", 'torchrun t.py "$@"', "--", "--lr 0.1"], None),
+        (["/app/run.sh", "--lr 0.1"], None),
+        (["/app/trainer", "--lr 0.1"], None),
+    ],
+)
+def test_an_option_that_no_shell_splits_from_its_value_is_named(words: list[str], named: list[str] | None) -> None:
+    found = [d for d in reported(training(command=words)) if d.code == "ArgumentNotSplit"]
+    assert [d.severity for d in found] == (["warning"] if named else [])
+    assert all(word in d.hint for d in found for word in named or ())
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("torchrun t.py", "write [torchrun, t.py]"),
+        ("python -c 'print(1)'", 'write [python, "-c", "print(1)"]'),
+        ("cd /app && torchrun t.py", 'write [bash, -c, "cd /app && torchrun t.py"]'),
+        ("pip install x; torchrun t.py", 'write [bash, -c, "pip install x; torchrun t.py"]'),
+        ("OMP_NUM_THREADS=1 torchrun t.py", 'write [bash, -c, "OMP_NUM_THREADS=1 torchrun t.py"]'),
+        ("torchrun t.py > log", 'write [bash, -c, "torchrun t.py > log"]'),
+    ],
+)
+def test_a_command_line_in_one_word_is_split_or_given_to_a_shell(text: str, hint: str) -> None:
+    (error,) = [d for d in reported(training(command=[text])) if d.code == "CommandCannotStart"]
+    assert error.hint == hint

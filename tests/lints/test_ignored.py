@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import compiled, job, runtime, trainjob
+from builders import compiled, diagnostics_of, job, runtime, trainjob
 
 from trainc import CompileError, Diagnostic
 
 
 def found(document: dict[str, Any], *runtimes: dict[str, Any], **options: Any) -> dict[tuple[str, str], Diagnostic]:
     """The diagnostics about ignored fields and overridden values, by code and path."""
-    diagnostics_of = compiled(document, *runtimes, **options).diagnostics
-    return {(d.code, d.path): d for d in diagnostics_of if d.code in ("FieldIgnored", "ValueOverridden")}
+    named = compiled(document, *runtimes, **options).diagnostics
+    return {(d.code, d.path): d for d in named if d.code in ("FieldIgnored", "ValueOverridden")}
 
 
 def test_an_exported_trainjob_is_told_what_is_the_clusters_own_in_one_line() -> None:
     document = trainjob()
     document["metadata"] |= {"uid": "u", "generation": 3, "creationTimestamp": "2026-01-01T00:00:00Z"}
     document["status"] = {"conditions": []}
-    diagnostics_of = found(document, runtime())
-    assert set(diagnostics_of) == {("FieldIgnored", "metadata"), ("FieldIgnored", "status")}
-    assert {d.severity for d in diagnostics_of.values()} == {"info"}
-    assert diagnostics_of["FieldIgnored", "metadata"].message.startswith("creationTimestamp, generation and uid: ")
+    named = found(document, runtime())
+    assert set(named) == {("FieldIgnored", "metadata"), ("FieldIgnored", "status")}
+    assert {d.severity for d in named.values()} == {"info"}
+    assert named["FieldIgnored", "metadata"].message.startswith("creationTimestamp, generation and uid: ")
 
 
 def test_a_plain_job_and_runtime_have_nothing_in_vain() -> None:
@@ -32,8 +32,22 @@ def test_a_plain_job_and_runtime_have_nothing_in_vain() -> None:
 
 @pytest.mark.parametrize("policy", [{"numNodes": 1}, {"jax": {}}, {"xgboost": {}}])
 def test_a_number_of_processes_that_nobody_reads_is_named(policy: dict[str, Any]) -> None:
-    diagnostics_of = found(trainjob({"numProcPerNode": 4}), runtime(policy=policy))
-    assert diagnostics_of["FieldIgnored", "spec.trainer.numProcPerNode"].severity == "warning"
+    named = found(trainjob({"numProcPerNode": 4}), runtime(policy=policy))
+    assert named["FieldIgnored", "spec.trainer.numProcPerNode"].severity == "warning"
+
+
+@pytest.mark.parametrize("number", [0, -1])
+@pytest.mark.parametrize("framework", ["torch", "mpi"])
+def test_a_number_of_processes_that_starts_nothing_is_named(framework: str, number: int) -> None:
+    general = runtime(policy={framework: {}})
+    (warning,) = diagnostics_of("UnlikelyAmount", trainjob({"numProcPerNode": number}), general)
+    assert (warning.path, warning.severity) == ("spec.trainer.numProcPerNode", "warning")
+    assert diagnostics_of("UnlikelyAmount", trainjob({"numProcPerNode": 1}), general) == []
+
+
+def test_a_runtime_whose_mpirun_has_no_slots_is_named() -> None:
+    (warning,) = diagnostics_of("UnlikelyAmount", trainjob(), runtime(policy={"mpi": {"numProcPerNode": 0}}))
+    assert warning.path == "spec.mlPolicy.mpi.numProcPerNode"
 
 
 @pytest.mark.parametrize("semantics", ["gitops", "controller"])
@@ -48,10 +62,10 @@ def test_a_number_of_processes_that_nobody_reads_is_named(policy: dict[str, Any]
 )
 def test_a_size_that_another_replaces_is_named(semantics: str, sizes: Any, severities: Any) -> None:
     rt = runtime(job(spec=sizes), policy={"torch": {}})
-    diagnostics_of = found(trainjob({"numNodes": 2}), rt, semantics=semantics)
+    named = found(trainjob({"numNodes": 2}), rt, semantics=semantics)
     place = "spec.template.spec.replicatedJobs[0].template.spec"
-    assert {path.removeprefix(f"{place}."): d.severity for (_, path), d in diagnostics_of.items()} == severities
-    assert all("and 2 in the output" in d.message for d in diagnostics_of.values())
+    assert {path.removeprefix(f"{place}."): d.severity for (_, path), d in named.items()} == severities
+    assert all("and 2 in the output" in d.message for d in named.values())
 
 
 def test_a_runtimes_number_of_nodes_that_is_taken_for_one_is_named() -> None:
@@ -90,5 +104,5 @@ def test_an_implementation_of_mpi_without_a_name_is_refused() -> None:
 
 
 def test_a_launcher_that_is_not_there_is_no_node() -> None:
-    diagnostics_of = found(trainjob(), runtime(policy={"mpi": {"runLauncherAsNode": True}}))
-    assert ("FieldIgnored", "spec.mlPolicy.mpi.runLauncherAsNode") in diagnostics_of
+    named = found(trainjob(), runtime(policy={"mpi": {"runLauncherAsNode": True}}))
+    assert ("FieldIgnored", "spec.mlPolicy.mpi.runLauncherAsNode") in named

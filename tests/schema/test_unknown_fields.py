@@ -17,6 +17,10 @@ def findings(document: Json, release: str = "2.3") -> list[Finding]:
     return check(document, document["kind"], release)[1]
 
 
+_JOB = "spec.template.spec.replicatedJobs[0].template.spec"
+_POD = f"{_JOB}.template.spec"
+
+
 @pytest.mark.parametrize(
     ("document", "release", "path", "hint"),
     [
@@ -68,6 +72,17 @@ def findings(document: Json, release: str = "2.3") -> list[Finding]:
             "2.3",
             "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].nodeSelector",
             "move it out, to spec.template.spec.replicatedJobs[0].template.spec.template.spec.nodeSelector",
+        ),
+        (runtime(job(pod={"backoffLimit": 3})), "2.3", f"{_POD}.backoffLimit", f"move it out, to {_JOB}.backoffLimit"),
+        (runtime(job(pod={"labels": {}})), "2.3", f"{_POD}.labels", f"move it out, to {_JOB}.template.metadata.labels"),
+        (runtime(job(pod={"image": "a"})), "2.3", f"{_POD}.image", "move it to containers[].image"),
+        (trainjob({"labels": {}}), "2.3", "spec.trainer.labels", "move it out, to metadata.labels"),
+        (trainjob(queueName="a"), "2.3", "spec.queueName", "labels: {kueue.x-k8s.io/queue-name: ...}"),
+        (
+            runtime(gang={"coscheduling": {"a": 1}}),
+            "2.3",
+            "spec.podGroupPolicy.coscheduling.a",
+            "the only field here is",
         ),
         (trainjob() | {"storageUri": ""}, "2.3", "storageUri", "move it to spec.initializer.dataset.storageUri"),
     ],

@@ -39,9 +39,9 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     },
     "read": {
         "error": """
-            DocumentTooLarge DuplicateKey FlattenedYAML InvalidEncoding LegacyTrainingJob NoSuchPath NoSuchRevision
-            NoTrainJob NonFiniteNumber NotAnObject OutsideRoot TooDeep TooManyAliases TooManyDocuments TooManyValues
-            UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
+            DocumentTooLarge DuplicateKey FlattenedYAML InvalidEncoding LegacyTrainingJob NoSuchPath
+            NoSuchRevision NoTrainJob NonFiniteNumber NotAnObject OutsideRoot TooDeep TooManyAliases
+            TooManyDocuments TooManyValues UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
         """,
         "warning": "LeftOut NotSelected SkippedDocument",
         "info": "OtherExtension",
@@ -55,22 +55,24 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "error": "ElasticWithNumNodes",
         "warning": """
             BaseModelNotFound CoercedType DeprecatedAPIVersion FieldWithoutCounterpart InitializerJobSplit
-            MPIImplementationNotInTrainer OMEFieldIgnored OMEHyperParametersIgnored OMEMetadataPruned UnreleasedAPI
-            VolcanoFieldsNotInTrainer WorkloadPolicyNotInTrainer
+            MPIImplementationNotInTrainer OMEFieldIgnored OMEHyperParametersIgnored OMEMetadataPruned
+            UnreleasedAPI VolcanoFieldsNotInTrainer WorkloadPolicyNotInTrainer
         """,
     },
     "schema": {
         "error": """
             InvalidQuantity InvalidStorageUri InvalidTime MissingAncestorContainer MutuallyExclusivePolicies
-            NodeAlreadyInjected OutOfRange MisplacedPodSpec ReplicasNotOne StartupPolicyWithDependsOn EmptyField
-            UnknownField UnsupportedFramework VolumeClaimNamespaceSet WrongType
+            NodeAlreadyInjected OutOfRange MisplacedPodSpec ReplicasNotOne
+            StartupPolicyWithDependsOn EmptyField UnknownField UnsupportedFramework
+            VolumeClaimNamespaceSet WrongType
         """,
         "warning": "DeprecatedField TorchNumProcPerNodeRemoved",
     },
     "resolve": {
         "error": """
-            AmbiguousTrainer DialectNeedsGitOps DuplicateRuntime DuplicateTrainJob InitializerNotInRuntime
-            RuntimeNotFound RuntimeNotStored UnknownAPIVersion UnknownKind UnsupportedRuntimeRef
+            AmbiguousTrainer DialectNeedsGitOps DuplicateRuntime
+            DuplicateTrainJob InitializerNotInRuntime RuntimeNotFound RuntimeNotStored UnknownAPIVersion
+            UnknownKind UnsupportedRuntimeRef
         """,
         "warning": "DeprecatedRuntime Fragment ListReplaced RoleInferred RuntimeRefGroupMismatch",
         "info": "ManagedElsewhere NoGangPolicy ShadowedRuntime",
@@ -78,51 +80,57 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "validate": {
         "error": """
             ControllerPanics ElasticRangeInvalid EmptyQueueName EnvInjectionTargetMissing GangNotPossible
-            HostfileTooLarge InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA NamespaceMissing NoNodes
-            PatchedTrainerEnv RepeatedTargetJob ReservedArgument ReservedEnv ReservedInitContainer TooManyNodes
-            UnknownPatchTarget UnsupportedModel UnsupportedQLoRA WorkloadAPIMissing
+            HostfileTooLarge InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA
+            NamespaceMissing NoNodes PatchedTrainerEnv RepeatedTargetJob ReservedArgument ReservedEnv
+            ReservedInitContainer TooManyNodes UnknownPatchTarget UnsupportedModel
+            UnsupportedQLoRA WorkloadAPIMissing
         """,
         "warning": "ElasticMaxRestartsConflict ElasticMetricsNotEmitted GangSettingLost",
     },
     "lint": {
         "error": """
-            AmbiguousGPU BatchDoesNotDivide CommandCannotStart GPUWithoutLimit GangInSequence GangMinMemberTooLarge
-            HostNetworkWithoutDNS InvalidImage InvalidKueueValue InvalidLauncherArguments InvalidTopologyRequest
-            LoopbackInterface MissingImage NoHostnames NothingToRun ParallelismMismatch PlaceholderNotReplaced
-            PodsWithoutIndex RanksDoNotMeet RecipeTwice StaleReference TooManyPodSets UnexpandedShellVariable
-            UnsetVariable UnusableStorageUri
+            AmbiguousGPU BatchDoesNotDivide CommandCannotStart GPUWithoutLimit GangInSequence
+            GangMinMemberTooLarge HostNetworkWithoutDNS InvalidImage InvalidKueueValue
+            InvalidLauncherArguments InvalidTopologyRequest LoopbackInterface MissingImage NoHostnames
+            NothingToRun ParallelismMismatch PlaceholderNotReplaced PodsWithoutIndex RanksDoNotMeet
+            RecipeTwice StaleReference TooManyPodSets
+            UnexpandedShellVariable UnsetVariable UnusableStorageUri
         """,
         "warning": """
-            ArgumentsDropped ClaimOnSeveralNodes CountsIgnoreRuntimeResources DeadlineNotPropagated DuplicateSubdomain
-            EnvSourceLost ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened FluxTasksWantAllGPUs
-            ForeignLauncher FormerHostName GangIgnoresLimits GangIgnoresReplicas GangNeverComplete HeldAfterEnd
-            HeredocRewritten IdleDevices InitializerNotOrdered InitializerVolumeNotShared InvalidVariableValue
-            LauncherMultiplied LoRAIgnored MPIImagesDiffer MPINodesAwaited ManagedByNotPropagated MasterAddressWrong
-            MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
+            ArgumentNotSplit ArgumentsDropped ClaimOnSeveralNodes CountsIgnoreRuntimeResources
+            DeadlineNotPropagated DuplicateSubdomain EnvSourceLost ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened
+            FluxTasksWantAllGPUs ForeignLauncher FormerHostName GangIgnoresLimits GangIgnoresReplicas
+            GangNeverComplete HeldAfterEnd HeredocRewritten IdleDevices InitializerNotOrdered
+            InitializerVolumeNotShared InvalidVariableValue LauncherMultiplied LoRAIgnored MPIImagesDiffer
+            MPINodesAwaited ManagedByNotPropagated MasterAddressWrong MetadataNotPropagated
+            MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
             ModelNotOfRecipe MoreDevicesThanNode MoreProcessesThanDevices MovingImageTag NoLauncher OutputDeletedWithJob
             PatchCreatesTarget PlainToken QueuedWithoutRequests RankEnvironmentMissing ResourceClaimsLost
-            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun
-            TensorParallelAcrossNodes TorchrunArgOverridesPolicy TypographicCharacter UnlikelyAmount UnlikelyResource
-            UnnamedPortsLost ValueOverridden VolumeNotMounted
+            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue
+            TTLRerun TensorParallelAcrossNodes TorchrunArgOverridesPolicy TypographicCharacter
+            UnlikelyAmount UnlikelyResource UnnamedPortsLost ValueOverridden VolumeNotMounted
         """,
         "info": """
             DataNotMounted MoreThreadsThanCPUs NoPullSecret OutputNotKept QueuedBehindInitializer RestartsByDefault
-            RestartsMultiply RetainedClaim TopologyNeedsGate TopologyWithoutQueue UnsuitableSharedMemory
+            RestartsMultiply
+            RetainedClaim TopologyNeedsGate TopologyWithoutQueue UnsuitableSharedMemory
         """,
     },
     "admission": {
         "error": """
-            BackoffLimitPerIndexNeedsIndexed CompletionsMissing ConflictingFields CoordinatorNotIndexed DependsOnEmpty
-            DependsOnFirstJob DependsOnSelf DependsOnUnknown DerivedNameTooLong DuplicateFailureRule DuplicateItem
-            DuplicateVolumeClaim ExceedsQuota ExtendedResourceNotInteger ExtendedResourceUnequal FeatureGateOff
-            FieldImmutable FieldNotInKubernetes InvalidAddress InvalidAnnotation InvalidCoordinatorIndex
-            InvalidCoordinatorLabel InvalidFailureRuleName InvalidGroupName InvalidJobName InvalidJobPolicy InvalidLabel
-            InvalidManagedBy InvalidMessagePattern InvalidName InvalidPath InvalidResources InvalidRestartPolicy
-            InvalidSelector InvalidSubdomain InvalidVolumeClaimName JobNameTooLong MissingJobSetName MissingRequired
-            NotAJobSet NotAllowedHere NotInPod ObjectRenamed OutsideLimitRange OverheadNotOfClass
-            PodFailurePolicyNeedsNever PriorityNotOfClass QuotaNeedsResources RequestExceedsLimit RuntimeClassConflict
-            SecretNotAllowed TooLong TooMany TooManyPods TwoVolumeSources UnknownFailureReason UnknownResource
-            UnknownTargetJob UnsupportedValue ValueAndValueFrom VolumeClaimNameTooLong VolumeClaimNotMounted
+            BackoffLimitPerIndexNeedsIndexed CompletionsMissing ConflictingFields CoordinatorNotIndexed
+            DependsOnEmpty DependsOnFirstJob DependsOnSelf DependsOnUnknown DerivedNameTooLong
+            DuplicateFailureRule DuplicateItem DuplicateVolumeClaim ExceedsQuota ExtendedResourceNotInteger
+            ExtendedResourceUnequal FeatureGateOff FieldImmutable FieldNotInKubernetes InvalidAddress
+            InvalidAnnotation InvalidCoordinatorIndex InvalidCoordinatorLabel InvalidFailureRuleName
+            InvalidGroupName InvalidJobName InvalidJobPolicy InvalidLabel InvalidManagedBy
+            InvalidMessagePattern InvalidName InvalidPath InvalidResources InvalidRestartPolicy
+            InvalidSelector InvalidSubdomain InvalidVolumeClaimName JobNameTooLong MissingJobSetName
+            MissingRequired NotAJobSet NotAllowedHere NotInPod ObjectRenamed OutsideLimitRange
+            OverheadNotOfClass PodFailurePolicyNeedsNever PriorityNotOfClass
+            QuotaNeedsResources RequestExceedsLimit RuntimeClassConflict SecretNotAllowed TooLong TooMany
+            TooManyPods TwoVolumeSources UnknownFailureReason UnknownResource UnknownTargetJob
+            UnsupportedValue ValueAndValueFrom VolumeClaimNameTooLong VolumeClaimNotMounted
             VolumeClaimShadowsVolume WebhookDefaultMissing
         """,
         "warning": "DeprecatedInKubernetes",

@@ -22,6 +22,7 @@ _LONGEST_SHOWN = 80
 _TYPOGRAPHIC = pattern("[\u2018\u2019\u201a\u201c\u201d\u201e\u2032\u2033\u00ab\u00bb\u00a0\u200b\u2010-\u2015]")
 _LONG_OPTION = pattern(r"(?<!\S)[\u2012-\u2015](?=[A-Za-z]{2})")
 _ASSIGNMENT = pattern(r"[A-Za-z_]\w*=.*", 16)
+_OPTION_AND_VALUE = pattern(r"--[A-Za-z][A-Za-z0-9_.-]*\s+\S")
 _OPERATORS = frozenset(("&&", "||", "|", ">", ">>", "2>&1", "&>"))
 # Programs that hand a script to another scheduler.
 _SUBMITTING = {"sbatch": "Slurm", "salloc": "Slurm", "qsub": "PBS", "bsub": "LSF"}
@@ -33,7 +34,13 @@ def cannot_start(entry: Entrypoint) -> Iterator[Finding]:
     """Yield an error if no container can run the command line, and a finding for typographic characters in it."""
     if entry.words and not _starts(entry.words, bool(entry.command)):
         start = _program if entry.command else _arguments_alone
-        yield from list(start(entry)) or list(_shell(entry)) or list(_submission(entry)) or _letters(entry)
+        yield from (
+            list(start(entry))
+            or list(_shell(entry))
+            or list(_submission(entry))
+            or list(_unsplit(entry))
+            or _letters(entry)
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -156,6 +163,25 @@ def _script_file(entry: Entrypoint, at: int) -> Iterator[Finding]:
         yield _finding(entry, following[0], message, f"put -c before it: [{shell}, -c, {_quoted(name)}]")
 
 
+def _unsplit(entry: Entrypoint) -> Iterator[Finding]:
+    """Yield a warning for each option that has its value in the same word, unless it is itself the value of an option.
+
+    A script of the shell may split its arguments again.
+    """
+    words = entry.words
+    if not entry.command or any(base(word) in SHELLS or word.endswith(".sh") for word in words):
+        return
+    line = read_command(words, programs(""))
+    if not line.launches and line.starts[0].program.kind != "python":
+        return
+    for index, word in enumerate(words):
+        if _OPTION_AND_VALUE.match(word) and not (words[index - 1].startswith("-") and "=" not in words[index - 1]):
+            shown = word if len(word) < _LONGEST_SHOWN else f"{word[:_LONGEST_SHOWN]}..."
+            message = f"no shell splits this at its spaces: {base(words[0])} gets {shown!r} as one argument"
+            hint = f"write {', '.join(map(_quoted, _split(word)))}"
+            yield entry.finding("ArgumentNotSplit", "warning", message, hint, index)
+
+
 def _letters(entry: Entrypoint) -> Iterator[Finding]:
     """Yield findings for a word processor's quotes and dashes, which programs treat as letters."""
     for index, word in enumerate(entry.words):
@@ -211,15 +237,21 @@ def _finding(entry: Entrypoint, index: int, message: str, hint: str, severity: S
 
 def _as_list(text: str) -> str:
     """Return the hint to write a command line as a list of words."""
-    import shlex
-
     if "\n" in text.strip():
         return 'write [bash, -c, "..."] with this text as its last item'
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        words = text.split()
+    words = _split(text)
+    if words[0] in BUILTINS or _ASSIGNMENT.fullmatch(words[0]) or any(character in text for character in ";&|<>$`"):
+        return write(f"[bash, -c, {_quoted(text)}]")
     return write(f"[{', '.join(map(_quoted, words))}]")
+
+
+def _split(text: str) -> list[str]:
+    import shlex
+
+    try:
+        return shlex.split(text)
+    except ValueError:  # A quote is not closed.
+        return text.split()
 
 
 def _quoted(word: str) -> str:

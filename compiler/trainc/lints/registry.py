@@ -105,8 +105,8 @@ LINTS: tuple[Lint, ...] = (
     Lint(
         "lowered",
         "trainc.lints.templates",
-        "processes_ignored",
-        lambda job, _: job.trainer.num_proc_per_node is not None,
+        "processes",
+        lambda _, info: info.processes.about == "trainjob" or isinstance(info.processes.value, int),
     ),
     Lint("controller", "trainc.lints.controller_defects", "controller_defects"),
     Lint("sized", "trainc.lints.templates", "gang_in_sequence", _gang),

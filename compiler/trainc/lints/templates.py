@@ -158,15 +158,20 @@ def gpu_without_limit(entry: Entrypoint) -> Iterator[Finding]:
                 yield Finding("GPUWithoutLimit", "error", message, hint, path, "runtime")
 
 
-def processes_ignored(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Yield a warning for numProcPerNode with a policy that does not use it."""
+def processes(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield a warning for a numProcPerNode that the policy does not use, or that starts nothing."""
+    size = info.processes
     # XGBoost derives the number of workers from the GPUs.
     several = [plugin for plugin in enabled(info.plugins) if plugin.reads_processes]
     if not any(plugin.policy_of(job, info) is not None for plugin in several):
         *rest, last = (plugin.policy for plugin in several)
         message = f"numProcPerNode has no effect: the runtime's mlPolicy is not {', '.join(rest)} or {last}"
         hint = remove("remove it, or use a runtime whose framework starts several processes per node")
-        yield Finding("FieldIgnored", "warning", message, hint, ("spec", "trainer", "numProcPerNode"))
+        yield Finding("FieldIgnored", "warning", message, hint, size.path, about=size.about)
+    elif isinstance(size.value, int) and size.value < 1:
+        message = f"numProcPerNode is {size.value}: the launcher has no process to start on a node, and fails"
+        hint = remove("write 1 or more, or remove it to have as many processes as the node has GPUs")
+        yield Finding("UnlikelyAmount", "warning", message, hint, size.path, about=size.about)
 
 
 def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:

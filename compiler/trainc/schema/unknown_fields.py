@@ -300,20 +300,30 @@ _NOT_A_POD_SPEC = {
     ),
 }
 # Names for a field in other tools, in lower case.
-_SYNONYMS = {
-    ("trainer.Trainer", word): hint
-    for words, hint in (
-        ("replicas workers workerreplicas numworkers worldsize parallelism", "use numNodes for the number of pods"),
-        ("gpus gpu numgpus gpuspernode", 'write resourcesPerNode: {limits: {"nvidia.com/gpu": 8}}'),
-        ("nprocpernode processespernode slots", "use numProcPerNode"),
-        ("entrypoint", "use command, and args for its arguments"),
-    )
-    for word in words.split()
-} | {
-    (owner, field): f"move it to metadata.{field}"
-    for owner in ("trainer.TrainJobSpec", "trainer.TrainingRuntimeSpec")
-    for field in ("name", "namespace")
-}
+_SYNONYMS = (
+    {
+        ("trainer.Trainer", word): hint
+        for words, hint in (
+            ("replicas workers workerreplicas numworkers worldsize parallelism", "use numNodes for the number of pods"),
+            ("gpus gpu numgpus gpuspernode", 'write resourcesPerNode: {limits: {"nvidia.com/gpu": 8}}'),
+            ("nprocpernode processespernode slots", "use numProcPerNode"),
+            ("entrypoint", "use command, and args for its arguments"),
+        )
+        for word in words.split()
+    }
+    | {
+        (
+            "trainer.TrainJobSpec",
+            word,
+        ): "name the queue in a label: metadata: {labels: {kueue.x-k8s.io/queue-name: ...}}"
+        for word in ("queue", "queuename", "localqueue")
+    }
+    | {
+        (owner, field): f"move it to metadata.{field}"
+        for owner in ("trainer.TrainJobSpec", "trainer.TrainingRuntimeSpec")
+        for field in ("name", "namespace")
+    }
+)
 _LONGEST_AMOUNT = 20
 _AT_A_GLANCE = 12  # The longest list of names that is useful in a hint.
 _DEEPEST_SEARCH = 5
@@ -361,10 +371,11 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
         _other_word(owner, name, node.value)
         or _inner_hint(node, owner, name, release)
         or release_hint(owner, name, release)
+        or _outer_hint(node, name, release)  # The very name, a level up, is likelier than another one here.
+        or _deeper_hint(owner, name, release, 1)
         or spelling_hint(name, definition(release, owner).fields)
-        or _outer_hint(node, name, release)
         or placement_hint(owner, name, node.value, release)
-        or _deeper_hint(owner, name, release)
+        or _deeper_hint(owner, name, release, _DEEPEST_SEARCH)
         or _known_hint(owner, release)
     )
     return Finding(
@@ -390,10 +401,13 @@ def indent_hint(field: Path, parent: Path) -> str:
 def _outer_hint(node: Node, name: str, release: str) -> str:
     """Suggest moving a field out to an enclosing struct that has it."""
     for path, owner in reversed(node.structs):
-        if name in definition(release, owner).fields:
+        fields = definition(release, owner).fields
+        if name in fields:
             return (
                 f"move it out, to {format_path((*path, name))}" if path else "move it to the top level of the document"
             )
+        if name in ("labels", "annotations") and "metadata" in fields:
+            return f"move it out, to {format_path((*path, 'metadata', name))}"
     return ""
 
 
@@ -420,10 +434,10 @@ def _is_amount(value: object) -> bool:
     return isinstance(value, int | float | str) and len(str(value)) <= _LONGEST_AMOUNT
 
 
-def _deeper_hint(owner: str, name: str, release: str) -> str:
-    """Suggest the least deeply nested place below `owner` that has the field."""
+def _deeper_hint(owner: str, name: str, release: str, levels: int) -> str:
+    """Suggest the least deeply nested place below `owner` that has the field, at most so many levels down."""
     level: list[tuple[str, Shape]] = [("", Struct(owner))]
-    for _ in range(_DEEPEST_SEARCH):
+    for _ in range(levels):
         deeper = [child for place, shape in level for child in _children(place, shape, release)]
         for place, shape in deeper:
             if isinstance(shape, Struct) and name in _fields(shape, release):
@@ -435,6 +449,8 @@ def _deeper_hint(owner: str, name: str, release: str) -> str:
 def _known_hint(owner: str, release: str) -> str:
     """List the known fields if there are not too many."""
     fields = definition(release, owner).fields
+    if len(fields) == 1:
+        return f"remove it: the only field here is {next(iter(fields))}"
     return f"choose one of {', '.join(fields)}" if 0 < len(fields) <= _AT_A_GLANCE else ""
 
 

@@ -204,9 +204,13 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         yield from ambiguous_gpus(job, info)
     of_job = info.gitops or info.release.flux_checks_trainer_processes
     processes = info.processes.value if of_job and info.processes.path else policy.get("numProcPerNode", 1)
-    if processes < 1:
+    path = ("spec", "trainer", "numProcPerNode")
+    if not isinstance(processes, int):  # The words of earlier releases, which `gitops` still reads.
+        message = f"numProcPerNode is {processes!r}; Flux needs a number of processes per node"
+        hint = "write a number without quotes, such as numProcPerNode: 8"
+        yield Finding("InvalidNumProcPerNode", "error", message, hint, path)
+    elif processes < 1:
         message = f"numProcPerNode is {processes}; Flux needs at least one process per node"
-        path = ("spec", "trainer", "numProcPerNode")
         yield Finding("InvalidNumProcPerNode", "error", message, "set it to 1 or more", path)
     node = info.pod_set_in_role(names.NODE)
     if node is not None and any(container.name == INSTALLER for container in node.init_containers):
