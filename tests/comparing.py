@@ -8,10 +8,10 @@ from typing import Any
 
 from builders import compiled, container, job, one, runtime, trainjob
 
+from trainc.admission.updates import JobSetRules
 from trainc.features.diff.comparison import compare
 from trainc.features.diff.delivery import ARGOCD, DELIVERY_METHODS, DeliveryMethod
 from trainc.features.diff.model import Diff, Side
-from trainc.features.diff.verdicts import JobSetRules
 
 Json = dict[str, Any]
 Edit = Callable[[Json], Any]

@@ -10,7 +10,8 @@ from typing import Any
 from lsprotocol import types
 from pygls.workspace import Workspace
 
-from trainc.api.arguments import Arguments, parse_arguments
+from trainc.api.arguments import Arguments
+from trainc.cli.command import parse_arguments
 from trainc.features.lsp import arguments as lsp_arguments
 from trainc.features.lsp import command as lsp
 from trainc.features.lsp import server as serving

@@ -21,8 +21,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from trainc import Options
 from trainc.compilation import Compilation
+from trainc.functions import compile_documents
 from trainc.options import Limits
-from trainc.pipeline.python import compile_documents
 from trainc.reading.catalog import find, names
 from trainc.reading.yaml_reader import read_documents
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -100,3 +101,43 @@ def test_without_sweeps_a_sweep_is_an_error_and_not_left_out(tmp_path: Path) -> 
         done = trainc_in(path, command, *paths, str(sweep))
         assert done.returncode == 1, command
         assert "error[InvalidSweep] kind: this installation of trainc cannot expand sweeps" in done.stderr
+
+
+# What a feature shows of another's, and what is left of it without that.
+
+
+def test_without_graph_a_diff_and_a_report_have_everything_but_the_picture(tmp_path: Path) -> None:
+    path = linked(tmp_path / "compiler", {"graph"})
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(JOB.read_text().replace("numNodes: 16", "numNodes: 32"))
+    words = ["diff", str(JOB), str(changed), "--release", "2.3", "--format", "markdown"]
+    whole_diff, diff = trainc_in(PACKAGE.parent, *words), trainc_in(path, *words)
+    before, picture, after = re.split(r"(\n```mermaid\n.*?\n```\n)", whole_diff.stdout, flags=re.DOTALL)
+    assert "flowchart LR" in picture
+    assert (diff.returncode, diff.stdout) == (whole_diff.returncode, before + after)
+    words = ["report", str(JOB), "--release", "2.3", "--output", "-"]
+    whole_report, report = trainc_in(PACKAGE.parent, *words), trainc_in(path, *words)
+    without = re.sub(
+        r'<figure><picture>.*?</figure>\n|<pre class="tree".*?</pre>\n', "", whole_report.stdout, flags=re.DOTALL
+    )
+    assert "Steps</caption>" in without
+    assert (report.returncode, report.stdout) == (0, without)
+    assert without != whole_report.stdout
+
+
+def test_without_argocd_and_krm_a_repository_is_created_without_their_files(tmp_path: Path) -> None:
+    path = linked(tmp_path / "compiler", {"argocd", "krm"})
+    for gitops in ("argocd", "flux"):
+        words = ["init", "--gitops", gitops, "--print", str(tmp_path / "training")]
+        whole_init, init = trainc_in(PACKAGE.parent, *words), trainc_in(path, *words)
+        assert (init.returncode, init.stderr) == (0, "")
+        left_out = {"argocd/health/argocd-cm.yaml"} if gitops == "argocd" else set()
+        assert _printed(whole_init.stdout) - _printed(init.stdout) == left_out
+        assert ("healthCheckExprs" in whole_init.stdout) is (gitops == "flux")
+        assert "healthCheckExprs" not in init.stdout
+    refused = trainc_in(path, "init", "--kustomize", "--print", str(tmp_path / "training"))
+    assert (refused.returncode, "does not run inside kustomize" in refused.stderr) == (2, True)
+
+
+def _printed(text: str) -> set[str]:
+    return set(re.findall(r"^==> (.+) <==$", text, flags=re.MULTILINE))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainc import Options
-from trainc.pipeline.python import compile_documents
+from trainc.functions import compile_documents
 from trainc.reading.document import Document
 
 NEWEST = Options(release="2.3")

@@ -17,8 +17,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from trainc import Compilation, Options
 from trainc.features.migrate.migrate import migrate_text
+from trainc.functions import compile_documents
 from trainc.options import Limits
-from trainc.pipeline.python import compile_documents
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
 

@@ -11,13 +11,13 @@ from golden_files import GoldenFile
 from syrupy.assertion import SnapshotAssertion
 
 from trainc import Options
+from trainc.admission.updates import JobSetRules
 from trainc.features.diff.comparison import compare
 from trainc.features.diff.delivery import ARGOCD, DELIVERY_METHODS
 from trainc.features.diff.markdown import diff_markdown
 from trainc.features.diff.model import Diff, Side
-from trainc.features.diff.verdicts import JobSetRules
+from trainc.functions import compile_documents
 from trainc.kube.releases import NEWEST_RELEASE, RELEASES
-from trainc.pipeline.python import compile_documents
 from trainc.reading.catalog import find, names, releases
 from trainc.reading.document import Document
 

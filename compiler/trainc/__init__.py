@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from trainc.features.migrate.migrate import Migration as Migration
     from trainc.features.migrate.migrate import migrate as migrate
     from trainc.findings import CompileError, Diagnostic, Source
+    from trainc.functions import JobResult, catalog, compile_many, compile_paths, compile_trainjob
     from trainc.options import Limits, Options
-    from trainc.pipeline.python import JobResult, catalog, compile_many, compile_paths, compile_trainjob
 
 __version__ = "0.2.0"
 
@@ -24,15 +24,15 @@ _HOMES = {
     "CompiledJob": "trainc.compilation",
     "CompileError": "trainc.findings",
     "Diagnostic": "trainc.findings",
-    "JobResult": "trainc.pipeline.python",
+    "JobResult": "trainc.functions",
     "Source": "trainc.findings",
     "Limits": "trainc.options",
     "Options": "trainc.options",
     "admit": "trainc.admission.admit",
-    "catalog": "trainc.pipeline.python",
-    "compile_many": "trainc.pipeline.python",
-    "compile_paths": "trainc.pipeline.python",
-    "compile_trainjob": "trainc.pipeline.python",
+    "catalog": "trainc.functions",
+    "compile_many": "trainc.functions",
+    "compile_paths": "trainc.functions",
+    "compile_trainjob": "trainc.functions",
     "refusals": "trainc.admission.admit",
 }
 

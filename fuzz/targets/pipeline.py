@@ -9,9 +9,9 @@ from typing import Any
 
 from trainc import CompileError, Options, admit
 from trainc.compilation import Compilation
+from trainc.functions import compile_documents
 from trainc.kube.releases import RELEASES
 from trainc.options import Limits, Semantics
-from trainc.pipeline.python import compile_documents
 from trainc.reading.catalog import find
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents

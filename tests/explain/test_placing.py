@@ -6,9 +6,9 @@ import pytest
 
 from trainc import CompileError, Diagnostic, Options
 from trainc.explain import place
+from trainc.functions import compile_documents
 from trainc.options import Limits
 from trainc.pipeline.fragments import check_unused_runtimes
-from trainc.pipeline.python import compile_documents
 from trainc.pipeline.session import Session
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents

@@ -8,7 +8,7 @@ import pytest
 from builders import codes, compiled, job, runtime, trainjob
 
 from trainc import Compilation, Options
-from trainc.pipeline.python import compile_documents
+from trainc.functions import compile_documents
 from trainc.reading.document import Document
 
 TTL = runtime(ttlSecondsAfterFinished=300)

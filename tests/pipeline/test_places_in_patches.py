@@ -9,8 +9,8 @@ from builders import job, runtime, trainjob
 
 from trainc import CompileError, Diagnostic, Options, compile_trainjob
 from trainc.findings import Finding, Path, format_path
-from trainc.ir.entrypoints import JOBS as PODS_OF_RUNTIME
 from trainc.ir.release import release_facts
+from trainc.kube.documents import JOBS as PODS_OF_RUNTIME
 from trainc.pipeline.patches import apply_patches, at_patch, read_patches
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainc import CompileError, Diagnostic, Options, compile_trainjob
-from trainc.pipeline.python import compile_documents
+from trainc.functions import compile_documents
 from trainc.reading.document import Document
 
 API = "trainer.kubeflow.org/v1alpha1"

@@ -192,7 +192,9 @@ def test_what_flux_cannot_run_is_refused() -> None:
     assert (error.code, error.path) == ("InvalidNumProcPerNode", "spec.trainer.numProcPerNode")
     assert "is 0" in error.message
     errors = refused(trainjob({"numProcPerNode": "auto"}), runtime(policy=FLUX))
-    assert ["is 'auto'; Flux needs a number" in error.message for error in errors if error.severity == "error"] == [True]
+    assert ["is 'auto'; Flux needs a number" in error.message for error in errors if error.severity == "error"] == [
+        True
+    ]
     two = {"nvidia.com/gpu": 1, "amd.com/gpu": 1}
     (error,) = refused(trainjob({"resourcesPerNode": {"limits": two}}), runtime(policy=FLUX))
     assert (error.code, error.path) == ("AmbiguousGPU", "spec.trainer.resourcesPerNode.limits")

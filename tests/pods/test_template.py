@@ -225,11 +225,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "NotAllowedHere",
         "securityContext.windowsOptions",
     ),
-    "host processes without the host's network": (
-        {"securityContext": {"windowsOptions": {"hostProcess": True}}},
-        "ConflictingFields",
-        "hostNetwork",
-    ),
     "devices for the whole pod": (
         {"resources": {"limits": {"nvidia.com/gpu": 1}}},
         "UnknownResource",
@@ -289,13 +284,6 @@ ANNOTATIONS: dict[str, tuple[dict[str, str], list[str]]] = {
     "free text": ({"note": "any text: at all"}, []),
     "a key with capitals": ({"A/B": ""}, []),
     "a key with a blank": ({"bad key": "x"}, ["InvalidAnnotation"]),
-    "a cost that is a number": ({"controller.kubernetes.io/pod-deletion-cost": "-5"}, []),
-    "a cost that is a word": ({"controller.kubernetes.io/pod-deletion-cost": "high"}, ["InvalidAnnotation"]),
-    "a cost with a leading zero": ({"controller.kubernetes.io/pod-deletion-cost": "05"}, ["InvalidAnnotation"]),
-    "an unknown profile": ({"seccomp.security.alpha.kubernetes.io/pod": "x"}, ["InvalidAnnotation"]),
-    "a profile of no container": ({"container.apparmor.security.beta.kubernetes.io/x": "unconfined"}, ["NotInPod"]),
-    "tolerations that are none": ({"scheduler.alpha.kubernetes.io/tolerations": "{"}, ["InvalidAnnotation"]),
-    "a mirror pod": ({"kubernetes.io/config.mirror": "x"}, ["InvalidAnnotation"]),
     "more than 256 KiB": ({"a": "x" * 2**18}, ["TooLong"]),
 }
 
@@ -303,14 +291,6 @@ ANNOTATIONS: dict[str, tuple[dict[str, str], list[str]]] = {
 @pytest.mark.parametrize(("annotations", "codes"), ANNOTATIONS.values(), ids=ANNOTATIONS)
 def test_annotations(annotations: dict[str, str], codes: list[str]) -> None:
     assert [code for code, _ in found(template(annotations=annotations))] == codes
-
-
-def test_an_annotation_agrees_with_the_field() -> None:
-    pod = {"securityContext": {"seccompProfile": {"type": "RuntimeDefault"}}}
-    key = "seccomp.security.alpha.kubernetes.io/pod"
-    assert found(template(pod=pod, annotations={key: "runtime/default"})) == []
-    refused = found(template(pod=pod, annotations={key: "unconfined"}))
-    assert refused == [("ConflictingFields", "securityContext.seccompProfile.type")]
 
 
 def test_labels() -> None:

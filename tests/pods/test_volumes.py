@@ -124,11 +124,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "InvalidPath",
         "gitRepo.directory",
     ),
-    "a managed disk by its blob": (
-        {"azureDisk": {"diskName": "d", "diskURI": "https://a", "kind": "Managed"}},
-        "UnsupportedValue",
-        "azureDisk.diskURI",
-    ),
 }
 
 

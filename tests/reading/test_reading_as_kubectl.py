@@ -9,9 +9,8 @@ from kubectl import HEAD, Kubectl, KubectlRefusedError, as_json_numbers, body_of
 from reading import data_of, read
 
 SAME = """\
-d: {1: x, true: y, 1.5: q, no: t}
-d: {0x10: h, 2026-01-01: d, 1e3: e, 1e6: z, 1e39: zz, 123456789.0: k, 0.1: p, 1e-5: r, -0.0: m, ! 1: s, !!str 2: t}
-d: {123456789012345678901234567890: x}
+d: {1: x, true: y, no: t}
+d: {0x10: h, 2026-01-01: d, ! 1: s, !!str 2: t}
 d: {a: 1, <<: {a: 2}}
 d: {<<: {a: 2}, a: 1}
 d: {<<: [{a: 2}, {a: 3, b: 4}]}
@@ -22,8 +21,7 @@ d: {&k key: 1, e: *k}
 d: [&a, *a]
 d: !!str 12
 d: [!!str ~, !!str '', ! 12, ! '12', !<tag:yaml.org,2002:str> 12, !!str &a 12, &b !!str 12]
-d: [!!int '12', !!int 0b11, !!int 0o17, !!float 12, !!float 0x10, !!float 1e3, !!float '.5', !!float 1_0]
-d: [!!bool 'yes', !!bool 'true', !!null '', !!null null, !!map {a: 1}, !!seq [a], !!binary aGVsbG8=]
+d: [!!map {a: 1}, !!seq [a]]
 d: [a:b, http://x:80/, -, 'a':b, "c":d]
 d: {a:b, u: http://x:80/y, "a":1, 'b' : c, e, f: }
 d: {?foo: bar}
@@ -93,10 +91,7 @@ d: &a
 e: *a
 f: {<<: *a, y: 2}
 g: {<<: [*a, {b: 3, z: 4}]}
-h: {b: 5, <<: *a}
-d: !!binary |
-  aGVs
-  bG8="""
+h: {b: 5, <<: *a}"""
 
 
 def cases() -> list[str]:
@@ -182,7 +177,9 @@ def test_what_kubectl_refuses_is_refused(kubectl: Kubectl, body: str) -> None:
         ("d: !mine [x]", "UnsupportedTag", ["x"]),
         ("d: !!set {x}", "UnsupportedTag", {"x": None}),
         ("d: !!timestamp 2001-01-01", "UnsupportedTag", "2001-01-01"),
-        ("d: !!binary /w==", "UnsupportedTag", "\ufffd"),
+        ("d: !!binary aGVsbG8=", "UnsupportedTag", "hello"),
+        ("d: !!int '12'", "UnsupportedTag", 12),
+        ("d: {1.5: q}", "UnsupportedKey", {"1.5": "q"}),
         ("d: {.inf: x}", "UnsupportedKey", {".inf": "x"}),
         ("d: [a:]", "YAMLSyntax", ["a:"]),
     ],

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kubectl import Kubectl, as_json_numbers
 
-from trainc.reading.block_lines import NotFiniteError, float_key, integer, plain, through_json
+from trainc.reading.block_lines import NotFiniteError, integer, plain, through_json
 
 # Characters that numbers, words and timestamps are made of in some dialect.
 NUMBERS = st.text(alphabet="0123456789+-._eExXoObBaf:", min_size=1, max_size=8)
@@ -90,24 +90,6 @@ def test_integers_are_those_of_64_bits() -> None:
     assert integer(str(2**64)) is None
     assert type(through_json(2**63)) is float
     assert type(through_json(2**63 - 1)) is int
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (1.5, "1.5"),
-        (1000.0, "1000"),
-        (1e6, "1e+06"),
-        (123456789.0, "1.2345679e+08"),
-        (1e-5, "1e-05"),
-        (0.0001, "0.0001"),
-        (0.0, "0"),
-        (1e39, ".inf"),
-        (-1e39, "-.inf"),
-    ],
-)
-def test_a_float_as_a_key_has_the_digits_of_single_precision(value: float, text: str) -> None:
-    assert float_key(value) == text
 
 
 @settings(max_examples=3)

@@ -122,7 +122,7 @@ def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Option
     return sort_diagnostics(_place(new, errors))
 
 
-def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[Finding]]:
+def as_submitted(jobset: Json, release: str) -> tuple[Submitted, list[Finding]]:
     """Return the body of a PUT in the two forms that are compared, and the findings of the CRD's schema."""
     from trainc.admission.updates import Submitted
 
@@ -157,14 +157,12 @@ def _require_jobset(document: Any) -> None:
     kind, api = (document.get("kind"), document.get("apiVersion")) if isinstance(document, dict) else (None, None)
     if (kind, api) != (_KIND, JOBSET_API):
         message = f"this is {api} {kind}, not {JOBSET_API} {_KIND}" if kind else "this is not a Kubernetes object"
-        raise CompileError([Diagnostic("NotAJobSet", "error", message, hint=f"pass one {_KIND} of {JOBSET_API}")])
+        raise CompileError([Diagnostic("NotAJobSet", "error", message, f"pass one {_KIND} of {JOBSET_API}")])
 
 
 def _place(jobset: Mapping[str, Any], findings: Sequence[Finding]) -> list[Diagnostic]:
     label = label_of(jobset)
-    return [
-        Diagnostic(f.code, f.severity, f.message, hint=f.hint, object=label, path=format_path(f.path)) for f in findings
-    ]
+    return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
 
 
 def admit_compiled(

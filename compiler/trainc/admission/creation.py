@@ -43,9 +43,9 @@ from trainc.startup.patterns import pattern
 
 MOST_PODS = 2**31 - 1
 RULE_NAME_LIMIT = 128
-FAILURE_REASONS = (
-    "BackoffLimitExceeded", "DeadlineExceeded", "FailedIndexes", "MaxFailedIndexesExceeded", "PodFailurePolicy",
-)  # fmt: skip
+FAILURE_REASONS = tuple(
+    "BackoffLimitExceeded DeadlineExceeded FailedIndexes MaxFailedIndexesExceeded PodFailurePolicy".split()
+)
 _RULE_NAME = pattern(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _RESTART_JOB = ("RestartJob", "RestartJobAndIgnoreMaxRestarts")
 

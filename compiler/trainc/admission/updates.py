@@ -9,25 +9,33 @@ Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go (ValidateUpdate) a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.admission.admit import as_submitted, creation_refusals
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import text
 from trainc.admission.versions import jobset_version
 from trainc.findings import Finding, Path
-from trainc.kube.documents import Json, items, mapping, value_at_index
+from trainc.ir.release import release_facts
+from trainc.kube.documents import POD_SPEC, POD_TEMPLATE, Json, items, mapping, value_at_index
 from trainc.kube.quantity import parse_quantity
-from trainc.startup.records import dataclass
+from trainc.schema import check
+from trainc.startup.records import dataclass, field
 
 _JOBS: Path = ("spec", "replicatedJobs")
 _FROZEN = ("network", "successPolicy", "failurePolicy", "startupPolicy", "volumeClaimPolicies")
 _FROZEN_SINCE_CLAIMS = "volumeClaimPolicies"
 # Fields that Kueue changes while a JobSet is suspended, below spec.replicatedJobs[].template.spec.template.
 _FREE_WHILE_SUSPENDED = (
-    ("metadata", "annotations"), ("metadata", "labels"), ("spec", "nodeSelector"), ("spec", "tolerations"),
+    ("metadata", "annotations"),
+    ("metadata", "labels"),
+    ("spec", "nodeSelector"),
+    ("spec", "tolerations"),
     ("spec", "schedulingGates"),
-)  # fmt: skip
+)
+# What the webhook refuses, and not the API server itself.
+_BY_WEBHOOK = (("spec", "replicatedJobs"), ("spec", "managedBy"))
 _NEW_NAME = "keep the old value, or create the JobSet under another name, or delete it first: this field is immutable"
 
 
@@ -43,6 +51,56 @@ class Submitted:
     typed: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class JobSetRules:
+    """The rules of the JobSet minor version that belongs to a Trainer release. No method modifies its arguments."""
+
+    release: str
+    _refusals: dict[int, tuple[Json, list[Finding]]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def _jobset(self) -> str:
+        return release_facts(self.release).jobset
+
+    def created(self, jobset: Json) -> Submitted:
+        """The JobSet as stored on creation, with all defaults filled in."""
+        return self.put(bake_defaults(jobset, self._jobset))[0]
+
+    def creation_refusals(self, jobset: Json) -> Sequence[Finding]:
+        """Why creating the JobSet would be refused; empty if it would be accepted."""
+        if id(jobset) not in self._refusals:
+            baked = bake_defaults(jobset, self._jobset)
+            _, findings = check(baked, "JobSet", self.release, prune=True)
+            self._refusals[id(jobset)] = jobset, _errors([*findings, *creation_refusals(baked, self._jobset)])
+        return self._refusals[id(jobset)][1]
+
+    def put(self, jobset: Json) -> tuple[Submitted, list[Finding]]:
+        """The JobSet as stored by an update, without the CREATE webhook's defaults, and why the schema refuses it."""
+        becomes, findings = as_submitted(jobset, self.release)
+        return becomes, _errors(findings)
+
+    def update_refusals(self, stored: Submitted, becomes: Submitted) -> Sequence[Finding]:
+        """Why `becomes` may not replace `stored`; empty if it may. The paths of the findings use list indexes."""
+        return update_refusals(stored, becomes, self._jobset)
+
+    def answers_forbidden(self, refusals: Sequence[Finding]) -> bool:
+        """Whether an update refused for these reasons is answered with 403 rather than 422.
+
+        The API server checks schema and CEL rules first and calls the webhook only for objects that pass.
+        """
+        return not jobset_version(self._jobset).answers_invalid and all(
+            refusal.path[:2] in _BY_WEBHOOK for refusal in refusals
+        )
+
+    def leaves_out_defaults(self, jobset: Json) -> bool:
+        """Whether the CREATE webhook would fill in any default."""
+        return bake_defaults(jobset, self._jobset) != jobset
+
+
+def _errors(findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity == "error"]
+
+
 def update_refusals(old: Submitted, new: Submitted, version: str) -> list[Finding]:
     """Return the reasons why this JobSet minor would refuse to replace `old` with `new`; empty if it would accept it.
 
@@ -52,10 +110,10 @@ def update_refusals(old: Submitted, new: Submitted, version: str) -> list[Findin
     facts = jobset_version(version)
     before, after, baked = map(_spec, (old.document, new.document, bake_defaults(new.document, version)))
     findings = list(_renamed(old.document, new.document))
-    for field in (f for f in _FROZEN if facts.has_volume_claims or f != _FROZEN_SINCE_CLAIMS):
-        was, becomes = before.get(field), after.get(field)
+    for frozen in (f for f in _FROZEN if facts.has_volume_claims or f != _FROZEN_SINCE_CLAIMS):
+        was, becomes = before.get(frozen), after.get(frozen)
         if was is not None and becomes is not None and was != becomes:
-            findings.append(_immutable(("spec", field), was, becomes, was == baked.get(field)))
+            findings.append(_immutable(("spec", frozen), was, becomes, was == baked.get(frozen)))
     findings += _replicated_jobs(old.typed, new.typed, bake_defaults(new.typed, version))
     if before.get("managedBy") != after.get("managedBy"):
         findings.append(_immutable(("spec", "managedBy"), before.get("managedBy"), after.get("managedBy")))
@@ -68,12 +126,11 @@ def _spec(jobset: Mapping[str, Any]) -> Json:
 
 def _renamed(old: Json, new: Json) -> Iterator[Finding]:
     before, after = mapping(old.get("metadata")), mapping(new.get("metadata"))
-    for field in ("name", "namespace"):
-        if before.get(field) and after.get(field) and before[field] != after[field]:
-            changed = f"changed from {text(before[field])!r} to {text(after[field])!r}"
-            message = f"{field} {changed}: that is a different object"
+    for key in ("name", "namespace"):
+        if before.get(key) and after.get(key) and before[key] != after[key]:
+            message = f"{key} changed from {text(before[key])!r} to {text(after[key])!r}: that is a different object"
             hint = "compare JobSets with the same name and namespace"
-            yield Finding("ObjectRenamed", "error", message, hint, ("metadata", field))
+            yield Finding("ObjectRenamed", "error", message, hint, ("metadata", key))
 
 
 def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
@@ -96,7 +153,7 @@ def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
 
 def _is_free(path: Path) -> bool:
     """Return whether a path inside a replicated job may change while the JobSet is suspended."""
-    return path[:3] == ("template", "spec", "template") and path[3:5] in _FREE_WHILE_SUSPENDED
+    return path[:3] == POD_TEMPLATE and path[3:5] in _FREE_WHILE_SUSPENDED
 
 
 def _immutable(path: Path, old: Any, new: Any, left_out: bool = False, free: bool = False) -> Finding:
@@ -125,7 +182,7 @@ _QUANTITIES = ("sizeLimit", "divisor")
 # pointers, and differ from absent ones.
 _STRUCTS = ("metadata", "resources", "spec", "template", "status")
 _MAPS = ("annotations", "labels", "matchLabels", "nodeSelector", "volumeAttributes", *_QUANTITY_MAPS)
-_POD_RESOURCES = ("template", "spec", "template", "spec", "resources")  # A pointer, unlike a container's.
+_POD_RESOURCES = (*POD_SPEC, "resources")  # A pointer, unlike a container's.
 _WHEN_ABSENT: dict[str, Any] = {**{key: {} for key in (*_STRUCTS, *_MAPS)}, "divisor": "0"}
 
 

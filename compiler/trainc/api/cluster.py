@@ -1,11 +1,11 @@
 """What a dump of a cluster holds."""
 
-from trainc.reading.cluster import KINDS, UNCOUNTED, Dump, Key, group_of
+from trainc.kube import live_objects
+from trainc.reading.cluster import KINDS, Dump, group_of
 
 __all__ = [
     "KINDS",
-    "UNCOUNTED",
     "Dump",
-    "Key",
     "group_of",
+    "live_objects",
 ]

@@ -1,24 +1,31 @@
 """What a command does with what it takes: reading, compiling one job or all, and reporting."""
 
 from trainc.cli.build import run
-from trainc.cli.command import Progress
-from trainc.cli.compiling import kept_in, read_stdin, start
+from trainc.cli.command import temporary_folder
+from trainc.cli.compiling import judge_of, read_stdin, skipped_documents, start
 from trainc.cli.one_job import compiled_job
-from trainc.cli.reporting import Files, Paint, Part, report_diagnostics, rule_page, text_report
-from trainc.cli.schema import OWN_KINDS
+from trainc.cli.reporting import Files, Paint, Part, difference, report, rule_page
+from trainc.cli.schema import OWN_KINDS, schema_of
+from trainc.cli.version import describe_defect, read_port
+from trainc.explain.select_job import compile_every
 
 __all__ = [
     "OWN_KINDS",
     "Files",
     "Paint",
     "Part",
-    "Progress",
+    "compile_every",
     "compiled_job",
-    "kept_in",
+    "describe_defect",
+    "difference",
+    "judge_of",
+    "read_port",
     "read_stdin",
-    "report_diagnostics",
+    "report",
     "rule_page",
     "run",
+    "schema_of",
+    "skipped_documents",
     "start",
-    "text_report",
+    "temporary_folder",
 ]

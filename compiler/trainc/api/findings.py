@@ -9,13 +9,11 @@ from trainc.findings import (
     Source,
     format_path,
     has_errors,
-    remove,
     sort_diagnostics,
-    write,
 )
 from trainc.findings.codes import Stage
-from trainc.findings.policy import Policy, keep_severities
-from trainc.findings.text import counted, did_you_mean, escape_line, escape_report, escape_xml
+from trainc.findings.policy import Policy, Rules, keep_severities, matches
+from trainc.findings.text import counted, did_you_mean, escape_line, escape_report, escape_xml, first_of
 
 __all__ = [
     "CompileError",
@@ -23,6 +21,7 @@ __all__ = [
     "Finding",
     "Path",
     "Policy",
+    "Rules",
     "Severity",
     "Source",
     "Stage",
@@ -31,10 +30,10 @@ __all__ = [
     "escape_line",
     "escape_report",
     "escape_xml",
+    "first_of",
     "format_path",
     "has_errors",
     "keep_severities",
-    "remove",
+    "matches",
     "sort_diagnostics",
-    "write",
 ]

@@ -2,8 +2,8 @@
 
 from trainc.compilation import Compilation, CompiledJob
 from trainc.explain.select_job import OneJob
+from trainc.functions import compile_documents
 from trainc.pipeline.inputs import Inputs, read_inputs
-from trainc.pipeline.python import compile_documents, compile_trainjob
 from trainc.pipeline.session import Judge, Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins.plugin import Gang, Plugin
@@ -21,7 +21,6 @@ __all__ = [
     "Session",
     "ValidDocument",
     "compile_documents",
-    "compile_trainjob",
     "enabled",
     "read_inputs",
 ]

@@ -1,10 +1,11 @@
 """Documents of Kubernetes as data: fields, quantities, selectors, devices, and the names of upstream."""
 
 from trainc.ir.devices import is_gpu
-from trainc.kube import names
+from trainc.kube import names, releases
 from trainc.kube.devices import accelerator
 from trainc.kube.documents import (
     ITEM_KEYS,
+    POD_SPEC,
     FieldPath,
     Json,
     Manifest,
@@ -17,20 +18,16 @@ from trainc.kube.documents import (
     value_at,
     value_at_index,
     with_value,
-    without_path,
 )
-from trainc.kube.names import QUEUE_LABEL, RUNTIME_KINDS
 from trainc.kube.quantity import NANOS_PER_UNIT, ZERO, Quantity, canonical, parse_quantity, pod_requests
-from trainc.kube.releases import NEWEST_RELEASE, RELEASES, normalize_release
+from trainc.kube.releases import NEWEST_RELEASE
 from trainc.kube.selectors import MalformedSelector, matches_selector
 
 __all__ = [
     "ITEM_KEYS",
     "NANOS_PER_UNIT",
     "NEWEST_RELEASE",
-    "QUEUE_LABEL",
-    "RELEASES",
-    "RUNTIME_KINDS",
+    "POD_SPEC",
     "ZERO",
     "FieldPath",
     "Json",
@@ -45,14 +42,13 @@ __all__ = [
     "mapping",
     "matches_selector",
     "names",
-    "normalize_release",
     "objects",
     "parse_quantity",
     "pod_requests",
     "read_json",
+    "releases",
     "stable_path",
     "value_at",
     "value_at_index",
     "with_value",
-    "without_path",
 ]

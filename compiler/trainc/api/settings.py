@@ -2,10 +2,11 @@
 
 from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
 from trainc.options import Limits, Options
-from trainc.project.configuration import FILE_NAME, merge_diagnostics, read_configuration
+from trainc.project.configuration import FILE_NAME, Configuration, merge_diagnostics, read_configuration
 
 __all__ = [
     "FILE_NAME",
+    "Configuration",
     "Limits",
     "Options",
     "Settings",

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError
-from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found, read_stdin, report_unselected, start
-from trainc.cli.reporting import Files, text_report
+from trainc.cli.compiling import Run, nothing_found, read_stdin, report_unselected, start
+from trainc.cli.reporting import Files, difference, is_failure, report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _IN_MEMORY = 8_000_000
 _AT_A_TIME = 1_000_000
-_UNENDED = "\\ No newline at end of file\n"
 
 
 def write_stdout(compilation: Run, arguments: Arguments, streams: Streams) -> Status:
@@ -95,7 +94,9 @@ def _leave_out(
     for target, files, source in zip(targets, texts, sources, strict=True):
         failures = target.compilation.failures()
         if failures.fatal or not has_errors(target.compilation.diagnostics):
-            if has_errors(target.compilation.diagnostics) or is_failure(target.compilation.diagnostics, arguments):
+            if has_errors(target.compilation.diagnostics) or is_failure(
+                target.compilation.diagnostics, strict=arguments.strict
+            ):
                 return False
             continue
         spared = [file_name(namespace, name) for namespace, name in failures.jobs if name]
@@ -253,13 +254,13 @@ def _is_refused(compilation: Run, arguments: Arguments) -> bool:
         compilation.diagnostics += nothing_found(
             compilation.settings, compilation.diagnostics, compilation.documents, unselected
         )
-    return is_failure(compilation.diagnostics, arguments)
+    return is_failure(compilation.diagnostics, strict=arguments.strict)
 
 
 def _report(
     targets: Sequence[Target], arguments: Arguments, streams: Streams, stale: Sequence[Diagnostic] = ()
 ) -> None:
-    _write_report([*_all_diagnostics(targets), *stale], targets[0].compilation.files, arguments, streams)
+    report([*_all_diagnostics(targets), *stale], arguments, streams, targets[0].compilation.files)
     for target in targets if arguments.verbose else ():
         about = f"{target.environment}: " if target.environment else ""
         documents = counted(target.compilation.documents, "document")
@@ -269,17 +270,8 @@ def _report(
 
 def report_refusal(diagnostics: Iterable[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
     """Report the errors, and write nothing else."""
-    _write_report(sort_diagnostics(diagnostics), files, arguments, streams)
+    report(sort_diagnostics(diagnostics), arguments, streams, files)
     return Status.DIAGNOSED
-
-
-def _write_report(found: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> None:
-    if arguments.format == "github":
-        from trainc.cli.report_formats import github_report
-
-        streams.out.write(github_report(found).encode("utf-8", "backslashreplace"))
-    else:
-        streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
 
 
 def _difference(name: str, old: str | None, new: str | None) -> str:
@@ -326,17 +318,6 @@ class HeldOutput:
         self._file.write(b"".join(self._pieces))
         self._pieces.clear()
         self._size = 0
-
-
-def difference(old: str, new: str, old_name: str, new_name: str) -> str:
-    """A unified diff that turns `old` into `new`, as `patch` and `git apply` read it; empty where they are equal.
-
-    Where people or a runner read it, it is for `unobeyed` to break what they would obey, and the patch with it.
-    """
-    from difflib import unified_diff
-
-    lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), old_name, new_name)
-    return "".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}" for line in lines)
 
 
 STDOUT = "-"

@@ -8,15 +8,13 @@ from trainc.admission.admit import check_rendered
 from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
 from trainc.cli.compiling import (
     Run,
-    diagnostics_paint,
     is_checked,
-    is_failure,
     nothing_found,
     read_stdin,
     report_unselected,
     start,
 )
-from trainc.cli.reporting import Files, text_report
+from trainc.cli.reporting import Files, is_failure, report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.features import ask
@@ -163,11 +161,10 @@ def _report(
 ) -> Status:
     """Report diagnostics in order, after those that come first."""
     ordered = [*first, *sort_diagnostics(diagnostics)]
-    if arguments.format == "text":
-        streams.err.write(text_report(ordered, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
-    else:
-        streams.out.write(_format(ordered, files, arguments.format).encode("utf-8", "backslashreplace"))
-    return Status.DIAGNOSED if is_failure(ordered, arguments) else Status.DONE
+    if arguments.format in ("text", "github"):
+        return report(ordered, arguments, streams, files)
+    streams.out.write(_format(ordered, files, arguments.format).encode("utf-8", "backslashreplace"))
+    return Status.DIAGNOSED if is_failure(ordered, strict=arguments.strict) else Status.DONE
 
 
 def _format(diagnostics: Sequence[Diagnostic], files: Files, form: str) -> str:

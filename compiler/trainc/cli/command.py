@@ -14,7 +14,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeAlias, TypeVar, cast
 
 from trainc.features import Feature, features
 from trainc.options import SETTINGS, Limits, Setting
@@ -287,6 +287,11 @@ def parse_arguments(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
     return arguments
 
 
+def arguments_of(command: str, words: Sequence[str]) -> Arguments:
+    """Parse the words of a command, for another that runs it."""
+    return parse_arguments(build_parser(next(each for each in COMMANDS if each.name == command)), words)
+
+
 def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
     """Describe the first unrecognized option in `words`, or the first unrecognized word if there is no option."""
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
@@ -326,17 +331,16 @@ def topic_options(topic: str, add: Callable[[ArgumentParser], None]) -> str:
 # An argument that is not given is None, so that trainc.yaml can speak for it; settings.py puts the two together.
 
 
-COLOURS = ("auto", "always", "never")
-COLOR_HELP = "auto (default), always or never"
 _OUTSIDE = "allow_outside"
 
-# The completions of an argument that is neither a choice nor a file; used by `completion`.
-FOLDER, FILE, RUNTIME, CODE, TOPIC = "folder", "file", "runtime", "code", "topic"
-# A TrainJob as PATH[#[NAMESPACE/]NAME], a field of what the TrainJob before it compiles to, a side of a diff, an environment.
-JOB, FIELD, SIDE, ENVIRONMENT, REVISION = "job", "field", "side", "environment", "revision"
+# What the shell completes for an argument that is neither a choice nor free text; used by `completion`. A job is a TrainJob as
+# PATH[#[NAMESPACE/]NAME], a field one of what the TrainJob before it compiles to, and a side one of a diff.
+Completion: TypeAlias = Literal[
+    "folder", "file", "runtime", "code", "topic", "job", "field", "side", "environment", "revision"
+]
 
 
-def set_completion(argument: Any, kind: str) -> None:
+def set_completion(argument: Any, kind: Completion) -> None:
     """Set what the shell completes for an argument."""
     argument.completes = kind
 
@@ -353,14 +357,14 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
     group = parser.add_argument_group("input")
     if paths:
         help_text = "file, folder, or - for stdin (default: `sources` in trainc.yaml, else .)"
-        set_completion(group.add_argument("paths", metavar="PATH", nargs="*", help=help_text), FILE)
+        set_completion(group.add_argument("paths", metavar="PATH", nargs="*", help=help_text), "file")
     set_completion(
         group.add_argument("--runtimes", metavar="DIR", action="append", help="folder with more runtimes (repeatable)"),
-        FOLDER,
+        "folder",
     )
     set_completion(
         group.add_argument("--overlay", metavar="DIR", action="append", help="apply DIR/overlay.yaml (repeatable)"),
-        FOLDER,
+        "folder",
     )
     add_settings(group, "")
     _add_rare_input(parser)
@@ -369,7 +373,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
 def add_job(parser: ArgumentParser) -> None:
     """Add JOB and all options for compiling it."""
     job = parser.add_argument("job", metavar="JOB", help="PATH[#NAME[#TRIAL]], a JobSet, a pod, or git:REV:PATH")
-    set_completion(job, JOB)
+    set_completion(job, "job")
     add_input(parser, paths=False)
     add_limits(parser)
     add_reporting(parser)
@@ -392,12 +396,12 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         action="append",
         help="an environment of trainc.yaml; repeatable (default without PATH: all of them)",
     )
-    set_completion(environment, ENVIRONMENT)
+    set_completion(environment, "environment")
     set_completion(
         group.add_argument(
             "--config", metavar="FILE", help="settings file (default: trainc.yaml here or in a parent folder)"
         ),
-        FILE,
+        "file",
     )
 
 
@@ -479,17 +483,20 @@ def add_limits(parser: ArgumentParser) -> None:
         )
 
 
-def add_reporting(parser: ArgumentParser) -> None:
-    """Add the options that control how diagnostics are shown."""
+def add_reporting(parser: ArgumentParser, *, strict: bool = False) -> None:
+    """Add the options that control how diagnostics are shown, and whether warnings make the command fail."""
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="show errors only")
     loudness.add_argument("-v", "--verbose", action="store_true", help="also report what was read and written")
-    parser.add_argument("--color", choices=COLOURS, metavar="WHEN", default="auto", help=COLOR_HELP)
+    add_color(parser)
+    if strict:
+        parser.add_argument("--strict", action="store_true", help="exit 1 if there are warnings, too")
 
 
-def add_strict(parser: ArgumentParser) -> None:
-    """Add `--strict`, for commands that can refuse input."""
-    parser.add_argument("--strict", action="store_true", help="exit 1 if there are warnings, too")
+def add_color(parser: ArgumentParser) -> None:
+    """Add `--color`."""
+    words, help_text = ("auto", "always", "never"), "auto (default), always or never"
+    parser.add_argument("--color", choices=words, metavar="WHEN", default="auto", help=help_text)
 
 
 def argument_error(reason: str) -> Exception:

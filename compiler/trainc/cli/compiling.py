@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, cast
 
 from trainc.cli.command import Arguments, Streams, UsageError
-from trainc.cli.reporting import STDIN, Files, Paint
+from trainc.cli.reporting import STDIN, Files
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
@@ -219,11 +219,6 @@ def _policies(settings: Settings, documents: Sequence[Document]) -> tuple[Judge 
     raise UsageError("trainc.yaml sets `policies`, which this installation of trainc cannot evaluate")
 
 
-def is_failure(diagnostics: Sequence[Diagnostic], arguments: Arguments) -> bool:
-    """Whether diagnostics make a command fail: errors do, and with --strict, warnings do as well."""
-    return has_errors(diagnostics) or (arguments.strict and any(d.severity == "warning" for d in diagnostics))
-
-
 def nothing_found(
     settings: Settings, diagnostics: Sequence[Diagnostic], documents: int, unselected: int = 0
 ) -> list[Diagnostic]:
@@ -252,11 +247,6 @@ def is_checked(document: Document) -> bool:
     from trainc.pipeline.fragments import fragment_of
 
     return fragment_of(document) is not None
-
-
-def diagnostics_paint(arguments: Arguments, streams: Streams) -> Paint:
-    """The colors of diagnostics."""
-    return Paint(arguments.color, streams.err)
 
 
 def skipped_documents(
@@ -324,12 +314,5 @@ def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
         return Diagnostic("Fragment", "warning", message, hint, fragment.label, "", document.locate(()))
     message = "neither a TrainJob nor a runtime; skipped"
     source = document.locate(("kind",))
-    return Diagnostic(
-        "SkippedDocument",
-        "warning",
-        message,
-        "remove it from the paths on the command line",
-        label_of(document.data),
-        "",
-        source,
-    )
+    hint = "remove it from the paths on the command line"
+    return Diagnostic("SkippedDocument", "warning", message, hint, label_of(document.data), "", source)

@@ -13,23 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO, StringIO
 
-from trainc.cli.command import (
-    CODE,
-    COMMANDS,
-    ENVIRONMENT,
-    FIELD,
-    FILE,
-    FOLDER,
-    JOB,
-    REVISION,
-    RUNTIME,
-    SIDE,
-    TOPIC,
-    Arguments,
-    Status,
-    Streams,
-    build_parser,
-)
+from trainc.cli.command import COMMANDS, Arguments, Status, Streams, build_parser
 from trainc.findings import CompileError
 
 # The completion scripts. They are the same for every version: each asks `trainc __complete` for the candidates.
@@ -167,7 +151,7 @@ def _of_actions(actions: Iterable[argparse.Action], before: Sequence[str], curre
     if not positionals:
         return _answer((), current)
     positional = positionals[min(len(given), len(positionals) - 1)]
-    if getattr(positional, "completes", "") == FIELD:
+    if getattr(positional, "completes", "") == "field":
         return _answer(((name, "") for name in _fields(given[0])), current)
     return _of_value(positional, current)
 
@@ -176,19 +160,19 @@ def _of_value(action: argparse.Action, current: str, prefix: str = "") -> str:
     kind = getattr(action, "completes", "")
     if action.choices is not None:
         names: Iterable[str] = map(str, action.choices)
-    elif kind == SIDE and current.startswith("git:"):
+    elif kind == "side" and current.startswith("git:"):
         names = (f"git:{name}" for name in _revisions())
-    elif kind == JOB and "#" in current:
+    elif kind == "job" and "#" in current:
         names = _jobs(current.partition("#")[0])
-    elif kind in (FILE, FOLDER, JOB, SIDE):
-        return f":{_FOLDERS if kind == FOLDER else _FILES}\n"
+    elif kind in ("file", "folder", "job", "side"):
+        return f":{_FOLDERS if kind == 'folder' else _FILES}\n"
     else:
         names = _names(kind)
     return _answer(((prefix + name, "") for name in names), prefix + current)
 
 
 def _names(kind: str) -> Iterable[str]:
-    if kind == RUNTIME:
+    if kind == "runtime":
         from trainc.cli.runtimes import own_runtimes
         from trainc.kube.documents import identity_of
         from trainc.reading.catalog import names
@@ -198,17 +182,17 @@ def _names(kind: str) -> Iterable[str]:
         except CompileError:
             own = []
         return dict.fromkeys((*own, *names()))
-    if kind == CODE:
+    if kind == "code":
         from trainc.findings.codes import codes
 
         return codes()
-    if kind == TOPIC:
+    if kind == "topic":
         from trainc.cli.help import TOPICS
 
         return [*(command.name for command in COMMANDS), *TOPICS]
-    if kind == REVISION:
+    if kind == "revision":
         return _revisions()
-    if kind == ENVIRONMENT:
+    if kind == "environment":
         from trainc.project.configuration import read_configuration
 
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import compiled_job
-from trainc.cli.reporting import Files, Paint, Part, text_report
+from trainc.cli.reporting import Paint, Part, report
 from trainc.explain.kept import changes, changes_json, changes_text
 from trainc.explain.model import Explanation, NoMatch, QueryError, choose
 from trainc.explain.replay import explanation
@@ -36,8 +36,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DIAGNOSED
     job, settings = result
     if not job.compiles:
-        paint = Paint(arguments.color, streams.err)
-        streams.err.write(text_report(job.diagnostics, Files(), paint, quiet=arguments.quiet))
+        report(job.diagnostics, arguments, streams)
         return Status.DIAGNOSED
     whole = explanation(job.recorder)
     changed = list(changes(whole, job.compiled.manifests)) if job.is_kept else []

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from trainc.cli.command import (
     COMMANDS,
     GROUPS,
-    TOPIC,
     Arguments,
     Status,
     Streams,
@@ -203,60 +202,31 @@ Getting started:
 
 Run `trainc help COMMAND` or `trainc help TOPIC` for details.
 """
-# Names from other tools.
+# Names from other tools, by what they are here.
 _MEANT = {
-    "admission": "fits",
-    "adopt": "import",
-    "argo": "delivery",
-    "argocd": "cmp",
-    "blame": "explain",
-    "catalog": "runtimes",
-    "codes": "rule",
-    "compare": "diff",
-    "compile": "build",
-    "convert": "migrate",
-    "create": "init",
-    "dashboard": "report",
-    "drift": "diff",
-    "draw": "graph",
-    "errors": "diagnostics",
-    "exec": "run",
-    "flux": "delivery",
-    "generate": "build",
-    "html": "report",
-    "gpu": "fits",
-    "gpus": "fits",
-    "ignore": "diagnostics",
-    "info": "version",
-    "kueue": "fits",
-    "kustomize": "krm",
-    "lint": "check",
-    "list": "runtimes",
-    "local": "run",
-    "make": "build",
-    "new": "init",
-    "plan": "diff",
-    "preflight": "check",
-    "queue": "fits",
-    "quota": "fits",
-    "render": "build",
-    "scaffold": "init",
-    "schedule": "fits",
-    "secret": "delivery",
-    "secrets": "delivery",
-    "settings": "input",
-    "show": "explain",
-    "simulate": "run",
-    "start": "run",
-    "template": "build",
-    "test": "check",
-    "trace": "explain",
-    "upgrade": "migrate",
-    "validate": "check",
-    "verify": "check",
-    "vet": "check",
-    "visualize": "graph",
-    "why": "explain",
+    word: meant
+    for meant, words in {
+        "build": "compile generate make render template",
+        "check": "lint preflight test validate verify vet",
+        "cmp": "argocd",
+        "delivery": "argo flux secret secrets",
+        "diagnostics": "errors ignore",
+        "diff": "compare drift plan",
+        "explain": "blame show trace why",
+        "fits": "admission gpu gpus kueue queue quota schedule",
+        "graph": "draw visualize",
+        "import": "adopt",
+        "init": "create new scaffold",
+        "input": "settings",
+        "krm": "kustomize",
+        "migrate": "convert upgrade",
+        "report": "dashboard html",
+        "rule": "codes",
+        "run": "exec local simulate start",
+        "runtimes": "catalog list",
+        "version": "info",
+    }.items()
+    for word in words.split()
 }
 # What other programs do, and how.
 _ELSEWHERE = {
@@ -275,7 +245,7 @@ _FILES = (".yaml", ".yml", ".json")
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the argument for a command or topic."""
-    set_completion(parser.add_argument("topic", metavar="TOPIC", nargs="?", help="a command or a topic"), TOPIC)
+    set_completion(parser.add_argument("topic", metavar="TOPIC", nargs="?", help="a command or a topic"), "topic")
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.compiling import kept_in
-from trainc.cli.reporting import Files, Paint, text_report
+from trainc.cli.reporting import Files, report
 from trainc.cli.settings import Settings, environments_of, limits_of, settings_of
 from trainc.emit.name_hash import ALPHABET, LENGTH, job_in
 from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job
@@ -231,8 +231,7 @@ def compiled_job(
             settings = settings_of(placed)
             return _compiled(query, settings, settings.read(BytesIO(stdin)), Files(stdin), edit, in_git), settings
     except CompileError as error:
-        paint = Paint(arguments.color, streams.err)
-        streams.err.write(text_report(error.diagnostics, Files(stdin), paint, quiet=arguments.quiet))
+        report(error.diagnostics, arguments, streams, Files(stdin))
         return None
     except NoSuchJobError as error:
         raise UsageError(str(error)) from None

@@ -17,23 +17,9 @@ if TYPE_CHECKING:
     from trainc.reading.edits import Edit, EditedText
 
 Part = Literal[
-    "error",
-    "warning",
-    "info",
-    "place",
-    "code",
-    "excerpt",
-    "help",
-    "added",
-    "removed",
-    "heading",
-    "value",
-    "faint",
-    "plugin",
-    "trainjob",
-    "runtime",
-    "deviation",
-]
+    "error", "warning", "info", "place", "code", "excerpt", "help", "added", "removed", "heading", "value", "faint",
+    "plugin", "trainjob", "runtime", "deviation",
+]  # fmt: skip
 
 _CODES: dict[Part, str] = {
     "error": "1;31",
@@ -79,7 +65,7 @@ def _automatic(stream: TextIO | BinaryIO) -> bool:
 _RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")
 
 
-def obeys_escapes(stream: TextIO | BinaryIO) -> bool:
+def _obeys_escapes(stream: TextIO | BinaryIO) -> bool:
     """Whether escape sequences in `stream` may have an effect: a terminal, or a CI runner that parses job output."""
     return stream.isatty() or any(os.environ.get(name) for name in _RUNNERS)
 
@@ -171,14 +157,25 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     return escape_report(report, coloured=True)
 
 
-def report_diagnostics(
+def report(
     diagnostics: Sequence[Diagnostic], arguments: Arguments, streams: Streams, files: Files | None = None
 ) -> Status:
-    """Show diagnostics on standard error; the exit status says whether there are errors."""
-    paint = Paint(arguments.color, streams.err)
-    quiet = getattr(arguments, "quiet", False)  # Some commands take no --quiet.
-    streams.err.write(text_report(diagnostics, files or Files(), paint, quiet=quiet))
-    return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE
+    """Show diagnostics as the arguments of the command say; return whether they make it fail."""
+    chosen = vars(arguments)
+    if chosen.get("format") == "github":
+        from trainc.cli.report_formats import github_report
+
+        streams.out.write(github_report(diagnostics).encode("utf-8", "backslashreplace"))
+    else:
+        paint = Paint(chosen.get("color", "auto"), streams.err)
+        text = text_report(diagnostics, files or Files(), paint, quiet=chosen.get("quiet", False))
+        streams.err.write(text)
+    return Status.DIAGNOSED if is_failure(diagnostics, strict=chosen.get("strict", False)) else Status.DONE
+
+
+def is_failure(diagnostics: Sequence[Diagnostic], *, strict: bool) -> bool:
+    """Whether diagnostics make a command fail: errors do, and with --strict, warnings do as well."""
+    return has_errors(diagnostics) or (strict and any(d.severity == "warning" for d in diagnostics))
 
 
 def once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -250,3 +247,18 @@ def summarize(diagnostics: Iterable[Diagnostic]) -> str:
     files = {d.source.file for d in serious if d.source}
     summary = ", ".join(counted(count, severity) for count, severity in counts if count)
     return summary + (f" in {counted(len(files), 'file')}" if files else "")
+
+
+_UNENDED = "\\ No newline at end of file\n"
+
+
+def difference(old: str, new: str, old_name: str, new_name: str, out: BinaryIO | None = None) -> str:
+    """A unified diff that turns `old` into `new`, as `patch` and `git apply` read it; empty where they are equal.
+
+    If people or a runner read `out`, what they would obey is broken in it, and the patch with it.
+    """
+    from difflib import unified_diff
+
+    lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), old_name, new_name)
+    patch = "".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}" for line in lines)
+    return escape_report(patch) if out is not None and _obeys_escapes(out) else patch

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import CODE, Arguments, Status, Streams, UsageError, set_completion
+from trainc.cli.command import Arguments, Status, Streams, UsageError, set_completion
 from trainc.findings.codes import codes, current_code, page, summary_of
 from trainc.findings.text import did_you_mean
 
@@ -17,7 +17,7 @@ from trainc.findings.text import did_you_mean
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the code argument and --all."""
     set_completion(
-        parser.add_argument("code", metavar="CODE", nargs="?", help="the code in brackets in a diagnostic"), CODE
+        parser.add_argument("code", metavar="CODE", nargs="?", help="the code in brackets in a diagnostic"), "code"
     )
     parser.add_argument("--all", action="store_true", help="list all codes")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import BinaryIO, TypeAlias
 
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.reporting import Files, Paint, text_report
+from trainc.cli.reporting import report
 from trainc.cli.settings import environments_of, settings_of
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.findings import CompileError
 from trainc.findings.text import counted, escape_line, first_of
-from trainc.kube.documents import identity_of, mapping
+from trainc.kube.documents import identity_of, mapping, pod_spec_of
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.configuration import read_configuration
@@ -26,8 +26,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         own = own_runtimes(streams.stdin, arguments.release)
     except CompileError as error:
-        streams.err.write(text_report(error.diagnostics, Files(), Paint("auto", streams.err)))
-        return Status.DIAGNOSED
+        return report(error.diagnostics, arguments, streams)
     if arguments.action == "list":
         text = f"{_own_table(own)}\n" if own else ""
         streams.out.write((text + _table(arguments.release)).encode("utf-8", "backslashreplace"))
@@ -97,10 +96,7 @@ def _containers(document: Document) -> tuple[list[str], str]:
     images: dict[str, None] = {}
     devices: dict[str, None] = {}
     for job in template.get("replicatedJobs") or ():
-        pod = mapping(job)
-        for field in ("template", "spec", "template", "spec"):
-            pod = mapping(pod.get(field))
-        for container in map(mapping, pod.get("containers") or ()):
+        for container in map(mapping, pod_spec_of(job).get("containers") or ()):
             images |= {str(container["image"]): None} if container.get("image") else {}
             limits = mapping(mapping(container.get("resources")).get("limits"))
             devices |= {str(amount): None for name, amount in limits.items() if name.endswith("/gpu")}

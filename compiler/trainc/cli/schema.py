@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from trainc.cli.arguments.schema import KINDS
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.reporting import Files, Paint, text_report
+from trainc.cli.reporting import report
 from trainc.features import features
 from trainc.findings import CompileError
 from trainc.kube.releases import NEWEST_RELEASE
@@ -15,6 +16,7 @@ from trainc.project.configuration import read_configuration
 from trainc.project.overlays.overlay import OVERLAY
 from trainc.project.trainc_yaml import TRAINC_YAML
 from trainc.schema.editor_schema import DIALECT, json_schema
+from trainc.schema.shapes import ROOTS
 
 _OF_FEATURES = (feature.load(target) for feature in features() for target in feature.kinds.values())
 # trainc's own files.
@@ -26,14 +28,20 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         release = arguments.release or read_configuration(["."], None).options.get("release", NEWEST_RELEASE)
     except CompileError as error:
-        streams.err.write(text_report(error.diagnostics, Files(), Paint("auto", streams.err)))
-        return Status.DIAGNOSED
-    if arguments.kind in OWN_KINDS:
-        schema = OWN_KINDS[arguments.kind].json_schema()
-    else:
-        schema = json_schema(arguments.kind, release) if arguments.kind else of_every_kind(release)
+        return report(error.diagnostics, arguments, streams)
+    schema = schema_of(arguments.kind or "", release)
     streams.out.write((json.dumps(schema, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
     return Status.DONE
+
+
+def schema_of(kind: str, release: str) -> Mapping[str, Any] | None:
+    """The schema of documents of a kind, trainc's own among them; of every kind if it is empty, None if it is unknown."""
+    if kind in OWN_KINDS:
+        own: Mapping[str, Any] = OWN_KINDS[kind].json_schema()
+        return own
+    if not kind:
+        return of_every_kind(release)
+    return json_schema(kind, release) if kind in ROOTS else None
 
 
 def of_every_kind(release: str) -> dict[str, Any]:

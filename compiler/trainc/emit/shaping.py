@@ -100,10 +100,10 @@ _FIGHTS_KUEUE = Finding(
     "SuspendFightsKueue",
     "warning",
     f"suspend is not in the output: with the label {names.QUEUE_LABEL}, Kueue suspends and resumes the job",
-    hint=remove(
+    remove(
         "remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label"
     ),
-    path=("spec", "suspend"),
+    ("spec", "suspend"),
 )
 
 # The deviations that change the JobSet, by their ids in `ir.deviations`. The last one needs the queue label.
@@ -253,10 +253,11 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 # The order in which objects are applied: providers of Secrets, objects that pods mount, PodGroups, and the JobSet.
-_KINDS = (
-    "ServiceAccount", "Role", "RoleBinding", "Job", "SSHKey", "SealedSecret", "ExternalSecret", "ConfigMap", "Workload",
-    "PodGroup", "JobSet",
-)  # fmt: skip
+
+
+_KINDS = tuple(
+    "ServiceAccount Role RoleBinding Job SSHKey SealedSecret ExternalSecret ConfigMap Workload PodGroup JobSet".split()
+)
 _RANK = {kind: rank for rank, kind in enumerate(_KINDS)}
 
 

@@ -243,7 +243,6 @@ def ordered(value: Any, first: tuple[str, ...] = ELSEWHERE) -> Any:
 
 
 Form: TypeAlias = Literal["yaml", "json"]
-FORMS: tuple[Form, ...] = ("yaml", "json")
 
 _LIST_HEAD = b'{\n  "apiVersion": "v1",\n  "kind": "List",\n  "items": ['
 

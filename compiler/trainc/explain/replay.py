@@ -32,6 +32,8 @@ from trainc.ir.info import Container, Info, PodSet
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, carried
 from trainc.kube import names
 from trainc.kube.documents import (
+    POD_SPEC,
+    POD_TEMPLATE,
     FieldPath,
     Item,
     Json,
@@ -131,8 +133,7 @@ def _written_at(patch: Patch, patched: PatchedJob, index: Path) -> Path:
 
 
 _CONTAINER_FIELDS = ("image", "command", "args", "env", "resources", "volumeMounts", "ports")
-_POD_SPEC: Path = ("template", "spec", "template", "spec")
-_POD_METADATA: Path = ("template", "spec", "template", "metadata")
+_POD_METADATA: Path = (*POD_TEMPLATE, "metadata")
 
 
 def different_value(leaf: Leaf) -> Any:
@@ -174,7 +175,7 @@ def _reachable(path: FieldPath) -> bool:
         return True
     if inside[:4] == _POD_METADATA:
         return not str(path[-1]).startswith("trainer.kubeflow.org/")
-    if inside[:4] != _POD_SPEC or len(inside) < 7 or is_item_name(path):
+    if inside[:4] != POD_SPEC or len(inside) < 7 or is_item_name(path):
         return False
     return inside[4] == "volumes" or (inside[4] in ("containers", "initContainers") and inside[6] in _CONTAINER_FIELDS)
 
@@ -205,7 +206,7 @@ def _pod_set(pod_set: PodSet, index: Path, value: Any) -> PodSet:
         existing = getattr(pod_set, field)
         changes: Any = {field: {**existing, key: value}} if key in existing else {}
         return replace(pod_set, **changes)
-    if index[:4] != _POD_SPEC:
+    if index[:4] != POD_SPEC:
         return pod_set
     inside = index[4:]
     if inside[0] == "volumes":

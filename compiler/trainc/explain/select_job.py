@@ -57,18 +57,13 @@ class OneJob:
         """Whether the objects in git differ from what compiling gives."""
         return not self.compiles or list(self.compiled.manifests) != list(self.recorder.stages[-1][1])
 
-
-def explain_rebuild(job: OneJob, options: Options) -> Explanation:
-    """Explain what compiling a job gives; without objects if it no longer compiles."""
-    if job.compiles:
-        return explanation(job.recorder)
-    return Explanation(job.label, "", None, options.release or NEWEST_RELEASE, options.semantics, ())
-
-
-def explain_job(job: OneJob, options: Options) -> Explanation:
-    """Explain the objects of a job as they are in git, or will be."""
-    rebuilt = explain_rebuild(job, options)
-    return as_in_file(rebuilt, job.compiled.manifests) if job.is_kept else rebuilt
+    def explain(self, options: Options) -> Explanation:
+        """Explain the objects as they are in git, or will be; there are none if the job no longer compiles."""
+        if self.compiles:
+            rebuilt = explanation(self.recorder)
+        else:
+            rebuilt = Explanation(self.label, "", None, options.release or NEWEST_RELEASE, options.semantics, ())
+        return as_in_file(rebuilt, self.compiled.manifests) if self.is_kept else rebuilt
 
 
 def split_job(text: str) -> tuple[str, str | None]:

@@ -15,7 +15,7 @@ from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, O
 from trainc.findings import Source
 from trainc.findings.text import escape_line
 from trainc.ir.deviations import DEVIATIONS
-from trainc.kube.documents import FieldPath, format_field, is_item_name
+from trainc.kube.documents import POD_TEMPLATE, FieldPath, format_field, is_item_name
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
@@ -232,7 +232,7 @@ def _section_of(path: FieldPath) -> tuple[FieldPath, str]:
         parent = path[:1] if path[0] in ("metadata", "spec", "data") and len(path) > 1 else ()
         return parent, format_field(parent)
     job = f"job {path[2]}"
-    if path[3:6] != ("template", "spec", "template"):
+    if path[3:6] != POD_TEMPLATE:
         return path[:3], job
     if len(path) > 8 and path[7] in ("containers", "initContainers"):
         return path[:9], f"{job}, {'container' if path[7] == 'containers' else 'init container'} {path[8]}"

@@ -60,6 +60,7 @@ FEATURES = (
             "headline": "model.headline_of",
             "text": "formats.text_of",
             "svg": "drawing.svg_of",
+            "flowchart": "formats.flowchart_of",
             "ranks of pod": "ranks.ranks_of_pod",
         },
     ),
@@ -131,8 +132,22 @@ FEATURES = (
         },
     ),
     Feature("lsp", "lsp", "run as a language server for editors", "tools"),
-    Feature("krm", "krm", "run as a kustomize function or plugin", "tools", codes=True),
-    Feature("argocd", "cmp", "run as an Argo CD config management plugin", "tools", codes=True),
+    Feature(
+        "krm",
+        "krm",
+        "run as a kustomize function or plugin",
+        "tools",
+        adds={"kustomize config": "kustomization.kustomize_config"},
+        codes=True,
+    ),
+    Feature(
+        "argocd",
+        "cmp",
+        "run as an Argo CD config management plugin",
+        "tools",
+        adds={"file": "files.text_of", "health checks of flux": "health.flux_health_checks"},
+        codes=True,
+    ),
 )
 
 

@@ -10,9 +10,9 @@ from trainc.ir.commands.programs import SHELLS
 from trainc.ir.info import About, Container, Info, PodSet
 from trainc.ir.trainjob import NO_TRAINER, Trainer, TrainJob
 from trainc.kube import names
+from trainc.kube.documents import JOBS, POD_SPEC
 from trainc.startup.records import dataclass
 
-JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 _TRAINER: Path = ("spec", "trainer")
 _LONG_FLAGS_WITH_VALUE = frozenset(("--rcfile", "--init-file"))
 
@@ -119,7 +119,7 @@ def _script(words: Sequence[str]) -> str | None:
 def entrypoints(job: TrainJob, info: Info) -> Iterator[Entrypoint]:
     """Yield every container of every job; init containers come first within a job."""
     for index, pod_set in enumerate(info.pod_sets):
-        pod = (*JOBS, index, "template", "spec", "template", "spec")
+        pod = (*JOBS, index, *POD_SPEC)
         for i, container in enumerate(pod_set.init_containers):
             yield Entrypoint.of(job, info, pod_set, container, (*pod, "initContainers", i))
         for i, container in enumerate(pod_set.containers):
@@ -140,7 +140,7 @@ def pod_path(job: TrainJob, info: Info, pod_set: str, *steps: Step) -> tuple[Pat
             if patched.name == pod_set and (inner := _follow(patched.pod_spec, steps)) is not None:
                 return (*patched.pod_path, *inner), "trainjob"
     index = next((i for i, p in enumerate(info.pod_sets) if p.name == pod_set), 0)
-    path: Path = (*JOBS, index, "template", "spec", "template", "spec")
+    path: Path = (*JOBS, index, *POD_SPEC)
     return (*path, *(_follow(info.pod_spec(pod_set), steps, partly=True) or ())), "runtime"
 
 

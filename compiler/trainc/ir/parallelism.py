@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import prod
 
+from trainc.kube.quantity import whole_number
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field
 
@@ -203,7 +204,7 @@ class Setting:
     def number(self) -> int | None:
         """The value as a number, or None."""
         text = (self.value or "").strip("\"'")
-        return int(text) if text.isdecimal() or text == str(REST) else None
+        return REST if text == str(REST) else whole_number(text)
 
 
 @dataclass(frozen=True, slots=True)

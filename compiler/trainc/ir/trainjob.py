@@ -123,12 +123,9 @@ class TrainJob:
 
 
 # Annotations that kubectl, kustomize and kpt write for their own use.
-_TOOL_PREFIXES = (
-    "kubectl.kubernetes.io/",
-    "config.kubernetes.io/",
-    "internal.config.kubernetes.io/",
-    "config.k8s.io/",
-    "kustomize.config.k8s.io/",
+_TOOL_PREFIXES = tuple(
+    "kubectl.kubernetes.io/ config.kubernetes.io/ internal.config.kubernetes.io/ config.k8s.io/"
+    " kustomize.config.k8s.io/".split()
 )
 _TOOL_KEYS = frozenset({"argocd.argoproj.io/tracking-id"})
 

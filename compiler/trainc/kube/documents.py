@@ -14,6 +14,10 @@ Json: TypeAlias = Mapping[str, Any]
 Manifest: TypeAlias = dict[str, Any]
 
 _NOTHING: Json = {}
+# Where a runtime has the jobs of its JobSet; where a replicated job has the template of its pods, and their spec.
+JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
+POD_TEMPLATE: Path = ("template", "spec", "template")
+POD_SPEC: Path = (*POD_TEMPLATE, "spec")
 
 
 def value_at(document: Any, path: Path) -> Any:

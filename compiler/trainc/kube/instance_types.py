@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from trainc.kube.quantity import whole_number
 from trainc.startup.patterns import pattern
 
 TYPE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
@@ -70,9 +71,5 @@ def gpus_of_type(name: str) -> int | None:
 
 def most_gpus(label: str, values: Sequence[str]) -> int | None:
     """Return the most GPUs of a node whose label has one of these values; None if that is not known."""
-    counts = [gpus_of_type(value) if label in TYPE_LABELS else _number(value) for value in values]
+    counts = [gpus_of_type(value) if label in TYPE_LABELS else whole_number(value) for value in values]
     return max((count for count in counts if count is not None), default=None) if None not in counts else None
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() else None

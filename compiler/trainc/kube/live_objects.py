@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path
-from trainc.kube.documents import Json, mapping, objects, read_json
+from trainc.kube.documents import POD_TEMPLATE, Json, mapping, objects, read_json
 from trainc.kube.names import QUEUE_LABEL
 
 State: TypeAlias = Literal["suspended", "running", "succeeded", "failed", "unknown", "none"]
@@ -152,7 +152,6 @@ def _identity(keys: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
 
 # What others add to an object of ours.
 
-_POD: Path = ("template", "spec", "template")
 # Below a pod template of a JobSet: Kueue's marks, and where it sends the pods.
 # Source: kubernetes-sigs/kueue pkg/podset/podset.go (Merge).
 _PLACED_BY_KUEUE = (("spec", "nodeSelector"), ("spec", "tolerations"), ("spec", "schedulingGates"))
@@ -195,7 +194,7 @@ def is_kueues(each: Json, path: Path) -> bool:
         return False
     if path == ("spec", "suspend"):
         return True
-    if path[:2] != ("spec", "replicatedJobs") or path[3:6] != _POD:
+    if path[:2] != ("spec", "replicatedJobs") or path[3:6] != POD_TEMPLATE:
         return False
     inside = path[6:]
     if inside[:2] in _PLACED_BY_KUEUE:

@@ -35,7 +35,8 @@ COMPLETION_INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-ind
 
 CONTROLLER_MANAGED_BY = f"{TRAINER_GROUP}/trainjob-controller"
 MULTIKUEUE_MANAGED_BY = "kueue.x-k8s.io/multikueue"
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+KUEUE_GROUP = "kueue.x-k8s.io"
+QUEUE_LABEL = f"{KUEUE_GROUP}/queue-name"
 
 
 def first_host(job: str, replicated_job: str, subdomain: str) -> str:
@@ -50,13 +51,18 @@ def pod_host(job: str, replicated_job: str, replica: int, index: int) -> str:
 
 def full_name(image: str) -> str:
     """Return the name of an image with its registry, without tag and digest: `python:3` is docker.io/library/python."""
-    rest = image.partition("@")[0]
-    name, colon, tag = rest.rpartition(":")
-    name = name if colon and "/" not in tag else rest
+    name = split_image(image)[0]
     first, slash, _ = name.partition("/")
     if slash and ("." in first or ":" in first or first == "localhost"):
         return name
     return f"docker.io/{name}" if slash else f"docker.io/library/{name}"
+
+
+def split_image(image: str) -> tuple[str, str, str]:
+    """Split an image into (name, tag, digest); the colon before a registry's port does not start a tag."""
+    rest, _, digest = image.partition("@")
+    name, colon, tag = rest.rpartition(":")
+    return (name, tag, digest) if colon and "/" not in tag else (rest, "", digest)
 
 
 def trial_name(sweep: str, index: int) -> str:

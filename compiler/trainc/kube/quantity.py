@@ -26,6 +26,12 @@ _DECIMAL_SUFFIX = {0: "", **{power: suffix for suffix, power in _DECIMAL_POWER.i
 # The largest quantity has 19 digits and the finest 9 decimals, so valid ones are shorter. Bounds the arithmetic below.
 _LONGEST_TEXT = 64
 _LARGEST_EXPONENT = 40
+_MOST_DIGITS = 18
+
+
+def whole_number(text: str | None) -> int | None:
+    """Return what decimal digits without a sign say, or None. With more digits it is no number of anything."""
+    return int(text) if text is not None and text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,156 +15,60 @@ Tool: TypeAlias = Literal["argocd", "flux"]
 Scope: TypeAlias = Literal["jobset", "all"]
 
 _ARGO = "argocd.argoproj.io/"
-_FLUX = "kustomize.toolkit.fluxcd.io/"
+# What each option does to a running job.
+_OF_ARGO_CD = {
+    "ServerSideApply=true": "no effect while the manifest is unchanged; a changed manifest is rejected, and the sync fails",
+    "Replace=true": "no effect; a changed manifest is still rejected, because a PUT cannot change immutable fields either",
+    "Force=true": "deletes and restarts it when its manifest changes (before JobSet 0.12 only together with Replace=true); together with Replace=true, restarts it at every sync that includes it, changed or not",
+    "Prune=false": "keeps it running after it is removed from git. With --name-hash this also applies to the old run of a changed job: both runs need GPUs",
+    "Prune=confirm": "keeps it running after it is removed from git, until someone confirms the deletion",
+    "PruneLast=true": "deletes it only after the rest of the sync is healthy; until then, both the old and the new run need GPUs",
+    "Delete=false": "keeps it running when the Application is deleted",
+    "Delete=confirm": "keeps it running when the Application is deleted, until someone confirms the deletion",
+    "SkipDryRunOnMissingResource=true": "no effect; lets the first sync run before the JobSet and PodGroup CRDs are installed",
+    "Validate=false": "no effect; fields unknown to the cluster's schema are not reported",
+    "IgnoreExtraneous": "no effect; an old run kept by Prune=false no longer makes the Application OutOfSync",
+}
+_OF_FLUX = {
+    "force=enabled": "deletes and restarts it when its manifest changes; since JobSet 0.12 it is deleted even if the new manifest is invalid and cannot start",
+    "prune=disabled": "keeps it running after it is removed from git. With --name-hash this also applies to the old run of a changed job: both runs need GPUs",
+    "ssa=IfNotPresent": "starts it once; later changes in git are ignored",
+    "ssa=Merge": "no effect; fields added by others are kept",
+    "reconcile=disabled": "ignores it until the annotation is removed; not even the first sync creates it",
+}
+# These only concern the JobSet, which is immutable; the others must also apply to all objects that its pods need.
+_OF_JOBSETS = ("Replace=true", "Force=true", "force=enabled")
 
 
 @dataclass(frozen=True, slots=True)
 class SyncOption:
-    """A sync option: its name on the command line, and the annotation that sets it.
-
-    `scope` is "jobset" if the option only concerns the immutable JobSet, and "all" if it must also apply to all objects
-    that the pods need. `effect` describes what happens to a running job.
-    """
+    """A sync option: its name on the command line, and what it does to a running job."""
 
     tool: Tool
     name: str
-    annotation: str
-    value: str
-    scope: Scope
     effect: str
 
+    @property
+    def annotation(self) -> str:
+        """The annotation that sets it: Flux has one for each option, Argo CD one for the whole list."""
+        if self.tool == "flux":
+            return f"kustomize.toolkit.fluxcd.io/{self.name.partition('=')[0]}"
+        return f"{_ARGO}{'compare' if self.name == 'IgnoreExtraneous' else 'sync'}-options"
 
-SYNC_OPTIONS: tuple[SyncOption, ...] = (
-    SyncOption(
-        "argocd",
-        "ServerSideApply=true",
-        f"{_ARGO}sync-options",
-        "ServerSideApply=true",
-        "all",
-        "no effect while the manifest is unchanged; a changed manifest is rejected, and the sync fails",
-    ),
-    SyncOption(
-        "argocd",
-        "Replace=true",
-        f"{_ARGO}sync-options",
-        "Replace=true",
-        "jobset",
-        "no effect; a changed manifest is still rejected, because a PUT cannot change immutable fields either",
-    ),
-    SyncOption(
-        "argocd",
-        "Force=true",
-        f"{_ARGO}sync-options",
-        "Force=true",
-        "jobset",
-        "deletes and restarts it when its manifest changes (before JobSet 0.12 only together with Replace=true); together "
-        "with Replace=true, restarts it at every sync that includes it, changed or not",
-    ),
-    SyncOption(
-        "argocd",
-        "Prune=false",
-        f"{_ARGO}sync-options",
-        "Prune=false",
-        "all",
-        "keeps it running after it is removed from git. With --name-hash this also applies to the old run of a changed job: both runs need GPUs",
-    ),
-    SyncOption(
-        "argocd",
-        "Prune=confirm",
-        f"{_ARGO}sync-options",
-        "Prune=confirm",
-        "all",
-        "keeps it running after it is removed from git, until someone confirms the deletion",
-    ),
-    SyncOption(
-        "argocd",
-        "PruneLast=true",
-        f"{_ARGO}sync-options",
-        "PruneLast=true",
-        "all",
-        "deletes it only after the rest of the sync is healthy; until then, both the old and the new run need GPUs",
-    ),
-    SyncOption(
-        "argocd",
-        "Delete=false",
-        f"{_ARGO}sync-options",
-        "Delete=false",
-        "all",
-        "keeps it running when the Application is deleted",
-    ),
-    SyncOption(
-        "argocd",
-        "Delete=confirm",
-        f"{_ARGO}sync-options",
-        "Delete=confirm",
-        "all",
-        "keeps it running when the Application is deleted, until someone confirms the deletion",
-    ),
-    SyncOption(
-        "argocd",
-        "SkipDryRunOnMissingResource=true",
-        f"{_ARGO}sync-options",
-        "SkipDryRunOnMissingResource=true",
-        "all",
-        "no effect; lets the first sync run before the JobSet and PodGroup CRDs are installed",
-    ),
-    SyncOption(
-        "argocd",
-        "Validate=false",
-        f"{_ARGO}sync-options",
-        "Validate=false",
-        "all",
-        "no effect; fields unknown to the cluster's schema are not reported",
-    ),
-    SyncOption(
-        "argocd",
-        "IgnoreExtraneous",
-        f"{_ARGO}compare-options",
-        "IgnoreExtraneous",
-        "all",
-        "no effect; an old run kept by Prune=false no longer makes the Application OutOfSync",
-    ),
-    SyncOption(
-        "flux",
-        "force=enabled",
-        f"{_FLUX}force",
-        "enabled",
-        "jobset",
-        "deletes and restarts it when its manifest changes; since JobSet 0.12 it is deleted even if the new manifest is "
-        "invalid and cannot start",
-    ),
-    SyncOption(
-        "flux",
-        "prune=disabled",
-        f"{_FLUX}prune",
-        "disabled",
-        "all",
-        "keeps it running after it is removed from git. With --name-hash this also applies to the old run of a changed job: both runs need GPUs",
-    ),
-    SyncOption(
-        "flux",
-        "ssa=IfNotPresent",
-        f"{_FLUX}ssa",
-        "IfNotPresent",
-        "all",
-        "starts it once; later changes in git are ignored",
-    ),
-    SyncOption(
-        "flux",
-        "ssa=Merge",
-        f"{_FLUX}ssa",
-        "Merge",
-        "all",
-        "no effect; fields added by others are kept",
-    ),
-    SyncOption(
-        "flux",
-        "reconcile=disabled",
-        f"{_FLUX}reconcile",
-        "disabled",
-        "all",
-        "ignores it until the annotation is removed; not even the first sync creates it",
-    ),
+    @property
+    def value(self) -> str:
+        """Its value in the annotation."""
+        return self.name.partition("=")[2] if self.tool == "flux" else self.name
+
+    @property
+    def scope(self) -> Scope:
+        """The objects that get it."""
+        return "jobset" if self.name in _OF_JOBSETS else "all"
+
+
+SYNC_OPTIONS = (
+    *(SyncOption("argocd", name, effect) for name, effect in _OF_ARGO_CD.items()),
+    *(SyncOption("flux", name, effect) for name, effect in _OF_FLUX.items()),
 )
 
 # Pairs that contradict each other or that kubectl rejects.

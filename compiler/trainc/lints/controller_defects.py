@@ -52,13 +52,8 @@ def _is_affected(deviation: str, job: TrainJob, info: Info) -> bool:
 
 
 def _warning(deviation: Deviation, path: Path) -> Finding:
-    return Finding(
-        deviation.code,
-        "warning",
-        deviation.reason,
-        f"compile with --semantics gitops, where {deviation.summary} (deviation {deviation.id})",
-        path,
-    )
+    hint = f"compile with --semantics gitops, where {deviation.summary} (deviation {deviation.id})"
+    return Finding(deviation.code, "warning", deviation.reason, hint, path)
 
 
 def _gang_ignores_limits(job: TrainJob, info: Info) -> Path | None:

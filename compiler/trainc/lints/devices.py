@@ -7,14 +7,14 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from trainc.findings import Finding, Path, remove, suggest, write
-from trainc.ir.commands.launcher import Launch, Option
+from trainc.ir.commands.programs import Launch, Option
 from trainc.ir.devices import is_gpu
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.devices import KNOWN, VISIBLE, Accelerator, accelerator_of, accelerators, is_slice, whole_units
 from trainc.kube.documents import Json
-from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
+from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity, whole_number
 from trainc.lints.training import AS_DEVICES, Training
 from trainc.startup.records import replace
 
@@ -41,15 +41,12 @@ def processes(training: Training) -> Iterator[Finding]:
         if per_node is not None:
             yield from _per_node(training, launch, per_node)
         elif total is not None:
-            value = training.value(total.value or "", launch) or ""
-            if (
-                training.devices
-                and value.isdecimal()
-                and not launch.given(launch.launcher.hosts | launch.launcher.own_way)
-            ):
+            count = whole_number(training.value(total.value or "", launch))
+            elsewhere = launch.given(launch.launcher.hosts | launch.launcher.own_way)
+            if training.devices and count is not None and not elsewhere:
                 # accelerate takes one machine for all if it is not given their number.
                 whole = not launch.launcher.nodes or launch.given(launch.launcher.nodes) is not None
-                yield from _compared(training, total, int(value), whole=whole)
+                yield from _compared(training, total, count, whole=whole)
         elif launch.launcher.total and (machines := launch.given(launch.launcher.nodes)) is not None:
             yield from _divided(training, launch, machines)
     if not counted and training.entry.trains and training.devices:
@@ -60,9 +57,9 @@ def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Fi
     value = training.value(option.value or "", launch)
     if value is None or value == "PET_NPROC_PER_NODE":
         return
-    requested = _processes(training)
-    if value.isdecimal() and training.devices:
-        yield from _compared(training, option, int(value))
+    requested, count = _processes(training), whole_number(value)
+    if count is not None and training.devices:
+        yield from _compared(training, option, count)
     elif requested not in (None, *_AS_DEVICES, "cpu", value) and value not in training.variables:
         message = f"{option.written} {value} overrides numProcPerNode, which is {requested}"
         hint = remove("remove the flag, and set numProcPerNode instead", option.word)
@@ -126,9 +123,9 @@ def _requested(training: Training) -> Iterator[Finding]:
     if training.policy == "torch" and requested in (None, *_AS_DEVICES):
         yield from _uncounted(training)
         return
-    if requested is None or not requested.isdecimal() or (training.policy == "mpi" and size.about == "runtime"):
+    count, devices = whole_number(requested), training.devices
+    if count is None or (training.policy == "mpi" and size.about == "runtime"):
         return  # In a runtime for MPI, 1 means as many as there are devices.
-    count, devices = int(requested), training.devices
     if _fit(training, count, devices):
         return
     hint = write(devices, ", or remove numProcPerNode to use one process per device")
@@ -142,11 +139,10 @@ def _uncounted(training: Training) -> Iterator[Finding]:
 
     Without them, the number of processes is that of the CPUs, or 1 (ir/devices.py).
     """
-    value = training.variables.get("PET_NPROC_PER_NODE") or ""
+    count, devices = whole_number(training.variables.get("PET_NPROC_PER_NODE")), training.devices
     reads = any(launch.launcher.reads for launch in training.line.launches)
-    if not reads or not value.isdecimal() or _fit(training, int(value), training.devices):
+    if not reads or count is None or _fit(training, count, devices):
         return
-    count, devices = int(value), training.devices
     code, rest = _difference(count, devices)
     message = (
         f"Trainer does not count {training.device}, whose name has no gpu in it, and starts {count} "

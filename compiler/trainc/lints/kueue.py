@@ -11,14 +11,14 @@ from functools import lru_cache
 from itertools import pairwise
 
 from trainc.findings import Finding, Path, Severity, remove, suggest, write
-from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import Json, read_json
+from trainc.kube.documents import JOBS, POD_TEMPLATE, Json, read_json
 from trainc.kube.kueue import DEFAULT, FALSE_REFUSED, NEW_ANNOTATIONS, PARTIAL_SLICES, SLICED_GROUPS
 from trainc.kube.names import is_dns1123_subdomain, is_label_key
-from trainc.kube.quantity import parse_quantity
+from trainc.kube.quantity import parse_quantity, whole_number
+from trainc.kube.selectors import int64
 from trainc.plugins.registry import enabled
 
 _DOMAIN = "kueue.x-k8s.io/"
@@ -78,7 +78,7 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
         requested = {key: str(value) for key, value in (metadata.get("annotations") or {}).items() if key in PLACING}
         if not requested:
             continue
-        path: Path = (*JOBS, index, "template", "spec", "template", "metadata", "annotations")
+        path: Path = (*JOBS, index, *POD_TEMPLATE, "metadata", "annotations")
         pods = pod_set.count * pod_set.replicas
         for key, message, hint in _problems(requested, pods):
             yield Finding("InvalidTopologyRequest", severity, message, hint, (*path, key), "runtime")
@@ -90,14 +90,8 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
         if not queued and not requested.keys() & _honored(info):
             key = next(iter(requested))
             message = f"{key} has no effect: only Kueue reads it, and the job has no queue"
-            yield Finding(
-                "TopologyWithoutQueue",
-                "info",
-                message,
-                f"add the queue to the TrainJob: metadata: {{labels: {{{names.QUEUE_LABEL}: my-queue}}}}",
-                (*path, key),
-                "runtime",
-            )
+            hint = f"add the queue to the TrainJob: metadata: {{labels: {{{names.QUEUE_LABEL}: my-queue}}}}"
+            yield Finding("TopologyWithoutQueue", "info", message, hint, (*path, key), "runtime")
     for name, members in groups.items():
         if message := _group_problem(name, members):
             hint = "use a group for a launcher with one pod and its nodes, with the same topology"
@@ -172,8 +166,8 @@ def _sizes(requested: Mapping[str, str]) -> list[int]:
     """The sizes of the slices from the outermost inwards; none if they cannot be read."""
     if _LEVELS in requested:
         return [size for _, size in _layers(requested[_LEVELS]) or ()]
-    size = requested.get(_SLICE_SIZE, "") if _SLICE in requested else ""
-    return [int(size)] if size.isascii() and size.isdecimal() else []
+    size = whole_number(requested.get(_SLICE_SIZE)) if _SLICE in requested else None
+    return [] if size is None else [size]
 
 
 def _layers(text: str) -> list[tuple[str, int]] | None:
@@ -186,9 +180,10 @@ def _layers(text: str) -> list[tuple[str, int]] | None:
 
 def _slice_problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
     size = requested.get(_SLICE_SIZE)
-    if size is not None and not (size.lstrip("+-").isdecimal() and size.isascii()):
+    count = int64(size)
+    if size is not None and count is None:
         yield _SLICE_SIZE, f"{size!r} is not a number of pods", "write a whole number of 1 or more"
-    elif size is not None and not 1 <= int(size) <= max(pods, 1):
+    elif count is not None and not 1 <= count <= max(pods, 1):
         yield _SLICE_SIZE, f"{pods} pods cannot be divided into slices of {size}", f"write a number from 1 to {pods}"
     if (_SLICE in requested) != (size is not None):
         missing, there = (_SLICE_SIZE, _SLICE) if _SLICE in requested else (_SLICE, _SLICE_SIZE)
@@ -329,7 +324,7 @@ def _value(key: str, value: str, path: Path, about: str) -> Iterator[Finding]:
         message = "the name of the queue is empty, so Kueue does not manage the job"
         hint = "write the name of the LocalQueue, or remove the label"
         yield Finding("InvalidKueueValue", "warning", message, hint, path, about)
-    elif key == _TIME and not (value.isascii() and value.isdecimal() and int(value) > 0):
+    elif key == _TIME and not whole_number(value):
         message = f"{value!r} is not a number of seconds, so Kueue refuses the job"
         hint = 'write a number of seconds in quotes, such as "86400"'
         yield Finding("InvalidKueueValue", "error", message, hint, path, about)
@@ -347,7 +342,7 @@ def _nested(info: Info) -> Iterator[Finding]:
     for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
         template = replicated["template"]
         own: Path = (*JOBS, index, "template", "metadata")
-        inner: Path = (*JOBS, index, "template", "spec", "template", "metadata")
+        inner: Path = (*JOBS, index, *POD_TEMPLATE, "metadata")
         of_job = template.get("metadata") or {}
         of_pods = ((template.get("spec") or {}).get("template") or {}).get("metadata") or {}
         for key, value in (of_job.get("annotations") or {}).items():

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from trainc.findings import Finding, Severity, remove, suggest
-from trainc.ir.commands.launcher import SRUN, Launch, Launcher, Option
-from trainc.ir.commands.programs import base
+from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option, base
 from trainc.ir.commands.started import CommandLine, Start
+from trainc.kube.quantity import whole_number
 from trainc.lints.training import Training
 from trainc.plugins.registry import launching, programs
 from trainc.startup.patterns import pattern
@@ -152,9 +152,9 @@ def _reads_rank(training: Training) -> bool:
 Problem: TypeAlias = tuple[int, str, str]
 
 _HELP = frozenset(("help", "h"))
-_NODES = pattern(r"(\d+)(?::(\d+))?")
+_NODES = pattern(r"(\d{1,18})(?::(\d{1,18}))?")
 _NUMBER = pattern(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_INTEGER = pattern(r"[+-]?\d[\d_]*")
+_INTEGER = pattern(r"[+-]?\d(?:_?\d){0,400}")
 _LAST_PORT = 65_535
 # Words that torchrun resolves on the node; the last ones are the names of backends that register themselves.
 _PROCESSES = frozenset(("auto", "cpu", "gpu", "xpu"))
@@ -258,24 +258,9 @@ def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
     yield option.index, message, "put options of your program after its name, or remove it"
 
 
-def _is_integer(value: str) -> bool:
-    return _INTEGER.fullmatch(value) is not None
-
-
-def _is_count(value: str) -> bool:
-    return _is_integer(value) and int(value) >= 0
-
-
-def _is_number(value: str) -> bool:
-    return _NUMBER.fullmatch(value) is not None
-
-
-def _is_port(value: str) -> bool:
-    return _is_integer(value) and 0 <= int(value) <= _LAST_PORT
-
-
-def _is_processes(value: str) -> bool:
-    return value in _PROCESSES | _BACKENDS or (_is_integer(value) and int(value) > 0)
+def _integer(value: str) -> int | None:
+    """Return the number that Python reads, or None."""
+    return int(value) if _INTEGER.fullmatch(value) else None
 
 
 def _is_nodes(value: str) -> bool:
@@ -293,12 +278,22 @@ def _is_backend(value: str) -> bool:
 
 # For a kind of value: what accepts one, what is wrong with the others, a hint, and an example.
 _KINDS: Mapping[str, tuple[Callable[[str], object], str, str, str]] = {
-    "integer": (_is_integer, "is not an integer", "write {}=1", "1"),
-    "count": (_is_count, "is not a number of times", "write {}=0", "0"),
-    "number": (_is_number, "is not a number", "write {}=0.1", "0.1"),
-    "port": (_is_port, "is not a port", "write {}=29500, or remove it", "29500"),
+    "integer": (lambda value: _integer(value) is not None, "is not an integer", "write {}=1", "1"),
+    "count": (
+        lambda value: (_integer(value) or 0) >= 0 and bool(_INTEGER.fullmatch(value)),
+        "is not a number of times",
+        "write {}=0",
+        "0",
+    ),
+    "number": (_NUMBER.fullmatch, "is not a number", "write {}=0.1", "0.1"),
+    "port": (
+        lambda value: _integer(value) in range(_LAST_PORT + 1),
+        "is not a port",
+        "write {}=29500, or remove it",
+        "29500",
+    ),
     "processes": (
-        _is_processes,
+        lambda value: value in _PROCESSES | _BACKENDS or (_integer(value) or 0) > 0,
         "is not a number of processes, auto, gpu, cpu or xpu",
         "write {}=auto for one process per device",
         "auto",
@@ -353,7 +348,7 @@ def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Pr
         return
     processes = launch.given(launch.launcher.total)
     count = training.value(processes.value or "", launch) if processes is not None else None
-    total = int(count) if count is not None and count.isdecimal() else None
+    total = whole_number(count)
     multi = launch.given(frozenset(("multi-gpu",)))
     if processes is not None and total is not None and total < 2 and multi is not None:
         message = f"--multi_gpu needs at least 2 processes, and {processes.written} is {count}: accelerate exits"
@@ -363,8 +358,8 @@ def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Pr
         message = f"{config.written} needs --use_fsdp and --fsdp_version=2, without which accelerate exits"
         yield config.index, message, "add --use_fsdp --fsdp_version=2"
     machines = launch.given(launch.launcher.nodes)
-    several = training.value(machines.value or "", launch) if machines is not None else None
-    if machines is None or several is None or not (several.isdecimal() and int(several) > 1):
+    several = whole_number(training.value(machines.value or "", launch)) if machines is not None else None
+    if machines is None or several is None or several < 2:
         return
     for role, reference, unknown in (
         (launch.launcher.rank, "PET_NODE_RANK", "the rank of its machine, and fails"),
@@ -376,7 +371,7 @@ def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Pr
             yield machines.index, message, f"add --{name}={training.reference(reference)}, or use torchrun"
             return
     total = total if total is not None or processes is not None else training.devices
-    if total and total < int(several):
+    if total and total < several:
         message = f"{total} processes on {several} machines leave none for each, so accelerate starts nothing"
         hint = f"write --num_processes={training.nodes * (training.devices or 1)}"
         yield (processes or machines).index, message, hint
@@ -391,11 +386,11 @@ def _deepspeed(training: Training, start: Start, launch: Launch) -> Iterator[Pro
     if counted is not None and chosen is not None:
         message = f"deepspeed accepts {counted.written} or {chosen.written}, not both, and exits"
         yield chosen.index, message, remove(f"remove {chosen.written}", chosen.word)
-    value = training.value(nodes.value or "", launch) if nodes is not None else None
+    count = whole_number(training.value(nodes.value or "", launch)) if nodes is not None else None
     has_default = any("/job/hostfile".startswith(str(m.get("mountPath"))) for m in training.entry.container.mounts)
-    if nodes is None or hosts is not None or has_default or value is None or not value.isdecimal() or int(value) < 2:
+    if nodes is None or hosts is not None or has_default or count is None or count < 2:
         return
-    message = f"{nodes.written} {value} without a list of hosts is an error of deepspeed, in each of the pods"
+    message = f"{nodes.written} {count} without a list of hosts is an error of deepspeed, in each of the pods"
     hint = "start the program with torchrun, which the runtime configures, or use a runtime with mlPolicy mpi"
     if training.policy == "mpi":
         hint = "add --hostfile=/etc/mpi/hostfile, or start the program with mpirun"
@@ -404,19 +399,15 @@ def _deepspeed(training: Training, start: Start, launch: Launch) -> Iterator[Pro
 
 # Source: pytorch/torchtune torchtune/_recipe_registry.py (0.6.1).
 _SINGLE_DEVICE = frozenset(
-    (
-        *("full_finetune_single_device", "lora_finetune_single_device", "lora_dpo_single_device", "qat_single_device"),
-        *("ppo_full_finetune_single_device", "knowledge_distillation_single_device", "generate", "eleuther_eval"),
-        *("quantize", "dev/generate_v2"),
-    )
+    "full_finetune_single_device lora_finetune_single_device lora_dpo_single_device qat_single_device"
+    " ppo_full_finetune_single_device knowledge_distillation_single_device generate eleuther_eval quantize"
+    " dev/generate_v2".split()
 )
 _DISTRIBUTED = frozenset(
-    (
-        *("full_finetune_distributed", "lora_finetune_distributed", "lora_dpo_distributed", "full_dpo_distributed"),
-        *("qat_distributed", "qat_lora_finetune_distributed", "knowledge_distillation_distributed"),
-        *("dev/generate_v2_distributed", "dev/early_exit_finetune_distributed", "dev/grpo_full_finetune_distributed"),
-        *("dev/lora_finetune_distributed_multi_dataset", "dev/async_grpo_full_finetune_distributed"),
-    )
+    "full_finetune_distributed lora_finetune_distributed lora_dpo_distributed full_dpo_distributed"
+    " qat_distributed qat_lora_finetune_distributed knowledge_distillation_distributed"
+    " dev/generate_v2_distributed dev/early_exit_finetune_distributed dev/grpo_full_finetune_distributed"
+    " dev/lora_finetune_distributed_multi_dataset dev/async_grpo_full_finetune_distributed".split()
 )
 
 

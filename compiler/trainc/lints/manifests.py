@@ -9,7 +9,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.devices import accelerators
-from trainc.kube.documents import Json, identity_of, mapping, objects, pod_spec_of, value_at
+from trainc.kube.documents import POD_TEMPLATE, Json, identity_of, mapping, objects, pod_spec_of, value_at
 from trainc.kube.quantity import pod_requests
 from trainc.options import Options
 from trainc.plugins.plugin import Plugin
@@ -140,7 +140,7 @@ def _groups(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
 def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:
     jobs: Sequence[Json] = (jobset.get("spec") or {}).get("replicatedJobs", ())
     for index, job in enumerate(jobs):
-        path: Path = ("spec", "replicatedJobs", index, "template", "spec", "template")
+        path: Path = ("spec", "replicatedJobs", index, *POD_TEMPLATE)
         yield path, job["template"].get("spec", {}).get("template", {})
 
 
@@ -226,37 +226,27 @@ def between_jobs(claims: Iterable[Claim], services: Services) -> Iterator[Findin
 
 def _overwritten(place: str, first: str) -> Finding:
     claim, _, path = place.partition(":")
-    return Finding(
-        "SharedOutput",
-        "warning",
-        f"this job and {first} both write to {path or '/'} on claim {claim!r}: one overwrites the checkpoints of the other",
-        "use a different folder for each job",
-        ("metadata", "name"),
-    )
+    message = f"this job and {first} both write to {path or '/'} on claim {claim!r}: one overwrites the checkpoints of the other"
+    hint = "use a different folder for each job"
+    return Finding("SharedOutput", "warning", message, hint, ("metadata", "name"))
 
 
 def subdomain_of_every_run(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
     """Yield a warning if the job's name has a content hash but its Service's has none, so that runs share the Service."""
     subdomain = (info.template.get("network") or {}).get("subdomain")
     if subdomain and job.name_hash:
-        yield Finding(
-            "DuplicateSubdomain",
-            "warning",
-            f"every run of the job uses the Service {subdomain!r}, and a new run starts before the old one is removed",
-            "remove the subdomain from the runtime: the Service then has the name of the job, including the hash",
-            ("spec", "template", "spec", "network", "subdomain"),
-            "runtime",
+        message = (
+            f"every run of the job uses the Service {subdomain!r}, and a new run starts before the old one is removed"
         )
+        hint = "remove the subdomain from the runtime: the Service then has the name of the job, including the hash"
+        path = ("spec", "template", "spec", "network", "subdomain")
+        yield Finding("DuplicateSubdomain", "warning", message, hint, path, "runtime")
 
 
 def _taken(service: str, first: str) -> Finding:
-    return Finding(
-        "DuplicateSubdomain",
-        "warning",
-        f"its Service {service!r} is also the Service of {first}; while both exist, the pods of the later job cannot find each other",
-        "give each job its own subdomain, or remove it: the Service then has the name of the job",
-        ("spec", "network", "subdomain"),
-    )
+    message = f"its Service {service!r} is also the Service of {first}; while both exist, the pods of the later job cannot find each other"
+    hint = "give each job its own subdomain, or remove it: the Service then has the name of the job"
+    return Finding("DuplicateSubdomain", "warning", message, hint, ("spec", "network", "subdomain"))
 
 
 def queued_without_requests(manifests: Sequence[Json], limit_ranges: Iterable[Json]) -> Iterator[tuple[str, Finding]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.findings import Finding, Severity, remove, write
-from trainc.ir.commands.launcher import Launch, Option
+from trainc.ir.commands.programs import Launch, Option
 from trainc.ir.commands.started import Start
 from trainc.ir.entrypoints import pod_path, variable_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.documents import JOBS
 from trainc.lints.training import Training, policy_of
 from trainc.startup.patterns import pattern
 
@@ -33,7 +34,7 @@ _CASE = pattern(r"\bcase\s+[\"']?\$\{?PET_NNODES")
 _INDEX_FIELD = "batch.kubernetes.io/job-completion-index"
 # Commands that use the pod's index often run independent trainings: shards, seeds, folds.
 _INDEX = "JOB_COMPLETION_INDEX"
-_RANGE = pattern(r"(\d+)(?::(\d+))?")
+_RANGE = pattern(r"(\d{1,18})(?::(\d{1,18}))?")
 _ENDPOINT = "PET_RDZV_ENDPOINT"
 _V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
 _LOOPBACK = frozenset(("lo", "=lo", "lo0"))
@@ -68,13 +69,8 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
     roles = launch.launcher
     if training.nodes > 1 and (option := launch.given(roles.alone)) is not None:
         message = f"{option.written} makes each of the {training.nodes} pods train alone"
-        yield _finding(
-            training,
-            (start, option),
-            "error",
-            message,
-            remove("remove it: the runtime sets up the rendezvous", option.word),
-        )
+        hint = remove("remove it: the runtime sets up the rendezvous", option.word)
+        yield _finding(training, (start, option), "error", message, hint)
         return
     if training.nodes > 1 and roles.together and not _is_given_an_address(training, launch):
         yield _apart(training, launch)
@@ -273,13 +269,8 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
         message = f"{option.written} is {host}, but the rendezvous of this job is {configured}"
         if is_v1_host(host, training.job.name):
             message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {configured}"
-        yield _finding(
-            training,
-            (start, option),
-            "warning",
-            message,
-            remove("remove it: the runtime sets the address", option.word),
-        )
+        hint = remove("remove it: the runtime sets the address", option.word)
+        yield _finding(training, (start, option), "warning", message, hint)
 
 
 def is_v1_host(host: str, job: str) -> bool:
@@ -323,9 +314,8 @@ def _port(training: Training, start: Start, launch: Launch, option: Option) -> I
     configured = training.variables.get("PET_MASTER_PORT")
     if value and configured and value != configured and value.isdecimal():
         message = f"{option.written} {value} overrides PET_MASTER_PORT, which is {configured}, in all pods"
-        yield _finding(
-            training, (start, option), "info", message, remove("remove it: the runtime sets the port", option.word)
-        )
+        hint = remove("remove it: the runtime sets the port", option.word)
+        yield _finding(training, (start, option), "info", message, hint)
 
 
 def _finding(training: Training, about: tuple[Start, Option], severity: Severity, message: str, hint: str) -> Finding:
@@ -367,7 +357,7 @@ def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Findin
 def _without_index(info: Info, pod_set: PodSet, index: int) -> Iterator[Finding]:
     job_spec = info.template["replicatedJobs"][index]["template"].get("spec") or {}
     if job_spec.get("completionMode") == "NonIndexed" and pod_set.count > 1:
-        path = ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", "completionMode")
+        path = (*JOBS, index, "template", "spec", "completionMode")
         message = "pods without an index have no rank and no host name for the rendezvous"
         yield Finding("PodsWithoutIndex", "error", message, remove("remove it, or write Indexed"), path, "runtime")
 

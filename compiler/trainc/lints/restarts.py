@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.findings import Finding, Path, remove
-from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.documents import JOBS
+from trainc.kube.quantity import whole_number
 from trainc.lints.manifests import DEFAULT_BACKOFF_LIMIT
 from trainc.lints.training import Training
 from trainc.options import Options
@@ -33,9 +34,7 @@ def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
                 "JobSet still run, JobSet creates it again"
             )
             hint = remove(f"remove {_TTL} from the job: its Jobs are deleted with the JobSet")
-            yield Finding(
-                "TTLRerun", "warning", message, hint, (*JOBS, index, "template", "spec", _TTL), about="runtime"
-            )
+            yield Finding("TTLRerun", "warning", message, hint, (*JOBS, index, "template", "spec", _TTL), "runtime")
     seconds = info.template.get(_TTL)
     if seconds is not None and options.delivery != "kubectl" and _HOOK not in {**info.annotations, **job.annotations}:
         message = f"the JobSet is deleted {seconds} s after it finishes; the GitOps tool then creates it again, and the job runs again"
@@ -61,7 +60,7 @@ def retained_claims(job: TrainJob, info: Info, options: Options) -> Iterator[Fin
                 "compile with --name-hash, which gives each version of the job claims of its own, or mount a "
                 "PersistentVolumeClaim that does not belong to the job",
                 (*_SPEC, "volumeClaimPolicies", index, "retentionPolicy"),
-                about="runtime",
+                "runtime",
             )
 
 
@@ -69,21 +68,18 @@ def restarts(training: Training) -> Iterator[Finding]:
     """Yield an info about how often a crash that repeats is tried again, if the launcher's restarts are set."""
     for _, launch in training.launches:
         option = launch.given(frozenset(("max-restarts",)))
-        value = training.value(option.value or "", launch) if option is not None else None
-        if option is None or value is None or not value.isdecimal() or int(value) < 1:
+        of_workers = whole_number(training.value(option.value or "", launch)) if option is not None else None
+        if option is None or not of_workers:
             continue
-        spec, policy = (
-            training.replicated_job["template"].get("spec") or {},
-            training.info.template.get("failurePolicy"),
-        )
-        of_workers, of_pods = int(value), _number(spec.get("backoffLimit"))
-        of_job = _number((policy or {}).get("maxRestarts", 0))
+        spec = training.replicated_job["template"].get("spec") or {}
+        policy = training.info.template.get("failurePolicy")
+        of_pods, of_job = _number(spec.get("backoffLimit")), _number((policy or {}).get("maxRestarts", 0))
         if not of_pods and not of_job:
             continue
         several = [f"{of_pods + 1} pods" if of_pods else "", f"{of_job + 1} times by the JobSet" if of_job else ""]
         runs = (of_workers + 1) * (of_pods + 1) * (of_job + 1)
         message = (
-            f"{option.written} {value} multiplies with the restarts of the pods: a crash that repeats is run up to {runs} times "
+            f"{option.written} {of_workers} multiplies with the restarts of the pods: a crash that repeats is run up to {runs} times "
             f"({of_workers + 1} by the launcher, in {' and '.join(filter(None, several))})"
         )
         hint = "set backoffLimit: 0 in the job template of the runtime to keep only the launcher's restarts"

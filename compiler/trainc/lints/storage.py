@@ -35,10 +35,8 @@ _SHARED = pattern(
 )
 # Programs that copy files out of the pod, and options with which a trainer does.
 _COPYING = frozenset(
-    (
-        *("aws", "gsutil", "gcloud", "az", "azcopy", "rclone", "s5cmd", "mc", "hf", "huggingface-cli", "rsync", "scp"),
-        *("s3cmd", "ossutil", "obsutil", "wandb", "dvc", "kubectl", "curl"),
-    )
+    "aws gsutil gcloud az azcopy rclone s5cmd mc hf huggingface-cli rsync scp s3cmd ossutil obsutil wandb dvc"
+    " kubectl curl".split()
 )
 _UPLOADED = frozenset(("push_to_hub", "hub_model_id", "upload"))
 _WORKERS = pattern(r"(?:\w+_)?(?:num_workers|num_data_workers|dataloader_workers|workers)")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from trainc.findings import Finding, Path, Severity, remove
 from trainc.ir import info as gang
 from trainc.ir.devices import is_gpu
-from trainc.ir.entrypoints import JOBS, Entrypoint
+from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import Json, identity_of, mapping, read_json
-from trainc.kube.names import reference_problem
+from trainc.kube.documents import JOBS, POD_SPEC, Json, identity_of, mapping, read_json
+from trainc.kube.names import reference_problem, split_image
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import enabled
 
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from trainc.lints.training import Training
 
 _MOVING = frozenset(
-    (
-        *("latest", "main", "master", "trunk", "head", "dev", "devel", "develop", "development", "edge", "nightly"),
-        *("canary", "snapshot", "rolling", "stable", "unstable"),
-    )
+    "latest main master trunk head dev devel develop development edge nightly canary snapshot rolling stable"
+    " unstable".split()
 )
 
 
@@ -44,7 +42,7 @@ def missing_jobs(job: TrainJob, info: Info) -> Iterator[Finding]:
         hint = f"add the label {names.ANCESTOR_LABEL}: {names.TRAINER} to the metadata of the template of the job that trains"
         yield Finding(code, "warning", message, hint, JOBS, "runtime")
     elif info.trainer_container is None:
-        path = (*JOBS, info.pod_sets.index(trainer), "template", "spec", "template", "spec", "containers")
+        path = (*JOBS, info.pod_sets.index(trainer), *POD_SPEC, "containers")
         message = f"the trainer job {trainer.name!r} has no container {trainer.main!r}, so spec.trainer has no effect"
         yield Finding(code, "warning", message, f"rename its main container to {trainer.main}", path, "runtime")
 
@@ -64,20 +62,16 @@ def has_moving_tag(entry: Entrypoint) -> bool:
     """Return whether an image has no tag or digest, or a tag that by convention moves from image to image."""
     if not entry.image or "@" in entry.image:
         return False
-    tag = _tag(entry.image).lower()
+    tag = split_image(entry.image)[1].lower()
     parts = tag.split("-")  # `latest-gpu`, but not `2.13.0-devel` or `nightly-20261101`.
     return not tag or tag in _MOVING or "latest" in parts or parts[-1] == "nightly"
-
-
-def _tag(image: str) -> str:
-    return image.rpartition("/")[2].partition(":")[2]
 
 
 def moving_tag(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a warning for an image with a moving tag in a job that says that its pods are created again when they fail."""
     if not _restarts(entry) or reference_problem(entry.image):
         return
-    tag = _tag(entry.image)
+    tag = split_image(entry.image)[1]
     problem = f"the tag {tag!r} moves" if tag else f"{entry.image!r} has no tag, so it is 'latest', which moves"
     message = f"{problem} from image to image: pods that are created again may run another one than the rest of the job"
     name = entry.image.removesuffix(f":{tag}")
@@ -251,7 +245,7 @@ def foreign_schedulers(job: TrainJob, info: Info) -> Iterator[Finding]:
             if by_default
             else "name the scheduler of the gang instead"
         )
-        path = (*JOBS, index, "template", "spec", "template", "spec", "schedulerName")
+        path = (*JOBS, index, *POD_SPEC, "schedulerName")
         yield Finding("SchedulerIgnoresGang", "warning", message, hint, path, "runtime")
 
 
@@ -301,5 +295,5 @@ def scheduler_name_missing(job: TrainJob, info: Info) -> Iterator[Finding]:
         own = scheduler or f"the schedulerName of the cluster's {chosen[0].policy} profile"
         hint = f"set schedulerName in the pod templates: {own}"
     first = next(i for i, p in enumerate(info.pod_sets) if p.name == unnamed[0])
-    path = (*JOBS, first, "template", "spec", "template", "spec")
+    path = (*JOBS, first, *POD_SPEC)
     yield Finding("SchedulerNameMissing", "warning", message, hint, path, "runtime")

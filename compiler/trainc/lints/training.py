@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainc.findings import Finding, Path, Severity
-from trainc.ir.commands.launcher import Launch, Launcher, Option, Starting
+from trainc.ir.commands.programs import Launch, Launcher, Option, Starting
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
@@ -14,6 +14,7 @@ from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
 from trainc.kube.devices import accelerators, claimed
 from trainc.kube.documents import Json, identity_of
+from trainc.kube.quantity import whole_number
 from trainc.plugins.registry import PLUGINS, programs, starting
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
@@ -170,7 +171,7 @@ class Training:
     def _count(self, value: str | None) -> int | None:
         if value in AS_DEVICES:
             return self.devices or None
-        return int(value) if value is not None and value.isdecimal() and int(value) > 0 else None
+        return whole_number(value) or None
 
     def patch(self, spec: str) -> str:
         """Return, in one line, the field of a TrainJob that adds fields to the pod spec."""

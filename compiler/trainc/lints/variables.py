@@ -7,11 +7,12 @@ from functools import lru_cache
 from typing import Any
 
 from trainc.findings import Finding, Fix, Hint, Path, Severity, suggest
-from trainc.ir.commands.launcher import Launch
+from trainc.ir.commands.programs import Launch
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
+from trainc.kube.quantity import whole_number
 from trainc.lints.training import policy_of
 from trainc.plugins.registry import enabled, programs
 from trainc.startup.patterns import pattern
@@ -66,22 +67,8 @@ _WORD_ENDS = pattern(r"[-_ .]")
 _MOST_STARTS, _MOST_SET = 8, 100
 _SAID = ("#", "echo ", "printf ")
 _STANDING = frozenset(
-    (
-        *(
-            "your",
-            "insert",
-            "replace",
-            "enter",
-            "todo",
-            "fixme",
-            "changeme",
-            "bucket",
-            "registry",
-            "account",
-            "project",
-        ),
-        *("username", "hostname", "region", "org", "organization", "namespace", "claim"),
-    )
+    "your insert replace enter todo fixme changeme bucket registry account project username hostname region"
+    " org organization namespace claim".split()
 )
 _YOURS = pattern(r"(?<![\w-])(?:your|YOUR)[-_]\w[\w-]*|/path/to/[\w./-]*")
 _TODO = pattern(r"(?:^|=)(?:TODO|FIXME|CHANGE[-_]?ME|REPLACE[-_]?ME)$")
@@ -152,14 +139,9 @@ def _holds_token(text: str) -> bool:
 def _token(name: str, path: Path, about: About) -> Finding:
     subject = f"{name} is a secret" if name else "this contains a secret"
     key = name.lower().replace("_", "-") or "token"
-    return Finding(
-        "PlainToken",
-        "warning",
-        f"{subject} in plain text, and the compiled manifests go to git",
-        f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {key}}}}}; revoke it if it is in git",
-        path,
-        about,
-    )
+    message = f"{subject} in plain text, and the compiled manifests go to git"
+    hint = f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {key}}}}}; revoke it if it is in git"
+    return Finding("PlainToken", "warning", message, hint, path, about)
 
 
 def tuning_variables(entry: Entrypoint) -> Iterator[Finding]:
@@ -203,8 +185,8 @@ def _problems(entry: Entrypoint, name: str, value: Any) -> Iterator[tuple[str, S
     elif isinstance(value, str) and value and "$" not in value:
         if problem := _unread(name, value):
             yield "InvalidVariableValue", "warning", f"{name} is {value!r}, {problem[0]}", problem[1]
-        elif name in _THREADS and value.isdecimal():
-            yield from _threads(entry, name, int(value))
+        elif name in _THREADS and (threads := whole_number(value)) is not None:
+            yield from _threads(entry, name, threads)
 
 
 @lru_cache(maxsize=1024)

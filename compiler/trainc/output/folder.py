@@ -217,7 +217,7 @@ def text_at(folder: str, path: str) -> str | None:
 
 def _obstacle(path: str, why: str) -> Diagnostic:
     message = f"{path} {why}"
-    return Diagnostic("FileInTheWay", "error", message, hint="move it away, or use another output folder")
+    return Diagnostic("FileInTheWay", "error", message, "move it away, or use another output folder")
 
 
 # One build at a time in an output folder: a lock that is released when its process ends, even if it is killed.

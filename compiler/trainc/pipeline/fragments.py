@@ -13,7 +13,7 @@ from typing import Any
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors
 from trainc.ir.entrypoints import entrypoints
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import POD_SPEC, Json
 from trainc.kube.releases import NEWEST_RELEASE, RELEASES
 from trainc.options import Options
 from trainc.pipeline.compiler import Lowered, Result, assemble, check_lowered
@@ -30,7 +30,7 @@ _RUNTIME, _TRAINJOB = "ClusterTrainingRuntime", "TrainJob"
 _SPEC: Path = ("spec",)
 _JOBSET: Path = ("spec", "template", "spec")
 _JOB: Path = (*_JOBSET, "replicatedJobs", 0)
-_POD: Path = (*_JOB, "template", "spec", "template", "spec")
+_POD: Path = (*_JOB, *POD_SPEC)
 _LABELS: Path = ("metadata", "labels")
 
 # Keys that only Trainer has: one of them identifies a fragment, whatever its other keys are.
@@ -219,14 +219,9 @@ def _reading(fragment: Fragment, api: str, kind: str, options: Options) -> tuple
 
 def _describe_fragment(fragment: Fragment, api: str) -> Diagnostic:
     read_as = "" if api == names.TRAINER_API else f" as a {api} document"
-    return Diagnostic(
-        "Fragment",
-        "info",
-        f"this is {fragment.label} and is only checked{read_as}; a fragment is not compiled",
-        "to compile it, write the whole document",
-        fragment.label,
-        source=fragment.document.locate(()),
-    )
+    message = f"this is {fragment.label} and is only checked{read_as}; a fragment is not compiled"
+    hint = "to compile it, write the whole document"
+    return Diagnostic("Fragment", "info", message, hint, fragment.label, source=fragment.document.locate(()))
 
 
 def _dry_run(runtime: ValidDocument, session: Session, *, builds: bool) -> list[Diagnostic]:

@@ -74,7 +74,7 @@ def not_stored(runtime: Json) -> Iterator[Finding]:
                 f"the controller cannot store a snapshot of this runtime: it has the character U+{ord(match[0]):04X}"
             )
             hint = "remove the character, or compile with --semantics gitops"
-            yield Finding("RuntimeNotStored", "error", message, hint, path, about="runtime")
+            yield Finding("RuntimeNotStored", "error", message, hint, path, "runtime")
 
 
 def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:

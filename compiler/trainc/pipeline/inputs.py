@@ -16,7 +16,7 @@ from trainc.project.dialects import is_sweep, is_trainer_document
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
 from trainc.reading.files import Exclude, read_paths
-from trainc.startup.records import dataclass, replace
+from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
     from trainc.compilation import CompiledJob
@@ -164,22 +164,30 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         unselected += [d for d in rejected if not elsewhere(d.data, d.file)]
         left_out = {id(document) for document in rejected}
         documents = [document for document in documents if id(document) not in left_out]
-    inputs = Inputs(documents, sources, diagnostics, files=files, step=step, unread=unread)
+    catalog, tally = find, None
     if overlays:
-        from trainc.project.overlays.load import apply_overlays
+        from trainc.project.overlays.load import Stack
 
-        overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
-        diagnostics += overlaid.diagnostics
-        files |= files_of_ours(overlaid.documents)
-        inputs = Inputs(
-            overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog, files, step=step, unread=unread
-        )
-    files_of_sweeps = frozenset(sweep.file for sweep in sweeps)
-    inputs = replace(inputs, unselected=tuple(unselected), elsewhere=tuple(theirs), sweeps=files_of_sweeps)
-    if expansion is None:
-        return inputs
-    documents, problems, tally = expansion.expand([each for each in inputs.documents if not is_sweep(each.data)])
-    return replace(inputs, documents=documents, diagnostics=[*diagnostics, *problems], tally=tally)
+        stack = Stack(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
+        documents, sources, catalog = stack.documents, stack.sources, stack.catalog
+        diagnostics += stack.diagnostics()
+        files |= files_of_ours(documents)
+    if expansion is not None:
+        documents, problems, tally = expansion.expand([each for each in documents if not is_sweep(each.data)])
+        diagnostics += problems
+    return Inputs(
+        documents,
+        sources,
+        diagnostics,
+        catalog,
+        files,
+        tally,
+        step,
+        unselected=tuple(unselected),
+        elsewhere=tuple(theirs),
+        sweeps=frozenset(sweep.file for sweep in sweeps),
+        unread=unread,
+    )
 
 
 def expansion_of(

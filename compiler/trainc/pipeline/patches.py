@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Path
-from trainc.ir.entrypoints import JOBS
 from trainc.ir.release import Release
 from trainc.ir.trainjob import Patch, PatchedJob
 from trainc.kube import names
-from trainc.kube.documents import MERGE_KEYS, MERGED_SETS, Json, pod_spec_of, value_at, without_path
+from trainc.kube.documents import JOBS, MERGE_KEYS, MERGED_SETS, POD_SPEC, Json, pod_spec_of, value_at, without_path
 from trainc.kube.strategic_merge import PatchFailedError, strategic_merge
 from trainc.project.dialects.dialect import LABELLED, NamingConvention
 from trainc.startup.records import dataclass, replace
@@ -35,7 +34,7 @@ def _runtime_patches(spec: Json) -> Iterator[Patch]:
                 job["name"],
                 job.get("template"),
                 (*jobs_path, j),
-                (*jobs_path, j, "template", "spec", "template", "spec"),
+                (*jobs_path, j, *POD_SPEC),
             )
             for j, job in enumerate((template.get("spec") or {}).get("replicatedJobs", ()))
         )
@@ -82,7 +81,7 @@ def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) 
 
 def _without_blank_account(job: Json) -> Json:
     """Remove `serviceAccountName: ""`, with which a patch clears the template's. Go's PodSpec omits it."""
-    path = ("template", "spec", "template", "spec", "serviceAccountName")
+    path = (*POD_SPEC, "serviceAccountName")
     return without_path(job, path) if value_at(job, path) == "" else job
 
 
@@ -329,21 +328,19 @@ def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Itera
     if part == names.NODE and ancestor_of(job) is None and job["name"] != naming.contract:
         message = f"job {job['name']!r} is assumed to be the nodes on which the launcher starts processes"
         hint = "rename it to node: in trainer.kubeflow.org/v1alpha1 the name matters"
-        yield Finding("RoleInferred", "warning", message, hint, path, about="runtime")
+        yield Finding("RoleInferred", "warning", message, hint, path, "runtime")
     if job.get("replicas", 1) != 1:
         message = f"job {job['name']} has {job['replicas']} replicas; only 1 is supported"
         hint = "use mlPolicy.numNodes or the TrainJob's numNodes for more pods"
-        yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), about="runtime")
+        yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), "runtime")
     containers = container_names(job)
     if len(containers) > 1 and not set(naming.containers) & set(containers):
-        yield Finding(
-            "AmbiguousTrainer",
-            "error",
-            f"job {job['name']!r} has the containers {', '.join(containers)}; it is ambiguous which of them trains",
-            f"rename the one that trains to {naming.containers[0]}",
-            (*path, "template", "spec", "template", "spec", "containers"),
-            about="runtime",
+        message = (
+            f"job {job['name']!r} has the containers {', '.join(containers)}; it is ambiguous which of them trains"
         )
+        hint = f"rename the one that trains to {naming.containers[0]}"
+        place = (*path, *POD_SPEC, "containers")
+        yield Finding("AmbiguousTrainer", "error", message, hint, place, "runtime")
 
 
 _INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
@@ -414,7 +411,7 @@ def _labelled(job: Json, step: str) -> Json:
 def _inferred(step: str, job: str, index: int) -> Finding:
     message = f"job {job!r} has no ancestor label; it is assumed to be the {step} step"
     hint = f"add the label {names.ANCESTOR_LABEL}: {step} to the job template's metadata"
-    return Finding("RoleInferred", "warning", message, hint, (*JOBS, index), about="runtime")
+    return Finding("RoleInferred", "warning", message, hint, (*JOBS, index), "runtime")
 
 
 def _ambiguous(step: str, jobs: list[str]) -> Finding:
@@ -424,4 +421,4 @@ def _ambiguous(step: str, jobs: list[str]) -> Finding:
         else f"job {jobs[0]} does not have the label or the name of a {step} step"
     )
     hint = f"add the label {names.ANCESTOR_LABEL}: {step} to the one that is"
-    return Finding("AmbiguousTrainer", "error", message, hint, JOBS, about="runtime")
+    return Finding("AmbiguousTrainer", "error", message, hint, JOBS, "runtime")

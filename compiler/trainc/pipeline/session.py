@@ -47,10 +47,8 @@ def place_at_home(result: Result) -> list[Diagnostic]:
 # Fields that decide how many processes a job has, and findings that would be about other numbers without them.
 _SIZES = frozenset(("numNodes", "numProcPerNode", "resourcesPerNode"))
 _BY_SIZE = frozenset(
-    (
-        *("RanksDoNotMeet", "TorchrunArgOverridesPolicy", "ParallelismMismatch", "BatchDoesNotDivide", "NoLauncher"),
-        *("TensorParallelAcrossNodes", "TooManyNodes", "MultiNodeLoRA"),
-    )
+    "RanksDoNotMeet TorchrunArgOverridesPolicy ParallelismMismatch BatchDoesNotDivide NoLauncher"
+    " TensorParallelAcrossNodes TooManyNodes MultiNodeLoRA".split()
 )
 
 

@@ -36,15 +36,9 @@ from trainc.startup.records import dataclass, replace
 
 _CODE = "FieldIgnored"
 # Fields that the API server sets.
-_RECORD = (
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-    "selfLink",
-    "uid",
+_RECORD = tuple(
+    "creationTimestamp deletionGracePeriodSeconds deletionTimestamp generation managedFields resourceVersion"
+    " selfLink uid".split()
 )
 _OF_THE_TRAINJOB = ("finalizers", "generateName", "ownerReferences")
 _AMOUNTS = {"limits": "limits: {nvidia.com/gpu: 8}", "requests": "requests: {cpu: 16, memory: 64Gi}"}

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, has_errors
 from trainc.findings.text import did_you_mean
-from trainc.ir.commands.launcher import SRUN, Launcher, Starting
-from trainc.ir.commands.programs import Programs
+from trainc.ir.commands.programs import SRUN, Launcher, Programs, Starting
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, reserved_env
 from trainc.kube.documents import Json, Manifest

@@ -15,7 +15,7 @@ from trainc.ir.devices import is_gpu
 from trainc.ir.info import Container, Info, PodSet, Size
 from trainc.ir.trainjob import TrainJob, subdomain
 from trainc.kube import names
-from trainc.kube.documents import FieldPath, Item, value_at
+from trainc.kube.documents import POD_SPEC, POD_TEMPLATE, FieldPath, Item, value_at
 from trainc.kube.quantity import container_requests, parse_quantity
 from trainc.startup.records import dataclass
 
@@ -208,7 +208,7 @@ def pods_of(pod_set: PodSet) -> tuple[Ref, ...]:
 
 def jobset_path(pod_set: PodSet, container: str, *rest: str | int) -> FieldPath:
     """Return the path in the JobSet of a field of a container."""
-    return replicated_job(pod_set, "template", "spec", "template", "spec", "containers", Item(container), *rest)
+    return replicated_job(pod_set, *POD_SPEC, "containers", Item(container), *rest)
 
 
 def trainer_env(s: Situation) -> Iterator[Ref]:
@@ -230,7 +230,7 @@ def pod_field(*path: str) -> Reading:
 
     def read(s: Situation) -> Iterator[Ref]:
         for pod_set in s.info.pod_sets:
-            place = replicated_job(pod_set, "template", "spec", "template", *path)
+            place = replicated_job(pod_set, *POD_TEMPLATE, *path)
             if s.is_set(place):
                 yield JobSetField(place)
 
@@ -294,7 +294,7 @@ def gang_amounts(s: Situation) -> Iterator[Ref]:
 
 def _requested(pod_set: PodSet, resource: str, s: Situation) -> Iterator[Ref]:
     """Yield the fields in which the pods of one set request a resource."""
-    pod = replicated_job(pod_set, "template", "spec", "template", "spec")
+    pod = replicated_job(pod_set, *POD_SPEC)
     yield JobSetField((*pod, "overhead", resource))
     for kind, containers in (("containers", pod_set.containers), ("initContainers", pod_set.init_containers)):
         for container in containers:

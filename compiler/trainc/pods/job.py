@@ -149,13 +149,8 @@ def _restarts(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
         yield errors.missing(place, "the pods of a Job need OnFailure or Never")
     elif isinstance(policy, str) and policy not in _RESTARTS:
         message = f"a Job's pods cannot have restartPolicy {policy!r}"
-        yield Finding(
-            "InvalidRestartPolicy",
-            "error",
-            message,
-            hint=suggest(policy, ("Never", "OnFailure"), "use restartPolicy: Never or OnFailure"),
-            path=place,
-        )
+        hint = suggest(policy, ("Never", "OnFailure"), "use restartPolicy: Never or OnFailure")
+        yield Finding("InvalidRestartPolicy", "error", message, hint, place)
     elif spec.get("podFailurePolicy") is not None and policy != "Never":
         message = f"podFailurePolicy needs restartPolicy Never, but it is {policy!r}"
         hint = "set restartPolicy: Never in the pod template"

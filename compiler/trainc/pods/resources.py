@@ -165,10 +165,8 @@ def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -
         if restart not in _RESIZED:
             yield errors.unsupported((*path, i, "restartPolicy"), restart, _RESIZED)
         elif pod_restart_policy == "Never" and restart != "NotRequired":
-            message, hint = (
-                "a pod that is never restarted cannot restart a container",
-                write("NotRequired", field="restartPolicy", verb="use"),
-            )
+            message = "a pod that is never restarted cannot restart a container"
+            hint = write("NotRequired", field="restartPolicy", verb="use")
             yield errors.conflict((*path, i, "restartPolicy"), message, hint)
 
 

@@ -167,7 +167,7 @@ def _scheduling_gates(value: Any, path: Path) -> Iterator[Finding]:
         seen.add(str(name))
 
 
-tolerations = list_of(
+_TOLERATIONS = list_of(
     struct(
         {"key": unless_empty(label_key), "effect": one_of("", "NoSchedule", "PreferNoSchedule", "NoExecute")},
         also=_toleration,
@@ -179,6 +179,6 @@ FIELDS: Mapping[str, Check] = {
         {"nodeAffinity": _NODE_AFFINITY, "podAffinity": _POD_AFFINITY, "podAntiAffinity": _POD_AFFINITY}
     ),
     "schedulingGates": _scheduling_gates,
-    "tolerations": tolerations,
+    "tolerations": _TOLERATIONS,
     "topologySpreadConstraints": _topology_spread,
 }

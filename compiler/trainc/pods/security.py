@@ -1,22 +1,22 @@
-"""Security contexts of pods and containers: users, profiles, sysctls, Windows, and fields that exclude each other.
+"""Security contexts of pods and containers: users, profiles, sysctls, and fields that exclude each other.
+
+What a Windows pod cannot have is checked, and not what only it can have: users, credentials and host processes.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, validatePodSpecSecurityContext, ValidateSecurityContext,
-validateHostUsers, validateOS and validateWindowsSecurityContextOptions.
+validateHostUsers and validateOS.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from trainc.findings import Finding, Path, remove, write
 from trainc.kube.documents import Json, items, mapping, objects
-from trainc.kube.names import length
 from trainc.pods import errors
 from trainc.pods.checks import (
     LARGEST_INT32,
     containers_of,
-    dns_subdomain,
     list_of,
     number,
     one_of,
@@ -45,15 +45,6 @@ _FORBIDDEN = {
 # What the specs of Windows pods cannot have; False counts as absent where Go's type has no pointer.
 _NOT_ON_WINDOWS = {"hostUsers": None, "hostPID": False, "hostIPC": False, "shareProcessNamespace": None}
 
-_LARGEST_CREDENTIALS = 64 * 1024
-_LONGEST_DOMAIN = 255
-_LONGEST_USER = 104
-_CONTROL = pattern(r"[\x00-\x1f\x7f]")
-_NETBIOS = pattern(r"""[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}""")
-_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-_DOMAIN = pattern(rf"{_LABEL}(?:\.{_LABEL})*")
-_NOT_IN_USER = frozenset('"/\\:;|=,+*?<>@[]')
-
 
 def _profile(value: Any, path: Path) -> Iterator[Finding]:
     kind, name, place = value.get("type"), value.get("localhostProfile"), (*path, "localhostProfile")
@@ -73,31 +64,6 @@ def _app_armor(value: Any, path: Path) -> Iterator[Finding]:
             yield errors.too_long(place, len(name), _LONGEST_PATH)
 
 
-def _credentials(value: Any, path: Path) -> Iterable[Finding]:
-    if value == "":
-        return (errors.missing(path),)
-    if isinstance(value, str) and length(value) > _LARGEST_CREDENTIALS:
-        return (errors.too_long(path, length(value), _LARGEST_CREDENTIALS),)
-    return ()
-
-
-def _windows_user(value: Any, path: Path) -> Iterable[Finding]:
-    if not isinstance(value, str) or _is_windows_user(value):
-        return ()
-    return (errors.malformed(path, value, "USER or DOMAIN\\USER, as Windows has them"),)
-
-
-def _is_windows_user(value: str) -> bool:
-    domain, slash, user = value.rpartition("\\")
-    if not user or len(user) > _LONGEST_USER or not user.strip(". ") or _NOT_IN_USER.intersection(user):
-        return False
-    if _CONTROL.search(value) or "\\" in domain:
-        return False
-    return not slash or (
-        len(domain) <= _LONGEST_DOMAIN and bool(_NETBIOS.fullmatch(domain) or _DOMAIN.fullmatch(domain))
-    )
-
-
 def _selinux_change(value: Any, path: Path) -> Iterator[Finding]:
     """Without the feature gate SELinuxMount, which is off until 1.37, there is only one policy."""
     if value == "MountOption":
@@ -112,9 +78,6 @@ _BOTH = {
     "runAsGroup": _ID,
     "seccompProfile": struct({"type": one_of(*_PROFILES), "localhostProfile": relative_path}, ("type",), _profile),
     "appArmorProfile": struct({"type": one_of(*_PROFILES)}, ("type",), _app_armor),
-    "windowsOptions": struct(
-        {"gmsaCredentialSpecName": dns_subdomain, "gmsaCredentialSpec": _credentials, "runAsUserName": _windows_user}
-    ),
 }
 _POD = struct(
     {
@@ -136,7 +99,6 @@ def check_pod_security(spec: Json, path: Path) -> Iterator[Finding]:
     yield from _sysctls(context.get("sysctls"), (*place, "sysctls"), spec)
     yield from _host_namespaces(spec, path)
     yield from _operating_system(spec, path)
-    yield from _host_processes(spec, path)
 
 
 def check_container_security(context: Any, path: Path, *, host_users: bool) -> Iterator[Finding]:
@@ -210,29 +172,3 @@ def _not_on(path: Path, system: str) -> Finding:
     return errors.misplaced(
         path, f"a {system.capitalize()} pod cannot have {path[-1]}", remove("remove it, or change os")
     )
-
-
-def _host_processes(spec: Json, path: Path) -> Iterator[Finding]:
-    """Check `hostProcess`: all containers of a pod or none, and only on the host network."""
-    own = _host_process(spec)
-    running: list[bool] = []
-    for place, container in containers_of(spec, path):
-        set_here = _host_process(container)
-        if own is not None and set_here is not None and own != set_here:
-            message = "hostProcess differs between the pod and the container"
-            yield errors.conflict(
-                (*place, "securityContext", "windowsOptions", "hostProcess"), message, "make them equal"
-            )
-        running.append(bool(own if set_here is None else set_here))
-    if any(running):
-        if not all(running):
-            message = "either all containers of a pod are host processes, or none"
-            yield errors.conflict(path, message, "set hostProcess in the pod's windowsOptions")
-        if spec.get("hostNetwork") is not True:
-            message = "host processes need the host's network"
-            yield errors.conflict((*path, "hostNetwork"), message, write("true", field="hostNetwork", verb="set"))
-
-
-def _host_process(holder: Json) -> bool | None:
-    value = mapping(mapping(holder.get("securityContext")).get("windowsOptions")).get("hostProcess")
-    return value if isinstance(value, bool) else None

@@ -1,16 +1,16 @@
-"""Pod templates: annotations, host names and DNS, and the other fields of the spec with their rules.
+"""Pod templates: host names and DNS, and the other fields of the spec with their rules.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec, ValidatePodSpec,
-ValidatePodSpecificAnnotations, validatePodDNSConfig and ValidateHostAliases.
+validatePodDNSConfig and ValidateHostAliases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from trainc.findings import Finding, Path, remove
-from trainc.kube.documents import Json, items, mapping, objects, read_json
+from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import is_subdomain, length
 from trainc.pods import errors
 from trainc.pods.checks import (
@@ -28,7 +28,6 @@ from trainc.pods.checks import (
     number,
     one_of,
     qualified_name,
-    relative_path,
     struct,
 )
 from trainc.pods.containers import Pod, check_containers
@@ -42,8 +41,6 @@ def check_template(template: Json, path: Path) -> Iterator[Finding]:
     metadata, spec = mapping(template.get("metadata")), mapping(template.get("spec"))
     if metadata:
         yield from check_metadata(metadata, (*path, "metadata"))
-        if metadata.get("annotations"):
-            yield from _annotations(metadata, spec, (*path, "metadata"))
     yield from _check_spec(spec, (*path, "spec"))
 
 
@@ -195,94 +192,3 @@ _FIELDS: dict[str, Check] = {
     "topologySpreadConstraints": _scheduling,
     "volumes": _volumes,
 }
-
-
-# Annotations that Kubernetes interprets.
-
-_MIRROR = "kubernetes.io/config.mirror"
-_TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
-_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
-_SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
-_SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
-_APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
-
-
-def _annotations(metadata: Json, spec: Json, path: Path) -> Iterator[Finding]:
-    """Check the annotations that affect how a pod runs; `path` is the path of its metadata."""
-    annotations = {str(key): str(value) for key, value in mapping(metadata.get("annotations")).items()}
-    for key, value in annotations.items():
-        if "kubernetes.io/" in key:
-            yield from _interpreted(key, value, spec, (*path, "annotations", key))
-    if any(key == _SECCOMP_POD or key.startswith((_SECCOMP, _APPARMOR)) for key in annotations):
-        yield from _against_fields(annotations, spec, (*path[:-1], "spec"))
-
-
-def _interpreted(key: str, value: str, spec: Json, path: Path) -> Iterator[Finding]:
-    if key == _MIRROR and not spec.get("nodeName"):
-        message, hint = "a mirror pod is bound to a node", remove("remove the annotation: only the kubelet sets it")
-        yield errors.bad_annotation(path, message, hint)
-    elif key == _DELETION_COST and not _is_cost(value):
-        yield errors.bad_annotation(path, f"{value!r} is not a 32-bit number", "write a number such as 100")
-    elif key == _TOLERATIONS and value and not _is_tolerations(value, path):
-        hint = remove("remove the annotation, and set spec.tolerations of the pod")
-        yield errors.bad_annotation(path, "its value is not a list of tolerations", hint)
-    elif (key == _SECCOMP_POD or key.startswith(_SECCOMP)) and not _is_seccomp(value):
-        message, hint = f"{value!r} is not a seccomp profile", "use securityContext.seccompProfile instead"
-        yield errors.bad_annotation(path, message, hint)
-    elif key.startswith(_APPARMOR):
-        yield from _app_armor(key.removeprefix(_APPARMOR), value, spec, path)
-
-
-def _is_cost(value: str) -> bool:
-    digits = value.removeprefix("-")
-    plain = digits.isascii() and digits.isdecimal() and len(digits) < 12
-    return plain and (value[0] != "0" or value == "0") and -LARGEST_INT32 - 1 <= int(value) <= LARGEST_INT32
-
-
-def _is_tolerations(value: str, path: Path) -> bool:
-    from trainc.pods.scheduling import tolerations
-
-    try:
-        read: Any = read_json(value)
-    except ValueError:
-        return False
-    return isinstance(read, list) and not any(tolerations(read, path))
-
-
-def _is_seccomp(value: str) -> bool:
-    local = value.removeprefix("localhost/")
-    if local != value:
-        return not any(relative_path(local, ()))
-    return value in ("runtime/default", "docker/default", "unconfined")
-
-
-def _app_armor(container: str, value: str, spec: Json, path: Path) -> Iterator[Finding]:
-    names = [each.get("name") for _, each in containers_of(spec, path)]
-    if container not in names:
-        yield errors.not_in_pod(path, "container", container, map(str, names))
-    if value not in ("", "runtime/default", "unconfined") and not value.startswith("localhost/"):
-        message, hint = f"{value!r} is not an AppArmor profile", "use securityContext.appArmorProfile instead"
-        yield errors.bad_annotation(path, message, hint)
-
-
-def _against_fields(annotations: Mapping[str, str], spec: Json, path: Path) -> Iterator[Finding]:
-    """Report profiles that differ between an annotation and a security context."""
-    context = mapping(spec.get("securityContext"))
-    profiles = [(_SECCOMP_POD, context.get("seccompProfile"), (*path, "securityContext", "seccompProfile"))]
-    for at, container in containers_of(spec, path):
-        own, place = mapping(container.get("securityContext")), (*at, "securityContext")
-        name = str(container.get("name"))
-        armor = own.get("appArmorProfile") or context.get("appArmorProfile")
-        profiles.append((_SECCOMP + name, own.get("seccompProfile"), (*place, "seccompProfile")))
-        profiles.append((_APPARMOR + name, armor, (*place, "appArmorProfile")))
-    for key, profile, place in profiles:
-        if key in annotations and isinstance(profile, dict) and annotations[key] not in _as_annotation(profile):
-            message = f"the annotation {key} is {annotations[key]!r}, but the field is {profile.get('type')}"
-            yield errors.conflict((*place, "type"), message, "remove the annotation")
-
-
-def _as_annotation(profile: Json) -> tuple[str, ...]:
-    kind = profile.get("type")
-    if kind == "RuntimeDefault":
-        return ("runtime/default", "docker/default")
-    return ("unconfined",) if kind == "Unconfined" else (f"localhost/{profile.get('localhostProfile')}",)

@@ -235,10 +235,9 @@ _CLAIM = struct(
 )
 
 
-# Storage systems, most of which are deprecated or gone, but still in the API.
+# Storage systems. Of those that are deprecated, only the required fields are checked.
 
 _LUN = number(0, 255)
-_LONGEST_TENANT = 64
 _INITIATORS = (
     ("iqn", pattern(r"iqn\.\d{4}-\d{2}\.([a-zA-Z0-9\-.]+)(:[^,;*&$|\s]+)$")),
     ("eui", pattern(r"^eui.[a-zA-Z0-9]{16}$")),
@@ -269,47 +268,10 @@ def _fc(value: Any, path: Path) -> Iterator[Finding]:
         yield from _LUN(value["lun"], (*path, "lun"))
 
 
-def _no_slash(value: Any, path: Path) -> Iterable[Finding]:
-    return (errors.malformed(path, str(value), "a name without '/'"),) if "/" in str(value) else ()
-
-
-def _options(value: Any, path: Path) -> Iterator[Finding]:
-    for key in mapping(value):
-        domain = f".{str(key).lower().partition('/')[0]}"
-        if domain.endswith((".kubernetes.io", ".k8s.io")):
-            message = f"option {key!r} is in a domain that is reserved for Kubernetes"
-            yield errors.misplaced((*path, key), message, "use the driver's own domain")
-
-
-def _azure_disk(value: Any, path: Path) -> Iterator[Finding]:
-    kind, uri = value.get("kind"), str(value.get("diskURI") or "")
-    start = "/subscriptions/" if kind == "Managed" else "https://"
-    if kind is not None and uri and not uri.startswith(start):
-        message, hint = (
-            f"the URI of a disk of kind {kind} starts with {start}",
-            "write the disk's URI as Azure shows it",
-        )
-        yield Finding("UnsupportedValue", "error", message, hint, (*path, "diskURI"))
-
-
-def _quobyte(value: Any, path: Path) -> Iterator[Finding]:
-    registry, tenant = str(value.get("registry") or ""), str(value.get("tenant") or "")
-    if registry and len(tenant) > _LONGEST_TENANT:
-        yield errors.too_long((*path, "tenant"), len(tenant), _LONGEST_TENANT)
-    elif any(":" not in pair for pair in registry.split(",") if registry):
-        yield errors.malformed((*path, "registry"), registry, "pairs of host:port, with ',' between")
-
-
-_AZURE_DISK = {"cachingMode": one_of("None", "ReadOnly", "ReadWrite"), "kind": one_of("Shared", "Dedicated", "Managed")}
 _ISCSI = {"iqn": _initiator, "initiatorName": _initiator, "lun": _LUN}
-_STORAGEOS = {
-    "volumeName": dns_label,
-    "volumeNamespace": unless_empty(dns_label),
-    "secretRef": struct({}, needs=("name",)),
-}
 _SOURCES: Mapping[str, Check] = {
     "awsElasticBlockStore": struct({"partition": _LUN}, needs=("volumeID",)),
-    "azureDisk": struct(_AZURE_DISK, needs=("diskName", "diskURI"), also=_azure_disk),
+    "azureDisk": struct({}, needs=("diskName", "diskURI")),
     "azureFile": struct({}, needs=("secretName", "shareName")),
     "cephfs": struct({}, needs=("monitors",)),
     "cinder": struct({"secretRef": struct({}, needs=("name",))}, needs=("volumeID",)),
@@ -319,8 +281,8 @@ _SOURCES: Mapping[str, Check] = {
     "emptyDir": struct({"sizeLimit": _size_limit, "medium": _medium}),
     "ephemeral": struct({}, needs=("volumeClaimTemplate",), also=_claim_template),
     "fc": struct({}, also=_fc),
-    "flexVolume": struct({"options": _options}, needs=("driver",)),
-    "flocker": struct({"datasetName": _no_slash}, also=exactly_one(("datasetName", "datasetUUID"), "flocker")),
+    "flexVolume": struct({}, needs=("driver",)),
+    "flocker": struct({}, also=exactly_one(("datasetName", "datasetUUID"), "flocker")),
     "gcePersistentDisk": struct({"partition": _LUN}, needs=("pdName",)),
     "gitRepo": struct({"directory": relative_path}, needs=("repository",)),
     "glusterfs": struct({}, needs=("endpoints", "path")),
@@ -332,11 +294,11 @@ _SOURCES: Mapping[str, Check] = {
     "photonPersistentDisk": struct({}, needs=("pdID",)),
     "portworxVolume": struct({}, needs=("volumeID",)),
     "projected": struct({"defaultMode": _FILE_MODE}, also=_projected),
-    "quobyte": struct({}, needs=("registry", "volume"), also=_quobyte),
+    "quobyte": struct({}, needs=("registry", "volume")),
     "rbd": struct({}, needs=("monitors", "image")),
     "scaleIO": struct({}, needs=("gateway", "system", "volumeName")),
     "secret": struct(_FILES, needs=("secretName",)),
-    "storageos": struct(_STORAGEOS, needs=("volumeName",)),
+    "storageos": struct({}, needs=("volumeName",)),
     "vsphereVolume": struct({}, needs=("volumePath",)),
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 from trainc.findings import Diagnostic, Finding, Path, Severity
 from trainc.findings.codes import codes
 from trainc.findings.policy import Level, Rule, matches
-from trainc.kube.documents import identity_of, mapping, value_at
+from trainc.kube.documents import POD_SPEC, identity_of, mapping, value_at
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name
 from trainc.project.configuration import Configuration, Images
 from trainc.project.dialects import is_trainer_document
@@ -94,7 +94,7 @@ def is_of(name: str, registries: Iterable[str]) -> bool:
 def _images(jobset: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     for index, job in enumerate(jobset["spec"].get("replicatedJobs") or ()):
         pod = mapping(mapping(mapping(mapping(job.get("template")).get("spec")).get("template")).get("spec"))
-        above: Path = ("spec", "replicatedJobs", index, "template", "spec", "template", "spec")
+        above: Path = ("spec", "replicatedJobs", index, *POD_SPEC)
         for field, below in _IMAGES:
             for number, item in enumerate(pod.get(field) or ()):
                 if isinstance(image := value_at(item, below), str):

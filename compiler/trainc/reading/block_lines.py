@@ -104,32 +104,6 @@ def through_json(value: float) -> int | float:
     return int(whole + fraction.rstrip("0").ljust(int(exponent or 0), "0"))
 
 
-def float_key(value: float) -> str:
-    """Format a float as a mapping key, like Go's `FormatFloat(value, 'g', -1, 32)`."""
-    import struct
-
-    try:
-        single = struct.unpack("<f", struct.pack("<f", value))[0]
-    except OverflowError:
-        return "-.inf" if value < 0 else ".inf"
-    shortest = next(text for text in (f"{single:.{n}e}" for n in range(9)) if _single(text) == single)
-    mantissa, _, exponent = shortest.partition("e")
-    if -4 <= int(exponent) < 6:
-        fraction = len(mantissa.partition(".")[2])
-        return f"{float(shortest):.{max(fraction - int(exponent), 0)}f}"
-    return shortest
-
-
-def _single(text: str) -> float:
-    import struct
-
-    try:
-        value: float = struct.unpack("<f", struct.pack("<f", float(text)))[0]
-    except OverflowError:
-        return _INFINITE
-    return value
-
-
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _IN_KEYS = _LETTERS | frozenset("0123456789./-")
 _QUOTES = ("'", '"')

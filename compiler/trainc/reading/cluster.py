@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from trainc.findings import Diagnostic, format_path, has_errors
+from trainc.kube import names
 from trainc.kube.documents import Json, mapping, objects
 from trainc.options import Limits
 from trainc.reading.document import Document, is_printed, items
@@ -32,29 +33,25 @@ class Kind(NamedTuple):
     plural: str
 
 
-KUEUE_GROUP = "kueue.x-k8s.io"
+_OF_GROUPS = {
+    names.KUEUE_GROUP: "ClusterQueue LocalQueue Cohort ResourceFlavor Topology AdmissionCheck WorkloadPriorityClass",
+    "": "Node Namespace LimitRange ResourceQuota ServiceAccount PersistentVolumeClaim ConfigMap Secret",
+    "node.k8s.io": "RuntimeClass",
+    "scheduling.k8s.io": "PriorityClass",
+    "storage.k8s.io": "StorageClass",
+    "apps": "Deployment",
+    "apiextensions.k8s.io": "CustomResourceDefinition",
+    "karpenter.sh": "NodePool",
+}
+
+
+def _plural(kind: str) -> str:
+    name = kind.lower()
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}{'es' if name.endswith('s') else 's'}"
+
+
 KINDS: Mapping[str, Kind] = {
-    "ClusterQueue": Kind(KUEUE_GROUP, "clusterqueues"),
-    "LocalQueue": Kind(KUEUE_GROUP, "localqueues"),
-    "Cohort": Kind(KUEUE_GROUP, "cohorts"),
-    "ResourceFlavor": Kind(KUEUE_GROUP, "resourceflavors"),
-    "Topology": Kind(KUEUE_GROUP, "topologies"),
-    "AdmissionCheck": Kind(KUEUE_GROUP, "admissionchecks"),
-    "WorkloadPriorityClass": Kind(KUEUE_GROUP, "workloadpriorityclasses"),
-    "Node": Kind("", "nodes"),
-    "Namespace": Kind("", "namespaces"),
-    "LimitRange": Kind("", "limitranges"),
-    "ResourceQuota": Kind("", "resourcequotas"),
-    "ServiceAccount": Kind("", "serviceaccounts"),
-    "PersistentVolumeClaim": Kind("", "persistentvolumeclaims"),
-    "ConfigMap": Kind("", "configmaps"),
-    "Secret": Kind("", "secrets"),
-    "RuntimeClass": Kind("node.k8s.io", "runtimeclasses"),
-    "PriorityClass": Kind("scheduling.k8s.io", "priorityclasses"),
-    "StorageClass": Kind("storage.k8s.io", "storageclasses"),
-    "Deployment": Kind("apps", "deployments"),
-    "CustomResourceDefinition": Kind("apiextensions.k8s.io", "customresourcedefinitions"),
-    "NodePool": Kind("karpenter.sh", "nodepools"),
+    kind: Kind(group, _plural(kind)) for group, kinds in _OF_GROUPS.items() for kind in kinds.split()
 }
 
 

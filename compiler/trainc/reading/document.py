@@ -126,13 +126,9 @@ def split(text: str, file: str) -> Iterator[Chunk | Diagnostic]:
 
 def _chunk(text: str, file: str, line: int, trailer: str) -> Chunk | Diagnostic:
     if trailer and not trailer.startswith("#"):
-        return Diagnostic(
-            "YAMLSyntax",
-            "error",
-            "a `---` line separates documents and cannot have anything else on it",
-            "put `---` on a line of its own and start the document on the next line",
-            source=Source(file, line - 1, 1),
-        )
+        message = "a `---` line separates documents and cannot have anything else on it"
+        hint = "put `---` on a line of its own and start the document on the next line"
+        return Diagnostic("YAMLSyntax", "error", message, hint, source=Source(file, line - 1, 1))
     return Chunk(text.removeprefix("\ufeff"), file, line)
 
 

@@ -289,7 +289,7 @@ class Walk:
         try:
             with os.scandir(folder.path) as entries:
                 shown = [entry for entry in entries if not entry.name.startswith(".")]
-                shown.sort(key=_name, reverse=True)
+                shown.sort(key=lambda entry: entry.name, reverse=True)
                 return [_entry(entry, folder.real) for entry in shown]
         except OSError as error:
             self._unreadable(folder.path, error)
@@ -330,10 +330,6 @@ def _entry(entry: os.DirEntry[str], real_folder: str) -> _Entry:
         return _Entry(entry.path, os.path.realpath(entry.path), os.path.isdir(entry.path), os.path.isfile(entry.path))
     real = real_folder.removesuffix(os.sep) + os.sep + entry.name  # The root directory already ends with a separator.
     return _Entry(entry.path, real, entry.is_dir(), entry.is_file())
-
-
-def _name(entry: os.DirEntry[str]) -> str:
-    return entry.name
 
 
 def _no_such_path(path: str) -> Diagnostic:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -21,7 +19,7 @@ from yaml.events import (
 
 from trainc.findings import TEMPLATE_HINT, Diagnostic, Fix, Hint
 from trainc.options import Limits
-from trainc.reading.block_lines import MERGE, NotFiniteError, Scalar, decimal, float_key, integer, plain, through_json
+from trainc.reading.block_lines import MERGE, NotFiniteError, Scalar, integer, plain
 from trainc.reading.document import Chunk
 from trainc.reading.syntax_errors import syntax_error
 from trainc.startup.patterns import pattern
@@ -239,14 +237,14 @@ class _Composer:
 
 # Converts a node tree to a value and reports all problems with their positions.
 #
-# Follows go.yaml.in/yaml/v2 decode.go and sigs.k8s.io/yaml, but also rejects duplicate keys, and tags that kubectl
-# would ignore.
+# Follows go.yaml.in/yaml/v2 decode.go and sigs.k8s.io/yaml, but also rejects duplicate keys, keys with a fraction, and
+# all tags but those of strings, lists and mappings.
 
 
 _PREFIX = "tag:yaml.org,2002:"
-_COLLECTION_TAGS = {"mapping": (None, "!", _PREFIX + "map"), "sequence": (None, "!", _PREFIX + "seq")}
+_TAGS = {kind: ("!", f"{_PREFIX}{tag}") for kind, tag in (("scalar", "str"), ("mapping", "map"), ("sequence", "seq"))}
 _SEPARATE = "put a `---` line before this line if it starts another document; otherwise keep one of the two"
-_TAG_HINT = "remove the tag: Kubernetes has only strings, numbers, booleans and null"
+_TAG_HINT = "remove the tag: a value without quotes is a number, boolean or null if it reads like one, and one in quotes is a string"
 _MERGE_HINT = "give `<<` an alias of a mapping, as in `<<: *defaults`, or a list of them"
 
 
@@ -262,7 +260,7 @@ def is_merge(key: Node) -> bool:
 
 
 def key_text(key: Node) -> str | None:
-    """Return a key as the string that kubectl converts it to, or None if kubectl rejects it."""
+    """Return a key as the string that kubectl converts it to, or None for a list, null or a number with a fraction."""
     key = key.resolved()
     if key.kind != "scalar":
         return None
@@ -273,9 +271,8 @@ def key_text(key: Node) -> str | None:
         return value
     if isinstance(value, bool):
         return str(value).lower()
-    if (whole := integer(key.text)) is not None:
-        return str(whole) if whole < 2**63 else None
-    return float_key(fraction) if (fraction := decimal(key.text)) is not None else None
+    whole = integer(key.text)
+    return str(whole) if whole is not None and whole < 2**63 else None
 
 
 class _Constructor:
@@ -285,10 +282,9 @@ class _Constructor:
 
     def value(self, node: Node) -> Any:
         node = node.resolved()
+        self._check_tag(node)
         if node.kind == "scalar":
             return self._scalar(node)
-        if node.tag not in _COLLECTION_TAGS[node.kind]:
-            self._unsupported_tag(node)
         if node.kind == "sequence":
             return [self.value(child) for child in node.children]
         mapping: dict[str, Any] = {}
@@ -322,8 +318,7 @@ class _Constructor:
 
     def _key(self, key: Node) -> str | None:
         scalar = key.resolved()
-        if scalar.tag not in (None, "!", _PREFIX + "str"):
-            self._unsupported_tag(scalar)
+        if not self._check_tag(scalar):
             return None
         try:
             name = key_text(scalar)
@@ -338,38 +333,10 @@ class _Constructor:
 
     def _scalar(self, node: Node) -> Scalar:
         try:
-            return plain(node.text) if node.plain else self._tagged(node)
+            return plain(node.text) if node.plain else node.text
         except NotFiniteError:
             hint = Hint("put quotes around it if it is a string: Kubernetes has finite numbers only", Fix("quote"))
             self._report("NonFiniteNumber", node, f"{node.text} is not a finite number", hint)
-            return None
-
-    def _tagged(self, node: Node) -> Scalar:
-        tag, text = (node.tag or "!").removeprefix(_PREFIX), node.text
-        if tag in ("!", "str"):
-            return text
-        value = plain(text)
-        whole = integer(text) if text else None
-        if tag == "int" and whole is not None:
-            return through_json(whole)
-        if tag == "float" and isinstance(value, int | float) and not isinstance(value, bool):
-            return value
-        if (tag == "bool" and isinstance(value, bool)) or (tag == "null" and value is None):
-            return value
-        if tag == "binary":
-            return self._binary(node)
-        if tag in ("int", "float", "bool", "null"):
-            self._report("UnsupportedTag", node, f"{text!r} does not match its tag {_shown(node)}", _TAG_HINT)
-        else:
-            self._unsupported_tag(node)
-        return None
-
-    def _binary(self, node: Node) -> str | None:
-        try:
-            return base64.b64decode(node.text.replace("\n", "").encode(), validate=True).decode()
-        except (binascii.Error, UnicodeError):
-            hint = "remove the tag, and write the text or its base64 as a string"
-            self._report("UnsupportedTag", node, "the !!binary value is not base64-encoded UTF-8 text", hint)
             return None
 
     def _duplicate(self, name: str, key: Node, first: Node) -> None:
@@ -379,18 +346,16 @@ class _Constructor:
         # Only top-level objects have an apiVersion, so a second one usually starts another document.
         self._report("DuplicateKey", key, message, _SEPARATE if name == "apiVersion" else hint)
 
-    def _unsupported_tag(self, node: Node) -> None:
-        message = f"the tag {_shown(node)} is not supported here"
-        self._report("UnsupportedTag", node, message, _TAG_HINT)
+    def _check_tag(self, node: Node) -> bool:
+        """Return whether a node has no tag, or that of its kind; report any other."""
+        if node.tag is None or node.tag in _TAGS[node.kind]:
+            return True
+        shown = f"!!{node.tag.removeprefix(_PREFIX)}" if node.tag.startswith(_PREFIX) else node.tag
+        self._report("UnsupportedTag", node, f"the tag {shown} is not supported here", _TAG_HINT)
+        return False
 
     def _report(self, code: str, node: Node, message: str, hint: str) -> None:
         self.problems.append(self.chunk.error(code, node.index, message, hint))
-
-
-def _shown(node: Node) -> str:
-    """Format a tag as in YAML: `!!int` or `!mine`."""
-    tag = node.tag or ""
-    return f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag
 
 
 def read_strictly(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:

@@ -60,11 +60,9 @@ _EXPECTED = {
 _MOST_LISTED = 5_000
 # Fields whose type changed between releases.
 _FIELD_HINTS: dict[Path, str] = {
-    (
-        "spec",
-        "trainer",
-        "numProcPerNode",
-    ): "write a number of processes, or leave it out to have it counted from the resources (`auto` until Trainer 2.1)",
+    ("spec", "trainer", "numProcPerNode"): (
+        "write a number of processes, or leave it out to have it counted from the resources (`auto` until Trainer 2.1)"
+    ),
 }
 
 
@@ -116,14 +114,12 @@ def _type(failure: _Failure) -> Iterator[Finding]:
     allowed, value = failure.wanted, failure.value
     if failure.schema.get("format") == QUANTITY_FORMAT:
         message = _not_a_quantity(failure.path, value)
-        yield Finding("InvalidQuantity", "error", message, hint=_quantity_hint(failure.path, value), path=failure.path)
+        yield Finding("InvalidQuantity", "error", message, _quantity_hint(failure.path, value), failure.path)
         return
     names = [allowed] if isinstance(allowed, str) else allowed
     expected = listed((_EXPECTED[name] for name in names), "or")
     hint = _FIELD_HINTS.get(failure.path) or failure.schema.get("errorMessage") or _type_hint(names, value, failure)
-    yield Finding(
-        "WrongType", "error", f"expected {expected}, got {describe_value(value)}", hint=hint, path=failure.path
-    )
+    yield Finding("WrongType", "error", f"expected {expected}, got {describe_value(value)}", hint, failure.path)
 
 
 _QUOTE = Fix("quote")
@@ -148,11 +144,9 @@ def _type_hint(type_names: list[str], value: Any, failure: _Failure) -> str:
     if "string" in type_names and isinstance(value, bool | int | float):
         # Without the value, because it is already parsed: `yes` has become true, and 1.10 is 1.1.
         return Hint("put quotes around it", _QUOTE)
-    if type_names == ["integer"] and isinstance(value, str) and value.lstrip("-").isdecimal():
-        return _UNQUOTED
-    if type_names == ["integer"] and isinstance(value, float):
-        return "write a whole number, such as 4"
     if type_names == ["integer"]:
+        if isinstance(value, str) and value.lstrip("-").isdecimal():
+            return _UNQUOTED
         return suggest_seconds(str(value)) or _unless_template(value, "write a whole number, such as 4")
     if type_names == ["number"]:
         return _UNQUOTED if isinstance(value, str) and _is_number(value) else "write a number, such as 0.5"
@@ -181,13 +175,7 @@ def _enum(failure: _Failure) -> Iterator[Finding]:
     if isinstance(failure.value, str):
         allowed = " or ".join(repr(value) for value in failure.wanted)
         hint = Hint(f"use {allowed}", *(Fix("set", str(value)) for value in failure.wanted if value))
-        yield Finding(
-            "UnsupportedValue",
-            "error",
-            f"{quote(failure.value)} is not supported",
-            hint=hint,
-            path=failure.path,
-        )
+        yield Finding("UnsupportedValue", "error", f"{quote(failure.value)} is not supported", hint, failure.path)
 
 
 def _range(failure: _Failure) -> Iterator[Finding]:
@@ -198,23 +186,16 @@ def _range(failure: _Failure) -> Iterator[Finding]:
     yield Finding("OutOfRange", "error", f"{describe_value(failure.value)} is out of range", hint, failure.path)
 
 
-def _too_long(failure: _Failure) -> Iterator[Finding]:
-    message = f"the text has {len(failure.value)} characters; at most {failure.wanted} are allowed"
-    excess = len(failure.value) - failure.wanted
-    yield Finding("TooLong", "error", message, hint=f"shorten it by {excess} characters", path=failure.path)
+def _too_much(failure: _Failure) -> Iterator[Finding]:
+    size, most = len(failure.value), failure.wanted
+    code, has, hint = "TooMany", f"list has {size} items", f"remove {size - most} of them"
+    if isinstance(failure.value, str):
+        code, has, hint = "TooLong", f"text has {size} characters", f"shorten it by {size - most} characters"
+    yield Finding(code, "error", f"the {has}; at most {most} are allowed", hint, failure.path)
 
 
 def _too_short(failure: _Failure) -> Iterator[Finding]:
-    yield Finding(
-        "EmptyField", "error", "the text is empty", hint="write a value, or remove the field", path=failure.path
-    )
-
-
-def _too_many(failure: _Failure) -> Iterator[Finding]:
-    message = f"the list has {len(failure.value)} items; at most {failure.wanted} are allowed"
-    yield Finding(
-        "TooMany", "error", message, hint=f"remove {len(failure.value) - failure.wanted} of them", path=failure.path
-    )
+    yield Finding("EmptyField", "error", "the text is empty", "write a value, or remove the field", failure.path)
 
 
 def _too_few(failure: _Failure) -> Iterator[Finding]:
@@ -228,15 +209,9 @@ def _too_few(failure: _Failure) -> Iterator[Finding]:
 def _required(failure: _Failure) -> Iterator[Finding]:
     for name in failure.wanted:
         if name not in failure.value:
-            yield Finding(
-                "MissingRequired",
-                "error",
-                f"{name} is missing",
-                hint=_ADDITIONS.get((*failure.path, name))
-                or failure.schema.get("errorMessage")
-                or f"add {_addition(name)}",
-                path=(*failure.path, name),
-            )
+            path = (*failure.path, name)
+            hint = _ADDITIONS.get(path) or failure.schema.get("errorMessage") or f"add {_addition(name)}"
+            yield Finding("MissingRequired", "error", f"{name} is missing", hint, path)
 
 
 # Suggestions for fields that every document needs.
@@ -258,9 +233,9 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], Iterator[Finding]]] = {
     "minimum": _range,
     "maximum": _range,
     "exclusiveMinimum": _range,
-    "maxLength": _too_long,
+    "maxLength": _too_much,
     "minLength": _too_short,
-    "maxItems": _too_many,
+    "maxItems": _too_much,
     "minItems": _too_few,
     "minProperties": _too_few,
     "required": _required,
@@ -428,18 +403,14 @@ def _value_findings(node: Node, release: str) -> Iterator[Finding]:
             yield from _quantity(node.value, node.path)
         case Scalar("time"), str() if not is_time(node.value):
             hint = "write the time like this: 2026-01-31T12:00:00Z"
-            yield Finding(
-                "InvalidTime", "error", f"{quote(node.value)} is not a valid RFC 3339 time", hint=hint, path=node.path
-            )
+            yield Finding("InvalidTime", "error", f"{quote(node.value)} is not a valid RFC 3339 time", hint, node.path)
         case ListOf(item), list():
             yield from _duplicates(node, item, release)
         case MapOf(), dict():
             for name in node.value:
                 if not isinstance(name, str):
                     path = (*node.path, str(name))
-                    yield Finding(
-                        "WrongType", "error", "keys must be strings", hint=f'put quotes around it: "{name}"', path=path
-                    )
+                    yield Finding("WrongType", "error", "keys must be strings", f'put quotes around it: "{name}"', path)
 
 
 def _quantity(value: Any, path: Path) -> Iterator[Finding]:
@@ -448,7 +419,7 @@ def _quantity(value: Any, path: Path) -> Iterator[Finding]:
     except Refused:
         return  # jsonschema reports the wrong type
     except ValueError as error:
-        yield Finding("InvalidQuantity", "error", str(error), hint=suggest_amount(str(path[-1]), str(value)), path=path)
+        yield Finding("InvalidQuantity", "error", str(error), suggest_amount(str(path[-1]), str(value)), path)
 
 
 def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
@@ -466,9 +437,7 @@ def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
                 f"{name} {quote(str(part))}" for name, part in zip(names or ("item",), identity, strict=True)
             )
             message = f"{label} is in this list twice; the first is item {first[identity]}"
-            yield Finding(
-                "DuplicateItem", "error", message, hint="remove or rename one of them", path=(*node.path, index)
-            )
+            yield Finding("DuplicateItem", "error", message, "remove or rename one of them", (*node.path, index))
         first.setdefault(identity, index)
 
 

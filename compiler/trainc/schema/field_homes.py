@@ -137,10 +137,9 @@ _GROUPS = "until then, all nodes of an MPI job are alike; give them numNodes and
 _PLANNED: Mapping[tuple[str, str], str] = {
     ("trainer.Trainer", "resourceClaimsPerNode"): _CLAIMS,
     ("trainer.PodSpecPatch", "resourceClaims"): _CLAIMS,
-    (
-        "trainer.ContainerPatch",
-        "resources",
-    ): "until then, set resourcesPerNode under trainer, or the resources in the runtime",
+    ("trainer.ContainerPatch", "resources"): (
+        "until then, set resourcesPerNode under trainer, or the resources in the runtime"
+    ),
     ("trainer.TrainJobSpec", "runPolicy"): "until then, set activeDeadlineSeconds and suspend directly under spec",
     ("trainer.TrainJobSpec", "ttlSecondsAfterFinished"): _TTL_OF_JOBSET,
     ("trainer.TrainJobSpec", "failurePolicy"): (
@@ -202,14 +201,7 @@ def known_in(kind: str, path: Path, release: str) -> bool:
 
 def releases_with(definition_name: str, field: str) -> tuple[str, ...]:
     """Return the releases in which `definition_name` has `field`, oldest first."""
-    return tuple(release for release in RELEASES if _has_definition(release, definition_name, field))
-
-
-def _has_definition(release: str, definition_name: str, field: str) -> bool:
-    try:
-        return field in definition(release, definition_name).fields
-    except KeyError:
-        return False
+    return tuple(release for release in RELEASES if _has(release, definition_name, field))
 
 
 def release_hint(definition_name: str, field: str, release: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Path, remove
-from trainc.kube.documents import Json, items, mapping
+from trainc.kube.documents import POD_SPEC, Json, items, mapping, pod_spec_of
 from trainc.kube.releases import KUBERNETES
 from trainc.schema.kubernetes_fields import DEPRECATED, FIELDS
 from trainc.schema.shapes import Struct
@@ -55,7 +55,6 @@ def kubernetes_findings(jobset: Json, minor: str, release: str) -> Iterator[Find
 
 _TRAINERS = "schedulingGroup"
 _JOBSETS = "workloadRef"
-_POD: Path = ("template", "spec", "template", "spec")
 
 # The value of JobSet's own field by the index of the replicated job.
 References: TypeAlias = dict[int, Any]
@@ -71,11 +70,11 @@ def in_trainers_form(jobset: Mapping[str, Any], *, prune: bool) -> tuple[dict[st
     jobs = items(mapping(jobset.get("spec")).get("replicatedJobs"))
     changed = list(jobs)
     for index, job in enumerate(jobs):
-        pod = _pod(job)
+        pod = pod_spec_of(job)
         if pod.get(_JOBSETS) is not None:
             references[index] = pod[_JOBSETS]
         if _TRAINERS in pod:
-            findings.append(_unknown(("spec", "replicatedJobs", index, *_POD, _TRAINERS), prune))
+            findings.append(_unknown(("spec", "replicatedJobs", index, *POD_SPEC, _TRAINERS), prune))
         if _TRAINERS in pod or _JOBSETS in pod:
             changed[index] = _with_pod(job, {n: v for n, v in pod.items() if n not in (_JOBSETS, _TRAINERS)})
     if changed == jobs:
@@ -88,7 +87,7 @@ def with_references(jobset: dict[str, Any], references: References) -> dict[str,
     if not references:
         return jobset
     jobs = [
-        _with_pod(job, {**_pod(job), _JOBSETS: references[index]}) if index in references else job
+        _with_pod(job, {**pod_spec_of(job), _JOBSETS: references[index]}) if index in references else job
         for index, job in enumerate(jobset["spec"]["replicatedJobs"])
     ]
     return {**jobset, "spec": {**jobset["spec"], "replicatedJobs": jobs}}
@@ -98,12 +97,6 @@ def _unknown(path: Path, prune: bool) -> Finding:
     message = f"the JobSet of Trainer 2.2 has no field {_TRAINERS} here, although Trainer 2.2 itself has"
     hint = remove("remove it, or compile with --release 2.3, whose JobSet has it")
     return Finding("UnknownField", "warning" if prune else "error", message + "; it is dropped" * prune, hint, path)
-
-
-def _pod(job: Any) -> Mapping[str, Any]:
-    for step in _POD:
-        job = mapping(job).get(str(step))
-    return mapping(job)
 
 
 def _with_pod(job: Mapping[str, Any], pod: Mapping[str, Any]) -> dict[str, Any]:

@@ -41,17 +41,12 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
     )
     name = metadata.get("name")
     if name and len(name) > LABEL_LIMIT:
-        yield Finding(
-            "InvalidName",
-            "error",
-            f"the name has {len(name)} characters; at most {LABEL_LIMIT} are allowed",
-            hint=f"shorten it by {len(name) - LABEL_LIMIT} characters",
-            path=_NAME,
-        )
+        message = f"the name has {len(name)} characters; at most {LABEL_LIMIT} are allowed"
+        yield Finding("InvalidName", "error", message, f"shorten it by {len(name) - LABEL_LIMIT} characters", _NAME)
     if name and not is_dns1035_label(name):
         rule = "lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
         message = f"{quote(name)} is not a valid TrainJob name"
-        yield Finding("InvalidName", "error", message, hint=_renamed(name, rule, letter_first=True), path=_NAME)
+        yield Finding("InvalidName", "error", message, _renamed(name, rule, letter_first=True), _NAME)
     yield from _object_meta(metadata)
 
 
@@ -72,7 +67,7 @@ def jobset_metadata(jobset: Json) -> Iterator[Finding]:
     yield from _object_meta(metadata)
 
 
-def _renamed(name: str, rule: str, *, letter_first: bool) -> str:
+def _renamed(name: str, rule: str, *, letter_first: bool = False) -> str:
     """Return a hint with a valid name and the rule; for a template, a hint to render it."""
     from trainc.schema import unknown_fields
 
@@ -84,39 +79,29 @@ def _renamed(name: str, rule: str, *, letter_first: bool) -> str:
 
 def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:
     if not metadata.get("name"):
-        yield Finding("MissingRequired", "error", "metadata.name is missing", hint=hint, path=_NAME)
+        yield Finding("MissingRequired", "error", "metadata.name is missing", hint, _NAME)
 
 
 def _subdomain_name(metadata: Json) -> Iterator[Finding]:
     name = metadata.get("name")
     if name and not is_subdomain(name):
-        yield Finding(
-            "InvalidName",
-            "error",
-            f"{quote(name)} is not a valid name",
-            hint=_renamed(name, f"{_LOWERCASE}; '.' is allowed between them", letter_first=False),
-            path=_NAME,
-        )
+        hint = _renamed(name, f"{_LOWERCASE}; '.' is allowed between them")
+        yield Finding("InvalidName", "error", f"{quote(name)} is not a valid name", hint, _NAME)
 
 
 def _object_meta(metadata: Json) -> Iterator[Finding]:
     namespace = metadata.get("namespace")
     if namespace and not (is_dns1123_label(namespace) and len(namespace) <= LABEL_LIMIT):
         message = f"{quote(namespace)} is not a valid namespace name"
-        yield Finding(
-            "InvalidName",
-            "error",
-            message,
-            hint=_renamed(namespace, f"{_LOWERCASE}, at most {LABEL_LIMIT} of them", letter_first=False),
-            path=("metadata", "namespace"),
-        )
+        hint = _renamed(namespace, f"{_LOWERCASE}, at most {LABEL_LIMIT} of them")
+        yield Finding("InvalidName", "error", message, hint, ("metadata", "namespace"))
     for key, value in (metadata.get("labels") or {}).items():
         if not is_label_key(key):
             yield _malformed_key(("metadata", "labels", key))
         if value and not is_label_value(value):
             message = f"{quote(value)} is not a valid label value"
             hint = "use at most 63 letters, digits, '-', '_' and '.', or move longer text to an annotation"
-            yield Finding("InvalidLabel", "error", message, hint=hint, path=("metadata", "labels", key))
+            yield Finding("InvalidLabel", "error", message, hint, ("metadata", "labels", key))
     annotations = metadata.get("annotations") or {}
     for key in annotations:
         if not is_label_key(key.lower()):
@@ -124,10 +109,10 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
     size = sum(length(key) + length(value or "") for key, value in annotations.items())
     if size > _ANNOTATIONS_TOTAL:
         message = f"the annotations have {size} bytes in all; at most {_ANNOTATIONS_TOTAL} are allowed"
-        yield Finding("TooLong", "error", message, hint="move data to a ConfigMap", path=("metadata", "annotations"))
+        yield Finding("TooLong", "error", message, "move data to a ConfigMap", ("metadata", "annotations"))
 
 
 def _malformed_key(path: Path) -> Finding:
     message = f"{quote(str(path[-1]))} is not a valid key for a label or annotation"
     hint = "use at most 63 letters, digits, '-', '_' and '.', with or without a DNS prefix, as in acme.io/team"
-    return Finding("InvalidLabel", "error", message, hint=hint, path=path)
+    return Finding("InvalidLabel", "error", message, hint, path)

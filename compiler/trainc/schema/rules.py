@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from trainc.findings import Finding, Fix, Hint, Path, remove, write
-from trainc.kube.documents import Json, pod_spec_of
-from trainc.kube.names import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODEL_INITIALIZER, NODE, TRAINER
+from trainc.kube.documents import JOBS, POD_SPEC, Json, pod_spec_of
+from trainc.kube.names import (
+    ANCESTOR_LABEL,
+    DATASET_INITIALIZER,
+    LAUNCHER,
+    MODEL_INITIALIZER,
+    MULTIKUEUE_MANAGED_BY,
+    NODE,
+    TRAINER,
+)
 from trainc.kube.releases import Since
 from trainc.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
 from trainc.schema.shapes import API_VERSIONS, ROOTS, Struct, definition, quote
@@ -29,7 +37,7 @@ Rule: TypeAlias = Callable[[Policy], Iterator[Finding]]
 ML_POLICY = "trainer.MLPolicy"
 _NPROC_WORDS = ("auto", "cpu", "gpu")
 _URI = pattern(r"[A-Za-z][A-Za-z0-9+.-]*://[^\n]+")
-_MAIN_CONTAINER = "node"
+_T = TypeVar("_T")
 
 
 def one_framework(fields: Collection[str]) -> Rule:
@@ -79,7 +87,7 @@ def storage_uri(initializer: Policy) -> Iterator[Finding]:
 def injection_targets(target: Policy) -> Iterator[Finding]:
     """Reject the main container as an injection target, since it always gets the environment (2.3)."""
     for index, name in enumerate(target.get("containerNames") or ()):
-        if name == _MAIN_CONTAINER:
+        if name == NODE:
             message = "container node always gets the PET_ variables and cannot be listed"
             path = ("containerNames", index)
             yield Finding("NodeAlreadyInjected", "error", message, "list only the other containers", path)
@@ -142,7 +150,7 @@ def _sources(job: Policy, place: Path) -> Iterator[Finding]:
     for index, volume in enumerate((pods.get("spec") or {}).get("volumes") or ()):
         projected = volume.get("projected")
         if projected is not None and projected.get("sources") is None:
-            path = (*place, "template", "spec", "template", "spec", "volumes", index, "projected", "sources")
+            path = (*place, *POD_SPEC, "volumes", index, "projected", "sources")
             hint = "list what to project: sources: [{configMap: {name: ...}}], or remove the volume"
             yield Finding("MissingRequired", "error", "sources is missing", hint, path)
 
@@ -159,9 +167,7 @@ RULES = Since[tuple[Rule, ...]](
             "jobset.JobSet": (jobset_metadata, in_order_without_depends_on, sources_of_jobset_volumes),
             "jobset.VolumeClaimPolicy": (volume_claim_namespace,),
         },
-        "2.2": {
-            "trainer.TrainJob": (trainjob_metadata, sources_of_patched_volumes),
-        },
+        "2.2": {"trainer.TrainJob": (trainjob_metadata, sources_of_patched_volumes)},
         "2.3": {
             "trainer.DatasetInitializer": (storage_uri,),
             "trainer.ModelInitializer": (storage_uri,),
@@ -171,32 +177,31 @@ RULES = Since[tuple[Rule, ...]](
 )
 
 
+def _each(value: _T, *fields: str) -> dict[str, _T]:
+    """Return the same value for fields, written as "Definition: field field"."""
+    named = (text.partition(": ") for text in fields)
+    return {f"{owner}.{field}": value for owner, _, fields_of_owner in named for field in fields_of_owner.split()}
+
+
 # All other integers are int32. These are int64 in the CRD, or a Go `int`, which has no format there.
 INT64 = frozenset(
-    {
-        "batch.JobSpec.activeDeadlineSeconds",
-        "core.PodSecurityContext.fsGroup",
-        "core.PodSecurityContext.runAsGroup",
-        "core.PodSecurityContext.runAsUser",
-        "core.PodSecurityContext.supplementalGroups[]",
-        "core.PodSpec.activeDeadlineSeconds",
-        "core.PodSpec.terminationGracePeriodSeconds",
-        "core.Probe.terminationGracePeriodSeconds",
-        "core.SecurityContext.runAsGroup",
-        "core.SecurityContext.runAsUser",
-        "core.ServiceAccountTokenProjection.expirationSeconds",
-        "core.SleepAction.seconds",
-        "core.Toleration.tolerationSeconds",
-        "jobset.Coordinator.jobIndex",
-        "jobset.Coordinator.podIndex",
-        "meta.ObjectMeta.deletionGracePeriodSeconds",
-        "meta.ObjectMeta.generation",
-        "trainer.PodSpecPatch.terminationGracePeriodSeconds",
-        "trainer.TrainJobSpec.activeDeadlineSeconds",
-        "volcano.NetworkTopologySpec.highestTierAllowed",
-    }
+    _each(
+        None,
+        "batch.JobSpec: activeDeadlineSeconds",
+        "core.PodSecurityContext: fsGroup runAsGroup runAsUser supplementalGroups[]",
+        "core.PodSpec: activeDeadlineSeconds terminationGracePeriodSeconds",
+        "core.Probe: terminationGracePeriodSeconds",
+        "core.SecurityContext: runAsGroup runAsUser",
+        "core.ServiceAccountTokenProjection: expirationSeconds",
+        "core.SleepAction: seconds",
+        "core.Toleration: tolerationSeconds",
+        "jobset.Coordinator: jobIndex podIndex",
+        "meta.ObjectMeta: deletionGracePeriodSeconds generation",
+        "trainer.PodSpecPatch: terminationGracePeriodSeconds",
+        "trainer.TrainJobSpec: activeDeadlineSeconds",
+        "volcano.NetworkTopologySpec: highestTierAllowed",
+    )
 )
-
 MINIMUM = Since[int](
     {
         "2.0": {"jobset.JobSetSpec.ttlSecondsAfterFinished": 0},
@@ -204,20 +209,17 @@ MINIMUM = Since[int](
         "2.3": {"trainer.PodSpecPatch.terminationGracePeriodSeconds": 0},
     }
 )
-
+_ACTIONS = ("FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts")
 ENUM = Since[tuple[str, ...]](
     {
         "2.0": {
             **{f"{root}.kind": (kind,) for kind, root in ROOTS.items()},
             **{f"{root}.apiVersion": (API_VERSIONS[kind],) for kind, root in ROOTS.items()},
-            "trainer.TrainJobSpec.managedBy": (
-                "trainer.kubeflow.org/trainjob-controller",
-                "kueue.x-k8s.io/multikueue",
-            ),
+            "trainer.TrainJobSpec.managedBy": ("trainer.kubeflow.org/trainjob-controller", MULTIKUEUE_MANAGED_BY),
             "trainer.MPIMLPolicySource.mpiImplementation": ("OpenMPI",),
             "jobset.DependsOn.status": ("Ready", "Complete"),
             "jobset.FailurePolicy.restartStrategy": ("Recreate", "BlockingRecreate"),
-            "jobset.FailurePolicyRule.action": ("FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts"),
+            "jobset.FailurePolicyRule.action": _ACTIONS,
             "jobset.StartupPolicy.startupPolicyOrder": ("AnyOrder", "InOrder"),
             "jobset.SuccessPolicy.operator": ("All", "Any"),
         },
@@ -229,101 +231,66 @@ ENUM = Since[tuple[str, ...]](
             "jobset.FailurePolicy.restartStrategy": ("Recreate", "BlockingRecreate", "InPlaceRestart"),
             "jobset.VolumeRetentionPolicy.whenDeleted": ("Delete", "Retain"),
         },
-        "2.3": {
-            "jobset.FailurePolicyRule.action": (
-                "FailJobSet",
-                "RestartJobSet",
-                "RestartJobSetAndIgnoreMaxRestarts",
-                "RestartJob",
-                "RestartJobAndIgnoreMaxRestarts",
-            ),
-        },
+        "2.3": {"jobset.FailurePolicyRule.action": (*_ACTIONS, "RestartJob", "RestartJobAndIgnoreMaxRestarts")},
     }
 )
-
 MIN_LENGTH = Since[int](
     {
-        "2.1": {
-            "trainer.RuntimeRef.name": 1,
-            "trainer.ContainerOverride.name": 1,
-            "trainer.PodTemplateOverrideTargetJob.name": 1,
-        },
-        "2.2": {
-            "trainer.RuntimePatch.manager": 1,
-            "trainer.ReplicatedJobPatch.name": 1,
-            "trainer.ContainerPatch.name": 1,
-        },
+        "2.1": _each(
+            1,
+            "trainer.RuntimeRef: name",
+            "trainer.ContainerOverride: name",
+            "trainer.PodTemplateOverrideTargetJob: name",
+        ),
+        "2.2": _each(
+            1, "trainer.RuntimePatch: manager", "trainer.ReplicatedJobPatch: name", "trainer.ContainerPatch: name"
+        ),
         "2.3": {"trainer.EnvInjectionTarget.jobName": 1},
     }
 )
-
 MAX_LENGTH = Since[int](
     {
         "2.2": {
-            "trainer.RuntimeRef.name": 253,
-            "trainer.RuntimeRef.apiGroup": 253,
-            "trainer.RuntimeRef.kind": 253,
-            "trainer.TrainJobSpec.managedBy": 253,
-            "trainer.DatasetInitializer.storageUri": 2048,
-            "trainer.ModelInitializer.storageUri": 2048,
-            "trainer.Trainer.image": 500,
-            "trainer.Trainer.command[]": 65536,
-            "trainer.Trainer.args[]": 65536,
-            "trainer.MPIMLPolicySource.sshAuthMountPath": 4096,
-            "trainer.RuntimePatch.manager": 253,
-            "trainer.ReplicatedJobPatch.name": 253,
-            "trainer.PodSpecPatch.serviceAccountName": 253,
-            "trainer.ContainerPatch.name": 253,
+            **_each(253, "trainer.RuntimeRef: name apiGroup kind", "trainer.TrainJobSpec: managedBy"),
+            **_each(253, "trainer.RuntimePatch: manager", "trainer.ReplicatedJobPatch: name"),
+            **_each(253, "trainer.PodSpecPatch: serviceAccountName", "trainer.ContainerPatch: name"),
+            **_each(500, "trainer.Trainer: image"),
+            **_each(2048, "trainer.DatasetInitializer: storageUri", "trainer.ModelInitializer: storageUri"),
+            **_each(4096, "trainer.MPIMLPolicySource: sshAuthMountPath"),
+            **_each(65536, "trainer.Trainer: command[] args[]"),
         },
         "2.3": {
-            "trainer.Trainer.command[]": 1048576,
-            "trainer.Trainer.args[]": 1048576,
-            "trainer.EnvInjectionTarget.jobName": 253,
-            "trainer.EnvInjectionTarget.containerNames[]": 63,
+            **_each(63, "trainer.EnvInjectionTarget: containerNames[]"),
+            **_each(253, "trainer.EnvInjectionTarget: jobName"),
+            **_each(1048576, "trainer.Trainer: command[] args[]"),
         },
     }
 )
-
-MIN_ITEMS = Since[int](
-    {
-        "2.3": {"trainer.EnvInjectionTarget.containerNames": 1},
-    }
-)
-
+MIN_ITEMS = Since[int]({"2.3": {"trainer.EnvInjectionTarget.containerNames": 1}})
 MAX_ITEMS = Since[int](
     {
         "2.0": {"jobset.ReplicatedJob.dependsOn": 1},
         "2.1": {"jobset.ReplicatedJob.dependsOn": 5},
         "2.2": {
-            "trainer.TrainJobSpec.runtimePatches": 16,
-            "trainer.Trainer.command": 128,
-            "trainer.Trainer.args": 128,
-            "trainer.Trainer.env": 128,
-            "trainer.DatasetInitializer.env": 128,
-            "trainer.ModelInitializer.env": 128,
-            "trainer.JobSetSpecPatch.replicatedJobs": 100,
-            "trainer.PodSpecPatch.containers": 64,
-            "trainer.PodSpecPatch.initContainers": 64,
-            "trainer.PodSpecPatch.imagePullSecrets": 64,
-            "trainer.PodSpecPatch.schedulingGates": 16,
-            "trainer.PodSpecPatch.tolerations": 128,
-            "trainer.PodSpecPatch.volumes": 128,
-            "trainer.ContainerPatch.env": 128,
-            "trainer.ContainerPatch.volumeMounts": 128,
-            "jobset.JobSetSpec.volumeClaimPolicies": 50,
-            "jobset.VolumeClaimPolicy.templates": 50,
+            **_each(16, "trainer.TrainJobSpec: runtimePatches", "trainer.PodSpecPatch: schedulingGates"),
+            **_each(50, "jobset.JobSetSpec: volumeClaimPolicies", "jobset.VolumeClaimPolicy: templates"),
+            **_each(64, "trainer.PodSpecPatch: containers initContainers imagePullSecrets"),
+            **_each(100, "trainer.JobSetSpecPatch: replicatedJobs"),
+            **_each(128, "trainer.Trainer: command args env", "trainer.PodSpecPatch: tolerations volumes"),
+            **_each(128, "trainer.DatasetInitializer: env", "trainer.ModelInitializer: env"),
+            **_each(128, "trainer.ContainerPatch: env volumeMounts"),
         },
         "2.3": {"trainer.EnvInjection.targets": 16, "trainer.EnvInjectionTarget.containerNames": 8},
     }
 )
-
 MIN_PROPERTIES = Since[int](
     {
-        "2.1": {
-            "trainer.TrainingRuntime.spec": 1,
-            "trainer.ClusterTrainingRuntime.spec": 1,
-            "trainer.TrainingRuntimeSpec.template": 1,
-        },
+        "2.1": _each(
+            1,
+            "trainer.TrainingRuntime: spec",
+            "trainer.ClusterTrainingRuntime: spec",
+            "trainer.TrainingRuntimeSpec: template",
+        )
     }
 )
 
@@ -380,23 +347,12 @@ def rules_of(release: str) -> dict[str, tuple[Rule, ...]]:
 
 # The required container in jobs of each ancestor step.
 REQUIRED_CONTAINER = Since[str](
-    {
-        "2.1": {TRAINER: NODE, DATASET_INITIALIZER: DATASET_INITIALIZER, MODEL_INITIALIZER: MODEL_INITIALIZER},
-    }
+    {"2.1": {TRAINER: NODE, DATASET_INITIALIZER: DATASET_INITIALIZER, MODEL_INITIALIZER: MODEL_INITIALIZER}}
 )
 # Jobs that must have one replica regardless of their label.
-ONE_REPLICA = Since[bool](
-    {
-        "2.0": {LAUNCHER: True},
-        "2.1": {LAUNCHER: False},
-    }
-)
+ONE_REPLICA = Since[bool]({"2.0": {LAUNCHER: True}, "2.1": {LAUNCHER: False}})
 # Labels, with their values, that exempt a runtime from the webhook.
-EXEMPT = Since[str](
-    {
-        "2.3": {"trainer.kubeflow.org/webhook-validation": "disabled"},
-    }
-)
+EXEMPT = Since[str]({"2.3": {"trainer.kubeflow.org/webhook-validation": "disabled"}})
 
 _STEPS = (TRAINER, DATASET_INITIALIZER, MODEL_INITIALIZER)
 
@@ -412,7 +368,7 @@ def runtime_rules(document: Json, release: str) -> list[Finding]:
     spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
     findings: list[Finding] = []
     for index, job in enumerate(spec.get("replicatedJobs") or ()):
-        path: Path = ("spec", "template", "spec", "replicatedJobs", index)
+        path: Path = (*JOBS, index)
         findings.extend(_job_rules(job, path, release))
     return findings
 
@@ -425,7 +381,7 @@ def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
     if single and replicas not in (None, 1):
         message = f"job {job['name']} has {replicas} replicas; only 1 is supported"
         hint = write(1, "; for more pods, use numNodes in mlPolicy or in the TrainJob", field="replicas", verb="set")
-        yield Finding("ReplicasNotOne", "error", message, hint=hint, path=(*path, "replicas"), about="runtime")
+        yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), "runtime")
     required = REQUIRED_CONTAINER.at(release).get(ancestor)
     if required is not None:
         yield from _container_rule(job, ancestor, required, path)
@@ -434,6 +390,6 @@ def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
 def _container_rule(job: Json, ancestor: str, required: str, path: Path) -> Iterator[Finding]:
     if all(container["name"] != required for container in pod_spec_of(job).get("containers") or ()):
         message = f"job {job['name']} has the ancestor label {ancestor}, but no container called {required}"
-        where = (*path, "template", "spec", "template", "spec", "containers")
+        where = (*path, *POD_SPEC, "containers")
         hint = f"rename its main container to {required}, or remove the label"
-        yield Finding("MissingAncestorContainer", "error", message, hint=hint, path=where, about="runtime")
+        yield Finding("MissingAncestorContainer", "error", message, hint, where, "runtime")

@@ -346,14 +346,14 @@ def _findings_for(node: Node, owner: str, unknown: list[Any], release: str, seve
     pod_field = next((name for name in _POD_FIELDS if name in unknown), None)
     if owner in _NOT_A_POD_SPEC and pod_field is not None:
         code, message, hint = _NOT_A_POD_SPEC[owner]
-        yield Finding(code, severity, message, hint=hint, path=(*node.path, pod_field))
+        yield Finding(code, severity, message, hint, (*node.path, pod_field))
         pod_fields = definition(release, "core.PodSpec").fields
         unknown = [name for name in unknown if name not in pod_fields]
     for name in unknown[:MOST_HINTS]:
         yield _explain_one(node, owner, str(name), release, severity)
     for name in unknown[MOST_HINTS:]:
         message = f"Trainer {release} has no field {name} here"
-        yield Finding("UnknownField", severity, message, hint=SEE_THE_FIRST, path=(*node.path, str(name)))
+        yield Finding("UnknownField", severity, message, SEE_THE_FIRST, (*node.path, str(name)))
 
 
 def _explain_one(node: Node, owner: str, name: str, release: str, severity: Severity) -> Finding:
@@ -361,12 +361,12 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
     if owner == "trainer.MLPolicy" and name == "tensorflow":
         message = "no Trainer release has a TensorFlow policy"
         hint = "remove it and set TF_CONFIG in the command, or use torch, jax, xgboost or mpi (Horovod)"
-        return Finding("UnsupportedFramework", severity, message, hint=hint, path=path)
+        return Finding("UnsupportedFramework", severity, message, hint, path)
     dropped = "; it is dropped" if severity == "warning" else ""
     if hint := planned_hint(owner, name, node.value.get(name)):
         project = "JobSet" if owner.startswith("jobset.") else "Trainer"
         message = f"Trainer {release} has no field {name} here; it is planned for a later {project}{dropped}"
-        return Finding("UnknownField", severity, message, hint=hint, path=path)
+        return Finding("UnknownField", severity, message, hint, path)
     hint = (
         _other_word(owner, name, node.value)
         or _inner_hint(node, owner, name, release)
@@ -378,9 +378,7 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
         or _deeper_hint(owner, name, release, _DEEPEST_SEARCH)
         or _known_hint(owner, release)
     )
-    return Finding(
-        "UnknownField", severity, f"Trainer {release} has no field {name} here{dropped}", hint=hint, path=path
-    )
+    return Finding("UnknownField", severity, f"Trainer {release} has no field {name} here{dropped}", hint, path)
 
 
 def _inner_hint(node: Node, owner: str, name: str, release: str) -> str:

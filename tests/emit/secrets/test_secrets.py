@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainc import Compilation, CompileError, Options
-from trainc.pipeline.python import compile_documents
+from trainc.functions import compile_documents
 from trainc.reading.document import Document
 
 MODES = ("existing", "external-secrets", "sealed", "presync-job")

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from trainc.admission.updates import JobSetRules
 from trainc.features.diff.changes import compare_manifests, normalize, strip_server_fields
 from trainc.features.diff.delivery import Outcome
-from trainc.features.diff.verdicts import JobSetRules, verdict_on
+from trainc.features.diff.verdicts import verdict_on
 
 pytestmark = pytest.mark.slow
 

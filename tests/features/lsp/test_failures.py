@@ -12,7 +12,8 @@ from editor import JOB
 from lsprotocol import types
 from pygls.workspace import Workspace
 
-from trainc.api.arguments import Arguments, parse_arguments
+from trainc.api.arguments import Arguments
+from trainc.cli.command import parse_arguments
 from trainc.features.lsp import arguments as lsp_arguments
 from trainc.features.lsp import command, fixes, hovering, server
 

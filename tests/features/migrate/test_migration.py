@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from trainc import Options
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.features.migrate.migrate import MigratedFile, migrate_text
+from trainc.functions import compile_documents
 from trainc.options import Limits
-from trainc.pipeline.python import compile_documents
 from trainc.reading.yaml_reader import read_documents
 
 RUNTIME = """\

@@ -14,8 +14,8 @@ from yaml_styles import written
 
 from trainc import CompileError, Options
 from trainc.features.migrate.migrate import migrate_text
+from trainc.functions import compile_documents
 from trainc.options import Limits
-from trainc.pipeline.python import compile_documents
 from trainc.reading.yaml_reader import read_documents
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ import pytest
 from trainc import Compilation, CompileError, Diagnostic, Options, admit, catalog, compile_trainjob
 from trainc.compilation import CompiledJob
 from trainc.features.notebook import views
-from trainc.pipeline.python import compile_documents
+from trainc.functions import compile_documents
 from trainc.reading.document import Document
 
 JOB: dict[str, Any] = {

@@ -15,8 +15,8 @@ from kubeflow.trainer.types.types import CustomTrainer
 
 from trainc import CompileError, Options, compile_paths
 from trainc.features.kubeflow.backend import OfflineObjects
+from trainc.functions import catalog
 from trainc.kubeflow import OfflineBackend, PreflightWarning, offline_client, preflight
-from trainc.pipeline.python import catalog
 
 OPTIONS = Options(release=sys.argv[1])
 

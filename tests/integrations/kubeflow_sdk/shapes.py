@@ -17,7 +17,7 @@ from kubeflow.trainer.types import types
 import trainc.kubeflow
 from trainc import CompileError, Options
 from trainc.features.kubeflow.backend import OfflineObjects
-from trainc.pipeline.python import catalog
+from trainc.functions import catalog
 
 
 def train(lr: float = 0.1) -> None:

@@ -12,7 +12,7 @@ import yaml
 from kubectl import Kubectl
 
 from trainc.options import Limits
-from trainc.project.overlays.load import apply_overlays, load_overlays
+from trainc.project.overlays.load import Stack, load_overlays
 from trainc.reading.catalog import NotFound
 
 pytestmark = pytest.mark.slow
@@ -143,8 +143,8 @@ def by_trainc(folder: Path, fields: dict[str, Any]) -> list[dict[str, Any]]:
     (folder / "overlay.yaml").write_text(json.dumps({**head, **fields}), encoding="utf-8")
     overlays, problems = load_overlays([folder], Limits())
     assert problems == []
-    result = apply_overlays(overlays, [], [], lambda *_: NotFound, "2.3")
-    assert result.diagnostics == []
+    result = Stack(overlays, [], [], lambda *_: NotFound, "2.3")
+    assert result.diagnostics() == []
     return [document.data for document in result.documents]
 
 

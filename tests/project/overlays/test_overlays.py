@@ -13,8 +13,8 @@ from overlaid import JOB, OPTIONS, RUNTIME, built, overlay, refused, write
 
 from trainc import CompileError, Options
 from trainc.compilation import Compilation
-from trainc.pipeline.python import compile_paths
-from trainc.project.overlays.load import Loaded, apply_overlays, load_overlay
+from trainc.functions import compile_paths
+from trainc.project.overlays.load import Loaded, Stack, load_overlay
 from trainc.project.overlays.overlay import read_overlay
 from trainc.reading.catalog import NotFound
 from trainc.reading.document import Document
@@ -244,7 +244,7 @@ def test_jobs_of_every_dialect_change_and_other_documents_do_not(api: str, kind:
     ours = {"apiVersion": api, "kind": kind, "metadata": {"name": "a"}}
     sealed = {"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "metadata": {"name": "a", "namespace": "x"}}
     loaded = Loaded(read_overlay(Document.of(head))[0], "")
-    result = apply_overlays([loaded], [Document.of(ours), Document.of(sealed)], [], lambda *_: NotFound, "2.3")
+    result = Stack([loaded], [Document.of(ours), Document.of(sealed)], [], lambda *_: NotFound, "2.3")
     assert [d.data["metadata"] for d in result.documents] == [{"name": "p-a", "namespace": "n"}, sealed["metadata"]]
 
 
@@ -252,7 +252,7 @@ def test_an_overlay_can_be_handed_over_as_a_document(folder: Path) -> None:
     data = {"apiVersion": "trainc/v1alpha1", "kind": "Overlay", "resources": ["jobs"], "nameSuffix": "-krm"}
     (loaded,), problems = load_overlay(Document.of(data), ".", OPTIONS.limits)
     assert problems == []
-    result = apply_overlays([loaded], [], [], lambda *_: NotFound, "2.3")
+    result = Stack([loaded], [], [], lambda *_: NotFound, "2.3")
     assert {d.data["metadata"]["name"] for d in result.documents} == {"llm-krm", "rt"}
 
 
@@ -265,6 +265,6 @@ def test_inputs_are_not_changed() -> None:
     diagnostic = {"labels": [{"pairs": {"x": "z"}}], "namespace": "n", "namePrefix": "p-"}
     before = copy.deepcopy((data, diagnostic))
     overlay_, _ = read_overlay(Document.of({"apiVersion": "trainc/v1alpha1", "kind": "Overlay", **diagnostic}))
-    result = apply_overlays([Loaded(overlay_, "")], [Document.of(data)], [], lambda *_: NotFound, "2.3")
+    result = Stack([Loaded(overlay_, "")], [Document.of(data)], [], lambda *_: NotFound, "2.3")
     assert result.documents[0].data["metadata"] == {"name": "p-a", "namespace": "n", "labels": {"x": "z"}}
     assert (data, diagnostic) == before

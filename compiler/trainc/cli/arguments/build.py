@@ -14,16 +14,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import (
-    FOLDER,
-    REVISION,
-    add_input,
-    add_limits,
-    add_reporting,
-    add_shaping,
-    add_strict,
-    set_completion,
-)
+from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, set_completion
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -33,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     where = output.add_argument(
         "-o", "--output", metavar="DIR", help="write a file per TrainJob to DIR (default: -, stdout)"
     )
-    set_completion(where, FOLDER)
+    set_completion(where, "folder")
     output.add_argument("--prune", action="store_true", help="delete files of jobs that are not in this build")
     output.add_argument(
         "--rebuild", metavar="NAME", action="append", help="compile a kept job again: a name, a glob, or all"
@@ -50,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     base = output.add_argument(
         "--base", metavar="REV", help="with --check, compare kept files with REV (default: HEAD)"
     )
-    set_completion(base, REVISION)
+    set_completion(base, "revision")
     output.add_argument(
         "--exit-code", action="store_true", help="exit 1 if any file was written or deleted (for hooks)"
     )
@@ -63,5 +54,4 @@ def add_arguments(parser: ArgumentParser) -> None:
     output.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
     add_shaping(parser)
     add_limits(parser)
-    add_reporting(parser)
-    add_strict(parser)
+    add_reporting(parser, strict=True)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import REVISION, add_input, add_limits, add_reporting, add_shaping, add_strict, set_completion
+from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, set_completion
 
 FORMATS = ("text", "json", "github", "gitlab", "sarif")
 
@@ -28,14 +28,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_input(parser)
     add_shaping(parser)
     add_limits(parser)
-    add_reporting(parser)
-    add_strict(parser)
+    add_reporting(parser, strict=True)
     base = parser.add_argument(
         "--base",
         metavar="REV",
         help="say what trainc.yaml loosens since REV, whose rules count for policies and quotas",
     )
-    set_completion(base, REVISION)
+    set_completion(base, "revision")
     parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is nothing to check")
     parser.add_argument(
         "--format", choices=FORMATS, default="text", help="text (default) goes to stderr, the others to stdout"

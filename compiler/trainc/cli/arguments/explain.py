@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import FIELD, add_job, add_shaping, set_completion
+from trainc.cli.command import add_job, add_shaping, set_completion
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add job, field and format options."""
     add_job(parser)
     field = parser.add_argument("field", metavar="FIELD", nargs="?", help="fields to explain (default: all)")
-    set_completion(field, FIELD)
+    set_completion(field, "field")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     add_shaping(parser)

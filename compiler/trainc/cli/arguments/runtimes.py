@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.command import RUNTIME, add_release, set_completion
+from trainc.cli.command import add_release, set_completion
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -24,5 +24,5 @@ def add_arguments(parser: ArgumentParser) -> None:
     listing = actions.add_parser("list", help="list names, frameworks and releases", allow_abbrev=False)
     add_release(listing.add_argument)
     showing = actions.add_parser("show", help="print the YAML of one runtime", allow_abbrev=False)
-    set_completion(showing.add_argument("name", metavar="NAME"), RUNTIME)
+    set_completion(showing.add_argument("name", metavar="NAME"), "runtime")
     add_release(showing.add_argument)

@@ -6,9 +6,8 @@ import json
 import os
 
 from trainc import __version__
-from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError, build_parser, parse_arguments
-from trainc.api.command import report_diagnostics
-from trainc.api.command import run as build
+from trainc.api.arguments import Arguments, Status, Streams, UsageError, arguments_of
+from trainc.api.command import report
 from trainc.api.documents import is_overlay_folder
 from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.records import pattern
@@ -32,15 +31,16 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         return _generate(arguments, streams) if arguments.action == "generate" else _announce(streams)
     except CompileError as error:
-        return report_diagnostics(error.diagnostics, arguments, streams)
+        return report(error.diagnostics, arguments, streams)
 
 
 def _generate(arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` with the parameters of the Application."""
-    (command,) = (command for command in COMMANDS if command.name == "build")
+    from trainc.api.command import run as build
+
     read = read_parameters(os.environ)
-    report_diagnostics(read.diagnostics, arguments, streams)
-    settled = parse_arguments(build_parser(command), ["--output", "-", "--color", arguments.color])
+    report(read.diagnostics, arguments, streams)
+    settled = arguments_of("build", ["--output", "-", "--color", arguments.color])
     if "overlay" not in read.arguments and is_overlay_folder(os.curdir):
         settled.paths = [os.curdir]
     reporting = {"quiet": arguments.quiet, "verbose": arguments.verbose}

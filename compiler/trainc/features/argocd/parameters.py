@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.documents import is_inside
+from trainc.api.documents import opening
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean
 from trainc.api.records import dataclass, field
 from trainc.options import Setting, settings_in
@@ -197,4 +197,4 @@ def leads_outside(path: str, environment: Mapping[str, str]) -> bool:
         return False
     depth = len([step for step in inside.split("/") if step not in ("", os.curdir)])
     top = os.path.realpath(os.path.join(os.curdir, *[os.pardir] * depth))
-    return os.path.normpath(path).split("/").count(os.pardir) > depth or not is_inside(path, top)
+    return os.path.normpath(path).split("/").count(os.pardir) > depth or not opening.is_inside(path, top)

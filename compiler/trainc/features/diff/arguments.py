@@ -21,8 +21,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, set_completion
-from trainc.cli.command import SIDE
+from trainc.api.arguments import add_input, add_limits, add_reporting, add_shaping, set_completion
 
 FORMATS = ("text", "json", "markdown")
 
@@ -33,11 +32,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser.add_argument(
             "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
         ),
-        SIDE,
+        "side",
     )
     parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
     parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
-    set_completion(parser.add_argument("--live", metavar="FILE", help="a dump of the cluster, or -"), FILE)
+    set_completion(parser.add_argument("--live", metavar="FILE", help="a dump of the cluster, or -"), "file")
     parser.add_argument("--show-values", action="store_true", help="with --live: the cluster's own values too")
     parser.add_argument("--all-deliveries", action="store_true", help="show the outcome for every delivery mode")
     parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")

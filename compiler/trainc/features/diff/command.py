@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, Part, text_report
-from trainc.api.findings import CompileError, Diagnostic, escape_report
+from trainc.api.command import Paint, Part, report
+from trainc.api.findings import CompileError, Diagnostic, escape_report, first_of
 from trainc.api.records import pattern, replace
 from trainc.api.settings import environment_name
 from trainc.features.diff.model import Diff
@@ -20,7 +20,6 @@ from trainc.features.diff.sides import (
     read_side,
     sides_of,
 )
-from trainc.findings.text import first_of
 from trainc.reading.yaml_reader import reading_once
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         if arguments.live and len(environments) > 1:
             raise UsageError("--live is about one cluster; choose an environment with --env NAME")
     except CompileError as error:
-        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
+        report(error.diagnostics, arguments, streams)
         if arguments.format != "markdown":
             return Status.DIAGNOSED
         streams.out.write(_comment({}, {"": error.diagnostics}, None).encode("utf-8", "backslashreplace"))
@@ -68,9 +67,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             live, problems = compare_with_dump(before, after, arguments, streams.stdin)
             diagnostics += problems
             after = after if live is not None else None
-        paint = Paint(arguments.color, streams.err)
         streams.progress.clear()
-        streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
+        report(diagnostics, arguments, streams)
         if before is None or after is None:
             unread[name] = diagnostics
             has_failed = True
@@ -80,7 +78,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         # `trainc check` reports the warnings that are not new.
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
         reported = [*before.found.errors, *after.found.errors, *new]
-        streams.err.write(text_report(reported, Files(), paint, quiet=arguments.quiet))
+        report(reported, arguments, streams)
         has_failed |= bool(before.found.errors or after.found.errors)
     if arguments.format == "markdown":
         text = _comment(diffs, unread, live)
@@ -183,13 +181,13 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
 
 def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
     """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
+    from trainc.admission.updates import JobSetRules
     from trainc.api.kube import NEWEST_RELEASE
     from trainc.features.diff.comparison import compare
     from trainc.features.diff.delivery import DELIVERY_METHODS, chosen_method
     from trainc.features.diff.groups import SidesExplained, explain_groups
     from trainc.features.diff.model import Side as Compared
     from trainc.features.diff.review import review_of
-    from trainc.features.diff.verdicts import JobSetRules
 
     notes = _left_out(before, after)
     was, becomes = before.found, after.found
@@ -225,7 +223,7 @@ def _kept(before: ReadSide, after: ReadSide, arguments: Arguments) -> Iterator[s
     if arguments.releases or arguments.runtime:
         yield "Jobs are kept as built: `trainc build` leaves them as they are, and `trainc build --rebuild all` does this."
     elif after.found.kept is not None:
-        from trainc.cli.kept import causes_of
+        from trainc.api.kept import causes_of
 
         yield from (f"{cause.sentence}." for cause in causes_of(*after.found.kept))
     moved = None not in (before.output, after.output) and before.output != after.output

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.findings import Path, counted
+from trainc.admission.updates import JobSetRules
+from trainc.api.findings import Path, counted, first_of
 from trainc.api.kube import Manifest, format_field
 from trainc.api.records import replace
 from trainc.emit.name_hash import hashed_content
@@ -42,8 +43,7 @@ from trainc.features.diff.model import (
     steps_of,
     totals_of,
 )
-from trainc.features.diff.verdicts import JobSetRules, Verdict, verdict_on
-from trainc.findings.text import first_of
+from trainc.features.diff.verdicts import Verdict, verdict_on
 
 # Notes on consequences that no single field or outcome shows, as full sentences.
 

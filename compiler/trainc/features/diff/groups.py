@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from trainc.api.explained import ExplainedField, Explanation, Recorder, explanation
-from trainc.api.findings import Source
+from trainc.api.findings import Source, first_of
 from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import replace
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, DeliveryMethod, Outcome
 from trainc.features.diff.model import Group, JobDiff, Totals, Versions
 from trainc.features.diff.sides import ReadSide
-from trainc.findings.text import first_of
 
 # The lines that cause what changes in the jobs of a group, or else a reason in words.
 Causes: TypeAlias = Callable[[Group], tuple[tuple[Source, ...], str]]

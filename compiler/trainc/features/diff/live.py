@@ -10,8 +10,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Literal, TypeAlias
 
+from trainc.admission.updates import JobSetRules
 from trainc.api.arguments import Arguments
-from trainc.api.cluster import Dump, group_of
+from trainc.api.cluster import Dump, group_of, live_objects
 from trainc.api.documents import Document
 from trainc.api.explained import Recorder, explanation
 from trainc.api.findings import Diagnostic, Path, Source
@@ -24,20 +25,8 @@ from trainc.features.diff.delivery import DeliveryMethod, Outcome, chosen_method
 from trainc.features.diff.manifests import JobKey, ManifestSet
 from trainc.features.diff.model import Names, plain_names
 from trainc.features.diff.sides import ReadSide
-from trainc.features.diff.verdicts import JobSetRules, sync_outcome
+from trainc.features.diff.verdicts import sync_outcome
 from trainc.features.diff.waiting import Wait, Waiting
-from trainc.kube.live_objects import (
-    FINISHED,
-    KUEUE,
-    Owners,
-    State,
-    annotations_of,
-    controller_of,
-    is_applied_by_tool,
-    is_kueues,
-    is_mark,
-    state_of,
-)
 
 Presence: TypeAlias = Literal["same", "drifted", "missing", "extra"]
 # API group, kind, namespace and name.
@@ -84,7 +73,7 @@ class LiveObject:
     name: str
     object: Presence
     drift: tuple[Drift, ...] = ()
-    state: State = "none"
+    state: live_objects.State = "none"
     condition: Json | None = None
     waits: tuple[Wait, ...] = ()
     sync: Outcome = "nothing"
@@ -105,7 +94,7 @@ class LiveObject:
     @property
     def is_finished(self) -> bool:
         """Whether this is a job that has succeeded or failed."""
-        return self.state in FINISHED
+        return self.state in live_objects.FINISHED
 
     @property
     def restarts(self) -> bool:
@@ -195,7 +184,7 @@ class _Comparison:
     def _both(self, identity: Identity, manifest: Manifest, live: Manifest) -> LiveObject:
         drift = () if manifest["kind"] in _SECRETS else tuple(self._drift(manifest, live))
         drifted = any(not one.is_expected for one in drift)
-        state, condition = state_of(live)
+        state, condition = live_objects.state_of(live)
         sync, successor = self._sync(identity, manifest, live, drifted)
         return LiveObject(
             *identity[1:],
@@ -225,18 +214,18 @@ class _Comparison:
         return LiveObject(*identity[1:], "missing", sync=sync, ttl=ttl if type(ttl) is int else None, source=source)
 
     def _extra(self, identity: Identity, live: Manifest) -> LiveObject:
-        state, condition = state_of(live)
+        state, condition = live_objects.state_of(live)
         successor = self._successors.get(identity, "")
-        pruned = is_applied_by_tool(live) and effective_method(self._method, live, None).prunes
+        pruned = live_objects.is_applied_by_tool(live) and effective_method(self._method, live, None).prunes
         sync: Outcome = "re-created" if successor else "deleted" if pruned else "nothing"
         return LiveObject(*identity[1:], "extra", (), state, condition, (), sync, successor)
 
     def _is_extra(self, identity: Identity, live: Manifest) -> bool:
         """Whether git could have the object and does not: a job or its gang that no controller made, or what a tool applied."""
-        if identity in self._git or controller_of(live) is not None:
+        if identity in self._git or live_objects.controller_of(live) is not None:
             return False
         return identity[1] in ("JobSet", "TrainJob", "PodGroup") or (
-            identity[1] == "ConfigMap" and bool(is_applied_by_tool(live))
+            identity[1] == "ConfigMap" and bool(live_objects.is_applied_by_tool(live))
         )
 
     # What a sync does.
@@ -286,16 +275,20 @@ class _Comparison:
     # What differs.
 
     def _drift(self, manifest: Manifest, live: Manifest) -> Iterator[Drift]:
-        owners = Owners(live)
+        owners = live_objects.Owners(live)
         for change in compare_manifests(*self._compared(manifest, live))[0]:
             for one in _by_key(change):
                 path = one.old if one.kind == "removed" else one.new
                 by = None if one.kind == "removed" else owners.of(path)
-                if is_mark(path, by):
+                if live_objects.is_mark(path, by):
                     continue
-                kueues = by.startswith(KUEUE) if by is not None else one.kind != "removed" and is_kueues(live, path)
+                kueues = (
+                    by.startswith(live_objects.KUEUE)
+                    if by is not None
+                    else one.kind != "removed" and live_objects.is_kueues(live, path)
+                )
                 if kueues and by is None and not owners.are_known:
-                    by = KUEUE
+                    by = live_objects.KUEUE
                 by_admission = (
                     one.kind == "added"
                     and by is None
@@ -348,7 +341,7 @@ def _by_key(change: Change) -> Iterator[Change]:
 def _last_applied(live: Manifest) -> Manifest | None:
     """What a client-side apply sent last, as it notes in an annotation."""
     try:
-        applied = read_json(str(annotations_of(live).get(_LAST_APPLIED, "")))
+        applied = read_json(str(live_objects.annotations_of(live).get(_LAST_APPLIED, "")))
     except ValueError:
         return None
     return applied if isinstance(applied, dict) and isinstance(applied.get("metadata"), dict) else None
@@ -393,7 +386,7 @@ def _judged(deployed: InGit, dump: Dump, kueue: str | None) -> dict[JobKey, list
         if manifest["kind"] == "JobSet":
             metadata = manifest["metadata"]
             live = dump.get("JobSet", str(metadata.get("namespace") or ""), str(metadata["name"]))
-            if live is not None and state_of(live)[0] == "suspended":
+            if live is not None and live_objects.state_of(live)[0] == "suspended":
                 waiting.append(manifest)
     return {
         key: [Wait("trainc fits", one.code, one.message, one.path) for one in findings]

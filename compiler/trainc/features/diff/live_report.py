@@ -8,14 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.api.findings import counted, escape_line, format_path
+from trainc.api.findings import counted, escape_line, first_of, format_path
 from trainc.api.kube import format_field
 from trainc.features.diff.delivery import LABELS, MEANINGS
 from trainc.features.diff.live import Drift, LiveDiff, LiveObject
 from trainc.features.diff.markdown import cell
 from trainc.features.diff.text import SIGNS, Paint, Part, note_lines
 from trainc.features.diff.values import inline
-from trainc.findings.text import first_of
 
 _MOST_ROWS = 50
 _LONGEST = 72

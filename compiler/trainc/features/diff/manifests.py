@@ -7,22 +7,19 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.documents import Document, check, is_trainer_document
+from trainc.api.documents import Document, check, claimed_by, is_trainer_document
 from trainc.api.explained import place
-from trainc.api.findings import CompileError, Diagnostic, Finding, has_errors, keep_severities, sort_diagnostics
+from trainc.api.findings import CompileError, Diagnostic, Finding, Rules, has_errors, keep_severities, sort_diagnostics
 from trainc.api.jobs import CompiledJob, Inputs, Session, ValidDocument
-from trainc.api.kube import NEWEST_RELEASE, RUNTIME_KINDS
+from trainc.api.kube import NEWEST_RELEASE, names
 from trainc.api.output import name_in_file
 from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import Options
 from trainc.emit.name_hash import job_in
 from trainc.features.diff.model import Names
-from trainc.findings.policy import Rules
-from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import Keeping
 from trainc.output.ownership import source_in
 from trainc.pipeline.failures import Failures, failures_of
-from trainc.project.dialects import claimed_by
 
 # The kinds that trainc emits. A folder of output may contain other objects, which are not judged.
 _COMPARED_KINDS = (
@@ -163,7 +160,7 @@ def is_runtime(document: Document) -> bool:
     """Whether a document is a runtime, of Trainer's own API or of a dialect."""
     dialect = claimed_by(document.data)
     kind = document.data.get("kind")
-    return kind in RUNTIME_KINDS or (dialect is not None and dialect.kinds[str(kind)] in RUNTIME_KINDS)
+    return kind in names.RUNTIME_KINDS or (dialect is not None and dialect.kinds[str(kind)] in names.RUNTIME_KINDS)
 
 
 def _is_runtime(document: Document, name: str) -> bool:
@@ -204,9 +201,9 @@ def _source_of(file: str, folder: str) -> str:
 
 def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
     """Why a JobSet cannot be compared: an unsupported version, or a field of the wrong type."""
-    if document.data.get("apiVersion") != JOBSET_API:
-        message = f"this JobSet has apiVersion {document.data.get('apiVersion')}, not {JOBSET_API}"
-        hint = f"compare JobSets of {JOBSET_API}"
+    if document.data.get("apiVersion") != names.JOBSET_API:
+        message = f"this JobSet has apiVersion {document.data.get('apiVersion')}, not {names.JOBSET_API}"
+        hint = f"compare JobSets of {names.JOBSET_API}"
         return [document.place(Finding("NotAJobSet", "error", message, hint, ("apiVersion",)))]
     _, findings = check(document.data, "JobSet", release, prune=True)
     return [document.place(f) for f in findings if f.severity == "error"]

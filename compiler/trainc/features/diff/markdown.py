@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from trainc.api.findings import Diagnostic, counted, escape_line
+from trainc.api.findings import Diagnostic, counted, escape_line, first_of
 from trainc.api.kube import format_field
 from trainc.api.records import pattern
+from trainc.features import ask
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
 from trainc.features.diff.groups import across, notes_of, reason_of, status_word, sum_of
@@ -23,8 +24,6 @@ from trainc.features.diff.values import (
     names_of,
     one_liners,
 )
-from trainc.features.graph.formats import Arrow, Box, flowchart
-from trainc.findings.text import first_of
 
 # GitHub limits a comment to 65,536 characters.
 LONGEST_COMMENT = 60_000
@@ -229,7 +228,7 @@ def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
         yield ""
         yield f"> {cell(note)}"
     if job.status == "changed" and job.steps_before != job.steps_after:
-        yield from ("", "```mermaid", steps_diagram(job), "```")
+        yield from steps_diagram(job)
     for one in job.objects if job.status == "changed" or len(group.members) == 1 else ():
         yield ""
         yield from _object(one, method, named=len(group.members) == 1)
@@ -309,15 +308,20 @@ _LOOKS = {
 }
 
 
-def steps_diagram(job: JobDiff) -> str:
-    """A flowchart of the steps on both sides, with their changes and dependencies."""
+def steps_diagram(job: JobDiff) -> Iterator[str]:
+    """A flowchart of the steps on both sides, with their changes and dependencies, if the feature that draws is there."""
+    flowchart_of = ask("graph", "flowchart")
+    if flowchart_of is None:
+        return
     before = {step.name: step for step in job.steps_before}
     after = {step.name: step for step in job.steps_after}
     names = dict.fromkeys((*before, *after))
     boxes = [
-        Box(name, _facts(before.get(name), after.get(name)), _look(before.get(name), after.get(name))) for name in names
+        (name, _facts(old, new), _look(old, new))
+        for name in names
+        for old, new in [(before.get(name), after.get(name))]
     ]
-    return flowchart(boxes, list(_arrows(before, after)), _LOOKS)
+    yield from ("", "```mermaid", flowchart_of(boxes, _arrows(before, after), _LOOKS), "```")
 
 
 def _look(before: Step | None, after: Step | None) -> str:
@@ -336,9 +340,9 @@ def _facts(before: Step | None, after: Step | None) -> list[str]:
     return facts if gpus == "0" else [*facts, f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} per pod"]
 
 
-def _arrows(before: dict[str, Step], after: dict[str, Step]) -> Iterator[Arrow]:
+def _arrows(before: dict[str, Step], after: dict[str, Step]) -> Iterator[tuple[str, str, str, bool]]:
     """The dependencies; removed ones are dotted."""
     now = {(awaited, name, status) for name, step in after.items() for awaited, status in step.depends_on}
     then = {(awaited, name, status) for name, step in before.items() for awaited, status in step.depends_on}
     for awaited, name, status in sorted(now | then):
-        yield Arrow(awaited, name, status, (awaited, name, status) not in now)
+        yield awaited, name, status, (awaited, name, status) not in now

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trainc.api.findings import counted, has_errors
+from trainc.api.findings import counted, first_of, has_errors
 from trainc.api.kube import Manifest
 from trainc.api.records import replace
 from trainc.features import ask
 from trainc.features.diff.manifests import JobKey, ManifestSet
 from trainc.features.diff.model import Review
 from trainc.features.diff.sides import ReadSide
-from trainc.findings.text import first_of
 from trainc.project.boundaries import loosened
 
 _SWEEP_CODES = ("SweepSize", "OverBudget")

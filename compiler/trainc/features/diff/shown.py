@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from trainc.admission.updates import JobSetRules
 from trainc.api.arguments import Arguments, Streams, UsageError
 from trainc.api.jobs import Compilation
 from trainc.api.kube import NEWEST_RELEASE, Manifest
@@ -19,7 +20,6 @@ from trainc.features.diff.model import Diff, Side, error_line
 from trainc.features.diff.sides import environments_of_sides, look_up, sides_of
 from trainc.features.diff.text import diff_text
 from trainc.features.diff.values import fate_of, headline
-from trainc.features.diff.verdicts import JobSetRules
 
 
 def text_between(before: Compilation, after: Compilation) -> str:

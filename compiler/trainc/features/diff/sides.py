@@ -8,15 +8,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from trainc.api.arguments import Arguments, Streams, UsageError
-from trainc.api.command import kept_in
-from trainc.api.documents import STDIN, Document, is_inside, is_overlay_folder, read_paths
+from trainc.api.command import judge_of
+from trainc.api.documents import STDIN, Document, is_overlay_folder, is_sweep, opening, read_paths
 from trainc.api.findings import CompileError, Diagnostic, Source, has_errors
-from trainc.api.git import commit_of
+from trainc.api.git import commit_of, copy_of_revision, path_from_top, repository_of
 from trainc.api.jobs import Judge
-from trainc.api.kube import RELEASES, normalize_release
+from trainc.api.kept import kept_in
+from trainc.api.kube import releases
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (
     FILE_NAME,
+    Configuration,
     Limits,
     Options,
     Settings,
@@ -25,11 +27,7 @@ from trainc.api.settings import (
     read_configuration,
     settings_of,
 )
-from trainc.cli.compiling import judge_of
-from trainc.cli.revisions import copy_of_revision, here, path_from_top
 from trainc.features.diff.manifests import ManifestSet, holds_jobs, is_runtime, manifest_set, with_runtime
-from trainc.project.configuration import Configuration
-from trainc.project.dialects import is_sweep
 
 _GIT = "git:"
 WORKING_TREE = "working tree"
@@ -97,7 +95,7 @@ def sides_of(arguments: Arguments) -> tuple[Side, Side]:
         return before, Side(WORKING_TREE, skip=before.path)
     if before.path is None:
         return before, Side(WORKING_TREE)
-    path = os.path.relpath(os.path.join(here().top, path_from_top(before.path, here())))
+    path = os.path.relpath(os.path.join(repository_of(".").top, path_from_top(before.path, repository_of("."))))
     return before, Side(path, path)
 
 
@@ -140,10 +138,10 @@ def releases_of(text: str) -> tuple[str, str]:
     old, dots, new = text.partition("..")
     if not dots:
         raise UsageError(
-            f"argument --releases: {text!r} does not have the form OLD..NEW, such as {RELEASES[0]}..{RELEASES[-1]}"
+            f"argument --releases: {text!r} does not have the form OLD..NEW, such as {releases.RELEASES[0]}..{releases.RELEASES[-1]}"
         )
     try:
-        return normalize_release(old), normalize_release(new)
+        return releases.normalize_release(old), releases.normalize_release(new)
     except ValueError as error:
         raise UsageError(f"argument --releases: {error}") from None
 
@@ -152,7 +150,7 @@ def look_up(*sides: Side) -> None:
     """Raise CompileError early if a revision cannot be read, before any folders are walked."""
     for side in sides:
         if side.revision is not None:
-            commit_of(here(), side.revision)
+            commit_of(repository_of("."), side.revision)
 
 
 def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
@@ -179,7 +177,7 @@ def _side(word: str) -> Side:
 
 def _is_revision(word: str) -> bool:
     try:
-        return bool(commit_of(here(), word))
+        return bool(commit_of(repository_of("."), word))
     except CompileError:
         return False
 
@@ -204,7 +202,7 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
 @contextmanager
 def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[tuple[Arguments, str]]:
     """The current folder as of a revision: the arguments adapted to it, and its path relative to the root."""
-    repository = here()
+    repository = repository_of(".")
     only = [] if path is None else _requested_paths(path_from_top(path, repository))
     with copy_of_revision(revision, arguments, only) as copy:
         moved = copy.arguments
@@ -301,7 +299,7 @@ def _only_output(output: str | None, settings: Settings) -> str | None:
 
 
 def _is_within(path: str, folder: str) -> bool:
-    return is_inside(path, os.path.realpath(folder))
+    return opening.is_inside(path, os.path.realpath(folder))
 
 
 def _unless_named(output: str | None, paths: Sequence[str]) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.findings import Finding, Source, counted, format_path
+from trainc.api.findings import Finding, Source, counted, first_of, format_path
 from trainc.api.kube import FieldPath, format_field
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import DELIVERY_METHODS, LABELS, DeliveryMethod, Outcome
@@ -24,7 +24,6 @@ from trainc.features.diff.values import (
     one_liners,
 )
 from trainc.features.diff.verdicts import Verdict
-from trainc.findings.text import first_of
 from trainc.kube.quantity import format_resources
 
 Part: TypeAlias = Literal["title", "added", "removed", "changed", "harmless", "refused", "harmful", "quiet", "note"]

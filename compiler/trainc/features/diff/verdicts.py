@@ -6,18 +6,14 @@ the refusals that concern it; if the object is deleted and recreated, so is ever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from trainc.admission.admit import as_submitted, creation_refusals
-from trainc.admission.defaults import bake_defaults
-from trainc.admission.updates import Submitted, update_refusals
-from trainc.admission.versions import jobset_version
-from trainc.api.documents import check
+from trainc.admission.updates import JobSetRules, Submitted
 from trainc.api.findings import Finding, Path
-from trainc.api.kube import QUEUE_LABEL, Manifest
-from trainc.api.records import dataclass, field
+from trainc.api.kube import Manifest, names
+from trainc.api.records import dataclass
 from trainc.features.diff.changes import Change, compare_manifests, normalize, strip_server_fields
 from trainc.features.diff.delivery import (
     DELIVERY_METHODS,
@@ -31,62 +27,7 @@ from trainc.features.diff.delivery import (
     lasting_claims,
     submitted,
 )
-from trainc.ir.release import release_facts
 
-# How the API server treats a JobSet under one Trainer release.
-
-
-@dataclass(frozen=True, slots=True)
-class JobSetRules:
-    """The rules of the JobSet minor version that belongs to a Trainer release. No method modifies its arguments."""
-
-    release: str
-    _refusals: dict[int, tuple[Manifest, list[Finding]]] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def _jobset(self) -> str:
-        return release_facts(self.release).jobset
-
-    def created(self, jobset: Manifest) -> Submitted:
-        """The JobSet as stored on creation, with all defaults filled in."""
-        return self.put(bake_defaults(jobset, self._jobset))[0]
-
-    def creation_refusals(self, jobset: Manifest) -> Sequence[Finding]:
-        """Why creating the JobSet would be refused; empty if it would be accepted."""
-        if id(jobset) not in self._refusals:
-            baked = bake_defaults(jobset, self._jobset)
-            _, findings = check(baked, "JobSet", self.release, prune=True)
-            self._refusals[id(jobset)] = jobset, _errors([*findings, *creation_refusals(baked, self._jobset)])
-        return self._refusals[id(jobset)][1]
-
-    def put(self, jobset: Manifest) -> tuple[Submitted, list[Finding]]:
-        """The JobSet as stored by an update, without the CREATE webhook's defaults, and why the schema refuses it."""
-        becomes, findings = as_submitted(jobset, self.release)
-        return becomes, _errors(findings)
-
-    def update_refusals(self, stored: Submitted, becomes: Submitted) -> Sequence[Finding]:
-        """Why `becomes` may not replace `stored`; empty if it may. The paths of the findings use list indexes."""
-        return update_refusals(stored, becomes, self._jobset)
-
-    def answers_forbidden(self, refusals: Sequence[Finding]) -> bool:
-        """Whether an update refused for these reasons is answered with 403 rather than 422.
-
-        The API server checks schema and CEL rules first and calls the webhook only for objects that pass.
-        """
-        return not jobset_version(self._jobset).answers_invalid and all(
-            refusal.path[:2] in _BY_WEBHOOK for refusal in refusals
-        )
-
-    def leaves_out_defaults(self, jobset: Manifest) -> bool:
-        """Whether the CREATE webhook would fill in any default."""
-        return bake_defaults(jobset, self._jobset) != jobset
-
-
-def _errors(findings: Iterable[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.severity == "error"]
-
-
-_BY_WEBHOOK = (("spec", "replicatedJobs"), ("spec", "managedBy"))
 _ABOUT_UPDATES = ("FieldImmutable", "WebhookDefaultMissing", "ObjectRenamed")
 # Kinds that accompany a job and have no immutable fields.
 _MUTABLE_KINDS = (
@@ -308,11 +249,11 @@ _TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
 def kueue_refusals(stored: Mapping[str, Any], jobset: Mapping[str, Any]) -> Iterator[Finding]:
     """Why Kueue would refuse to replace `stored` with `jobset`; empty if neither names a queue."""
     before, after = _labels(stored), _labels(jobset)
-    if QUEUE_LABEL not in {*before, *after}:
+    if names.QUEUE_LABEL not in {*before, *after}:
         return
     was_suspended, is_suspended = _suspended(stored), _suspended(jobset)
-    if not is_suspended and before.get(QUEUE_LABEL) != after.get(QUEUE_LABEL):
-        yield _immutable(QUEUE_LABEL, "Kueue moves a job to another queue only while the job is suspended")
+    if not is_suspended and before.get(names.QUEUE_LABEL) != after.get(names.QUEUE_LABEL):
+        yield _immutable(names.QUEUE_LABEL, "Kueue moves a job to another queue only while the job is suspended")
     if not (was_suspended and is_suspended) and before.get(_TIME_LABEL) != after.get(_TIME_LABEL):
         yield _immutable(_TIME_LABEL, "Kueue accepts a new time limit only while the job is suspended")
     if _PRIORITY_LABEL in after and _PRIORITY_LABEL not in before and not is_suspended:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from trainc.api.cluster import Dump
+from trainc.api.cluster import Dump, live_objects
 from trainc.api.findings import Path
-from trainc.api.kube import QUEUE_LABEL, Json, mapping, objects
+from trainc.api.kube import POD_SPEC, Json, mapping, names, objects
 from trainc.api.records import dataclass, pattern
-from trainc.kube.live_objects import controller_of, labels_of, true_conditions
-from trainc.reading.cluster import KUEUE_GROUP
+from trainc.kube.documents import pod_spec_of
 
 # Labels that JobSet's controller sets on jobs and pods.
 _JOBSET = "jobset.sigs.k8s.io/jobset-name"
@@ -39,16 +38,18 @@ class Waiting:
 
     def __init__(self, dump: Dump) -> None:
         """Index the Workloads, pods, Jobs and events of a dump."""
-        self._has_workloads = bool(dump.of_group(KUEUE_GROUP, "Workload"))
+        self._has_workloads = bool(dump.of_group(names.KUEUE_GROUP, "Workload"))
         self._workloads: dict[tuple[str, str], Json] = {}
-        for (namespace, _), each in dump.of_group(KUEUE_GROUP, "Workload").items():
-            owner = controller_of(each)
+        for (namespace, _), each in dump.of_group(names.KUEUE_GROUP, "Workload").items():
+            owner = live_objects.controller_of(each)
             if owner is not None and owner.get("kind") == "JobSet":
                 self._workloads[namespace, str(owner.get("name"))] = each
         self._parts: dict[tuple[str, str], list[tuple[str, str, Json]]] = {}
         for kind in ("Job", "Pod"):
             for (namespace, name), each in dump.of(kind).items():
-                self._parts.setdefault((namespace, str(labels_of(each).get(_JOBSET))), []).append((kind, name, each))
+                self._parts.setdefault((namespace, str(live_objects.labels_of(each).get(_JOBSET))), []).append(
+                    (kind, name, each)
+                )
         self._events: dict[tuple[str, str, str], list[Json]] = {}
         for (namespace, _), event in dump.of("Event").items():
             about = mapping(event.get("involvedObject")) or mapping(event.get("regarding"))
@@ -67,7 +68,7 @@ class Waiting:
         return tuple(waits)[:_MOST_SHOWN]
 
     def _of_jobset(self, live: Json) -> Iterator[Wait]:
-        for one in true_conditions(live):
+        for one in live_objects.true_conditions(live):
             if one.get("type") == "Failed":
                 yield Wait("JobSet", str(one.get("reason") or ""), _line(one.get("message")))
 
@@ -75,7 +76,7 @@ class Waiting:
         suspended = mapping(live.get("spec")).get("suspend") is True
         if not suspended:
             return
-        queue = labels_of(live).get(QUEUE_LABEL)
+        queue = live_objects.labels_of(live).get(names.QUEUE_LABEL)
         workload = self._workloads.get(key)
         if workload is None:
             if queue is None:
@@ -84,7 +85,10 @@ class Waiting:
                 yield Wait("JobSet", "", reason, ("spec", "suspend") if in_git else ())
             elif self._has_workloads:
                 yield Wait(
-                    "Kueue", "", "it has no Workload: Kueue does not manage it", ("metadata", "labels", QUEUE_LABEL)
+                    "Kueue",
+                    "",
+                    "it has no Workload: Kueue does not manage it",
+                    ("metadata", "labels", names.QUEUE_LABEL),
                 )
             return
         if mapping(workload.get("spec")).get("active") is False:
@@ -104,7 +108,7 @@ class Waiting:
         for kind, _, pod in self._parts.get(key, ()):
             if kind != "Pod":
                 continue
-            step = str(labels_of(pod).get(_STEP))
+            step = str(live_objects.labels_of(pod).get(_STEP))
             for one in objects(mapping(pod.get("status")).get("conditions")):
                 if one.get("type") == "PodScheduled" and one.get("status") == "False":
                     path = _field_of_container(manifest, step, "", "resources")
@@ -151,7 +155,7 @@ def _field_of_quota(message: str, manifest: Json) -> Path:
             for kind in ("limits", "requests"):
                 if named[1] in mapping(mapping(container.get("resources")).get(kind)):
                     return (*path, "resources", kind, named[1])
-    return ("metadata", "labels", QUEUE_LABEL)
+    return ("metadata", "labels", names.QUEUE_LABEL)
 
 
 def _field_of_container(manifest: Json, step: str, name: str, field: str) -> Path:
@@ -165,9 +169,7 @@ def _field_of_container(manifest: Json, step: str, name: str, field: str) -> Pat
 def _containers(manifest: Json, step: str | None = None) -> Iterator[tuple[Path, Json]]:
     for i, job in enumerate(objects(mapping(manifest.get("spec")).get("replicatedJobs"))):
         if step is None or job.get("name") == step:
-            pod: Mapping[str, Any] = job
-            for key in ("template", "spec", "template", "spec"):
-                pod = mapping(pod.get(key))
+            pod = pod_spec_of(job)
             for kind in ("containers", "initContainers"):
                 for j, container in enumerate(objects(pod.get(kind))):
-                    yield ("spec", "replicatedJobs", i, "template", "spec", "template", "spec", kind, j), container
+                    yield ("spec", "replicatedJobs", i, *POD_SPEC, kind, j), container

@@ -9,17 +9,15 @@ from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import KINDS, Dump
-from trainc.api.command import Files, read_stdin, report_diagnostics, start
+from trainc.api.command import Files, read_port, read_stdin, report, start
 from trainc.api.documents import read_paths
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.git import find_program
-from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, RELEASES, Manifest, mapping, names, objects, read_json
+from trainc.api.kube import NEWEST_RELEASE, Manifest, mapping, names, objects, read_json, releases
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
-from trainc.cli.version import read_port
 from trainc.features import ask
 from trainc.features.doctor.comparison import Wanted, compare, json_of, missing_rows, shows_cluster, text_of
-from trainc.kube.releases import JOBSETS
 
 _CRDS = (
     "trainjobs.trainer.kubeflow.org",
@@ -134,16 +132,16 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         environments = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
-        return report_diagnostics(error.diagnostics, arguments, streams)
+        return report(error.diagnostics, arguments, streams)
     stdin = read_stdin(next(iter(environments.values())), streams)
     requested = {name: _wanted(settings, stdin) for name, settings in environments.items()}
     found = merge_diagnostics({name: diagnostics for name, (_, diagnostics) in requested.items()})
-    status = report_diagnostics(found, arguments, streams, Files(stdin))
+    status = report(found, arguments, streams, Files(stdin))
     requirements = {name: requirements for name, (requirements, _) in requested.items()}
     try:
         answers = _answers(arguments, list(requirements.values()))
     except CompileError as error:
-        return report_diagnostics(error.diagnostics, arguments, streams)
+        return report(error.diagnostics, arguments, streams)
     return Status(max(status, _print(answers, requirements, arguments, streams)))
 
 
@@ -157,14 +155,14 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
     pins = read_port()["releases"][release]
     requirements = Wanted(
         release,
-        dict(zip(RELEASES, JOBSETS, strict=True)),
+        dict(zip(releases.RELEASES, releases.JOBSETS, strict=True)),
         tuple(pins["kueue"]),
         tuple(pins["kubernetes"]),
         frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),
         frozenset(
-            (m["metadata"].get("namespace", ""), m["metadata"]["labels"][QUEUE_LABEL])
+            (m["metadata"].get("namespace", ""), m["metadata"]["labels"][names.QUEUE_LABEL])
             for m in manifests
-            if m["kind"] == "JobSet" and QUEUE_LABEL in (m["metadata"].get("labels") or {})
+            if m["kind"] == "JobSet" and names.QUEUE_LABEL in (m["metadata"].get("labels") or {})
         ),
         settings.options.semantics == "controller",
         settings.options.kubernetes,

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.cluster import Dump
-from trainc.api.kube import RELEASES, Json, mapping, objects, value_at
+from trainc.api.kube import Json, mapping, objects, releases, value_at
 from trainc.api.records import dataclass, pattern, replace
 from trainc.features import ask
-from trainc.kube.releases import JOBSETS, Columns
 
 # component -> the suffix of its controller's or scheduler's image path, without the tag; the first one decides.
 _IMAGES = {
@@ -39,13 +38,13 @@ _CRDS = {
 _POD = "spec.replicatedJobs.template.spec.template.spec"
 # fmt: off
 _TELLTALES = {
-    "Trainer": Columns(RELEASES, {
+    "Trainer": releases.Columns(releases.RELEASES, {
         "crd": (*["trainjobs.trainer.kubeflow.org"] * 3, "clustertrainingruntimes.trainer.kubeflow.org"),
         "field": (
             "spec.runtimeRef", "spec.podTemplateOverrides", "spec.runtimePatches", "spec.mlPolicy.torch.envInjection",
         ),
     }),
-    "JobSet": Columns(JOBSETS, {
+    "JobSet": releases.Columns(releases.JOBSETS, {
         "crd": ("jobsets.jobset.x-k8s.io",),
         "field": (
             "spec.replicatedJobs", "spec.replicatedJobs.groupName", "spec.volumeClaimPolicies", f"{_POD}.schedulingGroup",
@@ -202,7 +201,7 @@ def serves_workloads(documents: Sequence[Json]) -> bool | None:
     return None
 
 
-def _newest_known(telltales: Columns, definitions: Mapping[str, Json]) -> str:
+def _newest_known(telltales: releases.Columns, definitions: Mapping[str, Json]) -> str:
     """The newest minor whose field exists. A minor without new fields is indistinguishable from the one before."""
     newest = ""
     before: Mapping[str, str] = {}

@@ -7,7 +7,6 @@ from typing import Literal, TypeAlias
 
 from trainc.admission.post_admission import pod_refusals
 from trainc.api.cluster import Dump
-from trainc.api.documents import ROOTS
 from trainc.api.findings import Diagnostic
 from trainc.api.kube import NEWEST_RELEASE, Json, mapping
 from trainc.api.records import dataclass, field, replace
@@ -35,7 +34,7 @@ from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.webhooks import refusals
 from trainc.features.fits.workload import Workload, job_name, place, queue_of, workload_of
 from trainc.kube.kueue import checked_kueue
-from trainc.schema.shapes import Struct
+from trainc.schema.shapes import ROOTS, Struct
 from trainc.schema.unknown_fields import mistyped, without_nulls
 
 Verdict: TypeAlias = Literal["fits", "never", "inactive", "refused", "admitted", "waits", "unknown"]

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, add_strict, set_completion
+from trainc.api.arguments import add_input, add_limits, add_reporting, add_shaping, set_completion
 
 FORMATS = ("text", "json", "github")
 
@@ -31,9 +31,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add input, cluster and format options."""
     add_input(parser)
     help_text = "file or folder with the cluster's objects (default: `cluster` in trainc.yaml)"
-    set_completion(parser.add_argument("--cluster", metavar="DIR", help=help_text), FOLDER)
+    set_completion(parser.add_argument("--cluster", metavar="DIR", help=help_text), "folder")
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     add_shaping(parser)
     add_limits(parser)
-    add_reporting(parser)
-    add_strict(parser)
+    add_reporting(parser, strict=True)

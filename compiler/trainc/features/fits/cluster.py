@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from trainc.api.cluster import Dump, Key
+from trainc.api.cluster import Dump
 from trainc.api.kube import Json
 from trainc.api.records import dataclass, field
 from trainc.features.fits.pods import Amounts, Limits, Written
-from trainc.kube import kueue
+from trainc.kube.kueue import DEFAULT
+from trainc.reading.cluster import Key
 
 FlavorResource: TypeAlias = tuple[str, str]
 
@@ -158,7 +159,7 @@ class Cluster:
     overheads: Mapping[str, Written] = field(default_factory=dict)
     checks: Mapping[str, str] = field(default_factory=dict)
     scaler: str = ""
-    kueue: str = kueue.DEFAULT
+    kueue: str = DEFAULT
     unknown: frozenset[str] = frozenset()
     dump: Dump = field(default_factory=lambda: Dump(()))
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, read_stdin, report_diagnostics, start
+from trainc.api.command import Files, read_stdin, report, start
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
-from trainc.cli.compiling import is_failure
 from trainc.features.fits.judging import judge_jobs
 from trainc.pipeline.failures import left_out
 
@@ -82,11 +81,4 @@ def _refused(
     diagnostics: Mapping[str, Sequence[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
 ) -> Status:
     """Show the diagnostics; the exit status reflects whether they contain errors."""
-    merged = merge_diagnostics(diagnostics)
-    if arguments.format == "github":
-        from trainc.cli.report_formats import github_report
-
-        streams.out.write(github_report(merged).encode("utf-8", "backslashreplace"))
-    else:
-        report_diagnostics(merged, arguments, streams, files)
-    return Status.DIAGNOSED if is_failure(merged, arguments) else Status.DONE
+    return report(merge_diagnostics(diagnostics), arguments, streams, files)

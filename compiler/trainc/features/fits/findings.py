@@ -18,8 +18,7 @@ from trainc.features.fits.shortfall import GAPS, PARTIAL_SLICE
 from trainc.features.fits.snapshot import READ_KINDS, export_command
 from trainc.features.fits.webhooks import Refusal
 from trainc.features.fits.workload import QUEUE, Workload
-from trainc.kube import kueue
-from trainc.reading.cluster import KUEUE_GROUP
+from trainc.kube.kueue import IMAGE, MINORS, V1BETA1, minor_of, step_of, version_of
 from trainc.reading.cluster import label_of as named
 
 if TYPE_CHECKING:
@@ -141,23 +140,25 @@ def about_snapshot(cluster: Cluster, alone: Sequence[Fit]) -> Iterator[Diagnosti
 
 def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
     """Whether the cluster has another version of Kueue than the answers are for, or objects that it does not serve."""
-    installed = dump.version(kueue.IMAGE)
-    version = kueue.version_of(requested, installed)
-    if installed and kueue.step_of(version) != kueue.step_of(installed):
+    installed = dump.version(IMAGE)
+    version = version_of(requested, installed)
+    if installed and step_of(version) != step_of(installed):
         message = f"the answers are for Kueue {version}, and the cluster has {installed}"
-        hint = f"set kueue: {kueue.minor_of(installed)!r}, or no version at all"
+        hint = f"set kueue: {minor_of(installed)!r}, or no version at all"
         yield Diagnostic("OtherKueueVersion", "info", message, hint, "Deployment")
-    elif installed and kueue.minor_of(installed) not in kueue.MINORS:
-        nearest = kueue.minor_of(kueue.step_of(installed))
-        message = f"the cluster has Kueue {installed}, and trainc knows {' and '.join(kueue.MINORS)}: the answers are for {nearest}"
+    elif installed and minor_of(installed) not in MINORS:
+        nearest = minor_of(step_of(installed))
+        message = (
+            f"the cluster has Kueue {installed}, and trainc knows {' and '.join(MINORS)}: the answers are for {nearest}"
+        )
         yield Diagnostic("OtherKueueVersion", "info", message, f"set kueue: {nearest!r} to hide this", "Deployment")
-    old = [one for kind, (group, _) in KINDS.items() if group == KUEUE_GROUP for one in dump.every(kind)]
-    old = [one for one in old if one.get("apiVersion") == f"{KUEUE_GROUP}/v1beta1"]
+    old = [one for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP for one in dump.every(kind)]
+    old = [one for one in old if one.get("apiVersion") == f"{names.KUEUE_GROUP}/v1beta1"]
     if old:
-        served = kueue.step_of(version) in kueue.V1BETA1
+        served = step_of(version) in V1BETA1
         severity: Severity = "info" if served else "warning"
         subject = "is" if len(old) == 1 else f"and {len(old) - 1} more are"
-        until = "is no longer served from 0.20 on" if served else f"{kueue.minor_of(version)} does not serve"
+        until = "is no longer served from 0.20 on" if served else f"{minor_of(version)} does not serve"
         message = f"it {subject} of kueue.x-k8s.io/v1beta1, which {'' if served else 'Kueue '}{until}"
         hint = "write v1beta2, where cohort is cohortName, and whenCanBorrow and whenCanPreempt are MayStopSearch or TryNextFlavor"
         yield Diagnostic("OldKueueAPI", severity, message, hint, named(old[0]), "apiVersion")

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.api.cluster import Dump
-from trainc.api.findings import counted
+from trainc.api.findings import counted, first_of
 from trainc.api.kube import Json
 from trainc.features.fits.answer import Fit, Fits, fits_named
 from trainc.features.fits.cluster import Cluster, ClusterQueue
 from trainc.features.fits.pods import amount_with_unit, bare_amount, counted_pods
 from trainc.features.fits.snapshot import read_cluster
-from trainc.findings.text import first_of
 
 VERSION = 1
 NOTE = "A job that fits may still have to wait: running workloads, preemption, fair sharing and admission checks are not considered."

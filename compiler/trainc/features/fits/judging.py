@@ -10,9 +10,9 @@ from trainc.api.cluster import Dump
 from trainc.api.documents import Document, label_of, read_paths
 from trainc.api.findings import Diagnostic, Finding, has_errors, keep_severities
 from trainc.api.jobs import CompiledJob, Judge, Session
+from trainc.api.kube import names
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
-from trainc.kube.names import JOB_KINDS
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits
@@ -60,7 +60,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     }
     homes: dict[str, Document] = {}
     for document in documents:
-        if document.data.get("kind") in JOB_KINDS:
+        if document.data.get("kind") in names.JOB_KINDS:
             namespace, name = place(document.data)
             homes[job_name(namespace or options.namespace or "", name)] = document
     for job, document in _rendered(documents, jobsets, options):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.kube import Json, MalformedSelector, Quantity, parse_quantity, pod_requests
+from trainc.api.kube import Json, MalformedSelector, Quantity, names, parse_quantity, pod_requests
 from trainc.api.records import dataclass, field, pattern
-from trainc.kube.names import is_label_key, is_label_value
 from trainc.kube.quantity import max_resources
 from trainc.kube.selectors import int64, read_requirement
 
@@ -244,7 +243,7 @@ def is_readable(pod: Json, *, selector: bool) -> bool:
     except MalformedSelector:
         return False
     labels = (pod.get("nodeSelector") or {}) if selector else {}
-    return all(is_label_key(key) and is_label_value(value) for key, value in labels.items())
+    return all(names.is_label_key(key) and names.is_label_value(value) for key, value in labels.items())
 
 
 def _any_term(terms: Iterable[Json], labels: Labels, name: str) -> bool:

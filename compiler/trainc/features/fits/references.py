@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from trainc.api.cluster import Dump
 from trainc.api.findings import Path, did_you_mean
-from trainc.api.kube import Json, mapping, objects
+from trainc.api.kube import POD_SPEC, Json, mapping, objects
 
 # Kind, namespace (empty for kinds of the whole cluster) and name.
 Created: TypeAlias = Collection[tuple[str, str, str]]
@@ -101,7 +101,7 @@ def references(jobset: Json) -> Iterator[Reference]:
             yield from _named("StorageClass", mapping(template.get("spec")), "storageClassName", path)
     for i, job in enumerate(objects(spec.get("replicatedJobs"))):
         pod = mapping(mapping(mapping(mapping(job.get("template")).get("spec")).get("template")).get("spec"))
-        yield from _of_pod(pod, ("spec", "replicatedJobs", i, "template", "spec", "template", "spec"))
+        yield from _of_pod(pod, ("spec", "replicatedJobs", i, *POD_SPEC))
 
 
 def _of_pod(pod: Json, path: Path) -> Iterator[Reference]:

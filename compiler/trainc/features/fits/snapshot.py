@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from trainc.api.cluster import KINDS, UNCOUNTED, Dump, Key, group_of
+from trainc.api.cluster import KINDS, Dump, group_of
 from trainc.api.findings import Diagnostic
 from trainc.api.kube import NEWEST_RELEASE, Json, parse_quantity
 from trainc.api.records import replace
@@ -24,8 +24,8 @@ from trainc.features.fits.cluster import (
     Quota,
 )
 from trainc.features.fits.pods import amount, amounts, merged_limits
-from trainc.kube import kueue
-from trainc.reading.cluster import CLUSTER, label_of  # noqa: F401 - the table of features names the kind
+from trainc.kube.kueue import IMAGE, step_of, version_of
+from trainc.reading.cluster import CLUSTER, UNCOUNTED, Key, label_of  # noqa: F401 - the table of features names the kind
 from trainc.schema.unknown_fields import mistyped
 
 # Kueue's limit: apis/kueue/v1beta2/topology_types.go.
@@ -312,7 +312,7 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
             "AdmissionCheck", lambda _, document: _text(_spec(document).get("controllerName"), "spec.controllerName")
         ),
         _scaler(dump, nodes),
-        kueue.step_of(kueue.version_of(version, dump.version(kueue.IMAGE))),
+        step_of(version_of(version, dump.version(IMAGE))),
         unknown,
         dump,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TypeAlias
 
-from trainc.api.kube import Json, parse_quantity
+from trainc.api.kube import POD_SPEC, Json, names, parse_quantity
 from trainc.api.records import pattern
 from trainc.features.fits import workload
 from trainc.features.fits.workload import (
@@ -24,7 +24,6 @@ from trainc.features.fits.workload import (
     UNCONSTRAINED,
 )
 from trainc.kube.kueue import DEFAULT, FALSE_REFUSED, PARTIAL_SLICES, SLICED_GROUPS
-from trainc.kube.names import is_label_key, is_label_value, is_subdomain, length
 
 Annotations: TypeAlias = Mapping[str, str]
 Place: TypeAlias = tuple[str | int, ...]
@@ -74,12 +73,12 @@ def _jobset_webhook(jobset: Json, kueue: str) -> Iterator[tuple[Place, str]]:
 
 
 def _pods(i: int) -> Place:
-    return ("spec", "replicatedJobs", i, "template", "spec", "template")
+    return ("spec", "replicatedJobs", i, *POD_SPEC[:-1])
 
 
 def _metadata(labels: Annotations, annotations: Annotations) -> Iterator[tuple[Place, str]]:
     queue, seconds = labels.get(workload.QUEUE), labels.get(_MAX_SECONDS)
-    if queue is not None and not is_subdomain(str(queue)):
+    if queue is not None and not names.is_subdomain(str(queue)):
         yield (
             ("metadata", "labels", workload.QUEUE),
             f"{queue!r} is not a valid LocalQueue name (a lowercase DNS name)",
@@ -100,7 +99,7 @@ def _positive(text: str) -> bool:
 def _prebuilt(labels: Annotations, annotations: Annotations) -> Iterator[tuple[Place, str]]:
     kind = "annotations" if annotations.get(_PREBUILT) else "labels"
     name = (annotations if kind == "annotations" else labels).get(_PREBUILT)
-    if name is not None and not is_subdomain(str(name)):
+    if name is not None and not names.is_subdomain(str(name)):
         yield ("metadata", kind, _PREBUILT), f"{name!r} is not a valid Workload name (a lowercase DNS name)"
 
 
@@ -108,7 +107,7 @@ def _gates(value: str) -> Iterator[tuple[Place, str]]:
     gates = [gate.strip() for gate in value.split(",")] if value.strip() else []
     for gate in gates:
         domain, slash, path = gate.partition("/")
-        if not (slash and is_subdomain(domain) and path) or len(gate) > _LONGEST_LEVEL:
+        if not (slash and names.is_subdomain(domain) and path) or len(gate) > _LONGEST_LEVEL:
             yield (
                 ("metadata", "annotations", _GATED),
                 f"{gate!r} is not a valid gate: write domain/name, at most 63 characters",
@@ -122,7 +121,7 @@ def _topology(written: Annotations, count: int, kueue: str) -> Iterator[tuple[st
     if sum(key in written for key in (REQUIRED, PREFERRED, UNCONSTRAINED)) > 1:
         yield "", "only one of required, preferred and unconstrained topology can be set"
     for key in (REQUIRED, PREFERRED, SLICE_LEVEL):
-        if key in written and not is_label_key(written[key]):
+        if key in written and not names.is_label_key(written[key]):
             yield key, f"{written[key]!r} is not a valid label of a topology level"
     if UNCONSTRAINED in written and written[UNCONSTRAINED] not in workload.BOOLEANS:
         yield UNCONSTRAINED, f"{written[UNCONSTRAINED]!r} is not a boolean, such as true"
@@ -182,7 +181,7 @@ def _layers(written: Annotations, count: int, kueue: str) -> Iterator[tuple[str,
 
 def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[str]:
     for level, size in layers:
-        if not is_label_key(level):
+        if not names.is_label_key(level):
             yield f"{level!r} is not a valid label of a topology level"
         if size < 1:
             yield f"a layer has a size of {size}: a slice has at least one pod"
@@ -226,8 +225,8 @@ def _workload_schema(jobset: Json) -> Iterator[tuple[Place, str]]:
             PREFERRED: [requested.preferred],
             SLICE_LEVEL: [level for level, _ in requested.slices],
         }
-        for key, names in levels.items():
-            if any(name and len(name) > _LONGEST_LEVEL for name in names):
+        for key, values in levels.items():
+            if any(name and len(name) > _LONGEST_LEVEL for name in values):
                 yield (*_pods(i), "metadata", "annotations", key), "a topology level has at most 63 characters"
         if requested.group and len(requested.group) > 256:
             yield (*_pods(i), "metadata", "annotations", GROUP), "the name of a group has at most 256 characters"
@@ -248,12 +247,12 @@ def _workload_webhook(jobset: Json) -> Iterator[tuple[Place, str]]:
 
 def _template_metadata(metadata: Json, place: Place) -> Iterator[tuple[Place, str]]:
     for key, value in (metadata.get("labels") or {}).items():
-        if not is_label_key(key) or not is_label_value(str(value)):
+        if not names.is_label_key(key) or not names.is_label_value(str(value)):
             yield (*place, "labels", key), f"{key}: {value} is not a valid label"
     size = 0
     for key, value in (metadata.get("annotations") or {}).items():
-        size += length(key) + length(str(value))
-        if not is_label_key(key.lower()):
+        size += names.length(key) + names.length(str(value))
+        if not names.is_label_key(key.lower()):
             yield (*place, "annotations", key), f"{key} is not a valid annotation name"
     if size > _ANNOTATIONS_SIZE:
         yield (*place, "annotations"), "the annotations are larger than 256 KiB"

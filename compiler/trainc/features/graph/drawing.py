@@ -12,6 +12,7 @@ from typing import Literal
 import svg
 
 from trainc.api.findings import escape_xml
+from trainc.api.jobs import PLUGINS, Plugin
 from trainc.api.kube import Json
 from trainc.api.records import dataclass, replace
 from trainc.features.graph.model import (
@@ -249,9 +250,9 @@ def graph_svg(graph: Graph, *, stacked: bool = False) -> str:
     return escape_xml(str(picture).replace("><", ">\n<")) + "\n"
 
 
-def svg_of(manifests: Sequence[Json]) -> str:
-    """Draw the job of some manifests as SVG."""
-    return graph_svg(read_graph(manifests))
+def svg_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS, *, stacked: bool = False) -> str:
+    """Draw the job of some manifests as SVG. Raises ModuleNotFoundError without svg.py."""
+    return graph_svg(read_graph(manifests, plugins), stacked=stacked)
 
 
 def _text(x: int, y: int, text: str, *classes: str, anchor: Literal["start", "middle", "end"] = "start") -> svg.Text:

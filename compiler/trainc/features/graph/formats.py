@@ -10,11 +10,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trainc.api.findings import escape_line
+from trainc.api.jobs import PLUGINS, Plugin
 from trainc.api.kube import Json
 from trainc.features.graph.model import Graph, Step, gang, layers, per_pod, read_graph, size, total
 
@@ -114,9 +115,9 @@ def graph_text(graph: Graph, paint: Paint = plain) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def text_of(manifests: Sequence[Json]) -> str:
+def text_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -> str:
     """Draw the job of some manifests as an indented tree."""
-    return graph_text(read_graph(manifests))
+    return graph_text(read_graph(manifests, plugins))
 
 
 def _step_lines(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[str]:
@@ -212,6 +213,15 @@ def flowchart(
         if alike := [ids[box.name] for box in boxes if box.look == look]:
             lines += [f"  classDef {look} {style}", f"  class {','.join(alike)} {look}"]
     return "\n".join(lines)
+
+
+def flowchart_of(
+    boxes: Iterable[tuple[str, Sequence[str], str]],
+    arrows: Iterable[tuple[str, str, str, bool]],
+    looks: Mapping[str, str],
+) -> str:
+    """The same for plain tuples: each box with its lines and its look, each arrow from, to, with a label, dotted or not."""
+    return flowchart([Box(*box) for box in boxes], [Arrow(*arrow) for arrow in arrows], looks)
 
 
 def _label_lines(step: Step) -> Iterator[str]:

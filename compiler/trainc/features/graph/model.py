@@ -13,10 +13,8 @@ from trainc.api.findings import counted
 from trainc.api.jobs import PLUGINS, Plugin
 from trainc.api.kube import Json, Quantity, accelerator, names, pod_requests, value_at
 from trainc.api.records import dataclass, replace
-from trainc.ir.commands.launcher import Launch
-from trainc.ir.commands.programs import base
+from trainc.ir.commands.programs import Launch, base
 from trainc.ir.commands.started import CommandLine, read_command
-from trainc.plugins.plugin import RendezvousFile
 from trainc.plugins.registry import programs
 
 
@@ -404,15 +402,14 @@ def _rendezvous(
     for manifest in manifests:
         if manifest["kind"] == "ConfigMap" and manifest["metadata"]["name"] in mounted:
             for file in (file for plugin in plugins for file in plugin.files):
-                yield from _by_file(manifest, file, first_host)
+                source = f"{file.called or file.key} in {manifest['metadata']['name']}"
+                yield from _by_file(manifest["data"].get(file.key), file.port, source, first_host)
 
 
-def _by_file(config_map: Json, file: RendezvousFile, first_host: str) -> Iterator[Rendezvous]:
+def _by_file(text: str | None, pattern: str, source: str, first_host: str) -> Iterator[Rendezvous]:
     """What programs read from a file: all hosts, or the port of rank 0."""
-    name, text = config_map["metadata"]["name"], config_map["data"].get(file.key)
-    if text is not None and not file.port:
-        hosts = text.count("\n")
-        yield Rendezvous(counted(hosts, "host"), f"{file.called or file.key} in {name}")
-    port = re.search(file.port, text or "") if file.port else None
+    if text is not None and not pattern:
+        yield Rendezvous(counted(text.count("\n"), "host"), source)
+    port = re.search(pattern, text or "") if pattern else None
     if port is not None and first_host:
-        yield Rendezvous(f"{first_host}:{port[1]}", f"{file.called or file.key} in {name}")
+        yield Rendezvous(f"{first_host}:{port[1]}", source)

@@ -11,11 +11,11 @@ from typing import Any
 from trainc import __version__
 from trainc.admission.admit import refusals
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.cluster import Dump
-from trainc.api.command import report_diagnostics
-from trainc.api.documents import read_file
-from trainc.api.findings import CompileError, counted, escape_line, escape_report
-from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, Json, identity_of, mapping
+from trainc.api.cluster import Dump, live_objects
+from trainc.api.command import report
+from trainc.api.documents import opening
+from trainc.api.findings import CompileError, counted, escape_line, escape_report, first_of, matches
+from trainc.api.kube import NEWEST_RELEASE, Json, identity_of, mapping, names
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Options, Settings, environments_of, settings_of
@@ -28,10 +28,6 @@ from trainc.features.import_.reading import (
     applied_metadata,
     literal_secrets,
 )
-from trainc.findings.policy import matches
-from trainc.findings.text import first_of
-from trainc.kube.live_objects import controller_of, labels_of
-from trainc.kube.names import JOBSET_API
 from trainc.output.keeping import BuildLine
 from trainc.output.ownership import file_name, first_line
 
@@ -56,7 +52,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         _write(folder, imported.files, imported.problems)
         adoption = _adopt(imported, dump, release, arguments) if arguments.adopt else None
     except CompileError as error:
-        return report_diagnostics(error.diagnostics, arguments, streams)
+        return report(error.diagnostics, arguments, streams)
     text = _report(imported, folder, arguments)
     if adoption is not None:
         text += _lines(_next_steps(adoption, settings))
@@ -103,12 +99,12 @@ def _write(folder: str, files: Mapping[str, str], problems: list[str]) -> None:
             with open(target, "x", encoding="utf-8", newline="") as stream:
                 stream.write(text)
         except FileExistsError:
-            if not os.path.isfile(target) or read_file(target, 10_000_000).decode(errors="replace") != text:
+            if not os.path.isfile(target) or opening.read_file(target, 10_000_000).decode(errors="replace") != text:
                 problems.append(f"{target} is there already, and was not overwritten")
 
 
 def _adopt(imported: Import, dump: Dump, release: str, arguments: Arguments) -> Adoption:
-    from trainc.cli.kept import digests_of
+    from trainc.api.kept import digests_of
 
     settings = settings_of(arguments)
     digests = digests_of(settings.read(BytesIO()).documents, settings.options)
@@ -192,7 +188,7 @@ def adopt(dump: Dump, release: str, jobs: Sequence[ImportedJob], sources: Mappin
     """Adopt TrainJobs of a dump; `sources` has the source and digest of each, by NAMESPACE/NAME."""
     made: dict[tuple[str, str], list[Json]] = {}
     for each in dump:
-        owner = controller_of(each)
+        owner = live_objects.controller_of(each)
         if owner is not None and owner.get("kind") == "TrainJob" and each.get("kind") in _KINDS:
             made.setdefault((identity_of(each)[0], str(owner.get("name"))), []).append(each)
     adoption = Adoption()
@@ -212,20 +208,18 @@ def adopt(dump: Dump, release: str, jobs: Sequence[ImportedJob], sources: Mappin
             adoption.files[path] = f"{first_line(source)}{line}{dump_yaml(objects)}"
             adoption.jobs.append(job)
             trainjob = dump.get("TrainJob", job.namespace, job.name)
-            if trainjob is not None and QUEUE_LABEL in labels_of(trainjob):
+            if trainjob is not None and names.QUEUE_LABEL in live_objects.labels_of(trainjob):
                 adoption.queued.append(job.job)
     return adoption
 
 
 def _why_not_adopted(live: Sequence[Json], release: str) -> str:
     """Why a job cannot be adopted; empty if it can."""
-    if names := literal_secrets(list(live)):
-        return (
-            f"its JobSet has the value of {first_of(names)}, which must not reach git and cannot change while it exists"
-        )
+    if variables := literal_secrets(list(live)):
+        return f"its JobSet has the value of {first_of(variables)}, which must not reach git and cannot change while it exists"
     jobset = live[-1]
-    if jobset.get("apiVersion") != JOBSET_API:
-        return f"trainc adopts JobSets of {JOBSET_API}"
+    if jobset.get("apiVersion") != names.JOBSET_API:
+        return f"trainc adopts JobSets of {names.JOBSET_API}"
     refused = refusals(dict(jobset), as_applied(jobset), Options(release=release))
     return f"applying it would be refused: {refused[0].path}: {refused[0].message}" if refused else ""
 

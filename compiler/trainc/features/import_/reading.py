@@ -5,30 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from trainc.api.cluster import Dump
-from trainc.api.documents import Document, check, read_documents
-from trainc.api.findings import CompileError, counted
-from trainc.api.kube import QUEUE_LABEL, RUNTIME_KINDS, Json, identity_of, mapping
+from trainc.api.cluster import Dump, live_objects
+from trainc.api.documents import Document, catalog, check, is_legacy, read_documents
+from trainc.api.findings import CompileError, counted, first_of
+from trainc.api.kube import Json, identity_of, mapping, names
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
 from trainc.features import ask
-from trainc.findings.text import first_of
 from trainc.kube.documents import leaves
-from trainc.kube.live_objects import (
-    KUEUE,
-    Owners,
-    State,
-    annotations_of,
-    controller_of,
-    is_mark,
-    labels_of,
-    state_of,
-    true_conditions,
-)
-from trainc.kube.names import TRAINER_GROUP, is_dns1123_label, is_dns1123_subdomain
-from trainc.project.dialects import is_legacy
-from trainc.reading.catalog import find
 from trainc.schema.defaults import DEFAULTS
 
 # What an object of a cluster looked like when its author applied it. Removed is what the API server, its defaults, webhooks, Kueue, controllers and GitOps tools have added. What is left
@@ -47,7 +32,7 @@ def clean(each: Json, release: str) -> dict[str, Any]:
     """A TrainJob or a runtime as its author wrote it."""
     kind, spec = str(each["kind"]), dict(mapping(each.get("spec")))
     data: dict[str, Any] = {"apiVersion": each.get("apiVersion"), "kind": kind, "metadata": applied_metadata(each)}
-    data["spec"] = spec if kind in RUNTIME_KINDS else _without_kueue(spec, each)
+    data["spec"] = spec if kind in names.RUNTIME_KINDS else _without_kueue(spec, each)
     # Without values that the schema's defaults bring back, as far as that changes nothing.
     whole, problems = check(data, kind, release, prune=True)
     if any(problem.severity == "error" for problem in problems):
@@ -59,15 +44,15 @@ def clean(each: Json, release: str) -> dict[str, Any]:
 
 def applied_metadata(each: Json) -> dict[str, Any]:
     """The name, and the labels and annotations that are neither a tool's mark nor Kueue's."""
-    owners, metadata = Owners(each), mapping(each.get("metadata"))
+    owners, metadata = live_objects.Owners(each), mapping(each.get("metadata"))
     kept: dict[str, Any] = {key: metadata[key] for key in ("name", "namespace") if metadata.get(key)}
-    for name, values in (("labels", labels_of(each)), ("annotations", annotations_of(each))):
+    for name, values in (("labels", live_objects.labels_of(each)), ("annotations", live_objects.annotations_of(each))):
         own = {
             key: value
             for key, value in values.items()
             if key != _KUEUE_OVERRIDES
-            and not is_mark(("metadata", name, key), by := owners.of(("metadata", name, key)))
-            and not (by or "").startswith(KUEUE)
+            and not live_objects.is_mark(("metadata", name, key), by := owners.of(("metadata", name, key)))
+            and not (by or "").startswith(live_objects.KUEUE)
         }
         if own:
             kept[name] = own
@@ -76,12 +61,16 @@ def applied_metadata(each: Json) -> dict[str, Any]:
 
 def _without_kueue(spec: dict[str, Any], each: Json) -> dict[str, Any]:
     """The spec of a TrainJob without Kueue's patches, and without `suspend` where Kueue decides about it."""
-    kept = {key: value for key, value in spec.items() if key != "suspend" or QUEUE_LABEL not in labels_of(each)}
+    kept = {
+        key: value
+        for key, value in spec.items()
+        if key != "suspend" or names.QUEUE_LABEL not in live_objects.labels_of(each)
+    }
     if isinstance(patches := spec.get("runtimePatches"), list):
         own = [patch for patch in patches if mapping(patch).get("manager") != _KUEUE_PATCH]
         # The time is that of the last write, which a webhook notes.
         kept["runtimePatches"] = [{k: v for k, v in mapping(patch).items() if k != "time"} for patch in own]
-    first = annotations_of(each).get(_KUEUE_OVERRIDES)
+    first = live_objects.annotations_of(each).get(_KUEUE_OVERRIDES)
     for name in ("podTemplateOverrides", "podSpecOverrides"):
         if isinstance(overrides := spec.get(name), list) and str(first).isdecimal():
             kept[name] = overrides[: int(str(first))]
@@ -138,10 +127,10 @@ _CLUSTER = "ClusterTrainingRuntime"
 # The names of keys that a Secret may have: they are written in a comment, and in a command to copy.
 _KEY = pattern(r"[-._a-zA-Z0-9]{1,253}")
 # What the table of an import calls a state.
-STATES: Mapping[State, str] = {
+STATES: Mapping[live_objects.State, str] = {
     "running": "running", "suspended": "suspended", "succeeded": "finished", "failed": "finished (failed)",
 }  # fmt: skip
-_V1_STATES: Mapping[str, State] = {"Succeeded": "succeeded", "Failed": "failed", "Suspended": "suspended"}
+_V1_STATES: Mapping[str, live_objects.State] = {"Succeeded": "succeeded", "Failed": "failed", "Suspended": "suspended"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +140,7 @@ class ImportedJob:
     namespace: str
     name: str
     kind: str
-    state: State
+    state: live_objects.State
     runtime: str
     path: str
 
@@ -188,15 +177,17 @@ class Reader:
         """Return the jobs in the dump, ordered by namespace and name."""
         result = self._found
         controlled = 0
-        for (namespace, name), each in sorted(self._dump.of_group(TRAINER_GROUP, "TrainJob").items()):
-            if controller_of(each) is not None:
+        for (namespace, name), each in sorted(self._dump.of_group(names.TRAINER_GROUP, "TrainJob").items()):
+            if live_objects.controller_of(each) is not None:
                 controlled += 1
             elif self._is_named(namespace, name, "TrainJob"):
                 reference, path = mapping(mapping(each.get("spec")).get("runtimeRef")), f"{namespace}/{name}.yaml"
                 kind = str(reference.get("kind") or _CLUSTER)
                 runtime = self._runtime(kind, str(reference.get("name")), namespace, name)
                 self._write(path, [self._cleaned(each)], f"{name}-env")
-                result.jobs.append(ImportedJob(namespace, name, "TrainJob", state_of(each)[0], runtime, path))
+                result.jobs.append(
+                    ImportedJob(namespace, name, "TrainJob", live_objects.state_of(each)[0], runtime, path)
+                )
         self._v1_jobs([each for each in self._dump if is_legacy(each)])
         if controlled:
             others = "of another controller, such as an OptimizationJob"
@@ -208,7 +199,7 @@ class Reader:
 
     def _is_named(self, namespace: str, name: str, kind: str) -> bool:
         """Whether the names are such as an API server accepts, so that they are safe in a path."""
-        if is_dns1123_label(namespace) and is_dns1123_subdomain(name):
+        if names.is_dns1123_label(namespace) and names.is_dns1123_subdomain(name):
             return True
         self._found.problems.append(f"{kind} {namespace}/{name}: no API server has an object of this name")
         return False
@@ -247,7 +238,7 @@ class Reader:
         """Write a runtime that the catalog does not have; return how the table shows it."""
         space = "" if kind == _CLUSTER else namespace
         snapshot = self._snapshot(namespace, job, kind, name)
-        live = self._dump.of_group(TRAINER_GROUP, kind).get((space, name))
+        live = self._dump.of_group(names.TRAINER_GROUP, kind).get((space, name))
         if live is not None and snapshot is not None and self._differ(live, snapshot):
             self._outdated.setdefault(f"{kind} {name}", []).append(f"{namespace}/{job}")
         key = kind, space, name
@@ -256,7 +247,7 @@ class Reader:
         return self._known_runtimes[key]
 
     def _written(self, kind: str, space: str, name: str, live: Json | None) -> str:
-        catalog_entry = find(name, self._release) if kind == _CLUSTER else None
+        catalog_entry = catalog.find(name, self._release) if kind == _CLUSTER else None
         if isinstance(catalog_entry, Document) and (live is None or not self._differ(live, catalog_entry.data)):
             return f"{name} (catalog)"
         if live is None:
@@ -300,7 +291,7 @@ class Reader:
         plan = make(cleaned, self._release)
         for job, own in zip(jobs, cleaned, strict=True):
             (namespace, name), kind = identity_of(job), str(job["kind"])
-            if controller_of(job) is not None or not self._is_named(namespace, name, kind):
+            if live_objects.controller_of(job) is not None or not self._is_named(namespace, name, kind):
                 continue
             outcome = plan.of(own)
             errors = [finding.message for finding in outcome.findings if finding.severity == "error"]
@@ -312,6 +303,6 @@ class Reader:
             path = f"{namespace}/{name}.yaml"
             self._write(path, outcome.documents, f"{name}-env")
             runtime = mapping(mapping(outcome.documents[0].get("spec")).get("runtimeRef")).get("name")
-            held = {str(one.get("type")) for one in true_conditions(job)}
-            state: State = next((state for kind, state in _V1_STATES.items() if kind in held), "running")
+            held = {str(one.get("type")) for one in live_objects.true_conditions(job)}
+            state: live_objects.State = next((state for kind, state in _V1_STATES.items() if kind in held), "running")
             self._found.jobs.append(ImportedJob(namespace, name, kind, state, str(runtime), path))

@@ -25,8 +25,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import get_args
 
-from trainc.api.arguments import FOLDER, set_completion
-from trainc.cli.command import COLOR_HELP, COLOURS
+from trainc.api.arguments import add_color, set_completion
 from trainc.features.init import PARTS, REPOSITORY, GitOps
 
 
@@ -35,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     folder = parser.add_argument(
         "folder", metavar="DIR", nargs="?", default=".", help="where to create it (default: .)"
     )
-    set_completion(folder, FOLDER)
+    set_completion(folder, "folder")
     parser.add_argument(
         "--gitops",
         choices=get_args(GitOps),
@@ -66,4 +65,4 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="REQUIREMENT",
         help="what pip installs in hooks and CI (default: this trainc, from where it was installed)",
     )
-    parser.add_argument("--color", choices=COLOURS, metavar="WHEN", default="auto", help=COLOR_HELP)
+    add_color(parser)

@@ -8,16 +8,14 @@ import shutil
 from collections.abc import Iterable, Mapping
 
 from trainc import __version__
-from trainc.api.arguments import COMMANDS, Arguments, Status, Streams, UsageError, build_parser, parse_arguments
-from trainc.api.command import OWN_KINDS, report_diagnostics
-from trainc.api.command import run as build
-from trainc.api.documents import read_file
+from trainc.api.arguments import Arguments, Status, Streams, UsageError, arguments_of
+from trainc.api.command import report
+from trainc.api.documents import opening
 from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.git import origin_of
-from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import replace
-from trainc.api.settings import Limits, read_configuration
-from trainc.cli.schema import of_every_kind
+from trainc.api.settings import Configuration, Limits, read_configuration
+from trainc.features import ask
 from trainc.features.init import PARTS, REPOSITORY
 from trainc.features.init.scaffold import (
     APPLICATION_SET,
@@ -39,8 +37,7 @@ from trainc.features.init.scaffold import (
     with_hooks,
     with_settings,
 )
-from trainc.project.configuration import Configuration, settings_below
-from trainc.reading.opening import repository_above
+from trainc.project.configuration import settings_below
 
 _LEFT_ALONE = (README, REQUIREMENTS)
 _ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}
@@ -53,11 +50,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         folder, plan = _plan(arguments)
     except CompileError as error:
-        return report_diagnostics(error.diagnostics, arguments, streams)
-    usual = [part for part in PARTS if part != "kustomize"]
-    parts = [*(arguments.only or usual), *(["kustomize"] if arguments.kustomize else [])]
-    requirement, texts = plan.requirement, scaffold(parts, plan)
-    texts |= _schemas() if "editor" in parts else {}
+        return report(error.diagnostics, arguments, streams)
+    requirement, texts = plan.requirement, _texts(arguments, plan)
     if arguments.print:
         streams.out.write(_format_files(texts).encode("utf-8", "backslashreplace"))
         return Status.DONE
@@ -69,7 +63,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         hint = "move it away, choose another folder, or write single parts with --only PART (--print shows their files)"
         refused = [f"{os.path.normpath(os.path.join(folder, path))} already exists" for path in in_the_way]
         problems = [Diagnostic("FileInTheWay", "error", f"{one}; nothing was written", hint) for one in refused]
-        return report_diagnostics(problems, arguments, streams)
+        return report(problems, arguments, streams)
     for path, text in merged.items():
         target = os.path.normpath(os.path.join(folder, path))
         os.makedirs(os.path.dirname(target) or os.curdir, exist_ok=True)
@@ -102,7 +96,7 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
             where = os.path.normpath(os.path.join(folder, below[0]))
             raise UsageError(f"trainc.yaml is in {where}: run `trainc init {where} --only {arguments.only[0]}`")
     # Without a repository, which may not exist yet, the folder itself.
-    root = repository_above(_existing(folder)) or os.path.realpath(folder)
+    root = opening.repository_above(_existing(folder)) or os.path.realpath(folder)
     inside = os.path.relpath(os.path.realpath(folder), root).replace(os.sep, "/")
     inside = "" if inside == os.curdir else inside
     environments = configuration.environments.values() or [configuration]
@@ -152,7 +146,7 @@ def _requirement(arguments: Arguments, folder: str) -> Requirement:
     if arguments.requirement:
         return Requirement(arguments.requirement)
     try:
-        lines = read_file(os.path.join(folder, REQUIREMENTS), Limits().file_bytes).decode().splitlines()
+        lines = opening.read_file(os.path.join(folder, REQUIREMENTS), Limits().file_bytes).decode().splitlines()
     except (OSError, ValueError):
         return _own_requirement()
     own = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
@@ -171,10 +165,24 @@ def _own_requirement() -> Requirement:
     return requirement_of(json.loads(recorded) if recorded else None, __version__)
 
 
+def _texts(arguments: Arguments, plan: Plan) -> dict[str, str]:
+    usual = [part for part in PARTS if part != "kustomize"]
+    parts = [*(arguments.only or usual), *(["kustomize"] if arguments.kustomize else [])]
+    if "kustomize" in parts and ask("krm", "kustomize config") is None:
+        raise UsageError("this installation of trainc does not run inside kustomize, so it has no files for that")
+    texts = scaffold(parts, plan)
+    return {**texts, **_schemas()} if "editor" in parts else texts
+
+
 def _schemas() -> dict[str, str]:
     """The schemas that the editor's settings refer to."""
-    schemas = {"trainc": of_every_kind(NEWEST_RELEASE)}
-    schemas |= {name.lower(): kind.json_schema() for name, kind in OWN_KINDS.items()}
+    from trainc.api.command import OWN_KINDS, schema_of
+    from trainc.api.kube import NEWEST_RELEASE
+
+    schemas = {
+        "trainc": schema_of("", NEWEST_RELEASE),
+        **{name.lower(): schema_of(name, NEWEST_RELEASE) for name in OWN_KINDS},
+    }
     return {f".vscode/{name}.schema.json": json.dumps(schema) + "\n" for name, schema in schemas.items()}
 
 
@@ -208,16 +216,17 @@ def _add_to_existing(target: str, path: str, text: str) -> str | None:
     if name not in _ADDED_TO:
         return None
     try:
-        return _ADDED_TO[name](read_file(target, Limits().file_bytes).decode(), text)
+        return _ADDED_TO[name](opening.read_file(target, Limits().file_bytes).decode(), text)
     except (OSError, ValueError):
         return None
 
 
 def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` for every environment of the new repository."""
-    (command,) = (command for command in COMMANDS if command.name == "build")
+    from trainc.api.command import run as build
+
     words = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]
-    return build(parse_arguments(build_parser(command), words), streams)
+    return build(arguments_of("build", words), streams)
 
 
 def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arguments: Arguments) -> str:

@@ -19,11 +19,8 @@ from trainc.api.git import origin_of
 from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import dataclass, pattern, replace
 from trainc.api.settings import Limits
-from trainc.features.argocd.files import text_of
-from trainc.features.argocd.health import flux_health_checks
+from trainc.features import ask
 from trainc.features.init import PARTS, GitOps, Part
-from trainc.features.krm import FILE_NAME as KUSTOMIZE_CONFIG
-from trainc.features.krm.kustomization import kustomize_config
 
 ENVIRONMENTS = ("dev", "prod")
 RENDERED = "rendered"
@@ -34,6 +31,7 @@ ATTRIBUTES = ".gitattributes"
 SETTINGS = ".vscode/settings.json"
 WORKFLOW = ".github/workflows/trainc.yaml"
 APPLICATION_SET = "argocd/training.yaml"
+KUSTOMIZE_CONFIG = "kustomizeconfig.yaml"
 _TOOLS: Mapping[GitOps, str] = {"argocd": "Argo CD", "flux": "Flux CD"}
 # The files of each part: a path in the repository, and the template beside this module that it comes from.
 _FILES: Mapping[Part, Mapping[str, str]] = {
@@ -126,8 +124,6 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
     Hooks and workflows are at the root of the repository, where they are read.
     """
     gitops, requirement, index = plan.gitops, plan.requirement, plan.index_url
-    # As they stand in the spec of a Kustomization, without the comment that says so.
-    health = [line for line in flux_health_checks().splitlines(keepends=True) if not line.startswith("#")]
     values = {
         "gitops": gitops,
         "tool": _TOOLS[gitops],
@@ -136,7 +132,7 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
         "requirement": requirement.line,
         "index": f"--index-url {index}\n" if index else "",
         "release": NEWEST_RELEASE,
-        "health": indent("".join(health), "  ").rstrip(),
+        "health": _health_checks(),
         **_in_folder(plan.inside),
         **_hooks(requirement, index),
     }
@@ -156,10 +152,10 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
             here |= _namespace(gitops, each.namespace)
             here["place"] = _quoted(each.path if gitops == "argocd" else f"./{each.path}")
             texts[f"{gitops}/{file}.yaml"] = Template(_template(f"{gitops}.yaml")).substitute(here)
-        if gitops == "argocd":
+        if gitops == "argocd" and (text_of := ask("argocd", "file")):
             # A folder deeper, so that `kubectl apply -f argocd/` leaves it alone.
             texts["argocd/health/argocd-cm.yaml"] = text_of("argocd-cm.yaml", plan.version)
-    if "kustomize" in parts:
+    if "kustomize" in parts and (kustomize_config := ask("krm", "kustomize config")):
         texts[KUSTOMIZE_CONFIG] = kustomize_config()
     return texts
 
@@ -239,6 +235,13 @@ def _namespace(gitops: GitOps, name: str) -> dict[str, str]:
 
 def _template(name: str) -> str:
     return files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _health_checks() -> str:
+    """The health checks as they stand in the spec of a Kustomization, without the comment that says so."""
+    checks = ask("argocd", "health checks of flux")
+    lines = [] if checks is None else checks().splitlines(keepends=True)
+    return indent("".join(line for line in lines if not line.startswith("#")), "  ").rstrip()
 
 
 _NO_NAME = pattern(r"[^a-z0-9-]+")

@@ -6,15 +6,14 @@ import os
 from collections.abc import Sequence
 
 from trainc.api.arguments import Arguments, Status, Streams
-from trainc.api.command import Files, report_diagnostics
-from trainc.api.documents import Document, read_documents, read_file
+from trainc.api.command import Files, report
+from trainc.api.documents import Document, opening, read_documents
 from trainc.api.findings import CompileError, Diagnostic, has_errors
 from trainc.api.kube import Manifest
 from trainc.api.output import dump_yaml
 from trainc.api.settings import Limits
 from trainc.features.krm.kustomization import kustomize_config, used_as_validator
 from trainc.features.krm.transform import Transformed, read_resource_list, results_of, transform
-from trainc.reading.opening import error_reason, read_bounded
 
 _STDIN = "-"
 
@@ -24,12 +23,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.print:
         streams.out.write(kustomize_config().encode())
         return Status.DONE
-    text = read_bounded(streams.stdin, Limits().file_bytes)
+    text = opening.read_bounded(streams.stdin, Limits().file_bytes)
     answer = _function if arguments.configuration is None else _plugin
     try:
         return answer(text, arguments, streams)
     except CompileError as error:
-        return report_diagnostics(error.diagnostics, arguments, streams, Files(text))
+        return report(error.diagnostics, arguments, streams, Files(text))
 
 
 def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
@@ -38,7 +37,7 @@ def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     results = results_of(done.diagnostics, [*request.items, *done.items])
     answer = {**request.head, "items": done.items, **({"results": results} if results else {})}
     streams.out.write(dump_yaml([answer]).encode("utf-8", "backslashreplace"))
-    return report_diagnostics(done.diagnostics, arguments, streams, Files(text))
+    return report(done.diagnostics, arguments, streams, Files(text))
 
 
 def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
@@ -47,7 +46,7 @@ def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     if has_errors(problems):
         raise CompileError(problems)
     done = _transform([document.data for document in documents], configuration, arguments)
-    status = report_diagnostics([*problems, *done.diagnostics], arguments, streams, Files(text))
+    status = report([*problems, *done.diagnostics], arguments, streams, Files(text))
     if status is Status.DONE:
         streams.out.write(dump_yaml(done.items).encode("utf-8", "backslashreplace"))
     return status
@@ -61,9 +60,9 @@ def _transform(items: Sequence[Manifest], configuration: Document | None, argume
 
 def _configuration(path: str) -> Document:
     try:
-        documents, problems = read_documents(read_file(path, Limits().file_bytes), path, Limits())
+        documents, problems = read_documents(opening.read_file(path, Limits().file_bytes), path, Limits())
     except OSError as error:
-        message = f"{path} cannot be read: {error_reason(error)}"
+        message = f"{path} cannot be read: {opening.error_reason(error)}"
         raise CompileError([Diagnostic("UnreadableFile", "error", message, "name an overlay file")]) from None
     if not problems and len(documents) != 1:
         message = f"{path} has {len(documents)} documents; an overlay file has exactly one"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.api.documents import Document, is_inside, read_documents, read_file, root_around
+from trainc.api.documents import Document, opening, read_documents
 from trainc.api.findings import Diagnostic, Path, format_path
 from trainc.api.kube import Json, identity_of
 from trainc.api.output import dump_yaml
@@ -61,7 +61,7 @@ class Kustomization:
 
 def kustomization_in(folder: str) -> Kustomization | None:
     """The kustomization in a folder; None if there is none or it cannot be read."""
-    root = root_around(os.curdir)
+    root = opening.root_around(os.curdir)
     for file in _FILES:
         for data in _documents(os.path.join(folder, file), root):
             return Kustomization(folder, file, data, root)
@@ -87,9 +87,9 @@ def used_as_validator(folder: str, configuration: Document | None) -> list[Diagn
 
 def _documents(path: str, root: str) -> Sequence[dict[str, Any]]:
     try:
-        if not is_inside(path, root):
+        if not opening.is_inside(path, root):
             return ()
-        return _parsed(read_file(path, Limits().file_bytes))
+        return _parsed(opening.read_file(path, Limits().file_bytes))
     except (OSError, ValueError):
         return ()
 

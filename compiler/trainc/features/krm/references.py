@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from trainc.api.documents import Document, is_inside, label_of, read_documents, read_file, root_around
+from trainc.api.documents import Document, label_of, opening, read_documents
 from trainc.api.findings import CompileError, Diagnostic, Path, Source
-from trainc.api.kube import RUNTIME_KINDS, Json, Manifest, mapping, objects
+from trainc.api.kube import Json, Manifest, mapping, names, objects
 from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.krm import FILE_NAME
@@ -63,10 +63,10 @@ def file_of(item: Json) -> str:
 def _as_read(item: Json, folder: str) -> Document | None:
     """The item as it stands in its file; None where nothing names the file, or it holds no such object."""
     file = os.path.normpath(os.path.join(folder, file_of(item))) if file_of(item) else ""
-    if not file or not is_inside(file, root_around(folder)):
+    if not file or not opening.is_inside(file, opening.root_around(folder)):
         return None
     try:
-        documents, _ = read_documents(read_file(file, Limits().file_bytes), file, Limits())
+        documents, _ = read_documents(opening.read_file(file, Limits().file_bytes), file, Limits())
     except (OSError, ValueError, CompileError):
         return None
     names = {name_of(item), *earlier_names(item)}
@@ -89,13 +89,13 @@ def _renamed_runtimes(items: Iterable[Json]) -> dict[tuple[str, str], set[str]]:
 
     kustomize does not know that a runtimeRef is a reference, and leaves it as it was.
     """
-    names: dict[tuple[str, str], set[str]] = {}
-    runtimes = [item for item in items if item.get("kind") in RUNTIME_KINDS]
+    now: dict[tuple[str, str], set[str]] = {}
+    runtimes = [item for item in items if item.get("kind") in names.RUNTIME_KINDS]
     for runtime in runtimes:
         for earlier in earlier_names(runtime):
-            names.setdefault((runtime["kind"], earlier), set()).add(name_of(runtime))
+            now.setdefault((runtime["kind"], earlier), set()).add(name_of(runtime))
     present = {(runtime["kind"], name_of(runtime)) for runtime in runtimes}
-    return {key: now for key, now in names.items() if key not in present and len(now) == 1}
+    return {key: called for key, called in now.items() if key not in present and len(called) == 1}
 
 
 def _following(item: Json, renamed: Mapping[tuple[str, str], set[str]]) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.api.documents import Document, is_trainer_document, label_of, read_value
+from trainc.api.documents import Document, is_sweep, is_trainer_document, label_of, read_value
 from trainc.api.findings import CompileError, Diagnostic, Path, Policy, format_path, has_errors, sort_diagnostics
 from trainc.api.jobs import compile_documents, read_inputs
 from trainc.api.kube import Json, Manifest, mapping
@@ -14,7 +14,6 @@ from trainc.api.settings import Limits, Options
 from trainc.features import ask
 from trainc.features.krm.kustomization import kustomization_in
 from trainc.features.krm.references import as_written, file_of, find_stale_references
-from trainc.project.dialects import is_sweep
 from trainc.project.overlays.load import load_overlay, overlaid_options
 from trainc.project.overlays.overlay import is_overlay
 

@@ -20,11 +20,11 @@ from kubeflow.trainer.options import Name
 from kubeflow.trainer.types import types
 
 from trainc.api.findings import CompileError, sort_diagnostics
-from trainc.api.jobs import Compilation, compile_trainjob
+from trainc.api.jobs import Compilation
 from trainc.api.kube import NEWEST_RELEASE, Manifest
 from trainc.api.output import dump_yaml
 from trainc.api.settings import Options
-from trainc.pipeline.python import catalog
+from trainc.functions import catalog, compile_trainjob
 
 # A stand-in for the API server that the SDK talks to: it has runtimes, and keeps the TrainJobs that it is sent.
 

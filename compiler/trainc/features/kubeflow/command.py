@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import report_diagnostics
+from trainc.api.command import report
 from trainc.api.documents import read_paths
 from trainc.api.findings import CompileError, escape_report, has_errors, sort_diagnostics
 from trainc.api.settings import Limits, Options
@@ -30,7 +30,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     options = Options(release=arguments.release)
     documents, diagnostics = read_paths(arguments.runtimes, Limits()) if arguments.runtimes else ([], [])
     if has_errors(diagnostics):
-        return report_diagnostics(sort_diagnostics(diagnostics), arguments, streams)
+        return report(sort_diagnostics(diagnostics), arguments, streams)
     runtimes = [one.data for one in documents if str(one.data.get("kind", "")).endswith("TrainingRuntime")]
     try:
 
@@ -39,12 +39,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
         ran = run_script(arguments.script, arguments.words, backend_of, streams.err)
     except CompileError as error:
-        return report_diagnostics(error.diagnostics, arguments, streams)
+        return report(error.diagnostics, arguments, streams)
     except ScriptError as error:
         streams.err.write(escape_report(f"trainc sdk: {error}\n"))
         return Status.DIAGNOSED
     found = (d for backend in ran.backends for d in backend.compilation.diagnostics)
-    report_diagnostics(sort_diagnostics(found), arguments, streams)
+    report(sort_diagnostics(found), arguments, streams)
     if not any(backend.trainjobs for backend in ran.backends):
         streams.err.write(f"trainc sdk: {arguments.script} submits no TrainJob\n")
         return Status.DIAGNOSED

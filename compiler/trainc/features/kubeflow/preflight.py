@@ -18,11 +18,11 @@ import kubeflow
 from kubeflow.trainer import TrainerClient
 
 from trainc.api.findings import CompileError
-from trainc.api.jobs import compile_trainjob
 from trainc.api.kube import Manifest
 from trainc.api.records import dataclass
 from trainc.api.settings import Options
 from trainc.features.kubeflow.backend import OfflineBackend, unwrapped_errors
+from trainc.functions import compile_trainjob
 
 Client = TypeVar("Client")
 _GROUP, _VERSION = "trainer.kubeflow.org", "v1alpha1"

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.documents import encode, read_documents
+from trainc.api.documents import catalog, encode, read_documents
 from trainc.api.findings import Path
-from trainc.api.kube import NEWEST_RELEASE, RUNTIME_KINDS, Json, mapping, objects, value_at_index
+from trainc.api.kube import NEWEST_RELEASE, POD_SPEC, Json, mapping, names, objects, value_at_index
 from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.lsp.names import OVERLAY, SETTINGS, at, fields_of, kind_of, runtime_of, values_of
 from trainc.features.lsp.snapshot import Schema, Snapshot, Typing, typing_at
+from trainc.features.lsp.variables import meaning_of, suggested_values, suggested_variables
 from trainc.kube.devices import KNOWN
-from trainc.kube.names import TRAINER_API
-from trainc.kube.tuning_variables import meaning_of, suggested_values, suggested_variables
-from trainc.reading.catalog import names as names_in_catalog
 from trainc.reading.edits import Position, Range
 
 Role: TypeAlias = Literal["field", "value", "name"]
 
 _QUEUE, _PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
-_KINDS = ("TrainJob", *RUNTIME_KINDS)
+_KINDS = ("TrainJob", *names.RUNTIME_KINDS)
 _LINE = pattern(r"^(kind|name|namespace|  name|  namespace)\s*:\s*[\"']?([^\s\"'#]+)")
 _JOBS = "replicatedJobs"
 
@@ -113,10 +111,10 @@ def _plain(value: str, schema: Schema | None) -> str:
 def _named(snapshot: Snapshot, document: Json, typing: Typing, place: Range) -> Iterator[Completion]:
     """The known names of the expected kind."""
     path = typing.path
-    for ending, detail, names in _NAMES:
+    for ending, detail, find in _NAMES:
         last = path[-len(ending) :]
         if len(last) == len(ending) and all(map(lambda one, step: one in ("*", step), ending, last)):
-            for name in dict.fromkeys(_texts(names(snapshot, document, path))):
+            for name in dict.fromkeys(_texts(find(snapshot, document, path))):
                 about = meaning_of(name) if ending[0] == "env" else ""
                 yield Completion(name, "name", place, _plain(name, {}), detail, about)
             return
@@ -128,11 +126,11 @@ _Names: TypeAlias = Callable[[Snapshot, Json, Path], Iterable[Any]]
 def _runtimes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     kind = value_at_index(document, ("spec", "runtimeRef", "kind"))
     for one in snapshot.workspace:
-        if one.data.get("kind") in ((kind,) if kind in RUNTIME_KINDS else RUNTIME_KINDS):
+        if one.data.get("kind") in ((kind,) if kind in names.RUNTIME_KINDS else names.RUNTIME_KINDS):
             yield value_at_index(one.data, ("metadata", "name"))
     if kind != "TrainingRuntime":
         releases = (built.session.options.release for built in snapshot.built)
-        yield from names_in_catalog(next(filter(None, releases), NEWEST_RELEASE))
+        yield from catalog.names(next(filter(None, releases), NEWEST_RELEASE))
 
 
 def _template(snapshot: Snapshot, document: Json) -> Json:
@@ -161,7 +159,7 @@ def _pods(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Json]:
             job_names |= {target.get("name") for target in targets}
     for job in objects(value_at_index(_template(snapshot, document), ("spec", _JOBS))):
         if not job_names or job.get("name") in job_names:
-            yield mapping(value_at_index(job, ("template", "spec", "template", "spec")))
+            yield mapping(value_at_index(job, POD_SPEC))
 
 
 def _containers(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
@@ -215,21 +213,21 @@ def _known(snapshot: Snapshot, document: Json, kind: str) -> Iterator[Json]:
 
 
 def _named_in(*kinds: str) -> _Names:
-    def names(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
+    def find(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
         for kind in kinds:
             yield from (value_at_index(one, ("metadata", "name")) for one in _known(snapshot, document, kind))
 
-    return names
+    return find
 
 
 def _keys_in(kind: str) -> _Names:
-    def names(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
+    def find(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
         name = value_at_index(document, (*path[:-1], "name"))
         for one in _known(snapshot, document, kind):
             if value_at_index(one, ("metadata", "name")) == name:
                 yield from (key for part in ("data", "stringData") for key in mapping(one.get(part)))
 
-    return names
+    return find
 
 
 def _fixed(*values: str) -> _Names:
@@ -239,7 +237,7 @@ def _fixed(*values: str) -> _Names:
 # The end of a path, `*` for an item of a list; what is there; which names there are.
 _NAMES: tuple[tuple[Path, str, _Names], ...] = (
     (("runtimeRef", "name"), "runtime", _runtimes),
-    (("runtimeRef", "kind"), "kind of runtime", _fixed(*RUNTIME_KINDS)),
+    (("runtimeRef", "kind"), "kind of runtime", _fixed(*names.RUNTIME_KINDS)),
     (("labels", _QUEUE), "Kueue queue", _queues),
     ((_JOBS, "*", "name"), "replicated job", _jobs),
     (("targetJobs", "*", "name"), "replicated job", _jobs),
@@ -270,6 +268,6 @@ _NAMES: tuple[tuple[Path, str, _Names], ...] = (
     (("initContainers", "*", "name"), "container", _containers),
     (("target", "name"), "document", _named_in(*_KINDS)),
     (("target", "kind"), "kind", _fixed(*_KINDS)),
-    (("apiVersion",), "", _fixed(TRAINER_API)),
+    (("apiVersion",), "", _fixed(names.TRAINER_API)),
     (("kind",), "", _fixed(*_KINDS)),
 )

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.api.documents import Document
-from trainc.api.explained import Explanation, Recorder, describe_origin, explanation
+from trainc.api.explained import Explanation, Recorder, describe_origin, explanation, shorten_value
 from trainc.api.findings import Diagnostic, Source, escape_line
-from trainc.api.kube import format_field, mapping, objects, stable_path, value_at_index
+from trainc.api.kube import POD_SPEC, format_field, mapping, names, objects, stable_path, value_at_index
 from trainc.api.records import dataclass
 from trainc.explain.model import Input, prefix
-from trainc.explain.text import shorten_value
 from trainc.features.lsp.names import at, kind_of, root_of, runtime_of
 from trainc.features.lsp.snapshot import Built, Snapshot
+from trainc.features.lsp.variables import meaning_of, suggested_values
 from trainc.findings.text import underlined
-from trainc.kube.names import JOB_KINDS
-from trainc.kube.tuning_variables import meaning_of, suggested_values
 from trainc.reading.edits import Field, Position, Range, Tree, trees
 
 _MOST_SHOWN = 8
@@ -98,7 +96,7 @@ def _parts_of(runtime: Document) -> Iterator[str]:
     yield from (f"`{escape_line(str(name))}`" for name in policy if name != "numNodes")
     yield f"numNodes {escape_line(str(policy.get('numNodes', 1)))}"
     for job in objects(value_at_index(spec, ("template", "spec", "replicatedJobs"))):
-        pod = value_at_index(job, ("template", "spec", "template", "spec"))
+        pod = value_at_index(job, POD_SPEC)
         images = [str(container.get("image")) for container in objects(mapping(pod).get("containers"))]
         yield f"job `{escape_line(str(job.get('name')))}` with `{escape_line(', '.join(images))}`"
 
@@ -124,7 +122,7 @@ def _fate_in(built: Built, target: Found) -> str:
         says = target.field.kind == "scalar" and path[:1] == ("spec",) and path[:2] != ("spec", "runtimeRef")
         return "Nothing in the output comes from this field." if says else ""
     more = f"\n\n... and {len(rows) - _MOST_SHOWN} more" if len(rows) > _MOST_SHOWN else ""
-    by = f" in {explained.job}" if target.document.data.get("kind") not in JOB_KINDS else ""
+    by = f" in {explained.job}" if target.document.data.get("kind") not in names.JOB_KINDS else ""
     return f"Becomes{by}:\n\n" + "\n".join(f"- {row}" for row in rows[:_MOST_SHOWN]) + more
 
 
@@ -133,7 +131,7 @@ def _explained(built: Built, document: Document) -> Explanation | None:
     session = built.session
     for job in session.jobs:
         own = job.document.file == document.file and job.document.locate(()) == document.locate(())
-        if not own and document.data.get("kind") in JOB_KINDS:
+        if not own and document.data.get("kind") in names.JOB_KINDS:
             continue
         recorder = Recorder()
         session.compile(job, recorder)

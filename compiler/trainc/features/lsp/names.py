@@ -11,12 +11,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.documents import Document
+from trainc.api.documents import Document, catalog
 from trainc.api.findings import Path
-from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, RUNTIME_KINDS, Json, mapping, value_at_index
+from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, POD_SPEC, Json, mapping, names, value_at_index
 from trainc.api.records import dataclass
 from trainc.features.lsp.snapshot import Schema, Snapshot
-from trainc.reading.catalog import find
 from trainc.reading.edits import Field, Range, Tree, trees
 from trainc.reading.files import OVERLAY_FILE
 
@@ -161,7 +160,6 @@ def _resolved(root: Schema, schema: Schema) -> Schema:
 Symbol: TypeAlias = tuple[str, ...]
 
 RUNTIME, JOB, CONTAINER, VOLUME, TRAINJOB = "runtime", "replicated job", "container", "volume", "TrainJob"
-_POD: Path = ("template", "spec", "template", "spec")
 # In paths, `*` is any entry of a list or mapping. Where a JobSet's spec names its jobs, given there or used.
 _IN_JOBSET: tuple[tuple[Path, bool], ...] = (
     (("replicatedJobs", "*", "name"), True),
@@ -200,7 +198,7 @@ def mentions(document: Document) -> Iterator[Mention]:
     """Every name that a document gives or uses."""
     data, kind = document.data, document.data.get("kind")
     name = value_at_index(data, ("metadata", "name"))
-    if kind in RUNTIME_KINDS:
+    if kind in names.RUNTIME_KINDS:
         scope = scope_of(data, kind, name)
         yield Mention((RUNTIME, *scope), document, ("metadata", "name"), defines=True)
         yield from _in_jobset(document, scope, ("spec", "template", "spec"))
@@ -214,7 +212,7 @@ def mentions(document: Document) -> Iterator[Mention]:
             kind, name = (mapping(target).get(key) for key in ("kind", "name"))
             if name and kind == "TrainJob":
                 yield Mention((TRAINJOB, str(name)), document, (*path, "name"), defines=False)
-            elif name and kind in RUNTIME_KINDS:
+            elif name and kind in names.RUNTIME_KINDS:
                 scope = scope_of({"metadata": target}, kind, name)
                 yield Mention((RUNTIME, *scope), document, (*path, "name"), defines=False)
 
@@ -236,7 +234,7 @@ def _in_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]
         for place, name in _found(document.data, (*at, *path)):
             yield Mention((JOB, *scope, str(name)), document, place, defines)
     for place, name in _found(document.data, (*at, *_IN_JOBSET[0][0])):
-        yield from _in_pod(document, (*scope, str(name)), (*place[:-1], *_POD), defines=True)
+        yield from _in_pod(document, (*scope, str(name)), (*place[:-1], *POD_SPEC), defines=True)
 
 
 def _in_trainjob(document: Document) -> Iterator[Mention]:
@@ -244,7 +242,7 @@ def _in_trainjob(document: Document) -> Iterator[Mention]:
     for path, _ in _found(data, ("spec", "runtimeRef", "name")):
         yield Mention((RUNTIME, *scope), document, path, defines=False)
     patched = ("runtimePatches", "*", "trainingRuntimeSpec", "template", "spec", "replicatedJobs", "*", "name")
-    named = [(path, (*path[:-1], *_POD), name) for path, name in _found(data, ("spec", *patched))]
+    named = [(path, (*path[:-1], *POD_SPEC), name) for path, name in _found(data, ("spec", *patched))]
     for field, below in (("podTemplateOverrides", ("spec",)), ("podSpecOverrides", ())):
         targets = _found(data, ("spec", field, "*", "targetJobs", "*", "name"))
         named += [(path, (*path[:3], *below), name) for path, name in targets]
@@ -269,7 +267,7 @@ def definitions(snapshot: Snapshot, mention: Mention) -> list[Mention]:
     """Where a name is given: in the document itself, or in the runtimes of the workspace, or in trainc's catalog."""
     scope, here = mention.symbol[1:4], mention.document
     # A volume that a patch adds is known to that patch's TrainJob only.
-    kinds = (*RUNTIME_KINDS, "JobSet")
+    kinds = (*names.RUNTIME_KINDS, "JobSet")
     around = [d for d in snapshot.workspace if d.data.get("kind") in kinds or mention.symbol[0] == TRAINJOB]
     others = [d for d in around if (d.file, d.data) != (here.file, here.data)]
     found = (other for document in (here, *others) for other in mentions(document))
@@ -298,7 +296,7 @@ def runtime_of(snapshot: Snapshot, job: Json) -> Document | None:
 
 def _shipped(snapshot: Snapshot, name: str) -> Document | None:
     options = next((built.session.options for built in snapshot.built), None)
-    answer = find(name, (options.release if options else None) or NEWEST_RELEASE)
+    answer = catalog.find(name, (options.release if options else None) or NEWEST_RELEASE)
     return answer if isinstance(answer, Document) else None
 
 

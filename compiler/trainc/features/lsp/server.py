@@ -21,15 +21,12 @@ from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import PositionCodec
 
 from trainc import __version__
-from trainc.api.command import rule_page
-from trainc.api.documents import decode, read_file
+from trainc.api.command import describe_defect, rule_page
+from trainc.api.documents import catalog, decode, opening
 from trainc.api.findings import Diagnostic, Source
-from trainc.cli.version import describe_defect
 from trainc.features.lsp import completing, fixes, hovering, lenses, names
 from trainc.features.lsp.snapshot import Snapshot
-from trainc.reading.catalog import SHOWN_FOLDER, catalog_folder
 from trainc.reading.edits import Position, Range
-from trainc.reading.opening import CONFIGURATION_FILE, folders_upward
 
 if TYPE_CHECKING:
     from trainc.features.lsp.workspace import Workspace
@@ -106,8 +103,8 @@ class Server(LanguageServer):
 
     def around(self, path: str) -> Workspace:
         """The workspace of a file: the nearest folder with a trainc.yaml, else the editor's folder, else it alone."""
-        above = folders_upward(os.path.dirname(path))
-        configured = next((one for one in above if os.path.isfile(os.path.join(one, CONFIGURATION_FILE))), None)
+        above = opening.folders_upward(os.path.dirname(path))
+        configured = next((one for one in above if os.path.isfile(os.path.join(one, opening.CONFIGURATION_FILE))), None)
         opened = [file_of(one.uri) or "" for one in self.workspace.folders.values()]
         opened += [os.path.realpath(self.workspace.root_path)] if self.workspace.root_path else []
         holding = [one for one in opened if one and path.startswith(one.rstrip(os.sep) + os.sep)]
@@ -215,10 +212,10 @@ class Server(LanguageServer):
         """The words that a message means about a place, in whichever file."""
         path = os.path.join(snapshot.root, source.file)
         if source.origin == "catalog":
-            path = os.path.join(catalog_folder(), source.file.removeprefix(SHOWN_FOLDER))
+            path = os.path.join(catalog.catalog_folder(), source.file.removeprefix(catalog.SHOWN_FOLDER))
         text = self.texts().get(os.path.realpath(path))
         try:
-            lines = (decode(read_file(path, _MOST_BYTES)) if text is None else text).splitlines()
+            lines = (decode(opening.read_file(path, _MOST_BYTES)) if text is None else text).splitlines()
         except OSError:
             return None
         place = hovering.words(lines, source, message)

@@ -15,14 +15,16 @@ from typing import Any
 from trainc.admission.admit import check_rendered
 from trainc.api.arguments import Arguments, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import OWN_KINDS, kept_in
+from trainc.api.command import judge_of, schema_of, skipped_documents
 from trainc.api.documents import (
-    ROOTS,
     TEMPLATE_SUFFIXES,
     Document,
+    catalog,
     decode,
     encode,
+    is_sweep,
     is_trainer_document,
+    opening,
     read_paths,
     shown_path,
 )
@@ -30,7 +32,8 @@ from trainc.api.explained import place
 from trainc.api.findings import CompileError, Diagnostic, Policy, has_errors
 from trainc.api.git import commit_of, find_changed_files, repository_of
 from trainc.api.jobs import CompiledJob, Session, ValidDocument
-from trainc.api.kube import NEWEST_RELEASE, identity_of
+from trainc.api.kept import kept_in
+from trainc.api.kube import NEWEST_RELEASE, identity_of, names
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (
     FILE_NAME,
@@ -41,23 +44,16 @@ from trainc.api.settings import (
     merge_diagnostics,
     settings_of,
 )
-from trainc.cli.compiling import judge_of, skipped_documents
 from trainc.features import ask
 from trainc.features.lsp.names import runtime_scope, scope_of
 from trainc.features.lsp.snapshot import Built, Snapshot
-from trainc.kube.names import JOB_KINDS
 from trainc.lints.manifests import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_job
 from trainc.pipeline.inputs import expansion_of
-from trainc.project.dialects import is_sweep
 from trainc.project.overlays.load import Stack, load_overlays, values_of
-from trainc.reading import opening
-from trainc.reading.catalog import find
 from trainc.reading.files import OVERLAY_FILE, is_unrelated, read_file
 from trainc.reading.ignores import check_ignores, ignores_of
-from trainc.reading.opening import unsaved
-from trainc.schema.editor_schema import json_schema
 
 # What the jobs of other files claim, for what only all jobs together show: two that write to one folder, or share a
 # name.
@@ -252,13 +248,13 @@ class Opened:
         if self._shared is None:
             settings = self.settings
             options, stack = settings.options, None
-            documents, sources, catalog = [d for d in self._documents if not _is_job(d)], self._sources, find
+            documents, sources, find = [d for d in self._documents if not _is_job(d)], self._sources, catalog.find
             if settings.overlays:
                 stack = Stack(settings.overlays, documents, sources, find, options.release or NEWEST_RELEASE)
-                documents, sources, catalog = stack.documents, stack.sources, stack.catalog
+                documents, sources, find = stack.documents, stack.sources, stack.catalog
                 documents = [document for document in documents if not _is_job(document)]
             judge, _ = judge_of(settings, self._documents)
-            session = Session(options, catalog, place, judge=judge, cluster=())
+            session = Session(options, find, place, judge=judge, cluster=())
             self._shared = session.with_input(documents, sources), stack
         return self._shared
 
@@ -300,7 +296,7 @@ def _replaced(source: Sequence[Document], file: str, replacements: Sequence[Docu
 
 
 def _is_job(document: Document) -> bool:
-    return document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data)
+    return document.data.get("kind") in names.JOB_KINDS and is_trainer_document(document.data)
 
 
 def _name(document: Document) -> str:
@@ -363,7 +359,7 @@ class Workspace:
         if not any(_is_settings(path) or self._is_overlaid(path) for path in before):
             return [_compiled_with(opened, before, file) for opened in environments]
         edited = {path: encode(text) for path, text in texts.items()}
-        with unsaved({**edited, **{path: data or b"" for path, data in before.items()}}):
+        with opening.unsaved({**edited, **{path: data or b"" for path, data in before.items()}}):
             try:
                 read = {one.name: one for one in map(self._read, environments_of(self._arguments))}
             except (CompileError, UsageError):
@@ -374,7 +370,7 @@ class Workspace:
     @contextmanager
     def _open(self, texts: Mapping[str, str]) -> Iterator[None]:
         """Work in the root folder, like `trainc check`, with the editor's texts."""
-        with chdir(self.root), unsaved({path: encode(text) for path, text in texts.items()}):
+        with chdir(self.root), opening.unsaved({path: encode(text) for path, text in texts.items()}):
             yield
 
     def _environments(self, file: str, texts: Mapping[str, str]) -> list[Opened]:
@@ -449,12 +445,6 @@ class Workspace:
         merged = merge_diagnostics({key: [*each, *ignored, *self._refused] for key, each in by_environment.items()})
         own_diagnostics = [d for d in merged if d.source and (d.source.file, d.source.origin) == (name, "file")]
         release = next((o.settings.options.release for o in environments if o.settings.options.release), NEWEST_RELEASE)
-
-        def schema(kind: str) -> Mapping[str, Any] | None:
-            if kind in ROOTS:
-                return json_schema(kind, release)
-            return OWN_KINDS[kind].json_schema() if kind in OWN_KINDS else None
-
         return Snapshot(
             self.root,
             name,
@@ -463,7 +453,7 @@ class Workspace:
             everything,
             built,
             own_diagnostics,
-            schema,
+            lambda kind: schema_of(kind, release) if kind else None,
             self._dump(environments),
             fits,
             complete,

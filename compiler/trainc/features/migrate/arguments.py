@@ -21,13 +21,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import FILE, add_limits, add_reporting, set_completion
+from trainc.api.arguments import add_limits, add_reporting, set_completion
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add files and output options."""
     help_text = "file, folder, or - for stdin to stdout"
-    set_completion(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), FILE)
+    set_completion(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), "file")
     writing = parser.add_mutually_exclusive_group()
     writing.add_argument("--diff", action="store_true", help="print a diff and write nothing")
     writing.add_argument("--check", action="store_true", help="write nothing; exit 1 if any file would change")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, text_report
+from trainc.api.command import difference, report
 from trainc.api.documents import (
     STDIN,
     TEMPLATE_SUFFIXES,
@@ -31,7 +31,6 @@ from trainc.api.findings import (
 from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import dataclass
 from trainc.api.settings import Limits, limits_of
-from trainc.cli.reporting import obeys_escapes
 from trainc.features.migrate.migrate import MigratedFile, Plan, migrate_documents
 from trainc.reading.files import Walk
 
@@ -72,8 +71,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             _deliver(file, text, migrated, arguments, streams)
         stuck = any(d.code in _NOT_MIGRATED for d in diagnostics) or (arguments.check and changed > 0)
     streams.progress.clear()
-    paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(sort_diagnostics(diagnostics), Files(), paint, quiet=arguments.quiet))
+    report(sort_diagnostics(diagnostics), arguments, streams)
     if not arguments.quiet and not arguments.report:
         verb = "would change" if arguments.diff or arguments.check else "changed"
         streams.err.write("".join(f"note: {note}\n" for note in plan.notes()))
@@ -120,12 +118,8 @@ def _skipped(reason: str, hint: str, *, is_named: bool = False) -> Diagnostic:
 
 def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments, streams: Streams) -> None:
     if arguments.diff:
-        from trainc.cli.build import difference
-
         name = escape_line(file)
-        patch = difference(text, migrated.text, f"{name} (now)", f"{name} (migrated)")
-        if obeys_escapes(streams.out):
-            patch = escape_report(patch)
+        patch = difference(text, migrated.text, f"{name} (now)", f"{name} (migrated)", streams.out)
         streams.progress.clear()
         streams.out.write(patch.encode("utf-8", "backslashreplace"))
     elif file == STDIN and not arguments.check:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from trainc.api.documents import Document, encode, read_documents, read_value
+from trainc.api.documents import Document, encode, is_legacy, read_documents, read_value
 from trainc.api.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
-from trainc.api.kube import NEWEST_RELEASE, Json, identity_of
+from trainc.api.kube import NEWEST_RELEASE, Json, identity_of, names
 from trainc.api.records import dataclass, pattern, replace
 from trainc.api.settings import Limits, Options
 from trainc.features.migrate.newest import around_of, is_old_queue, migrate_document, migrate_queue
@@ -18,8 +18,6 @@ from trainc.features.migrate.v1.conversion import Choices, Converted, Into, conv
 from trainc.features.migrate.v1.job import changes, kind_of, stuck
 from trainc.features.migrate.v1.labels import findings_about
 from trainc.features.migrate.v1.variables import Variables
-from trainc.kube.names import SUBDOMAIN_LIMIT
-from trainc.project.dialects import is_legacy
 from trainc.project.dialects.enclosed import Enclosed, enclosed
 from trainc.reading.document import items
 
@@ -143,7 +141,7 @@ class Plan:
         hint = "update what refers to the job by its name, such as scripts and dashboards"
         return replace(result, findings=(*result.findings, changes(("metadata", "name"), message, hint)))
 
-    def _unused(self, key: tuple[str, str], used: set[tuple[str, str]], most: int = SUBDOMAIN_LIMIT) -> str:
+    def _unused(self, key: tuple[str, str], used: set[tuple[str, str]], most: int = names.SUBDOMAIN_LIMIT) -> str:
         """A name that nothing has in this namespace: that of `key`, or with a number at its end."""
         namespace, name = key
         unused = name

@@ -8,14 +8,19 @@ from typing import Any, TypeAlias
 
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path
-from trainc.api.kube import RELEASES, Json, canonical, names, value_at, with_value, without_path
+from trainc.api.kube import Json, canonical, names, releases, value_at, with_value
 from trainc.api.records import dataclass
 from trainc.features.migrate.v1.job import changes
-from trainc.kube.names import KINDS
+from trainc.kube.documents import JOBS, POD_SPEC, without_path
 from trainc.pipeline.patches import Role, Roles, infer_roles
-from trainc.project.dialects import Conversion, DialectContext, dialect_context, dialect_of
-from trainc.project.dialects.dialect import NamingConvention, original_path
-from trainc.project.dialects.shape import JOBS
+from trainc.project.dialects import (
+    Conversion,
+    DialectContext,
+    NamingConvention,
+    dialect_context,
+    dialect_of,
+    original_path,
+)
 
 # Raised by code that expects valid fields. `build` validates the document against a single release first, but here it
 # may belong to any release.
@@ -80,8 +85,10 @@ def migrate_document(document: Json, around: Around = Around()) -> Migrated:
         return _migrate(document, around)
     except _OF_WRONG_SHAPES:
         kind = document.get("kind")
-        if dialect_of(document) is None and kind in KINDS:
-            errors = ([f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES)
+        if dialect_of(document) is None and kind in names.KINDS:
+            errors = (
+                [f for f in check(document, kind, release)[1] if f.severity == "error"] for release in releases.RELEASES
+            )
             wrong = min(errors, key=len)
             if not wrong:
                 raise
@@ -217,7 +224,7 @@ def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
     """Initializers that Trainer's API refuses: it requires a volume named `initializer`, the dialect accepts any."""
     jobs = value_at(conversion.data, JOBS)
     for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
-        containers = value_at(job, ("template", "spec", "template", "spec", "containers"))
+        containers = value_at(job, (*POD_SPEC, "containers"))
         for at, container in enumerate(containers if isinstance(containers, list) else ()):
             step = container.get("name") if isinstance(container, Mapping) else None
             if step not in (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER) or value_at(job, ("name",)) != step:
@@ -226,12 +233,12 @@ def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
             if not any(isinstance(mount, Mapping) and mount.get("name") == "initializer" for mount in mounts):
                 message = f"Trainer's {step} writes to a volume called initializer, which this container does not mount"
                 hint = "rename its volume and the mounts of it to initializer, then migrate again"
-                path = (*JOBS, index, "template", "spec", "template", "spec", "containers", at)
+                path = (*JOBS, index, *POD_SPEC, "containers", at)
                 yield _refuse(original_path(path, conversion.moves), message, hint)
 
 
 # The names that Trainer's controller expects: the jobs `node` and `launcher`, with a container `node`.
-_CONTAINERS: Path = ("template", "spec", "template", "spec", "containers")
+_CONTAINERS: Path = (*POD_SPEC, "containers")
 
 
 def _with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json, list[Finding], Roles]:
@@ -290,7 +297,7 @@ def _with_references(job_set: Json, new_names: Mapping[str, str]) -> Json:
 
 
 def _name_findings(renamed: Roles) -> Iterator[Finding]:
-    path, why = ("spec", "template", "spec", "replicatedJobs"), "the name that Trainer's controller expects"
+    path, why = JOBS, "the name that Trainer's controller expects"
     for old, new in renamed.items():
         if old != new.role:
             message = f"job {old!r} becomes {new.role!r}, {why}; pod names and addresses change with it"

@@ -17,9 +17,8 @@ from yaml.error import YAMLError
 from trainc.api.documents import read_value
 from trainc.api.findings import CompileError
 from trainc.api.kube import Json
-from trainc.api.output import inline
 from trainc.api.records import pattern
-from trainc.emit.yaml_writer import atom, literal
+from trainc.emit.yaml_writer import atom, inline, literal
 from trainc.features.migrate.source_text import Entry, Node, SourceText, UnfitError
 from trainc.kube.documents import is_deeper
 

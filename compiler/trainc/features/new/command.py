@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, report_diagnostics
-from trainc.api.documents import Document, is_trainer_document, read_documents
+from trainc.api.command import Files, report
+from trainc.api.documents import Document, catalog, is_trainer_document, read_documents
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs, compile_documents
-from trainc.api.kube import NEWEST_RELEASE, QUEUE_LABEL, RUNTIME_KINDS, identity_of
+from trainc.api.kube import NEWEST_RELEASE, identity_of, names
 from trainc.api.output import dump_yaml
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, Settings, settings_of
 from trainc.ir.release import release_facts
-from trainc.kube.names import ANCESTOR_LABEL, JOB_KINDS, TRAINER_API
-from trainc.reading import catalog
 
 _MOUNT = pattern(r"([^:/]+):(/[^:]*)")
 _SECRET = pattern(r"([^:=]+):([^:=]+)=([^:=]+)")
@@ -42,15 +40,15 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         text = dump_yaml([job])
         diagnostics = _check(text, file, inputs, settings)
     except CompileError as error:
-        return report_diagnostics(error.diagnostics, arguments, streams)
+        return report(error.diagnostics, arguments, streams)
     if file == "-":
         streams.out.write(text.encode())
-        return report_diagnostics(diagnostics, arguments, streams)
+        return report(diagnostics, arguments, streams)
     if os.path.dirname(file):
         os.makedirs(os.path.dirname(file), exist_ok=True)
     with open(file, "x", encoding="utf-8", newline="") as stream:
         stream.write(text)
-    report_diagnostics(diagnostics, arguments, streams, Files(text.encode()))
+    report(diagnostics, arguments, streams, Files(text.encode()))
     if not arguments.quiet:
         streams.err.write(f"{file}: created; compile it with `trainc build`\n")
     return Status.DONE
@@ -83,14 +81,16 @@ def _target(arguments: Arguments, settings: Settings) -> str:
 def _runtime(name: str, inputs: Inputs, options: Options) -> Mapping[str, Any]:
     """The runtime with a name, or a reference to one that does not exist, which compiling reports."""
     for document in inputs.read:
-        if document.data.get("kind") in RUNTIME_KINDS and identity_of(document.data)[1] == name:
+        if document.data.get("kind") in names.RUNTIME_KINDS and identity_of(document.data)[1] == name:
             return document.data
     catalog_entry = catalog.find(name, options.release or NEWEST_RELEASE)
     if isinstance(catalog_entry, Document):
         return catalog_entry.data
-    own_names = [identity_of(d.data)[1] for d in inputs.read if d.data.get("kind") in RUNTIME_KINDS]
-    names = [*own_names, *catalog.names(options.release)]
-    hint = did_you_mean(name, names) or "`trainc runtimes list` lists those that there are"
+    own_names = [identity_of(d.data)[1] for d in inputs.read if d.data.get("kind") in names.RUNTIME_KINDS]
+    hint = (
+        did_you_mean(name, [*own_names, *catalog.names(options.release)])
+        or "`trainc runtimes list` lists those that there are"
+    )
     raise CompileError([Diagnostic("RuntimeNotFound", "error", f"there is no runtime {name!r}", hint)])
 
 
@@ -113,10 +113,10 @@ def _job(
         ],
         resourcesPerNode={"limits": limits} if arguments.gpus is not None else None,
     )
-    labels = {QUEUE_LABEL: arguments.queue} if arguments.queue else None
+    labels = {names.QUEUE_LABEL: arguments.queue} if arguments.queue else None
     spec = _filled(runtimeRef=_filled(name=arguments.runtime, kind=kind), trainer=trainer)
     return {
-        "apiVersion": TRAINER_API,
+        "apiVersion": names.TRAINER_API,
         "kind": "TrainJob",
         "metadata": _filled(name=arguments.name, namespace=options.namespace, labels=labels),
         "spec": {**spec, **(_patch(runtime, mounts, options) if mounts else {})},
@@ -132,7 +132,7 @@ def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: O
     step = container = "node"
     for each in runtime.get("spec", {}).get("template", {}).get("spec", {}).get("replicatedJobs", ()):
         template = each.get("template", {})
-        if (template.get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL) == "trainer":
+        if (template.get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL) == "trainer":
             containers = template.get("spec", {}).get("template", {}).get("spec", {}).get("containers", ())
             step, container = each["name"], next((one["name"] for one in containers), "node")
             break
@@ -154,11 +154,13 @@ def _check(text: str, file: str, inputs: Inputs, settings: Settings) -> list[Dia
     documents, problems = read_documents(text.encode(), file, settings.options.limits)
     [document] = documents
     key = identity_of(document.data)
-    if key in [identity_of(each.data) for each in inputs.documents if each.data.get("kind") in JOB_KINDS]:
+    if key in [identity_of(each.data) for each in inputs.documents if each.data.get("kind") in names.JOB_KINDS]:
         message = f"there is a TrainJob {'/'.join(filter(None, key))} already"
         problems.append(Diagnostic("DuplicateTrainJob", "error", message, "choose another name"))
     if has_errors(problems):
         raise CompileError(problems)
-    runtimes = [d for d in inputs.documents if is_trainer_document(d.data) and d.data.get("kind") in RUNTIME_KINDS]
+    runtimes = [
+        d for d in inputs.documents if is_trainer_document(d.data) and d.data.get("kind") in names.RUNTIME_KINDS
+    ]
     compiled = compile_documents([*runtimes, document], inputs.runtime_sources, settings.options, inputs.catalog)
     return [d for d in compiled.diagnostics if d.object.partition(" ")[0] != "ClusterTrainingRuntime"]

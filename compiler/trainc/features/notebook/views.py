@@ -64,8 +64,8 @@ def view_graph(compilation: Compilation) -> View:
 
 def view_explanation(compilation: Compilation, field: str | None, job: str | None) -> View:
     """The origins of the fields that `field` selects, as in `trainc explain`. Raises ValueError if nothing matches."""
-    from trainc.api.explained import NoMatch, QueryError, Recorder, choose, explanation
-    from trainc.explain.text import explanation_text
+    from trainc.api.explained import Recorder, explanation, explanation_text
+    from trainc.explain.model import NoMatch, QueryError, choose
 
     session, chosen = _choose_job(compilation, job)
     recorder = Recorder()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from trainc.api.documents import Document
 from trainc.api.findings import Diagnostic
+from trainc.api.kube import releases
 from trainc.api.settings import Options
-from trainc.kube.releases import DEFAULT_KUBERNETES
 
 if TYPE_CHECKING:
     from trainc.features.policies.judging import Judge
@@ -41,7 +41,7 @@ def judge_of(
     from trainc.features.policies.judging import Judge
     from trainc.features.policies.loading import load
 
-    minor = int((options.kubernetes or DEFAULT_KUBERNETES).partition(".")[2])
+    minor = int((options.kubernetes or releases.DEFAULT_KUBERNETES).partition(".")[2])
     try:
         loaded = load(policies, minor)
     except ModuleNotFoundError as missing:

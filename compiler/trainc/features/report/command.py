@@ -8,23 +8,19 @@ from functools import partial
 from typing import TypeAlias
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.cluster import Dump
-from trainc.api.command import kept_in, report_diagnostics
+from trainc.api.cluster import Dump, live_objects
+from trainc.api.command import compile_every, judge_of, report
 from trainc.api.documents import Document
-from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors
-from trainc.api.jobs import Judge, OneJob, enabled
-from trainc.api.kube import NEWEST_RELEASE, identity_of
+from trainc.api.findings import CompileError, Diagnostic, Rules, counted, escape_xml, has_errors
+from trainc.api.jobs import Judge, OneJob, Plugin, enabled
+from trainc.api.kept import kept_in
+from trainc.api.kube import NEWEST_RELEASE, Json, identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
-from trainc.cli.compiling import judge_of
-from trainc.explain.select_job import compile_every, explain_job
 from trainc.features import ask
-from trainc.features.graph.formats import graph_text
-from trainc.features.graph.model import Graph, read_graph
 from trainc.features.report.overview import Quotas, node_types, overview_of
-from trainc.features.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of
-from trainc.findings.policy import Rules
+from trainc.features.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of, steps_of
 
 _States: TypeAlias = Mapping[tuple[str, str], str]
 _Draw: TypeAlias = "Callable[[int, OneJob, _Facts], Job]"
@@ -40,7 +36,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         environments = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
-        return report_diagnostics(error.diagnostics, arguments, streams)
+        return report(error.diagnostics, arguments, streams)
     compiled: dict[str, list[OneJob]] = {}
     diagnostics: dict[str, list[Diagnostic]] = {}
     refused: dict[str, list[Diagnostic]] = {}
@@ -57,13 +53,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     streams.progress.clear()
     if refused:
         merged = merge_diagnostics({name: refused.get(name, ()) for name in environments})
-        return report_diagnostics(merged, arguments, streams)
+        return report(merged, arguments, streams)
     try:
         states = _states(arguments, next(iter(environments.values())).options, streams)
         since = ask("diff", "since") if arguments.since else None
         changes = since(arguments.since, arguments, streams) if since else None
     except CompileError as error:
-        return report_diagnostics(error.diagnostics, arguments, streams)
+        return report(error.diagnostics, arguments, streams)
     in_full = arguments.full or sum(map(len, compiled.values())) <= MOST_IN_FULL
     jobs = _jobs(compiled, facts, states, partial(_job, link=link, in_full=in_full), streams)
     streams.progress.clear()
@@ -74,7 +70,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     heading = Heading(title, revision, date, changes)
     merged = merge_diagnostics(diagnostics)
     reported = [d for d in merged if d.severity == "error" or d.code == "LeftOut"]
-    status = report_diagnostics(reported, arguments, streams)
+    status = report(reported, arguments, streams)
     text = escape_xml(page(jobs, merged, overview, heading, link))
     if arguments.output == "-":
         streams.out.write(text.encode("utf-8", "backslashreplace"))
@@ -97,7 +93,7 @@ def _jobs(
     for name, its in compiled.items():
         for one in streams.progress.over("drawing", its):
             job = draw(len(jobs), one, facts[name])
-            state = states.get((job.row.namespace, job.graph.name), "not in the cluster" if states else "")
+            state = states.get((job.row.namespace, job.jobset), "not in the cluster" if states else "")
             jobs.append(replace(job, environment=name, state=state))
     return jobs
 
@@ -138,52 +134,54 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> _States
     """The state of each JobSet or TrainJob in the dump, by namespace and name."""
     if not arguments.live:
         return {}
-    from trainc.kube.live_objects import KINDS_WITH_STATE, state_of
 
     dump, problems = Dump.read(arguments.live, options.limits, streams.stdin)
     if dump is None:
         raise CompileError(problems)
     # The JobSet says more than the TrainJob of the same name.
-    objects = (each for kind in reversed(KINDS_WITH_STATE) for each in dump.of(kind).values())
-    return {identity_of(each): state_of(each)[0] for each in objects}
+    objects = (each for kind in reversed(live_objects.KINDS_WITH_STATE) for each in dump.of(kind).values())
+    return {identity_of(each): live_objects.state_of(each)[0] for each in objects}
 
 
 def _job(number: int, one: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:
     name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
-    graph = read_graph(one.compiled.manifests, enabled(facts.options.plugins))
     jobset = next(manifest for manifest in one.compiled.manifests if manifest["kind"] == "JobSet")
+    steps = list(steps_of(jobset))
     word, fit, flavors = facts.answers.get(name, ("", "", {}))
-    devices = [(step.name, {each: count * step.all_pods for each, count in step.gpus.items()}) for step in graph.steps]
+    devices = [(step.name, {each: count * step.pods for each, count in step.gpus.items()}) for step in steps]
     result, judged = one.recorder.result, facts.judged(one)
     runtime = "" if result is None or result.runtime is None else result.runtime.label
     types = node_types(devices, jobset, flavors)
-    details = None
-    if in_full:
-        texts = [dump_yaml([manifest]) for manifest in one.compiled.manifests]
-        objects = objects_of(explain_job(one, facts.options), texts, link)
-        details = Details(_picture(graph), _picture(graph, stacked=True), graph_text(graph), objects)
     return Job(
         anchor=f"job-{number + 1}",
-        row=row_of(one.compiled.name, graph, runtime.rpartition(" ")[2], one.compiled.manifests, types),
+        row=row_of(one.compiled.name, steps, runtime.rpartition(" ")[2], one.compiled.manifests, types),
         label=one.label or f"TrainJob {name}",
         runtime=runtime,
         release=facts.options.release or NEWEST_RELEASE,
         source=None if result is None else result.job.document.locate(()),
-        graph=graph,
+        jobset=jobset["metadata"]["name"],
+        steps=steps,
         yaml="" if in_full else dump_yaml(one.compiled.manifests),
         diagnostics=(*one.diagnostics, *judged),
         fit=(word, fit),
         denied=None if facts.judge is None else any(diagnostic.severity == "error" for diagnostic in judged),
-        details=details,
+        details=_details(one, facts.options, link) if in_full else None,
     )
 
 
-def _picture(graph: Graph, *, stacked: bool = False) -> str:
-    """The picture, or an empty string if the extra for it is not installed."""
-    try:
-        from trainc.features.graph.drawing import graph_svg
+def _details(one: OneJob, options: Options, link: Link) -> Details:
+    manifests, plugins = one.compiled.manifests, enabled(options.plugins)
+    objects = objects_of(one.explain(options), [dump_yaml([manifest]) for manifest in manifests], link)
+    text_of = ask("graph", "text")
+    tree = "" if text_of is None else text_of(manifests, plugins)
+    return Details(_picture(manifests, plugins), _picture(manifests, plugins, stacked=True), tree, objects)
 
-        return graph_svg(graph, stacked=stacked)
+
+def _picture(manifests: Sequence[Json], plugins: Sequence[Plugin], *, stacked: bool = False) -> str:
+    """The picture, or an empty string if the feature or the extra for it is not installed."""
+    svg_of = ask("graph", "svg")
+    try:
+        return "" if svg_of is None else str(svg_of(manifests, plugins, stacked=stacked))
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise

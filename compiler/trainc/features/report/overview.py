@@ -98,7 +98,8 @@ def _queues(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> list[Queue]:
     for (environment, name), its in by_queue.items():
         requested: Counter[str] = Counter()
         for job in its:
-            requested.update(job.graph.accelerators)
+            # The others, such as rdma/hca, have the name of the resource.
+            requested.update({noun: count for noun, count in job.row.size.devices.items() if "/" not in noun})
         queues.append(Queue(name, environment, len(its), requested, capacities.get((environment, name), {})))
     return sorted(queues, key=lambda queue: (queue.environment, -sum(queue.requested.values()), queue.name))
 

@@ -5,21 +5,70 @@ from __future__ import annotations
 import os.path
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 from zlib import compress
 
-from trainc.api.explained import Explanation, Origin, describe_origin
-from trainc.api.findings import Diagnostic, Source, counted
-from trainc.api.kube import NANOS_PER_UNIT, ZERO, Json, Quantity, accelerator, format_field
+from trainc.api.explained import Explanation, Origin, describe_origin, format_value
+from trainc.api.findings import Diagnostic, Source, counted, escape_line
+from trainc.api.kube import NANOS_PER_UNIT, ZERO, Json, Quantity, accelerator, format_field, pod_requests
 from trainc.api.records import dataclass, field
-from trainc.explain.text import format_value, place
-from trainc.features.graph.model import Graph, per_pod
 
 if TYPE_CHECKING:
     from trainc.features.report.overview import Overview
+
+# The steps of a job, as the page lists them.
+
+_HOST = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "disk"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A replicated job: `pods` counts those of all replicas, `requests` are per pod, and `after` is what it waits for."""
+
+    name: str
+    image: str
+    pods: int
+    requests: Sequence[tuple[str, Quantity]]
+    after: Sequence[str]
+
+    @property
+    def gpus(self) -> dict[str, int]:
+        """Compute devices per pod, by resource name."""
+        return {name: amount.units for name, amount in self.requests if accelerator(name)}
+
+    @property
+    def per_pod(self) -> str:
+        """`8 nvidia.com/gpu, 96 CPU, 1Ti memory`: all requests of one pod."""
+        return ", ".join(f"{amount} {_HOST.get(name, name)}" for name, amount in self.requests)
+
+
+def steps_of(jobset: Json) -> Iterator[Step]:
+    """The replicated jobs of a JobSet. Under startupPolicy InOrder, each waits for the one before it."""
+    spec, before = jobset["spec"], ""
+    in_order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
+    for job in spec.get("replicatedJobs", ()):
+        job_spec = job["template"].get("spec", {})
+        pod: Json = job_spec.get("template", {}).get("spec", {})
+        requests = pod_requests(pod, limits_count=True)
+        first: Json = next(iter(pod.get("containers", ())), {})
+        waits = [f"{each['name']} is {each['status']}" for each in job.get("dependsOn", ())]
+        yield Step(
+            job["name"],
+            first.get("image", ""),
+            job_spec.get("parallelism", 1) * job.get("replicas", 1),
+            sorted(requests.items(), key=lambda item: _order(item[0])),
+            waits or ([f"{before} is Ready"] if in_order and before else []),
+        )
+        before = job["name"]
+
+
+def _order(resource: str) -> tuple[object, ...]:
+    """Compute devices first, then other devices, then CPU and memory."""
+    return not accelerator(resource), "/" not in resource, resource in _HOST, resource
+
 
 # The table of jobs on the report page: a row for each job, and totals by namespace, queue and runtime.
 
@@ -64,30 +113,34 @@ class Row:
     types: Counter[str] = field(default_factory=Counter)
 
 
-def row_of(name: str, graph: Graph, runtime: str, manifests: Sequence[Json], types: Counter[str]) -> Row:
-    """Build the row of a job, under the name of its TrainJob, from its graph and its manifests."""
-    devices: Counter[str] = Counter()
-    host = dict.fromkeys(("cpu", "memory"), ZERO)
-    for step in graph.steps:
-        for resource, amount in step.requests:
-            if resource in host:
-                host[resource] += amount * step.all_pods
-            elif "/" in resource:
-                devices[accelerator(resource) or resource] += amount.units * step.all_pods
-    jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
-    labels = jobset["metadata"].get("labels", {})
+def row_of(name: str, steps: Sequence[Step], runtime: str, manifests: Sequence[Json], types: Counter[str]) -> Row:
+    """Build the row of a job, under the name of its TrainJob, from its steps and its manifests."""
+    metadata = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")["metadata"]
+    labels = metadata.get("labels", {})
     group: Json = next((manifest["spec"] for manifest in manifests if manifest["kind"] == "PodGroup"), {})
     return Row(
-        graph.namespace,
+        metadata.get("namespace", ""),
         name,
         runtime,
         labels.get(_QUEUE_LABEL) or group.get("queue", ""),
         labels.get(_PRIORITY_LABEL) or group.get("priorityClassName", ""),
-        Size(1, graph.pods, devices, host["cpu"], host["memory"]),
+        _size(steps),
         next((str(labels[key]) for key in _TEAM_LABELS if labels.get(key)), ""),
-        max(graph.steps, key=lambda step: sum(step.gpus.values()) * step.all_pods).image if graph.steps else "",
+        max(steps, key=lambda step: sum(step.gpus.values()) * step.pods).image if steps else "",
         types,
     )
+
+
+def _size(steps: Sequence[Step]) -> Size:
+    devices: Counter[str] = Counter()
+    host = dict.fromkeys(("cpu", "memory"), ZERO)
+    for step in steps:
+        for resource, amount in step.requests:
+            if resource in host:
+                host[resource] += amount * step.pods
+            elif "/" in resource:
+                devices[accelerator(resource) or resource] += amount.units * step.pods
+    return Size(1, sum(step.pods for step in steps), devices, host["cpu"], host["memory"])
 
 
 def device_columns(rows: Sequence[Row]) -> list[str]:
@@ -141,6 +194,11 @@ def link_into(base: str, folder: str) -> Link:
         return f"{base.rstrip('/')}/{path}#L{source.line}" if base else f"{path}#L{source.line}"
 
     return link
+
+
+def place(source: Source | None) -> str:
+    """`file:line`, or an empty string."""
+    return f"{escape_line(source.file)}:{source.line}" if source and source.file else ""
 
 
 def linked(origin: Origin, link: Link) -> list[Piece]:
@@ -211,7 +269,8 @@ class Job:
     runtime: str
     release: str
     source: Source | None
-    graph: Graph
+    jobset: str
+    steps: Sequence[Step]
     yaml: str
     diagnostics: tuple[Diagnostic, ...]
     fit: tuple[str, str] = ("", "")
@@ -297,7 +356,6 @@ def page(
         counted=counted,
         devices=device_columns([job.row for job in jobs]),
         link=link,
-        per_pod=per_pod,
         place=place,
         readable=readable,
         severities=severities,

@@ -17,11 +17,10 @@ that of the program that failed the job.
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 
-from trainc.api.arguments import FILE, FOLDER, add_job, set_completion
-from trainc.cli.command import argument_error
+from trainc.api.arguments import add_job, set_completion
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -34,13 +33,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="stop the job after this time")
     group.add_argument("--no-restarts", action="store_true", help="stop at the first failure")
     help_text = "folder for volumes (default: a temporary one)"
-    set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
+    set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), "folder")
     group.add_argument(
         "--map", type=_place, action="append", default=[], metavar="PATH=DIR",
         help="use DIR in place of PATH in the image (repeatable)",
     )  # fmt: skip
     help_text = "interpreter for python, torchrun, accelerate and tune"
-    set_completion(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
+    set_completion(group.add_argument("--python", metavar="FILE", help=help_text), "file")
 
 
 def _positive(text: str) -> int:
@@ -57,12 +56,12 @@ def _number(text: str, expected: str, is_right: Callable[[float], bool]) -> floa
     except ValueError:
         value = float("nan")
     if not (value < float("inf") and is_right(value)):
-        raise argument_error(f"{text!r} is not {expected}")
+        raise ArgumentTypeError(f"{text!r} is not {expected}")
     return value
 
 
 def _place(text: str) -> tuple[str, str]:
     path, separator, folder = text.partition("=")
     if not separator or not path.startswith("/") or path == "/":
-        raise argument_error(f"{text!r} does not have the form PATH=DIR with an absolute PATH")
+        raise ArgumentTypeError(f"{text!r} does not have the form PATH=DIR with an absolute PATH")
     return path, os.path.abspath(folder or ".")

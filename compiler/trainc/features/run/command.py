@@ -12,12 +12,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_hex
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, Paint, Part, Progress, compiled_job, text_report
+from trainc.api.command import Paint, Part, compiled_job, report, temporary_folder
 from trainc.api.findings import Diagnostic, Finding, escape_line, format_path, has_errors
 from trainc.api.git import find_program
 from trainc.api.jobs import OneJob, Plugin, enabled
 from trainc.api.kube import Json
-from trainc.cli.command import temporary_folder
 from trainc.features.run.model import Machine, Plan, Size, meeting_ports, requested_programs, scale_job
 from trainc.features.run.plan import inherited_variables, plan_of
 from trainc.features.run.processes import MARK, Printed, Reports, run_plan
@@ -34,7 +33,6 @@ _COLOURS: tuple[Part, ...] = ("runtime", "trainjob", "plugin", "deviation", "val
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, plan, and run or print."""
-    paint = Paint(arguments.color, streams.err)
     changed: list[Finding] = []
 
     def smaller(job: Json) -> Json:
@@ -58,7 +56,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             *_place_findings(changed, one, "TrainJob"),
             *_place_findings(plan.findings, one, "JobSet"),
         ]
-        streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
+        report(diagnostics, arguments, streams)
         if arguments.dry_run:
             streams.out.write(_format_plan(plan).encode("utf-8", "backslashreplace"))
         if has_errors(diagnostics):
@@ -76,7 +74,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             )
         stack.enter_context(_alone_in(workdir))
         _make(plan)
-        reports = _reports(arguments, streams, plan, streams.progress)
+        reports = _reports(arguments, streams, plan)
         stack.callback(streams.progress.clear)
         restarts = not arguments.no_restarts
         environ = _environ(machine, plugins)
@@ -181,8 +179,8 @@ def _place_findings(findings: Iterable[Finding], one: OneJob, kind: str) -> list
     return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
 
 
-def _reports(arguments: Arguments, streams: Streams, plan: Plan, line: Progress) -> Reports:
-    names = [pod.short for step in plan.steps for pod in step.pods]
+def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
+    line, names = streams.progress, [pod.short for step in plan.steps for pod in step.pods]
     width = max(map(len, names), default=0)
     colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
     out_paint, err_paint = Paint(arguments.color, streams.out), Paint(arguments.color, streams.err)

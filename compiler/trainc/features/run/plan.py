@@ -8,7 +8,7 @@ from typing import cast
 
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.jobs import Plugin
-from trainc.api.kube import NANOS_PER_UNIT, Json, parse_quantity
+from trainc.api.kube import NANOS_PER_UNIT, POD_SPEC, Json, names, parse_quantity
 from trainc.api.records import dataclass, replace
 from trainc.features.run.model import (
     LOOPBACK,
@@ -37,7 +37,6 @@ from trainc.features.run.stand_ins import (
     stand_ins,
     stands_in_for_recipe,
 )
-from trainc.kube.names import ANCESTOR_LABEL
 
 # The machine has folders of its own at these paths, where programs expect them.
 _LEFT_ALONE = ("/dev/shm", "/dev", "/proc", "/sys", "/tmp")  # noqa: S108 - mount paths of pods
@@ -229,7 +228,6 @@ def inherited_variables(environ: Mapping[str, str], ours: Sequence[str]) -> Iter
 _BACKOFF_LIMIT, _NO_LIMIT = 6, 2**31 - 1
 _PROCESSES, _MOST_RANKS = "PET_NPROC_PER_NODE", 16
 _JOBS: Path = ("spec", "replicatedJobs")
-_POD: Path = ("template", "spec", "template", "spec")
 
 
 def plan_of(manifests: Sequence[Json], machine: Machine, plugins: Sequence[Plugin]) -> Plan:
@@ -282,7 +280,7 @@ class _Planner:
         spec: Json = job["template"].get("spec", {})
         parallelism = spec.get("parallelism", 1)
         completions = spec.get("completions") or parallelism
-        path = (*_JOBS, index, *_POD)
+        path = (*_JOBS, index, *POD_SPEC)
         skipped = self._is_skipped(job, path)
         pods = [
             self._pod(job, replica, number, path)
@@ -307,7 +305,7 @@ class _Planner:
         bare = [at for at, container in containers(job) if not container.get("command")]
         if not bare:
             return False
-        label = (job["template"].get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL, "")
+        label = (job["template"].get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL, "")
         initializes = label.endswith("-initializer")
         message = f"{job['name']} has no command, and trainc does not know what its image runs"
         severity: Severity = "error"

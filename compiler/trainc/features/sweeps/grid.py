@@ -11,11 +11,11 @@ from itertools import product
 from math import isfinite, prod
 from typing import Any, TypeAlias
 
-from trainc.api.documents import DocumentKind, struct
-from trainc.api.findings import Finding, Path, did_you_mean, remove
+from trainc.api.findings import Finding, Path, did_you_mean
 from trainc.api.kube import Json
 from trainc.api.records import dataclass, pattern
-from trainc.schema.document_kinds import Schema, about, list_of
+from trainc.findings import remove
+from trainc.schema.document_kinds import DocumentKind, Schema, about, list_of, struct
 
 CODE = "InvalidSweep"
 # Becomes part of a variable name (in upper case) and of an annotation key, which is limited to 63 characters.

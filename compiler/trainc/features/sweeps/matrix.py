@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.api.documents import Document, DocumentKind, is_inside, label_of, root_around, struct
+from trainc.api.documents import Document, label_of, opening
 from trainc.api.findings import (
     CompileError,
     Diagnostic,
@@ -21,9 +21,8 @@ from trainc.api.findings import (
     did_you_mean,
     format_path,
     has_errors,
-    write,
 )
-from trainc.api.kube import RUNTIME_KINDS, Json, Manifest, identity_of, mapping, stable_path
+from trainc.api.kube import Json, Manifest, identity_of, mapping, names, stable_path
 from trainc.api.records import dataclass, field, pattern, replace
 from trainc.api.settings import Limits
 from trainc.features.sweeps.grid import (
@@ -36,10 +35,9 @@ from trainc.features.sweeps.grid import (
     value_text,
     variable_name,
 )
-from trainc.kube.names import trial_name
+from trainc.findings import write
 from trainc.project.overlays.patterns import Edited, Origin
-from trainc.reading.opening import OUTSIDE_HINT
-from trainc.schema.document_kinds import TEXT, Schema, about, list_of, without_nulls
+from trainc.schema.document_kinds import TEXT, DocumentKind, Schema, about, list_of, struct, without_nulls
 
 _GROUP = "trainer.kubeflow.org"
 _REFERENCE = pattern(r"\$\{(trialParameters|trialSpec)\.([^}]*)\}")
@@ -114,7 +112,7 @@ def make_trials(base: Json, assignments: Sequence[Assignment], name: str = "") -
     """Yield the trials of the job `base` in order; `name` overrides the name that they are derived from."""
     named = name or _name_of(base)
     for index, assignment in enumerate(assignments):
-        yield _Filling(base, assignment, named, trial_name(named, index)).trial()
+        yield _Filling(base, assignment, named, names.trial_name(named, index)).trial()
 
 
 def _name_of(base: Json) -> str:
@@ -435,9 +433,11 @@ def _base(text: str, file: str) -> tuple[str, str]:
 
 
 def _outside(matrix: Matrix, limits: Limits) -> Iterator[Diagnostic]:
-    root = root_around(os.path.dirname(matrix.document.file) or os.curdir)
-    if not limits.allow_outside and not is_inside(matrix.path, root):
-        finding = Finding("OutsideRoot", "error", f"{matrix.path} is outside the repository", OUTSIDE_HINT, ("base",))
+    root = opening.root_around(os.path.dirname(matrix.document.file) or os.curdir)
+    if not limits.allow_outside and not opening.is_inside(matrix.path, root):
+        finding = Finding(
+            "OutsideRoot", "error", f"{matrix.path} is outside the repository", opening.OUTSIDE_HINT, ("base",)
+        )
         yield matrix.document.place(finding)
 
 
@@ -469,7 +469,7 @@ def unused_parameters(matrix: Matrix, base: Document, documents: Sequence[Docume
     A program may read its variables by itself: if the base refers to none of the parameters, this is most likely meant.
     """
     referred = referred_parameters(base.data)
-    runtimes = [other for other in documents if other.data.get("kind") in RUNTIME_KINDS]
+    runtimes = [other for other in documents if other.data.get("kind") in names.RUNTIME_KINDS]
     for name in matrix.assignments[0].values if len(matrix.assignments) > 1 else ():
         variable = variable_name(name)
         if name in referred or any(mentions(d.data, variable) for d in (base, *runtimes)):

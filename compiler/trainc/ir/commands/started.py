@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from trainc.ir.commands.launcher import Launch, launch
-from trainc.ir.commands.programs import Kind, Program, Programs, program_of
+from trainc.ir.commands.programs import Kind, Launch, Program, Programs, launch, program_of
 from trainc.ir.entrypoints import shell_script
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace

@@ -5,7 +5,7 @@ Source: flux-framework/flux-core doc/man1/flux-run.rst.
 
 from __future__ import annotations
 
-from trainc.ir.commands.launcher import Launcher, Starting
+from trainc.ir.commands.programs import Launcher, Starting
 
 FLUX = Launcher(
     name="flux run",

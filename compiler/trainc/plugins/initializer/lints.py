@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from trainc.findings import Finding, Path
 from trainc.ir import info as gang
-from trainc.ir.entrypoints import JOBS, variable_path
+from trainc.ir.entrypoints import variable_path
 from trainc.ir.info import About, Container, Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
+from trainc.kube.documents import JOBS
 from trainc.plugins.initializer import STEPS
 from trainc.startup.patterns import pattern
 
@@ -31,7 +32,7 @@ def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
         if pod_set.ancestor in STEPS and pod_set.name not in awaited and len(info.pod_sets) > 1:
             message = f"no job waits for {pod_set.name!r} to complete, so the trainer starts at the same time"
             hint = f"add to the job that comes after it: dependsOn: [{{name: {pod_set.name}, status: Complete}}]"
-            yield Finding("InitializerNotOrdered", "warning", message, hint, (*JOBS, index), about="runtime")
+            yield Finding("InitializerNotOrdered", "warning", message, hint, (*JOBS, index), "runtime")
 
 
 def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -52,11 +53,11 @@ def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
             kind = (pod_set.ancestor or "").partition("-")[0]
             message = f"the {pod_set.ancestor} has nothing to download, and fails: its {_SOURCE} is not set"
             hint = f"set spec.initializer.{kind}: {{storageUri: hf://OWNER/NAME}}, or copy the runtime without this job"
-            yield Finding("UnusableStorageUri", "warning", message, hint, ("spec", "runtimeRef"), about="trainjob")
+            yield Finding("UnusableStorageUri", "warning", message, hint, ("spec", "runtimeRef"), "trainjob")
         if source:
             for message, hint in _problems(source, variables, container, info):
                 path, about = _place(job, info, pod_set, container)
-                yield Finding("UnusableStorageUri", "error", message, hint, path, about=about)
+                yield Finding("UnusableStorageUri", "error", message, hint, path, about)
 
 
 def _is_upstream(container: Container) -> bool:

@@ -46,14 +46,9 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 def _manager(patch: Patch) -> Iterator[Finding]:
     if patch.manager is not None and not _DOMAIN_PREFIXED_PATH.fullmatch(patch.manager):
-        yield Finding(
-            "InvalidManager",
-            "error",
-            f"manager {patch.manager!r} is not a domain with a path",
-            "write <domain>/<name>, such as team-a.example.com/defaults",
-            ("spec", "runtimePatches", "manager"),
-            source_path=(*patch.path, "manager"),
-        )
+        message = f"manager {patch.manager!r} is not a domain with a path"
+        hint, path = "write <domain>/<name>, such as team-a.example.com/defaults", ("spec", "runtimePatches", "manager")
+        yield Finding("InvalidManager", "error", message, hint, path, source_path=(*patch.path, "manager"))
 
 
 def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ Source: the manual pages of mpirun (Open MPI) and mpiexec.hydra (Intel MPI, MPIC
 
 from __future__ import annotations
 
-from trainc.ir.commands.launcher import Launcher, Starting
+from trainc.ir.commands.programs import Launcher, Starting
 
 _COUNT = frozenset(("np", "n", "c"))
 
@@ -13,13 +13,9 @@ MPIRUN = Launcher(
     name="mpirun",
     programs=("mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "mpirun.openmpi", "mpiexec.openmpi"),
     flags=frozenset(
-        (
-            *("allow-run-as-root", "oversubscribe", "nooversubscribe", "v", "verbose", "q", "quiet", "h", "help", "V"),
-            *("bynode", "byslot", "bind-to-core", "bind-to-none", "bind-to-socket", "report-bindings", "display-map"),
-            *("display-allocation", "tag-output", "timestamp-output", "do-not-launch", "nolocal", "genvall", "envall"),
-            *("prepend-rank", "l", "pernode", "show-progress", "enable-recovery", "debug-daemons", "version"),
-            "print-rank-map",
-        )
+        "allow-run-as-root oversubscribe nooversubscribe v verbose q quiet h help V bynode byslot bind-to-core bind-to-none"
+        " bind-to-socket report-bindings display-map display-allocation tag-output timestamp-output do-not-launch nolocal"
+        " genvall envall prepend-rank l pernode show-progress enable-recovery debug-daemons version print-rank-map".split()
     ),
     pairs=frozenset(("mca", "gmca", "genv", "env", "pmca", "prtemca")),
     per_node=frozenset(("npernode", "N", "ppn", "perhost")),

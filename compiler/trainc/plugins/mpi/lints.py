@@ -24,9 +24,7 @@ def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
         f"the JobSet waits for {node.name!r}, whose sshd never exits: the nodes keep running after the launcher is done"
     )
     hint = f"add to the runtime's spec.template.spec: successPolicy: {{operator: All, targetReplicatedJobs: [{launcher.name}]}}"
-    yield Finding(
-        "MPINodesAwaited", "warning", message, hint, ("spec", "template", "spec", "successPolicy"), about="runtime"
-    )
+    yield Finding("MPINodesAwaited", "warning", message, hint, ("spec", "template", "spec", "successPolicy"), "runtime")
 
 
 def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:

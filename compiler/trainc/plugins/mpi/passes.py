@@ -186,7 +186,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     if policy.get("runLauncherAsNode") and launcher is None:
         message = "runLauncherAsNode has no effect: the runtime has no job 'launcher'"
         hint = "add a job called launcher, or remove the field"
-        yield Finding("FieldIgnored", "warning", message, hint, (*_POLICY, "runLauncherAsNode"), about="runtime")
+        yield Finding("FieldIgnored", "warning", message, hint, (*_POLICY, "runLauncherAsNode"), "runtime")
     yield from _hosts(job, policy, info)
     chosen, processes = implementation(policy), job.trainer.num_proc_per_node
     if chosen.hydra and not job.namespace:
@@ -223,7 +223,7 @@ def _fails_at_launcher(info: Info) -> bool:
 def _missing_implementation(severity: Severity) -> Finding:
     message = "mpiImplementation is empty: the controller creates nothing for such a job with a launcher"
     hint = write("OpenMPI", ", or remove the field", field="mpiImplementation")
-    return Finding("UnsupportedValue", severity, message, hint, (*_POLICY, "mpiImplementation"), about="runtime")
+    return Finding("UnsupportedValue", severity, message, hint, (*_POLICY, "mpiImplementation"), "runtime")
 
 
 def _hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
@@ -255,7 +255,7 @@ def _hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     if info.gitops and launcher_is_node and info.nodes.path and info.nodes.value <= 0:
         message = f"numNodes is {info.nodes.value}, but the launcher is a node itself and counts as one of them"
         hint = "set numNodes to 1 or more, or set suspend: true to hold the job back"
-        yield Finding("NoNodes", "error", message, hint, info.nodes.path, about=info.nodes.about)
+        yield Finding("NoNodes", "error", message, hint, info.nodes.path, info.nodes.about)
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:

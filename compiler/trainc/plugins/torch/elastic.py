@@ -87,7 +87,7 @@ def validate(info: Info) -> Iterator[Finding]:
             "set elasticPolicy.maxRestarts and failurePolicy.maxRestarts to the same number; note that the two multiply"
         )
         path = (*_POLICY, "maxRestarts")
-        yield Finding("ElasticMaxRestartsConflict", "warning", message, hint, path, about="runtime")
+        yield Finding("ElasticMaxRestartsConflict", "warning", message, hint, path, "runtime")
     if elastic.metrics:
         yield _metrics(elastic, info)
 
@@ -100,11 +100,11 @@ def _impossible(info: Info, elastic: ElasticRange) -> Iterator[Finding]:
         message, path = f"maxRestarts is {elastic.restarts}", (*_POLICY, "maxRestarts")
     if message:
         hint = "use 1 <= minNodes <= maxNodes and maxRestarts >= 0"
-        yield Finding("ElasticRangeInvalid", "error", message, hint, path, about="runtime")
+        yield Finding("ElasticRangeInvalid", "error", message, hint, path, "runtime")
     elif not elastic.fewest <= elastic.start <= elastic.most:
         message = f"numNodes {elastic.start} is outside the range from {elastic.fewest} to {elastic.most}"
         hint = "set numNodes inside the range, or remove it to start with minNodes"
-        yield Finding("ElasticRangeInvalid", "error", message, hint, info.nodes.path, about=info.nodes.about)
+        yield Finding("ElasticRangeInvalid", "error", message, hint, info.nodes.path, info.nodes.about)
 
 
 def _metrics(elastic: ElasticRange, info: Info) -> Finding:
@@ -115,7 +115,7 @@ def _metrics(elastic: ElasticRange, info: Info) -> Finding:
     also = f", and the trainer does not request {', '.join(unasked)} to measure it against" if unasked else ""
     message = f"these metrics have no effect: no autoscaler can scale a JobSet, which has no scale subresource{also}"
     hint = remove(f"remove metrics: the job keeps the {elastic.start} nodes it starts with")
-    return Finding("ElasticMetricsNotEmitted", "warning", message, hint, (*_POLICY, "metrics"), about="runtime")
+    return Finding("ElasticMetricsNotEmitted", "warning", message, hint, (*_POLICY, "metrics"), "runtime")
 
 
 def _elastic_ignored(job: TrainJob, info: Info) -> Path | None:

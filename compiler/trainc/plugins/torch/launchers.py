@@ -6,9 +6,8 @@ deepspeed launcher/runner.py (0.19); pytorch/torchtune torchtune/_cli/run.py (0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from trainc.ir.commands.launcher import Launcher, Starting, taking
+from trainc.ir.commands.programs import Launcher, Starting, taking
+from trainc.startup.records import replace
 
 _MEET = frozenset(("master-addr", "rdzv-endpoint"))
 _TORCHRUN = taking(
@@ -92,16 +91,11 @@ _DEEPSPEED = taking(
 )
 
 
-def _flags(options: Mapping[str, str]) -> frozenset[str]:
-    return frozenset(name for name, takes in options.items() if not takes)
-
-
 TORCHRUN = Launcher(
     name="torchrun",
     programs=("torchrun",),
     modules=("torch.distributed.run", "torch.distributed.launch"),
     options=_TORCHRUN,
-    flags=_flags(_TORCHRUN),
     nodes=frozenset(("nnodes",)),
     per_node=frozenset(("nproc-per-node",)),
     rank=frozenset(("node-rank",)),
@@ -110,46 +104,31 @@ TORCHRUN = Launcher(
     alone=frozenset(("standalone",)),
     reads="PET_",
 )
-TUNE = Launcher(
+TUNE = replace(
+    TORCHRUN,
     name="tune run",
     programs=("tune",),
     modules=("torchtune._cli.tune run",),
     subcommands=("run",),
     commands=("download", "ls", "cp", "run", "validate", "cat"),
-    options=_TORCHRUN,
-    flags=TORCHRUN.flags,
-    nodes=TORCHRUN.nodes,
-    per_node=TORCHRUN.per_node,
-    rank=TORCHRUN.rank,
-    address=TORCHRUN.address,
-    port=TORCHRUN.port,
-    alone=TORCHRUN.alone,
     # It makes torchrun --standalone without one, and without any option starts one process (_is_distributed_args).
     together=frozenset(("rdzv-endpoint",)),
-    reads="PET_",
 )
 ACCELERATE = Launcher(
     name="accelerate launch",
     programs=("accelerate", "accelerate-launch"),
     modules=("accelerate.commands.launch", "accelerate.commands.accelerate_cli launch"),
     subcommands=("launch",),
-    commands=(
-        *("config", "estimate-memory", "env", "launch", "merge-weights", "tpu-config", "test", "to-fsdp2"),
-        *("estimate", "merge"),
-    ),
+    commands=tuple("config estimate-memory env launch merge-weights tpu-config test to-fsdp2 estimate merge".split()),
     options=_ACCELERATE,
     abbreviates=False,
-    flags=_flags(_ACCELERATE),
     nodes=frozenset(("num-machines",)),
     total=frozenset(("num-processes",)),
     rank=frozenset(("machine-rank",)),
     address=frozenset(("main-process-ip",)),
     port=frozenset(("main-process-port",)),
     own_way=frozenset(
-        (
-            *("config-file", "rdzv-backend", "rdzv-conf", "deepspeed-hostfile", "deepspeed-multinode-launcher"),
-            "mpirun-hostfile",
-        )
+        "config-file rdzv-backend rdzv-conf deepspeed-hostfile deepspeed-multinode-launcher mpirun-hostfile".split()
     ),
 )
 DEEPSPEED = Launcher(
@@ -158,7 +137,6 @@ DEEPSPEED = Launcher(
     modules=("deepspeed.launcher.runner",),
     options=_DEEPSPEED,
     dashes=False,
-    flags=_flags(_DEEPSPEED),
     nodes=frozenset(("num-nodes",)),
     per_node=frozenset(("num-gpus", "num-accelerators")),
     rank=frozenset(("node-rank",)),

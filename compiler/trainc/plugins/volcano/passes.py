@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.findings import Finding
+from trainc.findings import Finding, Severity
 from trainc.ir import info as gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -19,26 +19,22 @@ from trainc.plugins.plugin import Passes
 from trainc.plugins.volcano import GROUP_ANNOTATION, SCHEDULER
 
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+_POLICY = ("spec", "podGroupPolicy", "volcano")
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield errors for several gang schedulers, or an empty queue name. Whether a PriorityClass exists is unknown offline."""
     hint = "write the name of the Volcano queue, or remove it to use the default queue"
     if policy.get("queue") == "":
-        path = ("spec", "podGroupPolicy", "volcano", "queue")
-        yield Finding("EmptyQueueName", "error", "the name of the queue is empty", hint, path, about="runtime")
+        yield Finding("EmptyQueueName", "error", "the name of the queue is empty", hint, (*_POLICY, "queue"), "runtime")
     elif "queue" not in policy and info.annotations.get(QUEUE_ANNOTATION) == "":
         message = f"annotation {QUEUE_ANNOTATION} is empty"
         yield Finding("EmptyQueueName", "error", message, hint, ("spec", "annotations", QUEUE_ANNOTATION))
     if info.gang("coscheduling") is not None:
-        yield Finding(
-            "MutuallyExclusivePolicies",
-            "error" if info.gitops else "warning",
-            "coscheduling and volcano cannot be used together: each would wait for pods that the other holds back",
-            "keep the one whose scheduler runs in the cluster",
-            ("spec", "podGroupPolicy", "volcano"),
-            about="runtime",
-        )
+        message = "coscheduling and volcano cannot be used together: each would wait for pods that the other holds back"
+        hint = "keep the one whose scheduler runs in the cluster"
+        severity: Severity = "error" if info.gitops else "warning"
+        yield Finding("MutuallyExclusivePolicies", severity, message, hint, _POLICY, "runtime")
 
 
 def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:

@@ -9,7 +9,7 @@ from trainc.ir import info as gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import Json, value_at
+from trainc.kube.documents import POD_TEMPLATE, Json, value_at
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.workload import API_VERSION, PLUGIN
 from trainc.plugins.workload.passes import groups, topology
@@ -61,7 +61,7 @@ def stale_groups(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin
         name = value_at(spec.get("template"), PLUGIN.gang.joins)
         if ("PodGroup", name) in named:
             pods[name] = pods.get(name, 0) + job.get("replicas", 1) * spec.get("parallelism", 1)
-            path: Path = ("spec", "replicatedJobs", index, "template", "spec", "template", *PLUGIN.gang.joins)
+            path: Path = ("spec", "replicatedJobs", index, *POD_TEMPLATE, *PLUGIN.gang.joins)
             first.setdefault(name, path)
     for name, path in first.items():
         yield from _group(named["PodGroup", name], pods[name], path, jobset, named)

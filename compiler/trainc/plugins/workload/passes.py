@@ -10,11 +10,10 @@ from typing import Any
 
 from trainc.findings import Finding, Path, remove
 from trainc.ir import info as gang
-from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import Json, Manifest, value_at
+from trainc.kube.documents import JOBS, POD_TEMPLATE, Json, Manifest, value_at
 from trainc.kube.releases import KUBERNETES, Span
 from trainc.plugins.plugin import Passes
 from trainc.plugins.workload import API_VERSION, SINCE, TOPOLOGY
@@ -78,7 +77,7 @@ def topology(group: Group, job: TrainJob, policy: Json, info: Info) -> str:
 
 def requested_topologies(group: Group, info: Info) -> Mapping[str, str]:
     """Return the topology that each pod template of the group requests, by name; empty if it requests none."""
-    path = ("template", "spec", "template", "metadata", "annotations", TOPOLOGY)
+    path = (*POD_TEMPLATE, "metadata", "annotations", TOPOLOGY)
     own = {pod_set.name for pod_set in group.pod_sets}
     jobs = (job for job in info.template.get("replicatedJobs", ()) if job["name"] in own)
     return {job["name"]: str(value_at(job, path) or "") for job in jobs}
@@ -113,7 +112,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
                 f"workload and {other} cannot be used together: each would wait for pods that the other holds back"
             )
             hint = "keep the one whose scheduler runs in the cluster"
-            yield Finding("MutuallyExclusivePolicies", "error", message, hint, (*_POLICY, other), about="runtime")
+            yield Finding("MutuallyExclusivePolicies", "error", message, hint, (*_POLICY, other), "runtime")
     yield from _of_volcano(policy.get("volcano") or {}, info)
     if "volcano" in policy and _QUEUE_ANNOTATION in info.annotations:
         yield _queue(("spec", "template", "metadata", "annotations", _QUEUE_ANNOTATION))
@@ -137,11 +136,11 @@ def _served(info: Info) -> Iterator[Finding]:
             f'if the cluster has Kubernetes {SINCE}, set --kubernetes {SINCE}, or kubernetes: "{SINCE}" in trainc.yaml; '
             "otherwise leave the gang to coscheduling or volcano"
         )
-        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, about="runtime")
+        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, "runtime")
     if not info.release.pods_name_their_group:
         message = f"JobSet {info.release.jobset}, the version for Trainer {info.release.minor}, drops schedulingGroup from pods"
         hint = "compile with --release 2.3, or leave the gang to coscheduling or volcano"
-        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, about="runtime")
+        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, "runtime")
 
 
 def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
@@ -214,7 +213,7 @@ def _alike(values: dict[str, str], field: str, info: Info, why: str) -> Iterator
 
 def _template(name: str, info: Info) -> Path:
     index = next(i for i, pod_set in enumerate(info.pod_sets) if pod_set.name == name)
-    return (*JOBS, index, "template", "spec", "template")
+    return (*JOBS, index, *POD_TEMPLATE)
 
 
 def _pod(name: str, info: Info, field: str) -> Path:
@@ -222,11 +221,11 @@ def _pod(name: str, info: Info, field: str) -> Path:
 
 
 def _impossible(message: str, hint: str, path: Path = _POLICY) -> Finding:
-    return Finding("GangNotPossible", "error", message, hint, path, about="runtime")
+    return Finding("GangNotPossible", "error", message, hint, path, "runtime")
 
 
 def _lost(message: str, hint: str, path: Path) -> Finding:
-    return Finding("GangSettingLost", "warning", message, hint, path, about="runtime")
+    return Finding("GangSettingLost", "warning", message, hint, path, "runtime")
 
 
 def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from trainc.kube.documents import Json, value_at
 from trainc.kube.names import KINDS, RUNTIME_KINDS, TRAINER_API, TRAINER_GROUP
-from trainc.project.dialects.dialect import Conversion, Dialect, DialectContext
+from trainc.project.dialects.dialect import Conversion, Dialect, DialectContext, NamingConvention, original_path
 
 __all__ = [
     "DIALECTS",
@@ -20,10 +20,12 @@ __all__ = [
     "Conversion",
     "Dialect",
     "DialectContext",
+    "NamingConvention",
     "claimed_by",
     "dialect_of",
     "is_legacy",
     "is_trainer_document",
+    "original_path",
     "surroundings_of",
 ]
 

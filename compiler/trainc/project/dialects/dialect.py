@@ -157,7 +157,7 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
     if own:
         message = f"{', '.join(own)}: Trainer has no such field; trainc adds it to the PodGroup, and the controller in a cluster would not"
         hint = "to set a queue that works with both, use the annotation scheduling.volcano.sh/queue-name"
-        findings = (Finding("VolcanoFieldsNotInTrainer", "warning", message, hint=hint, path=_VOLCANO), *findings)
+        findings = (Finding("VolcanoFieldsNotInTrainer", "warning", message, hint, _VOLCANO), *findings)
     extracted = () if has_errors(findings) else tuple(((*_VOLCANO, name), value) for name, value in own.items())
     # An empty policy still selects Volcano.
     return Extended(rest, extracted or (((_VOLCANO, {}),) if rest is not document else ()), findings)
@@ -176,13 +176,9 @@ def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Ext
     chosen = value_at(document, _IMPLEMENTATION)
     if not older_dialect or chosen not in _OTHER_IMPLEMENTATIONS:
         return Extended(document)
-    warning = Finding(
-        "MPIImplementationNotInTrainer",
-        "warning",
-        f"Trainer does not support {chosen}; trainc sets up its hostfile, variables and search domain itself",
-        hint="use mpiImplementation: OpenMPI if Trainer's controller has to run the runtime too",
-        path=_IMPLEMENTATION,
-    )
+    message = f"Trainer does not support {chosen}; trainc sets up its hostfile, variables and search domain itself"
+    hint = "use mpiImplementation: OpenMPI if Trainer's controller has to run the runtime too"
+    warning = Finding("MPIImplementationNotInTrainer", "warning", message, hint, _IMPLEMENTATION)
     return Extended(without_path(document, _IMPLEMENTATION), ((_IMPLEMENTATION, chosen),), (warning,))
 
 
@@ -194,7 +190,7 @@ def workload_policy(document: Json, release: str, older_dialect: bool) -> Extend
     findings = tuple(_wrong_workload(policy))
     message = "podGroupPolicy.workload: Trainer has no such policy; trainc writes the Workload, and the controller in a cluster would not"
     hint = "no action needed if trainc compiles all jobs of this runtime; otherwise compile the others with --gang workload"
-    warning = Finding("WorkloadPolicyNotInTrainer", "warning", message, hint=hint, path=_WORKLOAD)
+    warning = Finding("WorkloadPolicyNotInTrainer", "warning", message, hint, _WORKLOAD)
     extracted = () if has_errors(findings) else ((_WORKLOAD, policy),)
     return Extended(without_path(document, _WORKLOAD), extracted, (warning, *findings))
 
@@ -207,7 +203,7 @@ def _wrong_workload(policy: Any) -> Iterator[Finding]:
     for name in policy:
         if name not in ("schedulingConstraints", "disruptionMode"):
             hint = "write schedulingConstraints or disruptionMode, as in a PodGroup; trainc counts the pods"
-            yield Finding("UnknownField", "error", f"unknown field {name!r}", hint=hint, path=(*_WORKLOAD, name))
+            yield Finding("UnknownField", "error", f"unknown field {name!r}", hint, (*_WORKLOAD, name))
     constraints, mode = policy.get("schedulingConstraints"), policy.get("disruptionMode")
     if constraints is not None and not _is_topology(constraints):
         hint = "write {topology: [{key: topology.kubernetes.io/rack}]}: one label of the nodes"
@@ -228,7 +224,7 @@ def _is_topology(constraints: Any) -> bool:
 
 
 def _wrong_type(path: Path, expected: str, value: Any, hint: str) -> Finding:
-    return Finding("WrongType", "error", f"expected {expected}, got {value!r}", hint=hint, path=path)
+    return Finding("WrongType", "error", f"expected {expected}, got {value!r}", hint, path)
 
 
 EXTENSIONS: tuple[Extension, ...] = (volcano_fields, workload_policy, mpi_implementation)
@@ -348,4 +344,4 @@ def _notice(removed: RemovedField, release: str) -> Finding:
     has = removed.releases.last
     message = f"Trainer {release} has no field {field} here; it is compiled as in Trainer {has}"
     hint = (removed.hint or release_hint(removed.owner, field, release)) + "; `trainc migrate` rewrites the file"
-    return Finding(removed.code, "warning", message, hint=hint, path=removed.path)
+    return Finding(removed.code, "warning", message, hint, removed.path)

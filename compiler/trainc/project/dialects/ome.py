@@ -37,13 +37,11 @@ def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
     """Convert an OME document to trainer.kubeflow.org/v1alpha1."""
     is_job = kind == "TrainJob"
     converted = convert_job(document, OME_API, OME_GROUP, context) if is_job else _runtime(document, kind)
-    notice = Finding(
-        "UnreleasedAPI",
-        "warning",
-        f"the training kinds of {OME_API} were never released; the document is compiled as a Kubeflow Trainer document",
-        hint=f"run `trainc migrate` to convert it to {names.TRAINER_API}",
-        path=("apiVersion",),
+    message = (
+        f"the training kinds of {OME_API} were never released; the document is compiled as a Kubeflow Trainer document"
     )
+    hint = f"run `trainc migrate` to convert it to {names.TRAINER_API}"
+    notice = Finding("UnreleasedAPI", "warning", message, hint, ("apiVersion",))
     return replace(converted, findings=(notice, *converted.findings))
 
 
@@ -71,13 +69,9 @@ def _pruned_metadata(spec: Json) -> Iterator[Finding]:
     metadata = (spec.get("template") or {}).get("metadata")
     for name in ("labels", "annotations"):
         if isinstance(metadata, Mapping) and metadata.get(name):
-            yield Finding(
-                "OMEMetadataPruned",
-                "warning",
-                f"the JobSet gets these {name}; OME's own CRD would drop them",
-                hint=f"remove template.metadata.{name} if the JobSet should not have them",
-                path=("spec", "template", "metadata", name),
-            )
+            message = f"the JobSet gets these {name}; OME's own CRD would drop them"
+            hint = f"remove template.metadata.{name} if the JobSet should not have them"
+            yield Finding("OMEMetadataPruned", "warning", message, hint, ("spec", "template", "metadata", name))
 
 
 # Converts OME's TrainingJob to a TrainJob. Source: sgl-project/ome pkg/apis/ome/v1beta1/training_job.go as proposed in
@@ -155,7 +149,7 @@ def _model(name: str | None, context: DialectContext) -> tuple[dict[str, Any], S
         return {"storageUri": context.base_models[name], **result}, moves, []
     message = f"no ClusterBaseModel {name!r} is in the input, so the model initializer gets its name without an address"
     hint = "add the ClusterBaseModel to the input, or use an initializer that knows the model by name"
-    return result, moves, [Finding("BaseModelNotFound", "warning", message, hint=hint, path=_INPUT_MODEL)]
+    return result, moves, [Finding("BaseModelNotFound", "warning", message, hint, _INPUT_MODEL)]
 
 
 def _ignored_in_job(document: Json, spec: Json) -> Iterator[Finding]:
@@ -175,15 +169,11 @@ def _ignored_in_job(document: Json, spec: Json) -> Iterator[Finding]:
         hint = f"set the queue with the label {names.QUEUE_LABEL}"
         yield ome_field_ignored(path, "only OME's controller turns it into a Kueue queue", hint)
     if "hyperParameterTuningConfig" in spec:
-        yield Finding(
-            "OMEHyperParametersIgnored",
-            "warning",
-            "this is compiled as one job with fixed parameters: OME's hyperparameter search was never implemented",
-            hint="run the search with Katib, with a TrainJob per trial that gets its parameters in spec.trainer.args",
-            path=("spec", "hyperParameterTuningConfig"),
-        )
+        message = "this is compiled as one job with fixed parameters: OME's hyperparameter search was never implemented"
+        hint = "run the search with Katib, with a TrainJob per trial that gets its parameters in spec.trainer.args"
+        yield Finding("OMEHyperParametersIgnored", "warning", message, hint, ("spec", "hyperParameterTuningConfig"))
 
 
 def ome_field_ignored(path: Path, reason: str, hint: str) -> Finding:
     """Create the warning about an OME field that has no effect."""
-    return Finding("OMEFieldIgnored", "warning", f"{path[-1]} is left out: {reason}", hint=hint, path=path)
+    return Finding("OMEFieldIgnored", "warning", f"{path[-1]} is left out: {reason}", hint, path)

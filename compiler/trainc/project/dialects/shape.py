@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 from trainc.findings import Finding, Fix, Hint, Path, remove, suggest
 from trainc.findings.text import near_names
 from trainc.kube import names
-from trainc.kube.documents import Json, mapping, value_at
+from trainc.kube.documents import JOBS, POD_SPEC, Json, mapping, pod_spec_of, value_at
+from trainc.kube.quantity import whole_number
 from trainc.project.dialects.dialect import Conversion, Move
 from trainc.startup.records import dataclass
 
@@ -77,12 +78,12 @@ def _wrong_type(shape: Shape | str, value: Any, path: Path) -> Finding:
         if shape == TEXT
         else ("write `key: value` lines, indented under it" if expected.startswith("a mapping") else "")
     )
-    return Finding("WrongType", "error", f"expected {expected}, got {shown!r}", hint=hint, path=path)
+    return Finding("WrongType", "error", f"expected {expected}, got {shown!r}", hint, path)
 
 
 def _unknown(name: str, shape: Shape, api: str, path: Path) -> Finding:
     hint = next(iter(_hints(name, shape)), remove())
-    return Finding("UnknownField", "error", f"{api} has no field {name} here", hint=hint, path=path)
+    return Finding("UnknownField", "error", f"{api} has no field {name} here", hint, path)
 
 
 def _hints(name: str, shape: Shape) -> Iterator[str]:
@@ -102,8 +103,6 @@ def _hints(name: str, shape: Shape) -> Iterator[str]:
 # for each.
 
 
-JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
-_POD = ("template", "spec", "template", "spec")
 _JOB = "initializer"
 _STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
@@ -126,7 +125,7 @@ def split_initializer(jobs: Sequence[Any]) -> SplitJobs | None:
     at = next((i for i, job in enumerate(jobs) if isinstance(job, Mapping) and job.get("name") == _JOB), None)
     if at is None:
         return None
-    pod = _pod(jobs[at])
+    pod = pod_spec_of(jobs[at])
     init_containers = pod.get("initContainers")
     steps = [
         (i, c)
@@ -175,7 +174,9 @@ def _moves(at: int, steps: Sequence[tuple[int, Json]], other_jobs: Sequence[tupl
     moves: list[Move] = []
     for position, (index, _) in enumerate(steps):
         moves.append(Move((*JOBS, position), (*JOBS, at)))
-        moves.append(Move((*JOBS, position, *_POD, "containers", 0), (*JOBS, at, *_POD, "initContainers", index)))
+        moves.append(
+            Move((*JOBS, position, *POD_SPEC, "containers", 0), (*JOBS, at, *POD_SPEC, "initContainers", index))
+        )
     moves += [Move((*JOBS, len(steps) + i), (*JOBS, was)) for i, (was, _) in enumerate(other_jobs)]
     return tuple(moves)
 
@@ -190,12 +191,7 @@ def _notices(at: int, pod: Json, last: str, count: int) -> list[Finding]:
     if dropped:
         message += f"; its container {', '.join(dropped)} is dropped"
     hint = "write them as replicated jobs with dependsOn, as in trainer.kubeflow.org/v1alpha1"
-    return [Finding("InitializerJobSplit", "warning", message, hint=hint, path=(*JOBS, at))]
-
-
-def _pod(job: Json) -> Json:
-    """Return the pod spec of a job; empty if the job is malformed, which the schema check reports."""
-    return mapping(value_at(job, _POD))
+    return [Finding("InitializerJobSplit", "warning", message, hint, (*JOBS, at))]
 
 
 # Conversions shared by the older dialects: runtimes, `spec.trainer`, `spec.runtimeRef` and the ML policy.
@@ -277,31 +273,20 @@ def convert_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
     nodes = policy.get("numNodes")
     if isinstance(nodes, int) and nodes < 1:
         message = f"numNodes is {nodes}; a job needs at least one node"
-        findings.append(
-            Finding("OutOfRange", "error", message, hint="set it to 1 or more", path=(*_POLICY, "numNodes"))
-        )
+        findings.append(Finding("OutOfRange", "error", message, "set it to 1 or more", (*_POLICY, "numNodes")))
     elif nodes is not None and "elasticPolicy" in torch:
-        findings.append(
-            Finding(
-                "ElasticWithNumNodes",
-                "warning",
-                f"numNodes is set together with torch.elasticPolicy; the job starts with {nodes} nodes and stays in the policy's range",
-                hint=remove("remove numNodes to start with minNodes nodes"),
-                path=(*_POLICY, "numNodes"),
-            )
-        )
+        message = f"numNodes is set together with torch.elasticPolicy; the job starts with {nodes} nodes and stays in the policy's range"
+        hint = remove("remove numNodes to start with minNodes nodes")
+        findings.append(Finding("ElasticWithNumNodes", "warning", message, hint, (*_POLICY, "numNodes")))
     return result, findings
 
 
 def convert_processes(value: int | str, path: Path) -> tuple[int | str, list[Finding]]:
     """Convert a process count to a number or a word ("auto"); an unquoted number gets a warning."""
     if isinstance(value, str):
-        return (int(value) if value.isdecimal() else value), []
-    warning = Finding(
-        "CoercedType",
-        "warning",
-        f"numProcPerNode is a string in this API, and {value} is a number; it is compiled as {str(value)!r}",
-        hint=Hint(f'quote it: "{value}"', Fix("quote")),
-        path=path,
-    )
+        number = whole_number(value)
+        return (value if number is None else number), []
+    message = f"numProcPerNode is a string in this API, and {value} is a number; it is compiled as {str(value)!r}"
+    hint = Hint(f'quote it: "{value}"', Fix("quote"))
+    warning = Finding("CoercedType", "warning", message, hint, path)
     return value, [warning]

@@ -48,13 +48,9 @@ def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
     """Convert a v2alpha1 document to trainer.kubeflow.org/v1alpha1."""
     api = str(document.get("apiVersion"))
     converted = _trainjob(document, api) if kind == "TrainJob" else convert_runtime(document, kind, api, _RUNTIME)
-    notice = Finding(
-        "DeprecatedAPIVersion",
-        "warning",
-        f"{api} was replaced by {names.TRAINER_API} in February 2025; the document is compiled as that",
-        hint="run `trainc migrate` on the file to convert it",
-        path=("apiVersion",),
-    )
+    message = f"{api} was replaced by {names.TRAINER_API} in February 2025; the document is compiled as that"
+    hint = "run `trainc migrate` on the file to convert it"
+    notice = Finding("DeprecatedAPIVersion", "warning", message, hint, ("apiVersion",))
     return replace(converted, findings=(notice, *(_of_newer_api(finding, kind) for finding in converted.findings)))
 
 
@@ -121,8 +117,8 @@ def _without_counterpart(spec: Json) -> list[Finding]:
             "FieldWithoutCounterpart",
             "warning",
             f"{path[-1]} is ignored: {names.TRAINER_API} has no field for it, and {V2ALPHA1_API}'s controller never read it",
-            hint=remove("remove it, or move what it does to the training program or the runtime"),
-            path=path,
+            remove("remove it, or move what it does to the training program or the runtime"),
+            path,
         )
         for path in places
     ]

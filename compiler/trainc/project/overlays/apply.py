@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.findings import Diagnostic, Finding, Path, Severity, format_path
 from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.documents import FieldPath, identity_of, stable_path
-from trainc.kube.names import JOB_KINDS, full_name
+from trainc.kube.names import JOB_KINDS, full_name, split_image
 from trainc.kube.strategic_merge import Copies, PatchFailedError, merge_overlay
 from trainc.project.dialects import is_trainer_document
 from trainc.project.overlays.overlay import ImageChange, Overlay, Patch
@@ -277,10 +277,10 @@ class Layer:
                 "PatchFailed",
                 "error",
                 f"the patch does not apply to {label}: {failed}",
-                hint="fix the patch, or narrow its target to the documents it is written for",
-                object=self._overlay.label,
-                path=format_path((*patch.entry.path, *in_place)),
-                source=patch.document.locate((*patch.prefix, *failed.path)),
+                "fix the patch, or narrow its target to the documents it is written for",
+                self._overlay.label,
+                format_path((*patch.entry.path, *in_place)),
+                patch.document.locate((*patch.prefix, *failed.path)),
             )
         )
 
@@ -373,7 +373,7 @@ def _with_images(document: Edited, overlay: Overlay, used: set[int]) -> Edited:
     for index, change in enumerate(overlay.images):
         changes.setdefault(change.name, []).append(index)
     for path, image in list(_images(document.data, ())):
-        if met := changes.get(_split_image(image)[0]):
+        if met := changes.get(split_image(image)[0]):
             used.update(met)
             last = overlay.images[met[-1]]
             document = _set(document, overlay, path, change_image(image, last), last.path)
@@ -383,7 +383,7 @@ def _with_images(document: Edited, overlay: Overlay, used: set[int]) -> Edited:
 def _mirrored(document: Edited, overlay: Overlay) -> Edited:
     """Replace the registries of all images; of several mirrors, the one for the longest name counts."""
     for path, image in list(_images(document.data, ())) if overlay.mirrors else ():
-        name, tag, digest = _split_image(image)
+        name, tag, digest = split_image(image)
         full = full_name(name)
         fitting = [one for one in overlay.mirrors if full == one or full.startswith(f"{one}/")]
         if fitting:
@@ -409,7 +409,7 @@ def _images(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 def change_image(image: str, change: ImageChange) -> str:
     """Return the image with `change` applied: a new digest replaces the tag, and a new tag replaces both."""
-    name, tag, digest = _split_image(image)
+    name, tag, digest = split_image(image)
     name = change.new_name or name
     if change.digest:
         return f"{name}{f':{change.new_tag}' if change.new_tag else ''}@{change.digest}"
@@ -418,14 +418,7 @@ def change_image(image: str, change: ImageChange) -> str:
     return f"{name}{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
 
 
-def _split_image(image: str) -> tuple[str, str, str]:
-    """Split an image into (name, tag, digest); the colon before a registry's port does not start a tag."""
-    rest, _, digest = image.partition("@")
-    name, colon, tag = rest.rpartition(":")
-    return (name, tag, digest) if colon and "/" not in tag else (rest, "", digest)
-
-
 def image_names(documents: Sequence[Edited]) -> list[str]:
     """Return the names of all images in use, for a hint."""
     images = (image for d in documents if _is_concerned(d.data) for _, image in _images(d.data, ()))
-    return list(dict.fromkeys(_split_image(image)[0] for image in images))
+    return list(dict.fromkeys(split_image(image)[0] for image in images))

@@ -124,7 +124,7 @@ def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Opti
         return replace(options, **settings), []
     except ValueError as contradiction:
         hint = "change the setting in one of the overlays, or on the command line"
-        return options, [Diagnostic("InvalidOverlay", "error", str(contradiction), hint=hint)]
+        return options, [Diagnostic("InvalidOverlay", "error", str(contradiction), hint)]
 
 
 def _options_set(options: Options) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class _Loader:
         file = os.path.join(path, OVERLAY_FILE) if os.path.isdir(path) else path
         if file != path and not self._limits.allow_outside and not is_inside(file, root):
             message = f"{shown_path(file)} is a symbolic link that points outside the repository"
-            self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint=OUTSIDE_HINT))
+            self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT))
             return None
         documents, problems = read_paths([file], self._limits, texts=self.texts)
         self.diagnostics += problems
@@ -188,7 +188,7 @@ class _Loader:
             if not problems:
                 message = f"{file} has {len(documents)} documents; an overlay file has one"
                 self.diagnostics.append(
-                    Diagnostic("InvalidOverlay", "error", message, hint="put each overlay in its own file")
+                    Diagnostic("InvalidOverlay", "error", message, "put each overlay in its own file")
                 )
             return None
         return self.follow(documents[0], os.path.dirname(file), (*above, os.path.realpath(file)), root)
@@ -269,10 +269,8 @@ class _Contents:
         place = loaded.overlay.document.locate(("resources", index))
         self.diagnostics += [p if p.source else replace(p, source=place) for p in problems]
         if any(is_overlay(document.data) for document in documents):
-            message, hint = (
-                f"{path} is an overlay, but is not called {OVERLAY_FILE}",
-                f"rename the file to {OVERLAY_FILE}",
-            )
+            message = f"{path} is an overlay, but is not called {OVERLAY_FILE}"
+            hint = f"rename the file to {OVERLAY_FILE}"
             self.diagnostics.append(_about(loaded.overlay, ("resources", index), message, hint))
         return documents
 
@@ -306,10 +304,8 @@ class _Contents:
             if path.endswith(TEMPLATE_SUFFIXES):
                 text = render(text, path, self._values, self._limits)
         except OSError as error:
-            message, hint = (
-                f"{file} cannot be read: {error_reason(error)}",
-                "check the path: it is relative to the overlay's folder",
-            )
+            message = f"{file} cannot be read: {error_reason(error)}"
+            hint = "check the path: it is relative to the overlay's folder"
             return [], [_about(loaded.overlay, (*entry.path, "path"), message, hint)]
         except TemplateFailedError as failed:
             return [], [failed.diagnostic]
@@ -327,16 +323,6 @@ _DELETED = "an overlay deletes it"
 
 
 @dataclass(frozen=True, slots=True)
-class Overlaid:
-    """The documents for the schema stage. `catalog` returns the catalog's runtimes with overlays applied."""
-
-    documents: list[Document]
-    sources: list[list[Document]]
-    catalog: Catalog
-    diagnostics: list[Diagnostic]
-
-
-@dataclass(frozen=True, slots=True)
 class Passed:
     """Documents after a stack of overlays.
 
@@ -350,24 +336,12 @@ class Passed:
     failed: bool
 
 
-def apply_overlays(
-    overlays: Sequence[Loaded],
-    documents: Sequence[Document],
-    sources: Sequence[Sequence[Document]],
-    catalog: Catalog,
-    release: str,
-) -> Overlaid:
-    """Apply all overlays in order to documents and runtimes. A base only changes its own resources.
-
-    Catalog runtimes that a TrainJob refers to pass through every overlay too, so that overlays can patch them and
-    change their images.
-    """
-    stack = Stack(overlays, documents, sources, catalog, release)
-    return Overlaid(stack.documents, stack.sources, stack.catalog, stack.diagnostics())
-
-
 class Stack:
-    """The layers in order of application, and the input after applying them."""
+    """The layers of overlays in order of application, and documents and runtimes after applying them.
+
+    A base only changes its own resources. Catalog runtimes that a TrainJob refers to pass through every overlay too, so
+    that overlays can patch them and change their images.
+    """
 
     def __init__(
         self,

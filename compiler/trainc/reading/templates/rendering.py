@@ -34,9 +34,6 @@ from trainc.reading.templates.values import (
 )
 from trainc.startup.patterns import pattern
 
-# Rewrites templates so that operations that bypass the environment count towards the budget.
-
-
 _NODES_PER_STEP = 10
 
 
@@ -52,28 +49,21 @@ class Bounding(NodeTransformer):
         node.iter = _filtered(node.iter, "counted", nodes.Const(steps))
         return node
 
-    def visit_Macro(self, node: nodes.Macro) -> nodes.Node:  # noqa: N802
+    def visit_Macro(self, node: nodes.Macro | nodes.CallBlock | nodes.Block) -> nodes.Node:  # noqa: N802
         """Charge for the size of the body on every call."""
-        self._pay_for_size(node)
+        steps = _steps(node)
+        self.generic_visit(node)
+        spent = _filtered(nodes.Const(steps, lineno=node.lineno), "spent")
+        node.body.insert(0, nodes.ExprStmt(spent, lineno=node.lineno))
         return node
 
-    def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:  # noqa: N802
-        """Like `visit_Macro`."""
-        self._pay_for_size(node)
-        return node
-
-    def visit_Block(self, node: nodes.Block) -> nodes.Node:  # noqa: N802
-        """Like `visit_Macro`."""
-        self._pay_for_size(node)
-        return node
+    visit_CallBlock = visit_Block = visit_Macro  # noqa: N815
 
     def visit_EvalContextModifier(self, node: nodes.EvalContextModifier) -> nodes.Node:  # noqa: N802
         """Reject `autoescape`, which creates a string type whose methods the sandbox does not cover."""
         raise SecurityError(f"{type(node).__name__}: autoescape is for HTML")
 
-    def visit_ScopedEvalContextModifier(self, node: nodes.ScopedEvalContextModifier) -> nodes.Node:  # noqa: N802
-        """Like `visit_EvalContextModifier`, for the block form."""
-        return self.visit_EvalContextModifier(node)
+    visit_ScopedEvalContextModifier = visit_EvalContextModifier  # noqa: N815
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
         """Turn `a in b` into `a | weighed in b | weighed`, as every item of a list may be compared."""
@@ -110,14 +100,7 @@ class Bounding(NodeTransformer):
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
         """Turn `a ~ b` into `[a, b] | join`."""
         self.generic_visit(node)
-        self.generic_visit(node)
         return _filtered(nodes.List(node.nodes), "join")
-
-    def _pay_for_size(self, node: nodes.Macro | nodes.CallBlock | nodes.Block) -> None:
-        steps = _steps(node)
-        self.generic_visit(node)
-        spent = _filtered(nodes.Const(steps, lineno=node.lineno), "spent")
-        node.body.insert(0, nodes.ExprStmt(spent, lineno=node.lineno))
 
 
 def _steps(node: nodes.Node) -> int:

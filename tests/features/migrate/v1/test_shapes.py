@@ -11,8 +11,8 @@ from syrupy.assertion import SnapshotAssertion
 from trainc import Options
 from trainc.features.migrate.migrate import migrate_text
 from trainc.findings import has_errors
+from trainc.functions import compile_documents
 from trainc.options import Limits
-from trainc.pipeline.python import compile_documents
 from trainc.reading.catalog import find
 from trainc.reading.yaml_reader import read_documents
 

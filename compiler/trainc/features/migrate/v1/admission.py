@@ -14,10 +14,9 @@ from typing import Any
 
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path, has_errors
-from trainc.api.kube import Json, canonical, mapping, value_at
+from trainc.api.kube import Json, canonical, mapping, names, value_at
 from trainc.features.migrate.v1.job import Kind, changes, stuck
-from trainc.kube.documents import items
-from trainc.kube.names import LABEL_LIMIT, is_dns1035_label
+from trainc.kube.documents import JOBS, POD_TEMPLATE, items
 
 _SCHEDULING: Json = {
     **dict.fromkeys(("queue", "priorityClass"), str),
@@ -176,7 +175,7 @@ def _with_quantities(template: Json, path: Path, findings: list[Finding]) -> Jso
 
 def _checked_template(template: Json, release: str, path: Path, findings: list[Finding]) -> Json:
     """A pod template less the fields that no pod has. It comes back as written, if it has no such field."""
-    where: Path = ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec", "template")
+    where: Path = (*JOBS, 0, *POD_TEMPLATE)
     runtime: Any = template
     for step in reversed(where):
         runtime = [{"name": "node", **runtime}] if step == 0 else {step: runtime}
@@ -195,8 +194,8 @@ def _refused(kind: Kind, document: Json) -> Iterator[Finding]:
     spec, roles = document["spec"], document["spec"][kind.replicas]
     name, workers = document["metadata"]["name"], (roles.get("Worker") or {}).get("replicas") or 1
     longest = f"{name}-worker-{workers - 1}" if kind.is_mpi else name
-    if not is_dns1035_label(longest) or len(longest) > LABEL_LIMIT:
-        form = f"at most {LABEL_LIMIT} lowercase letters, digits and '-', starting with a letter"
+    if not names.is_dns1035_label(longest) or len(longest) > names.LABEL_LIMIT:
+        form = f"at most {names.LABEL_LIMIT} lowercase letters, digits and '-', starting with a letter"
         yield _refuse(("metadata", "name"), f"a {kind.name} cannot be called {name!r}", f"write {form}")
     yield from _run_policy(kind, spec.get("runPolicy") or {})
     for role in roles:

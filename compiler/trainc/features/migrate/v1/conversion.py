@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path, format_path, has_errors
-from trainc.api.kube import Json, names, value_at, with_value, without_path
+from trainc.api.kube import Json, names, releases, value_at, with_value
 from trainc.api.records import dataclass, replace
 from trainc.features.migrate.v1 import documents, mpi
 from trainc.features.migrate.v1.admission import admit
@@ -29,7 +29,7 @@ from trainc.features.migrate.v1.job import (
 )
 from trainc.features.migrate.v1.labels import pod_labels, unreadable
 from trainc.features.migrate.v1.variables import Launch, Variables, launch_of
-from trainc.kube.releases import Span
+from trainc.kube.documents import without_path
 from trainc.project.dialects.enclosed import Enclosed
 
 Into: TypeAlias = Literal["runtime", "catalog"]
@@ -172,9 +172,9 @@ def _differences(layout: Layout, launch: Launch, choice: Variables) -> Iterator[
 
 # (runtime, the releases that have it)
 _CATALOG = {
-    "PyTorchJob": ("torch-distributed", Span("2.0")),
-    "JAXJob": ("jax-distributed", Span("2.2")),
-    "XGBoostJob": ("xgboost-distributed", Span("2.2")),
+    "PyTorchJob": ("torch-distributed", releases.Span("2.0")),
+    "JAXJob": ("jax-distributed", releases.Span("2.2")),
+    "XGBoostJob": ("xgboost-distributed", releases.Span("2.2")),
 }
 _MANAGER = f"migrated.{names.TRAINER_GROUP}/1"
 # The main container in a patch: the rest of it stands in the TrainJob's trainer.
@@ -186,7 +186,7 @@ def _on_catalog(
 ) -> tuple[tuple[dict[str, Any], ...], list[Finding]]:
     """A job's TrainJob alone, on a runtime of the catalog; with its own runtime where none fits, and why."""
     job, runtime, *_ = made
-    name, serving = _CATALOG.get(layout.job.kind.name, ("", Span("2.0")))
+    name, serving = _CATALOG.get(layout.job.kind.name, ("", releases.Span("2.0")))
     path = ("spec", layout.job.kind.replicas)
     starts_alike = layout.is_single and (launch.has_policy or layout.job.kind.name != "PyTorchJob")
     if not name or release not in serving or not starts_alike:

@@ -9,7 +9,6 @@ from typing import Any
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import Json, names
 from trainc.api.records import dataclass, pattern, replace
-from trainc.kube.names import LABEL_LIMIT
 
 LABELS = "training.kubeflow.org/"
 # A v1 pod: its role in lower case, and its index within the role.
@@ -252,7 +251,7 @@ NAME_VARIABLE = {
 def excess(layout: Layout) -> int:
     """The number of characters by which the longest pod name, with its five random characters, is too long."""
     longest = max(len(group.host(layout.job.name, len(group.pods) - 1)) for group in layout.groups)
-    return longest + len("-abcde") - LABEL_LIMIT
+    return longest + len("-abcde") - names.LABEL_LIMIT
 
 
 def _groups(job: Job) -> Iterator[Group]:
