@@ -29,15 +29,15 @@ def _params(request: Any, uri: str, line: int) -> Any:
     )
 
 
-REQUESTS: Mapping[str, tuple[Any, Any]] = {
-    types.TEXT_DOCUMENT_DID_OPEN: (None, None),
-    types.TEXT_DOCUMENT_HOVER: (serving._hover, types.HoverParams),
-    types.TEXT_DOCUMENT_CODE_ACTION: (serving._actions, types.CodeActionParams),
-    types.TEXT_DOCUMENT_DEFINITION: (serving._definition, types.DefinitionParams),
-    types.TEXT_DOCUMENT_REFERENCES: (serving._references, types.ReferenceParams),
-    types.TEXT_DOCUMENT_COMPLETION: (serving._completion, types.CompletionParams),
-    types.TEXT_DOCUMENT_CODE_LENS: (serving._lenses, types.CodeLensParams),
-    types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: (serving._symbols, types.DocumentSymbolParams),
+REQUESTS: Mapping[str, Any] = {
+    types.TEXT_DOCUMENT_DID_OPEN: None,
+    types.TEXT_DOCUMENT_HOVER: types.HoverParams,
+    types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionParams,
+    types.TEXT_DOCUMENT_DEFINITION: types.DefinitionParams,
+    types.TEXT_DOCUMENT_REFERENCES: types.ReferenceParams,
+    types.TEXT_DOCUMENT_COMPLETION: types.CompletionParams,
+    types.TEXT_DOCUMENT_CODE_LENS: types.CodeLensParams,
+    types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: types.DocumentSymbolParams,
 }
 
 
@@ -53,8 +53,9 @@ def answer(method: str, text: str, folder: Path, *, release: str = "2.3") -> Any
     server.text_document_publish_diagnostics = published.append  # type: ignore[method-assign, assignment]
     uri = (folder / "open.yaml").as_uri()
     server.workspace.put_text_document(types.TextDocumentItem(uri, "yaml", 1, text))
-    handler, params = REQUESTS[method]
-    if handler is None:
-        server._show(uri, thorough=True)
+    params = REQUESTS[method]
+    if params is None:
+        server.analyze(uri, thorough=True)
         return next(each.diagnostics for each in published if each.uri == uri)
-    return handler(server, _params(params, uri, min(5, text.count("\n"))))
+    handler = next(handler for name, handler, _ in serving.REQUESTS if name == method)
+    return serving.reply(handler, server, _params(params, uri, min(5, text.count("\n"))))

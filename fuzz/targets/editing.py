@@ -23,23 +23,23 @@ def check(data: bytes) -> None:
     server, uri = _server()
     text = data[1:].decode(errors="replace")
     server.workspace.put_text_document(types.TextDocumentItem(uri, "yaml", 1, text))
-    server._show(uri, thorough=True)  # noqa: SLF001 - `show` hides defects
+    server.analyze(uri, thorough=True)
     lines = text.split("\n")
     line = data[0] % len(lines) if data else 0
     place = types.Position(line, len(lines[line]) // 2)
     identified = types.TextDocumentIdentifier(uri)
     whole = types.Range(types.Position(0, 0), place)
-    asked: tuple[tuple[Any, Any], ...] = (
-        (serving._hover, types.HoverParams(identified, place)),  # noqa: SLF001
-        (serving._definition, types.DefinitionParams(identified, place)),  # noqa: SLF001
-        (serving._completion, types.CompletionParams(identified, place)),  # noqa: SLF001
-        (serving._references, types.ReferenceParams(types.ReferenceContext(True), identified, place)),  # noqa: SLF001
-        (serving._lenses, types.CodeLensParams(identified)),  # noqa: SLF001
-        (serving._symbols, types.DocumentSymbolParams(identified)),  # noqa: SLF001
-        (serving._actions, types.CodeActionParams(identified, whole, types.CodeActionContext([]))),  # noqa: SLF001
-    )
-    for handler, params in asked:
-        handler(server, params)
+    asked: dict[str, Any] = {
+        types.TEXT_DOCUMENT_HOVER: types.HoverParams(identified, place),
+        types.TEXT_DOCUMENT_DEFINITION: types.DefinitionParams(identified, place),
+        types.TEXT_DOCUMENT_COMPLETION: types.CompletionParams(identified, place),
+        types.TEXT_DOCUMENT_REFERENCES: types.ReferenceParams(types.ReferenceContext(True), identified, place),
+        types.TEXT_DOCUMENT_CODE_LENS: types.CodeLensParams(identified),
+        types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: types.DocumentSymbolParams(identified),
+        types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionParams(identified, whole, types.CodeActionContext([])),
+    }
+    for method, handler, _ in serving.REQUESTS:
+        serving.reply(handler, server, asked[method])
 
 
 @cache

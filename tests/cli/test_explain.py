@@ -99,6 +99,7 @@ def test_every_form_of_the_picture_is_the_same_each_time(form: str) -> None:
 
 def test_without_the_extra_svg_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "svg", None)
+    monkeypatch.delitem(sys.modules, "trainc.features.graph.drawing", raising=False)
     result = run("graph", JOB, "--format", "svg", *PINNED)
     assert (result.status, result.stdout) == (2, "")
     assert "pip install 'svg.py>=1.5'" in result.stderr

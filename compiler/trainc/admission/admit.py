@@ -71,18 +71,12 @@ def _pairs(stored: Any, written: Any, field: str) -> Iterator[tuple[Any, Any]]:
 
 
 def validate_admission(
-    jobset: Mapping[str, Any], release: Release, later: Severity
+    jobset: Mapping[str, Any], release: Release, later: Severity, *, prune: bool = True
 ) -> tuple[dict[str, Any], list[Finding]]:
     """Return the JobSet as the API server would store it, and all findings about it, with paths in it.
 
     `later` is the severity of a failure after admission. If any finding is an error, nothing would be stored.
     """
-    return _admitted(jobset, release, later, prune=True)
-
-
-def _admitted(
-    jobset: Mapping[str, Any], release: Release, later: Severity, *, prune: bool
-) -> tuple[dict[str, Any], list[Finding]]:
     outline = outline_of(jobset)
     stored = None if outline is None else _stored(outline, release.minor, release.jobset, prune)
     if stored is not None:
@@ -103,15 +97,11 @@ def _judged(
     # The webhook sets defaults before the CRD's validation, which may require them.
     baked = bake_defaults(jobset, version)
     stored, findings = check(baked, _KIND, minor, prune=prune)
-    return stored, findings + _new_findings(admission_errors(baked, version, later), findings)
-
-
-def _new_findings(findings: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that are not about a value for which the schema already has a finding in `earlier`."""
-    if not earlier:
-        return list(findings)
-    places = {finding.path for finding in earlier}
-    return [f for f in findings if f.path not in places and f.path[:-1] not in places]
+    view, facts = read_jobset(baked), jobset_version(version)
+    # Not about a value for which the schema already has a finding.
+    places = {finding.path for finding in findings}
+    more = check_creation(view, facts) + post_admission_checks(view, facts, later)
+    return stored, findings + [f for f in more if f.path not in places and f.path[:-1] not in places]
 
 
 def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Options()) -> list[Diagnostic]:
@@ -185,19 +175,10 @@ def admit_compiled(
     be refused or would fail later. `controller` changes nothing, and reports only warnings.
     """
     gitops = semantics == "gitops"
-    stored, findings = _admitted(jobset, release, "error" if gitops else "warning", prune=False)
+    stored, findings = validate_admission(jobset, release, "error" if gitops else "warning", prune=False)
     if gitops:
         return stored, findings
     return jobset, [replace(f, severity="warning") if f.severity == "error" else f for f in findings]
-
-
-def admission_errors(jobset: Json, version: str, later: Severity) -> list[Finding]:
-    """Return creation refusals and post-admission failures of a JobSet that has the webhook's defaults.
-
-    `later` is the severity of the latter.
-    """
-    view, facts = read_jobset(jobset), jobset_version(version)
-    return check_creation(view, facts) + post_admission_checks(view, facts, later)
 
 
 def creation_refusals(jobset: Json, version: str) -> list[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,10 +54,8 @@ def check_policies(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
     """Yield errors for the JobSet's policies."""
     for job in jobset.jobs:
         if (pods := job.parallelism * job.replicas) > MOST_PODS:
-            message = (
-                f"{job.name!r} has {job.replicas} replicas of {job.parallelism} pods, {pods - MOST_PODS} more "
-                f"than JobSet's limit of {MOST_PODS}"
-            )
+            more = f"{pods - MOST_PODS} more than JobSet's limit of {MOST_PODS}"
+            message = f"{job.name!r} has {job.replicas} replicas of {job.parallelism} pods, {more}"
             hint = "reduce replicas or parallelism"
             yield Finding("TooManyPods", "error", message, hint, (*job.path, "replicas"))
     targets = mapping(jobset.spec.get("successPolicy")).get("targetReplicatedJobs")
@@ -71,8 +68,17 @@ def check_policies(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
         path = ("spec", "failurePolicy", "rules", i)
         yield from _rule_name(text(rule.get("name")), (*path, "name"))
         yield from _unknown_targets(jobset, (*path, "targetReplicatedJobs"), rule.get("targetReplicatedJobs"))
-        yield from _reasons(rule, (*path, "onJobFailureReasons"))
-    yield from _repeated_names(rules)
+        for k, reason in enumerate(items(rule.get("onJobFailureReasons"))):
+            if reason not in FAILURE_REASONS:
+                message, hint = f"{reason!r} is not a failure reason of a Job", choose(str(reason), FAILURE_REASONS)
+                yield Finding("UnknownFailureReason", "error", message, hint, (*path, "onJobFailureReasons", k))
+    first: dict[str, int] = {}
+    for i, rule in enumerate(rules):
+        if (before := first.setdefault(name := text(rule.get("name")), i)) != i:
+            message = f"rules {before} and {i} are both called {name!r}"
+            hint = "give each rule a different name, or no name"
+            place = ("spec", "failurePolicy", "rules", i, "name")
+            yield Finding("DuplicateFailureRule", "error", message, hint, place)
 
 
 def _unknown_targets(jobset: JobSet, path: Path, targets: Any) -> Iterator[Finding]:
@@ -107,24 +113,6 @@ def _rule_name(name: str, path: Path) -> Iterator[Finding]:
         yield Finding("InvalidFailureRuleName", "error", f"the rule's name {name!r} is malformed", hint, path)
 
 
-def _reasons(rule: Json, path: Path) -> Iterator[Finding]:
-    for i, reason in enumerate(items(rule.get("onJobFailureReasons"))):
-        if reason not in FAILURE_REASONS:
-            message, hint = f"{reason!r} is not a failure reason of a Job", choose(str(reason), FAILURE_REASONS)
-            yield Finding("UnknownFailureReason", "error", message, hint, (*path, i))
-
-
-def _repeated_names(rules: list[Json]) -> Iterator[Finding]:
-    indexes = defaultdict(list)
-    for i, rule in enumerate(rules):
-        indexes[text(rule.get("name"))].append(i)
-    for name, (first, *repeats) in indexes.items():
-        for i in repeats:
-            message = f"rules {first} and {i} are both called {name!r}"
-            hint = "give each rule a different name, or no name"
-            yield Finding("DuplicateFailureRule", "error", message, hint, ("spec", "failurePolicy", "rules", i, "name"))
-
-
 # Refused on creation: dependencies of the first job, and dependencies on jobs that are not earlier in the list (J1, J2).
 #
 # The CRD's schema limits the number of dependencies, their status and uniqueness (J3), and excludes `startupPolicy:
@@ -144,20 +132,16 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
         elif not job.depends_on and version.crashes_on_empty_depends_on:
             message = f"JobSet {version.minor} crashes on an empty dependsOn"
             yield Finding("DependsOnEmpty", "error", message, remove("remove dependsOn"), path)
-        before = jobset.job_names[: job.index + 1]
         for i, name in enumerate(job.depends_on):
-            if name not in before:
-                yield _unknown(jobset, job.name, name, (*path, i, "name"))
-
-
-def _unknown(jobset: JobSet, job: str, name: str, path: tuple[str | int, ...]) -> Finding:
-    exists = name in jobset.job_names
-    where = "comes later in replicatedJobs" if exists else "is not in replicatedJobs"
-    other_jobs = [other for other in jobset.job_names if other != job]
-    hint = suggest(name, other_jobs, f"the jobs are {', '.join(jobset.job_names)}")
-    if exists:
-        hint = f"put {name!r} before {job!r}"
-    return Finding("DependsOnUnknown", "error", f"{job!r} depends on {name!r}, which {where}", hint, path)
+            if name in jobset.job_names[: job.index + 1]:
+                continue
+            where, hint = "comes later in replicatedJobs", Hint(f"put {name!r} before {job.name!r}")
+            if name not in jobset.job_names:
+                others = [other for other in jobset.job_names if other != job.name]
+                where = "is not in replicatedJobs"
+                hint = suggest(name, others, f"the jobs are {', '.join(jobset.job_names)}")
+            message = f"{job.name!r} depends on {name!r}, which {where}"
+            yield Finding("DependsOnUnknown", "error", message, hint, (*path, i, "name"))
 
 
 # Refused on creation: a subdomain that is not a valid Service name, and a malformed `managedBy` (J5, J6).
@@ -225,19 +209,14 @@ def check_names(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
         hint = "set metadata.name: an object with only generateName cannot be applied from git either"
         yield Finding("MissingJobSetName", "error", message, hint, ("metadata", "generateName"))
     for job in jobset.jobs if jobset.name else ():
-        if version.has_groups:
-            yield from _group(job)
+        excess = length(job.group) - LABEL_LIMIT
+        if version.has_groups and (excess > 0 or not is_dns1035_label(job.group)):
+            limit = f"has {length(job.group)} characters; at most {LABEL_LIMIT} are allowed"
+            why = limit if excess > 0 else "is malformed"
+            hint = f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}"
+            message = f"group name {job.group!r} {why}"
+            yield Finding("InvalidGroupName", "error", message, hint, (*job.path, "groupName"))
         yield from _job_and_pod(jobset, job)
-
-
-def _group(job: ReplicatedJob) -> Iterator[Finding]:
-    excess = length(job.group) - LABEL_LIMIT
-    if excess <= 0 and is_dns1035_label(job.group):
-        return
-    why = f"has {length(job.group)} characters; at most {LABEL_LIMIT} are allowed" if excess > 0 else "is malformed"
-    message = f"group name {job.group!r} {why}"
-    hint = f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}"
-    yield Finding("InvalidGroupName", "error", message, hint, (*job.path, "groupName"))
 
 
 def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
@@ -249,22 +228,20 @@ def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
     # One name is to be shortened, so one finding: about the pods where those have indexes, as they are longer.
     longest = pod_name(jobset, job) or name
     if longest.spare < 0:
-        place = name_to_shorten(jobset, longest)
-        hint = shortening_hint(jobset)
-        yield Finding("JobNameTooLong", "error", str(longest), hint, longest.path, source_path=place)
+        yield too_long(jobset, longest, "JobNameTooLong", "error")
 
 
-def shortening_hint(jobset: JobSet) -> str:
-    """Return the hint for a derived name that is too long."""
-    longest = longest_name(jobset)
-    if longest < 1:
-        return "shorten the names of the replicated jobs, claims or volumes: shortening the name of the JobSet is not enough"
-    return f"shorten the name of the job to at most {longest} characters; it has {length(jobset.name)}"
-
-
-def name_to_shorten(jobset: JobSet, name: DerivedName) -> Path:
-    """Return the field to shorten if a derived name is too long: the JobSet's name, unless no name is short enough."""
-    return ("metadata", "name") if name.repeats and longest_name(jobset) > 0 else name.path
+def too_long(jobset: JobSet, name: DerivedName, code: str, severity: Severity) -> Finding:
+    """Return a finding about a derived name: the JobSet's name is to be shortened, unless no name is short enough."""
+    longest, place = longest_name(jobset), name.path
+    if not name.repeats:
+        hint = f"shorten it by at least {-name.spare} characters"
+    elif longest < 1:
+        hint = "shorten the names of the replicated jobs, claims or volumes: shortening the name of the JobSet is not enough"
+    else:
+        place = ("metadata", "name")
+        hint = f"shorten the name of the job to at most {longest} characters; it has {length(jobset.name)}"
+    return Finding(code, severity, str(name), hint, name.path, source_path=place)
 
 
 # Refused on creation: volume claim templates that clash, that nothing mounts, or whose claims are misnamed (J17).
@@ -288,10 +265,7 @@ def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
             message = f"{name!r} is not a valid name for a claim template"
             yield Finding("InvalidVolumeClaimName", "error", message, f"use {DNS_1123_FORM}", name_path)
         if (claim := claim_name(jobset, path, template)).spare < 0:
-            place = name_to_shorten(jobset, claim)
-            message = str(claim)
-            hint = shortening_hint(jobset)
-            yield Finding("VolumeClaimNameTooLong", "error", message, hint, name_path, source_path=place)
+            yield too_long(jobset, claim, "VolumeClaimNameTooLong", "error")
         yield from _mounts(jobset, name, name_path)
 
 
@@ -302,15 +276,12 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
                 message = f"the pods of {job.name!r} already have a volume {name!r}, the name of the volume that JobSet adds for the claim"
                 hint = "remove the volume, or rename it together with its mounts"
                 yield Finding("VolumeClaimShadowsVolume", "error", message, hint, (*job.pod_path, "volumes", i, "name"))
-    if not any(_is_mounted(job, name) for job in jobset.jobs):
+    containers = (container for job in jobset.jobs for _, container in containers_of(job.pod_spec, ()))
+    mounts = (mount for container in containers for mount in objects(container.get("volumeMounts")))
+    if all(mount.get("name") != name for mount in mounts):
         message = f"no container mounts the volume {name!r}, so the claim would not be used"
         hint = f"add to a container: volumeMounts: [{{name: {name}, mountPath: /data}}]"
         yield Finding("VolumeClaimNotMounted", "error", message, hint, path)
-
-
-def _is_mounted(job: ReplicatedJob, name: str) -> bool:
-    mounts = (mount for _, each in containers_of(job.pod_spec, ()) for mount in objects(each.get("volumeMounts")))
-    return any(mount.get("name") == name for mount in mounts)
 
 
 # Refused on creation: a coordinator pod that does not exist, or whose address is not a valid label value (J15, J16).
@@ -351,9 +322,8 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
 
 def _index(field: str, value: int, have: str) -> Finding:
     message = f"{field} {value} is out of range: {have}, and indexes start at 0"
-    return Finding(
-        "InvalidCoordinatorIndex", "error", message, Hint(f"set {field} to 0", Fix("set", "0", field)), (*_PATH, field)
-    )
+    hint = Hint(f"set {field} to 0", Fix("set", "0", field))
+    return Finding("InvalidCoordinatorIndex", "error", message, hint, (*_PATH, field))
 
 
 def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
@@ -361,7 +331,4 @@ def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Fi
     label = coordinator_label(jobset)
     # Only the length can be wrong: the address consists of names that are checked separately.
     if label is not None and label.spare < 0:
-        place = name_to_shorten(jobset, label)
-        message = str(label)
-        hint = shortening_hint(jobset)
-        yield Finding("InvalidCoordinatorLabel", severity, message, hint, label.path, source_path=place)
+        yield too_long(jobset, label, "InvalidCoordinatorLabel", severity)

@@ -33,11 +33,8 @@ def bake_defaults(jobset: Mapping[str, Any], version: str) -> dict[str, Any]:
         baked["failurePolicy"] = policy = dict(policy)
         _replace_items(policy, "rules", _failure_rule)
     if jobset_version(version).has_volume_claims:
-        _replace_items(
-            baked,
-            "volumeClaimPolicies",
-            lambda _, each: _with_defaults(each, retentionPolicy={"whenDeleted": "Delete"}),
-        )
+        retention = {"whenDeleted": "Delete"}
+        _replace_items(baked, "volumeClaimPolicies", lambda _, each: _with_defaults(each, retentionPolicy=retention))
     return {**jobset, "spec": baked}
 
 

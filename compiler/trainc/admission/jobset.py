@@ -145,9 +145,8 @@ class DerivedName:
 
     def __str__(self) -> str:
         room = f"{self.spare} to spare" if self.spare >= 0 else f"{-self.spare} too many"
-        return (
-            f"{self.use} {self.value!r} has {length(self.value)} characters; at most {self.limit} are allowed ({room})"
-        )
+        allowed = f"at most {self.limit} are allowed ({room})"
+        return f"{self.use} {self.value!r} has {length(self.value)} characters; {allowed}"
 
 
 def longest_name(jobset: JobSet) -> int:
@@ -217,33 +216,19 @@ def claim_name(jobset: JobSet, path: Path, template: Mapping[str, Any]) -> Deriv
 
 def pod_template_names(jobset: JobSet, job: ReplicatedJob) -> Iterator[DerivedName]:
     """Yield names inside a pod template, such as labels, volumes and references, many derived from the TrainJob's."""
-    for use, value, limit, path in _written_names(job):
-        if value:
-            yield _derived_name(jobset, use, value, limit, path)
-
-
-def too_long_in_pod_template(jobset: JobSet, job: ReplicatedJob) -> list[DerivedName]:
-    """Return the names inside a pod template that exceed their limits."""
-    return [
-        _derived_name(jobset, use, value, limit, path)
-        for use, value, limit, path in _written_names(job)
-        if length(value) > limit
+    labels, labels_path = mapping(job.pod_metadata.get("labels")), (*job.job_path, "template", "metadata", "labels")
+    written: list[tuple[Use, Any, int, Path]] = [
+        ("label", value, LABEL_LIMIT, (*labels_path, key)) for key, value in labels.items()
     ]
-
-
-def _derived_name(jobset: JobSet, use: Use, value: str, limit: int, path: Path) -> DerivedName:
-    derived = value == jobset.name or value.startswith(f"{jobset.name}-")
-    return DerivedName(use, value, limit, path, repeats=int(derived))
-
-
-def _written_names(job: ReplicatedJob) -> Iterator[tuple[Use, str, int, Path]]:
-    labels_path, volumes_path = (*job.job_path, "template", "metadata", "labels"), (*job.pod_path, "volumes")
-    for key, value in mapping(job.pod_metadata.get("labels")).items():
-        yield "label", text(value), LABEL_LIMIT, (*labels_path, key)
     for i, volume in enumerate(objects(job.pod_spec.get("volumes"))):
-        path = (*volumes_path, i)
-        yield "volume", text(volume.get("name")), LABEL_LIMIT, (*path, "name")
-        if config_map := mapping(volume.get("configMap")).get("name"):
-            yield "ConfigMap", text(config_map), SUBDOMAIN_LIMIT, (*path, "configMap", "name")
-        if secret := mapping(volume.get("secret")).get("secretName"):
-            yield "Secret", text(secret), SUBDOMAIN_LIMIT, (*path, "secret", "secretName")
+        path = (*job.pod_path, "volumes", i)
+        config_map, secret = mapping(volume.get("configMap")).get("name"), mapping(volume.get("secret"))
+        written += [
+            ("volume", volume.get("name"), LABEL_LIMIT, (*path, "name")),
+            ("ConfigMap", config_map, SUBDOMAIN_LIMIT, (*path, "configMap", "name")),
+            ("Secret", secret.get("secretName"), SUBDOMAIN_LIMIT, (*path, "secret", "secretName")),
+        ]
+    for use, value, limit, path in written:
+        if name := text(value):
+            derived = name == jobset.name or name.startswith(f"{jobset.name}-")
+            yield DerivedName(use, name, limit, path, repeats=int(derived))

@@ -107,22 +107,19 @@ def _job(job: Json, counts: bool) -> Json:
     pod = spec["template"]
     fields = pod["spec"]
     drawn = {kind: [_container(container) for container in fields[kind]] for kind in _CONTAINERS if fields.get(kind)}
-    spec = {**spec, **_bounds(spec, counts), "template": {**_with_labels(pod), "spec": {**fields, **drawn}}}
+    if spec.get("manualSelector"):
+        raise ValueError("the values of labels matter")
+    # The highest numbers of pods with the same number of digits, unless something refers to a pod's index.
+    bounded = counts and "successPolicy" not in spec and "maxFailedIndexes" not in spec
+    small = [name for name in _COUNTS if bounded and _is_small(spec.get(name))]
+    bounds = {name: 10 ** len(str(spec[name])) - 1 for name in small}
+    spec = {**spec, **bounds, "template": {**_with_labels(pod), "spec": {**fields, **drawn}}}
     return {**job, "template": {**_with_labels(template), "spec": spec}}
 
 
 def _with_labels(template: Json) -> Json:
     metadata = template.get("metadata")
     return {**template, "metadata": _labelled(metadata)} if metadata else template
-
-
-def _bounds(spec: Json, counts: bool) -> dict[str, int]:
-    """Return the highest numbers of pods with the same number of digits, unless something refers to a pod's index."""
-    if spec.get("manualSelector"):
-        raise ValueError("the values of labels matter")
-    if not counts or "successPolicy" in spec or "maxFailedIndexes" in spec:
-        return {}
-    return {name: 10 ** len(str(spec[name])) - 1 for name in _COUNTS if _is_small(spec.get(name))}
 
 
 def _is_small(count: object) -> bool:
@@ -133,18 +130,14 @@ def _container(container: Mapping[str, Any]) -> Json:
     drawn = dict(container)
     for field in ("command", "args"):
         if words := container.get(field):
-            drawn[field] = _words(words)
+            if type(words) is not list or not all(type(word) is str for word in words):
+                raise TypeError(words)
+            drawn[field] = [_WORD]
     if image := container.get("image"):
         drawn["image"] = _word(image)
     if env := container.get("env"):
         drawn["env"] = [{**own, "value": _word(own["value"])} if own.get("value") else own for own in env]
     return drawn
-
-
-def _words(words: Any) -> list[str]:
-    if type(words) is not list or not all(type(word) is str for word in words):
-        raise TypeError(words)
-    return [_WORD]
 
 
 def _word(word: Any) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from trainc.admission.creation import coordinator_label_problem, name_to_shorten, shortening_hint
-from trainc.admission.jobset import JobSet, ReplicatedJob, claim_templates, read_jobset, text, too_long_in_pod_template
+from trainc.admission.creation import coordinator_label_problem, too_long
+from trainc.admission.jobset import JobSet, ReplicatedJob, claim_templates, pod_template_names, read_jobset, text
 from trainc.admission.versions import JobSetVersion
 from trainc.findings import Finding, Severity
 from trainc.kube.documents import Json, items, mapping, objects, pod_spec_of
@@ -22,7 +22,13 @@ def post_admission_checks(jobset: JobSet, version: JobSetVersion, severity: Seve
     """Return what a JobSet that has its defaults fails on after this JobSet minor has accepted it."""
     findings = list(_jobset(jobset, version, severity))
     for job in jobset.jobs:
-        findings.extend(_pod_template(jobset, job, severity))
+        names = [name for name in pod_template_names(jobset, job) if name.spare < 0]
+        findings += [too_long(jobset, name, "DerivedNameTooLong", severity) for name in names]
+        reported = {name.path for name in names}
+        refused = validate_job(_child_job(jobset, job), (*job.path, "template"))
+        for finding in refused:
+            if finding.path not in reported:
+                findings.append(finding if severity == "error" else replace(finding, severity=severity))
     return findings
 
 
@@ -51,18 +57,6 @@ def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
                 path = ("spec", "failurePolicy", "rules", i, "onJobFailureMessagePatterns", k)
                 message = f"pattern {pattern!r} is not a valid regular expression, so JobSet ignores it: {error}"
                 yield Finding("InvalidMessagePattern", severity, message, "use Go's RE2 syntax", path)
-
-
-def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
-    too_long = too_long_in_pod_template(jobset, job)
-    for name in too_long:
-        hint = shortening_hint(jobset) if name.repeats else f"shorten it by at least {-name.spare} characters"
-        place = name_to_shorten(jobset, name)
-        yield Finding("DerivedNameTooLong", severity, str(name), hint, name.path, source_path=place)
-    reported = {name.path for name in too_long}
-    for finding in validate_job(_child_job(jobset, job), (*job.path, "template")):
-        if finding.path not in reported:
-            yield finding if severity == "error" else replace(finding, severity=severity)
 
 
 def _child_job(jobset: JobSet, job: ReplicatedJob) -> Json:
@@ -106,29 +100,22 @@ def objects_for_pods(documents: Iterable[Json]) -> ClusterObjects:
 
 def pod_refusals(manifests: Sequence[Json], cluster: ClusterObjects, severity: Severity) -> Iterator[Finding]:
     """Yield why the API server would refuse pods of the JobSets in `manifests`."""
-    for manifest in manifests:
-        if manifest.get("kind") == "JobSet":
-            for finding in _refusals(manifest, cluster):
-                kept = finding.severity if severity == "error" else severity
-                yield replace(finding, about=label_of(manifest), severity=kept)
+    for jobset in manifests:
+        if jobset.get("kind") != "JobSet" or not (cluster or _is_suspect(jobset)):
+            continue
+        from trainc.pods.admission_plugins import count_refusals, refusals_of_pods
 
-
-def _refusals(jobset: Json, cluster: ClusterObjects) -> Iterator[Finding]:
-    if not cluster and not _is_suspect(jobset):
-        return
-    namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
-    view = read_jobset(jobset)
-    if "ResourceQuota" in cluster:
-        from trainc.pods.admission_plugins import count_refusals
-
-        jobs = sum(job.replicas for job in view.jobs)
-        created = {"count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": jobs}
-        quotas = [quota for (home, _), quota in sorted(cluster["ResourceQuota"].items()) if home == namespace]
-        yield from count_refusals(created, ("spec", "replicatedJobs"), quotas)
-    for job in view.jobs:
-        from trainc.pods.admission_plugins import refusals_of_pods
-
-        yield from refusals_of_pods(job.pod_spec, job.pod_path, namespace, cluster)
+        view, findings = read_jobset(jobset), list[Finding]()
+        namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
+        if "ResourceQuota" in cluster:
+            created = {"count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": sum(job.replicas for job in view.jobs)}
+            quotas = [quota for (home, _), quota in sorted(cluster["ResourceQuota"].items()) if home == namespace]
+            findings += count_refusals(created, ("spec", "replicatedJobs"), quotas)
+        for job in view.jobs:
+            findings += refusals_of_pods(job.pod_spec, job.pod_path, namespace, cluster)
+        for finding in findings:
+            kept = finding.severity if severity == "error" else severity
+            yield replace(finding, about=label_of(jobset), severity=kept)
 
 
 def _is_suspect(jobset: Json) -> bool:

@@ -108,14 +108,16 @@ def update_refusals(old: Submitted, new: Submitted, version: str) -> list[Findin
     its other rules. What the CRD's schema and CEL rules refuse in `new` itself is reported by the schema stage.
     """
     facts = jobset_version(version)
-    managed, manages = _spec(old.document).get("managedBy"), _spec(new.document).get("managedBy")
-    frozen = [f for f in _FROZEN if facts.has_volume_claims or f != _FROZEN_SINCE_CLAIMS]
-    return [
-        *_renamed(old.document, new.document),
-        *_frozen_fields(old.document, new.document, frozen, bake_defaults(new.document, version)),
-        *_replicated_jobs(old.typed, new.typed, bake_defaults(new.typed, version)),
-        *([] if managed == manages else [_immutable(("spec", "managedBy"), managed, manages)]),
-    ]
+    before, after, baked = map(_spec, (old.document, new.document, bake_defaults(new.document, version)))
+    findings = list(_renamed(old.document, new.document))
+    for frozen in (f for f in _FROZEN if facts.has_volume_claims or f != _FROZEN_SINCE_CLAIMS):
+        was, becomes = before.get(frozen), after.get(frozen)
+        if was is not None and becomes is not None and was != becomes:
+            findings.append(_immutable(("spec", frozen), was, becomes, was == baked.get(frozen)))
+    findings += _replicated_jobs(old.typed, new.typed, bake_defaults(new.typed, version))
+    if before.get("managedBy") != after.get("managedBy"):
+        findings.append(_immutable(("spec", "managedBy"), before.get("managedBy"), after.get("managedBy")))
+    return findings
 
 
 def _spec(jobset: Mapping[str, Any]) -> Json:
@@ -131,16 +133,9 @@ def _renamed(old: Json, new: Json) -> Iterator[Finding]:
             yield Finding("ObjectRenamed", "error", message, hint, ("metadata", key))
 
 
-def _frozen_fields(old: Json, new: Json, fields: list[str], baked: Json) -> Iterator[Finding]:
-    before, after, defaulted = _spec(old), _spec(new), _spec(baked)
-    for name in fields:
-        if before.get(name) is not None and after.get(name) is not None and before[name] != after[name]:
-            yield _immutable(("spec", name), before[name], after[name], before[name] == defaulted.get(name))
-
-
 def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
     before, after = items(_spec(old).get("replicatedJobs")), items(_spec(new).get("replicatedJobs"))
-    was, becomes = [_name(job) for job in before], [_name(job) for job in after]
+    was, becomes = ([text(mapping(job).get("name")) for job in jobs] for jobs in (before, after))
     if was != becomes:
         message = f"the replicated jobs changed from {', '.join(was) or '(none)'} to {', '.join(becomes) or '(none)'}"
         yield Finding("FieldImmutable", "error", message, _NEW_NAME, _JOBS)
@@ -152,14 +147,8 @@ def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
         left_out = set(changed).difference(differences(left, filled[i])) if changed else ()
         for path in changed:
             if not (suspended and _is_free(path)):
-                where = (*_JOBS, i, *path)
-                yield _immutable(
-                    where, value_at_index(left, path), value_at_index(right, path), path in left_out, _is_free(path)
-                )
-
-
-def _name(job: object) -> str:
-    return text(mapping(job).get("name"))
+                values = value_at_index(left, path), value_at_index(right, path)
+                yield _immutable((*_JOBS, i, *path), *values, path in left_out, _is_free(path))
 
 
 def _is_free(path: Path) -> bool:
@@ -218,14 +207,9 @@ def differences(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
 def _equal(old: Any, new: Any, path: Path) -> bool:
     if type(old) is not type(new):
         return old in ([], None) and new in ([], None)
-    return bool(old == new) or (isinstance(old, str) and _is_quantity(path) and _same_amount(old, new))
-
-
-def _is_quantity(path: Path) -> bool:
-    return path[-1] in _QUANTITIES or (len(path) > 1 and path[-2] in _QUANTITY_MAPS)
-
-
-def _same_amount(old: str, new: str) -> bool:
+    is_quantity = path[-1] in _QUANTITIES or (len(path) > 1 and path[-2] in _QUANTITY_MAPS)
+    if old == new or not isinstance(old, str) or not is_quantity:
+        return bool(old == new)
     try:
         return parse_quantity(old).nanos == parse_quantity(new).nanos
     except ValueError:

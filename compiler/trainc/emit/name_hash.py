@@ -39,11 +39,16 @@ def name_hash(manifests: Iterable[Manifest]) -> str:
 
 def hashed_content(manifests: Iterable[Manifest]) -> list[Manifest]:
     """Return what the hash is taken of."""
-    return [
-        _immutable(manifest)
-        for manifest in manifests
-        if manifest["kind"] == "JobSet" or _HOOK not in (manifest["metadata"].get("annotations") or {})
-    ]
+    content = []
+    for manifest in manifests:
+        is_jobset = manifest["kind"] == "JobSet"
+        if is_jobset or _HOOK not in (manifest["metadata"].get("annotations") or {}):
+            metadata = {key: value for key, value in manifest["metadata"].items() if key not in _MUTABLE_METADATA}
+            content.append({**manifest, "metadata": metadata})
+        if is_jobset:
+            spec = {key: value for key, value in manifest.get("spec", {}).items() if key not in _MUTABLE_SPEC}
+            content[-1]["spec"] = spec
+    return content
 
 
 def job_in(file: str) -> str:
@@ -60,11 +65,3 @@ def name_in_file(name: str, file: str) -> str:
     plain = job_in(file)
     suffix = name.removeprefix(f"{plain}-")
     return plain if len(suffix) == LENGTH and suffix != name and set(suffix) <= set(ALPHABET) else name
-
-
-def _immutable(manifest: Manifest) -> Manifest:
-    metadata = {key: value for key, value in manifest["metadata"].items() if key not in _MUTABLE_METADATA}
-    if manifest["kind"] != "JobSet":
-        return {**manifest, "metadata": metadata}
-    spec = {key: value for key, value in manifest.get("spec", {}).items() if key not in _MUTABLE_SPEC}
-    return {**manifest, "metadata": metadata, "spec": spec}

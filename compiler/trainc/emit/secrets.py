@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from trainc.findings import Finding
 from trainc.ir.info import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
-from trainc.kube.documents import Json, Manifest, mapping
+from trainc.kube.documents import Json, Manifest, identity_of, mapping
 from trainc.options import Options, SecretsMode
 from trainc.startup.records import dataclass
 
@@ -30,10 +30,8 @@ def provide(job: TrainJob, secrets: Sequence[ProvidedSecret], documents: Sequenc
     up. Only key pairs can be created in a cluster; all other Secrets must exist.
     """
     provisions = [_MODES[options.secrets if s.key_pair else "existing"](job, s, documents, options) for s in secrets]
-    return Provision(
-        tuple(manifest for provision in provisions for manifest in provision.manifests),
-        tuple(finding for provision in provisions for finding in provision.findings),
-    )
+    manifests = tuple(manifest for provision in provisions for manifest in provision.manifests)
+    return Provision(manifests, tuple(finding for provision in provisions for finding in provision.findings))
 
 
 # Secrets modes as functions: from the Secret that pods expect to the objects that provide it.
@@ -57,9 +55,8 @@ def refer(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], opti
     """Return no objects, and an info that says what the Secret must contain and how to create it."""
     message = f"the pods mount the Secret {secret.name!r} of type {secret.type} with {' and '.join(secret.keys)}: "
     hint = f"create it if it does not exist: {secret.make} && {secret.create(job.namespace)}"
-    return Provision(
-        findings=(Finding("SecretNeeded", "info", f"{message}{secret.purpose}; it is not in the output", hint),)
-    )
+    finding = Finding("SecretNeeded", "info", f"{message}{secret.purpose}; it is not in the output", hint)
+    return Provision(findings=(finding,))
 
 
 # Mode `external-secrets`: the External Secrets Operator generates the key pair in the cluster, once.
@@ -72,12 +69,8 @@ _GENERATORS_API = "generators.external-secrets.io/v1alpha1"
 
 def generate(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], options: Options) -> Provision:
     """Return a generator and the ExternalSecret that uses it. The generated keys are never read back or changed."""
-    generator: Manifest = {
-        "apiVersion": _GENERATORS_API,
-        "kind": "SSHKey",
-        "metadata": job.named(secret.name),
-        "spec": {"keyType": "ecdsa", "keySize": 521},
-    }
+    generator: Manifest = {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "metadata": job.named(secret.name)}
+    generator["spec"] = {"keyType": "ecdsa", "keySize": 521}
     private_key, public_key = secret.keys
     source = {"generatorRef": {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "name": secret.name}}
     external: Manifest = {
@@ -139,10 +132,18 @@ def make_before_sync(job: TrainJob, secret: ProvidedSecret, documents: Sequence[
         "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": job.namespace}],
     }
-    keygen: Manifest = {
-        **_hook(job, name, "Job", "batch/v1", done="BeforeHookCreation,HookSucceeded"),
-        "spec": {"backoffLimit": 2, "template": {"spec": _pod(name, secret, str(options.keygen_image))}},
+    container = {
+        "name": "keygen",
+        "image": str(options.keygen_image),
+        "command": ["sh", "-ec"],
+        "args": [_SCRIPT],
+        "env": [{"name": "SECRET_NAME", "value": secret.name}, {"name": "SECRET_TYPE", "value": secret.type}],
+        "volumeMounts": [{"name": "keys", "mountPath": "/keys"}],
     }
+    pod = {"serviceAccountName": name, "restartPolicy": "Never", "containers": [container]}
+    pod["volumes"] = [{"name": "keys", "emptyDir": {"medium": "Memory"}}]
+    keygen = _hook(job, name, "Job", "batch/v1", done="BeforeHookCreation,HookSucceeded")
+    keygen["spec"] = {"backoffLimit": 2, "template": {"spec": pod}}
     return Provision((_hook(job, name, "ServiceAccount", "v1"), role, binding, keygen))
 
 
@@ -166,24 +167,6 @@ def _hook(job: TrainJob, name: str, kind: str, api: str, done: str = "BeforeHook
     return {"apiVersion": api, "kind": kind, "metadata": {**job.named(name), "annotations": annotations}}
 
 
-def _pod(account: str, secret: ProvidedSecret, image: str) -> dict[str, Any]:
-    return {
-        "serviceAccountName": account,
-        "restartPolicy": "Never",
-        "containers": [
-            {
-                "name": "keygen",
-                "image": image,
-                "command": ["sh", "-ec"],
-                "args": [_SCRIPT],
-                "env": [{"name": "SECRET_NAME", "value": secret.name}, {"name": "SECRET_TYPE", "value": secret.type}],
-                "volumeMounts": [{"name": "keys", "mountPath": "/keys"}],
-            }
-        ],
-        "volumes": [{"name": "keys", "emptyDir": {"medium": "Memory"}}],
-    }
-
-
 # Mode `sealed`: copies a SealedSecret that the user has created from the input to the output.
 #
 # Only fields that cannot contain plain text are copied, so that a mistake in the input is refused and not published.
@@ -197,7 +180,8 @@ _TEMPLATE_FIELDS = ("type", "immutable", "metadata")
 
 def pass_sealed(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], options: Options) -> Provision:
     """Return the SealedSecret with the Secret's name and namespace, or an error that says how to create it."""
-    sealed = next((document for document in documents if _is_for(document, secret.name, job.namespace)), None)
+    sealed_documents = (d for d in documents if (d.get("kind"), d.get("apiVersion")) == ("SealedSecret", _API))
+    sealed = next((d for d in sealed_documents if identity_of(d) == (job.namespace, secret.name)), None)
     if sealed is None:
         place = f" in namespace {job.namespace!r}" if job.namespace else " without a namespace"
         message = f"the input has no SealedSecret {secret.name!r}{place} with {secret.purpose}"
@@ -207,13 +191,14 @@ def pass_sealed(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json]
         hint = f"seal it again: {_seal(job, secret)}"
         message = f"the SealedSecret {secret.name!r} cannot be used: "
         return Provision(findings=tuple(Finding("SealedSecretUnusable", "error", message + why, hint) for why in flaws))
-    return Provision((_clean_secret(sealed, job, secret),), tuple(_left_out(sealed, secret)))
-
-
-def _is_for(document: Json, name: str, namespace: str) -> bool:
-    metadata = mapping(document.get("metadata"))
-    named = (metadata.get("name"), metadata.get("namespace") or "") == (name, namespace)
-    return named and document.get("kind") == "SealedSecret" and document.get("apiVersion") == _API
+    template, findings = mapping(mapping(sealed["spec"]).get("template")), []
+    for place, metadata in (("", sealed["metadata"]), ("spec.template.", mapping(template.get("metadata")))):
+        keys = [key for field in ("labels", "annotations") for key in mapping(metadata.get(field))]
+        if lost := ", ".join(key for key in keys if key not in _SCOPES):
+            message = f"{lost} in {place}metadata of the SealedSecret {secret.name!r} is not copied to the output"
+            hint = "no action needed: only fields that are certain to be ciphertext are copied"
+            findings.append(Finding("SealedSecretTrimmed", "info", message, hint))
+    return Provision((_clean_secret(sealed, job, secret),), tuple(findings))
 
 
 def _seal(job: TrainJob, secret: ProvidedSecret) -> str:
@@ -236,9 +221,8 @@ def _flaws(document: Json, secret: ProvidedSecret) -> Iterator[str]:
         if not _is_ciphertext(value):
             yield f"spec.encryptedData[{key!r}] is not a value written by kubeseal"
     yield from (f"spec.{field} could contain plain text" for field in sorted({*spec} - {*_SPEC_FIELDS}))
-    yield from (
-        f"spec.template.{field} could contain plain text" for field in sorted({*template} - {*_TEMPLATE_FIELDS})
-    )
+    other_fields = sorted({*template} - {*_TEMPLATE_FIELDS})
+    yield from (f"spec.template.{field} could contain plain text" for field in other_fields)
     if template.get("type", secret.type) != secret.type:
         yield f"spec.template.type is {template['type']!r}, but the pods expect {secret.type}"
 
@@ -254,20 +238,6 @@ def _is_ciphertext(value: Any) -> bool:
         return False
     block = int.from_bytes(data[:2], "big")
     return block in _RSA_BLOCKS and len(data) > 2 + block
-
-
-def _left_out(document: Json, secret: ProvidedSecret) -> Iterator[Finding]:
-    template = mapping(mapping(document["spec"]).get("template"))
-    for place, metadata in (("", document["metadata"]), ("spec.template.", mapping(template.get("metadata")))):
-        lost = [
-            key for field in ("labels", "annotations") for key in mapping(metadata.get(field)) if key not in _SCOPES
-        ]
-        if lost:
-            message = (
-                f"{', '.join(lost)} in {place}metadata of the SealedSecret {secret.name!r} is not copied to the output"
-            )
-            hint = "no action needed: only fields that are certain to be ciphertext are copied"
-            yield Finding("SealedSecretTrimmed", "info", message, hint)
 
 
 def _clean_secret(document: Json, job: TrainJob, secret: ProvidedSecret) -> Manifest:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding, remove
+from trainc.findings import Finding, Severity, remove
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, carried
 from trainc.kube import names
@@ -17,7 +17,6 @@ from trainc.kube.sync_options import SyncOption, sync_options_of
 from trainc.options import Options
 from trainc.reading.document import label_of
 from trainc.startup.patterns import pattern
-from trainc.startup.records import replace
 
 Shaped: TypeAlias = tuple[Manifest, list[Finding]]
 # Returns a changed JobSet, or the same one, and findings.
@@ -47,11 +46,9 @@ def move_metadata(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
                 findings.append(Finding("LabelOverridden", "info", message, hint, ("metadata", field, key)))
         for key in sorted(kept & copied.keys()):
             if before.get(key, copied[key]) != copied[key]:
-                message = (
-                    f"the JobSet gets {before[key]!r}, which the TrainJob's spec sets, instead of this {copied[key]!r}"
-                )
-                path = ("metadata", field, key)
-                findings.append(Finding("LabelOverridden", "info", message, "remove one of the two", path))
+                sets = f"{before[key]!r}, which the TrainJob's spec sets, instead of this {copied[key]!r}"
+                hint, path = "remove one of the two", ("metadata", field, key)
+                findings.append(Finding("LabelOverridden", "info", f"the JobSet gets {sets}", hint, path))
         if moved:
             metadata = jobset["metadata"]
             jobset = {**jobset, "metadata": {**metadata, field: {**metadata.get(field, {}), **moved}}}
@@ -128,10 +125,16 @@ def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manif
     """
     if options.delivery == "argocd":
         return for_argocd(manifests, options.sync_options), []
-    if options.delivery == "flux":
-        delivered = [_for_flux(manifest, options.sync_options) for manifest in manifests]
-        return delivered, list(substitution_findings(delivered))
-    return list(manifests), []
+    if options.delivery != "flux":
+        return list(manifests), []
+    chosen = [option for option in sync_options_of("flux") if option.name in options.sync_options]
+    delivered = []
+    for manifest in manifests:
+        added = {one.annotation: one.value for one in chosen if one.scope == "all" or manifest["kind"] == "JobSet"}
+        # One that contains `${VAR}` is exempted from substitution.
+        added |= {SUBSTITUTE: "disabled"} if variables_of(manifest) else {}
+        delivered.append(with_annotations(manifest, added))
+    return delivered, list(substitution_findings(delivered))
 
 
 def annotations_of(manifest: Manifest) -> Mapping[str, str]:
@@ -157,15 +160,7 @@ _WAVE = "argocd.argoproj.io/sync-wave"
 _OPTIONS = "argocd.argoproj.io/sync-options"
 _HOOK = "argocd.argoproj.io/hook"
 # Relative to the JobSet's wave, which is 0 unless the TrainJob sets another one.
-_WAVES = {
-    "SSHKey": -3,
-    "ExternalSecret": -2,
-    "SealedSecret": -2,
-    "ConfigMap": -2,
-    "Workload": -2,
-    "PodGroup": -1,
-    "JobSet": 0,
-}
+_WAVES = {"SSHKey": -3, "ExternalSecret": -2, "SealedSecret": -2, "ConfigMap": -2, "Workload": -2, "PodGroup": -1}
 _HOOK_WAVE = -5
 
 
@@ -212,16 +207,6 @@ def _with_option(manifest: Manifest, key: str, value: str) -> Manifest:
 # `dependsOn` (fluxcd/kustomize-controller docs/spec/v1/kustomizations.md).
 
 
-def _for_flux(manifest: Manifest, chosen: Sequence[str]) -> Manifest:
-    """Return an object with the chosen options; one that contains `${VAR}` is exempted from substitution."""
-    added = {
-        option.annotation: option.value
-        for option in sync_options_of("flux")
-        if option.name in chosen and (option.scope == "all" or manifest["kind"] == "JobSet")
-    }
-    return with_annotations(manifest, {**added, SUBSTITUTE: "disabled"} if variables_of(manifest) else added)
-
-
 # Flux's variable substitution: if a Kustomization substitutes anything, each unknown `${VAR}` becomes "". Training
 # commands often contain such variables.
 
@@ -238,25 +223,22 @@ def variables_of(manifest: Manifest) -> list[str]:
 
 def substitution_findings(manifests: Sequence[Manifest]) -> Iterator[Finding]:
     """Yield findings about the variables in each object: that it is exempted, or that the user's annotation is not."""
-    for manifest in manifests:
-        names = variables_of(manifest)
-        if names:
-            setting = annotations_of(manifest).get(SUBSTITUTE)
-            yield replace(_finding(names, setting), about=label_of(manifest))
-
-
-def _finding(names: Sequence[str], setting: str | None) -> Finding:
     from trainc.findings.text import first_of
 
-    shown = first_of([f"${{{name}}}" for name in names], 3)
-    path = ("metadata", "annotations", SUBSTITUTE)
-    if setting == "disabled":
-        message = f"Flux would replace {shown}, so the object is marked to be exempt from substitution"
-        hint = "no action needed; if you want substitution, render the value with an overlay"
-        return Finding("FluxSubstitution", "info", message, hint, path)
-    message = f"Flux replaces {shown} if its Kustomization has any postBuild substitution, with an empty string if the variable is not set"
-    hint = f"remove the annotation {SUBSTITUTE}: {setting}, or write $${{...}} for variables of the pod's shell"
-    return Finding("FluxSubstitution", "warning", message, hint, path)
+    for manifest in manifests:
+        if not (names := variables_of(manifest)):
+            continue
+        shown = first_of([f"${{{name}}}" for name in names], 3)
+        setting = annotations_of(manifest).get(SUBSTITUTE)
+        severity: Severity = "info" if setting == "disabled" else "warning"
+        if setting == "disabled":
+            message = f"Flux would replace {shown}, so the object is marked to be exempt from substitution"
+            hint = "no action needed; if you want substitution, render the value with an overlay"
+        else:
+            message = f"Flux replaces {shown} if its Kustomization has any postBuild substitution, with an empty string if the variable is not set"
+            hint = f"remove the annotation {SUBSTITUTE}: {setting}, or write $${{...}} for variables of the pod's shell"
+        path = ("metadata", "annotations", SUBSTITUTE)
+        yield Finding("FluxSubstitution", severity, message, hint, path, label_of(manifest))
 
 
 def _texts(value: Any) -> Iterator[str]:

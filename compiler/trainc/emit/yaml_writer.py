@@ -251,7 +251,11 @@ def text_of(manifests: Sequence[Mapping[str, Any]], form: Form) -> bytes:
     """Return one job's part of a stream; empty if it has no manifests. Raises ValueError for what cannot be written."""
     if form == "yaml":
         return dump_yaml(manifests).encode()
-    return ",\n".join(map(_item, manifests)).encode()
+    import json  # For those who ask for it.
+
+    options: dict[str, Any] = {"indent": 2, "ensure_ascii": False, "allow_nan": False, "default": atom}
+    texts = (json.dumps(ordered(manifest, TOP), **options) for manifest in manifests)
+    return ",\n".join("    " + text.replace("\n", "\n    ") for text in texts).encode()
 
 
 def joined(texts: Iterable[bytes], form: Form) -> Iterator[bytes]:
@@ -270,10 +274,3 @@ def joined(texts: Iterable[bytes], form: Form) -> Iterator[bytes]:
         yield text
         between = b",\n"
     yield b"]\n}\n" if between == b"\n" else b"\n  ]\n}\n"
-
-
-def _item(manifest: Mapping[str, Any]) -> str:
-    import json  # For those who ask for it.
-
-    text = json.dumps(ordered(manifest, TOP), indent=2, ensure_ascii=False, allow_nan=False, default=atom)
-    return "    " + text.replace("\n", "\n    ")

@@ -34,20 +34,15 @@ _REPLACED_WHOLE = ("env", "volumes", "volumeMounts", "ports")
 
 
 class History:
-    """The origins of every leaf of one object, step by step."""
+    """The origins of every leaf of one object, step by step; `leaves` are those after the latest step."""
 
     def __init__(self) -> None:
-        self._leaves: Leaves = {}
+        self.leaves: Leaves = {}
         self._origins: dict[FieldPath, list[Origin]] = {}
-
-    @property
-    def leaves(self) -> Leaves:
-        """The leaves after the latest step."""
-        return self._leaves
 
     def origin(self, path: FieldPath) -> Origin | None:
         """The most recent origin of a leaf; None if there is no such leaf."""
-        return self._origins[path][-1] if path in self._leaves else None
+        return self._origins[path][-1] if path in self.leaves else None
 
     def template_origin(self, path: FieldPath) -> Origin | None:
         """The most recent origin before the TrainJob's settings were merged; None if the leaf did not exist."""
@@ -55,38 +50,28 @@ class History:
         return next(origins, None)
 
     def step(
-        self,
-        after: Leaves,
-        attribute: Attribute,
-        overwritten: Iterable[FieldPath] = (),
-        *,
-        whole_items: bool = False,
+        self, after: Leaves, attribute: Attribute, overwritten: Iterable[FieldPath] = (), *, whole_items: bool = False
     ) -> None:
         """Record a step, attributing to it the leaves that changed and those that it rewrote with the same value.
 
         `whole_items` means that the step replaces list items including their names. All leaves are attributed before
         any is recorded, so that `attribute` can look up the previous origins of the others.
         """
-        changed = {
-            path: None
-            for path, leaf in after.items()
-            if path not in self._leaves or self._leaves[path].value != leaf.value
-        }
-        written = {**changed, **dict.fromkeys(path for path in overwritten if path in after)}
+        before = self.leaves
+        changed = [p for p, leaf in after.items() if p not in before or before[p].value != leaf.value]
+        written = dict.fromkeys((*changed, *(path for path in overwritten if path in after)))
         if whole_items:
-            touched = (*written, *(path for path in self._leaves if path not in after))
+            touched = (*written, *(path for path in before if path not in after))
             written |= dict.fromkeys(key for path in touched for key in _item_keys(path) if key in after)
         attributed = [(path, attribute(after[path])) for path in written]
         for path, origin in attributed:
             self._origins.setdefault(path, []).append(origin)
-        self._leaves = after
+        self.leaves = after
 
     def fields(self) -> tuple[ExplainedField, ...]:
         """Every leaf with its origins, most recent first."""
-        return tuple(
-            ExplainedField(leaf.path, leaf.index, leaf.value, tuple(reversed(self._origins[path])))
-            for path, leaf in self._leaves.items()
-        )
+        pairs = ((leaf, tuple(reversed(self._origins[path]))) for path, leaf in self.leaves.items())
+        return tuple(ExplainedField(leaf.path, leaf.index, leaf.value, origins) for leaf, origins in pairs)
 
 
 def _item_keys(path: FieldPath) -> Iterable[FieldPath]:
@@ -143,16 +128,10 @@ def input_of(document: InputDocument, index: Path) -> Input:
     value = value_at_index(document.raw, written)
     if value is not None or path_exists(document.raw, written):
         return Input(document.label, with_item_names(document.raw, written), written, value, document.locate(written))
+    rule = f"default of {document.label.partition(' ')[0]} {schema_path(index)}"
     if index == ("metadata", "namespace"):
-        return Input(
-            "", (), (), value_at_index(document.data, index), rule="--namespace, for a TrainJob that sets none"
-        )
-    return Input("", (), (), value_at_index(document.data, index), rule=default_rule(document, index))
-
-
-def default_rule(document: InputDocument, index: Path) -> str:
-    """The name of an API default: the kind and the field, with list indexes removed."""
-    return f"default of {document.label.partition(' ')[0]} {schema_path(index)}"
+        rule = "--namespace, for a TrainJob that sets none"
+    return Input("", (), (), value_at_index(document.data, index), rule=rule)
 
 
 def schema_path(path: FieldPath) -> str:
@@ -208,12 +187,21 @@ def by_label(leaf: Leaf) -> Origin:
 
 
 def by_plugin(plugin: Plugin, point: str, situation: Situation, sources: Sources, leaf: Leaf) -> Origin:
-    """The origin of a leaf set by a plugin, with the inputs that the plugin's rows declare."""
+    """The origin of a leaf set by a plugin: the inputs that its rows declare, or the value that it copied unchanged."""
     s = replace(situation, path=leaf.path, value=leaf.value)
-    row = row_for(rows_of(plugin, point), s)
+    row, origin = row_for(rows_of(plugin, point), s), Origin("plugin", plugin.name, leaf.value, POINTS[point])
     if row is None:
-        return Origin("plugin", plugin.name, leaf.value, POINTS[point])
-    return _from_row(row, Origin("plugin", plugin.name, leaf.value, POINTS[point]), s, sources)
+        return origin
+    inputs, deviation = sources.inputs(row.refs(s)), row.deviation(s)
+    written = tuple(i for i in inputs if not i.rule)
+    # A rule of another JobSet field is used only if there is nothing more specific.
+    rule = "; ".join(dict.fromkeys(i.rule for i in inputs if i.rule and not (i.object and written)))
+    if row.verbatim and not written and rule.startswith("default of"):
+        return Origin("default", sources.trainjob.label, origin.value, rule=rule)
+    if row.verbatim and len(written) == 1:
+        kind: Kind = "trainjob" if written[0].object == sources.trainjob.label else "runtime"
+        return Origin(kind, written[0].object, origin.value, "", rule, deviation, written)
+    return replace(origin, rule=rule, deviation=deviation, inputs=written)
 
 
 def rows_of(plugin: Plugin, point: str) -> tuple[Row, ...]:
@@ -225,19 +213,3 @@ def rows_of(plugin: Plugin, point: str) -> tuple[Row, ...]:
 def row_for(rows: Iterable[Row], s: Situation) -> Row | None:
     """The first row that applies to the leaf, or None."""
     return next((row for row in rows if matches(parse(row.pattern), s.path)), None)
-
-
-def _from_row(row: Row, origin: Origin, s: Situation, sources: Sources) -> Origin:
-    """`origin` completed with the inputs that a row declares, or with the value that was copied unchanged."""
-    inputs = sources.inputs(row.refs(s))
-    deviation = row.deviation(s)
-    written = tuple(i for i in inputs if not i.rule)
-    # A rule of another JobSet field is used only if there is nothing more specific.
-    rules = [i.rule for i in inputs if i.rule and not (i.object and written)]
-    rule = "; ".join(dict.fromkeys(rules))
-    if row.verbatim and not written and rule.startswith("default of"):
-        return Origin("default", sources.trainjob.label, origin.value, rule=rule)
-    if row.verbatim and len(written) == 1:
-        kind: Kind = "trainjob" if written[0].object == sources.trainjob.label else "runtime"
-        return Origin(kind, written[0].object, origin.value, "", rule, deviation, written)
-    return replace(origin, rule=rule, deviation=deviation, inputs=written)

@@ -10,7 +10,7 @@ from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, O
 from trainc.explain.text import format_value, place
 from trainc.findings import Source
 from trainc.findings.text import escape_line
-from trainc.kube.documents import FieldPath, Leaf, Manifest, format_field, leaves
+from trainc.kube.documents import FieldPath, Manifest, format_field, leaves
 from trainc.startup.records import dataclass, replace
 
 
@@ -56,18 +56,17 @@ def as_in_file(rebuilt: Explanation, kept: Sequence[Manifest]) -> Explanation:
     objects = []
     for key, manifest in keyed(kept):
         now = {field.path: field for field in described[key].fields} if key in described else {}
-        fields = tuple(_in_file(leaf, now.get(leaf.path), names) for leaf in leaves(manifest).values())
-        metadata = manifest["metadata"]
-        name = ObjectName(manifest["apiVersion"], manifest["kind"], metadata.get("namespace", ""), metadata["name"])
-        objects.append(ExplainedObject(name, fields))
+        fields: list[ExplainedField] = []
+        for path, leaf in leaves(manifest).items():
+            field = now.get(path)
+            if field is not None and field.value == _renamed(leaf.value, names):
+                fields.append(replace(field, index=leaf.index, value=leaf.value))
+            else:
+                rule = f"a rebuild gives {format_value(field.value)}" if field is not None else "a rebuild removes it"
+                origin = Origin("kept", "kept as built", leaf.value, rule=rule)
+                fields.append(ExplainedField(path, leaf.index, leaf.value, (origin,)))
+        objects.append(ExplainedObject(ObjectName.of(manifest), tuple(fields)))
     return replace(rebuilt, objects=tuple(objects))
-
-
-def _in_file(leaf: Leaf, now: ExplainedField | None, names: Mapping[str, str]) -> ExplainedField:
-    if now is not None and now.value == _renamed(leaf.value, names):
-        return replace(now, index=leaf.index, value=leaf.value)
-    rule = "a rebuild removes it" if now is None else f"a rebuild gives {format_value(now.value)}"
-    return ExplainedField(leaf.path, leaf.index, leaf.value, (Origin("kept", "kept as built", leaf.value, rule=rule),))
 
 
 def _keyed_objects(explanation: Explanation) -> Iterator[tuple[tuple[str, str, int], ExplainedObject]]:
@@ -115,15 +114,12 @@ def changes_text(file: str, differences: Sequence[Change]) -> str:
     """Describe what a rebuild of a kept file changes, in lines that precede the explanation of the rebuild."""
     count = "1 field" if len(differences) == 1 else f"{len(differences)} fields"
     lines = [f"{escape_line(file)} is kept as built. Below is what a rebuild gives, which changes {count}:"]
-    lines += [f"  {_change_text(change)}" for change in differences[:_SHOWN]]
+    for change in differences[:_SHOWN]:
+        before, after = ("none" if value is None else format_value(value) for value in (change.kept, change.rebuilt))
+        places = ", ".join(filter(None, map(place, change.sources)))
+        lines.append(f"  {_path_text(change)}: {before} -> {after}" + (f"  ({places})" if places else ""))
     lines += [f"  and {len(differences) - _SHOWN} more"] if len(differences) > _SHOWN else []
     return "\n".join(lines) + "\n\n"
-
-
-def _change_text(change: Change) -> str:
-    before, after = ("none" if value is None else format_value(value) for value in (change.kept, change.rebuilt))
-    places = ", ".join(filter(None, map(place, change.sources)))
-    return f"{_path_text(change)}: {before} -> {after}" + (f"  ({places})" if places else "")
 
 
 def _path_text(change: Change) -> str:

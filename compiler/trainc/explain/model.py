@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path, Source
 from trainc.findings.text import near_names
-from trainc.kube.documents import FieldPath, Item, format_field
+from trainc.kube.documents import FieldPath, Item, Manifest, format_field
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 
@@ -33,15 +33,6 @@ class InputDocument:
     written: Callable[[Path], Path] = field(compare=False)
     locate: Callable[[Path], Source | None] = field(compare=False)
     before: InputDocument | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class InputDocuments:
-    """The documents behind one job; `others` are those other than TrainJobs and runtimes."""
-
-    trainjob: InputDocument
-    runtime: InputDocument
-    others: Sequence[InputDocument] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +76,15 @@ class ObjectName:
     kind: str
     namespace: str
     name: str
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> ObjectName:
+        """The identity of a manifest."""
+        metadata = manifest["metadata"]
+        return cls(manifest["apiVersion"], manifest["kind"], metadata.get("namespace", ""), metadata["name"])
+
+    def __str__(self) -> str:
+        return f"{self.kind} {'/'.join(filter(None, (self.namespace, self.name)))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +141,10 @@ def parse(text: str) -> tuple[str, ...]:
         if token is None:
             raise QueryError(f"cannot parse {text[position:]!r} in {text!r} as a field path")
         quoted, item, key = token.groups()
-        if token[0] == ANY_STEPS:
-            steps.append(ANY_STEPS)
-        elif quoted is not None:
+        if quoted is not None:
             steps.append(re.sub(r"\\(.)", r"\1", quoted))
         else:
-            steps.append(item if item is not None else key)
+            steps.append(item if item is not None else key or ANY_STEPS)
         position = token.end()
     return tuple(steps)
 
@@ -246,7 +244,8 @@ def choose(explanation: Explanation, expression: str | None) -> Explanation | No
     read = _EXPRESSION.fullmatch(expression)
     assert read is not None
     kind, name, text = read["kind"], read["name"], read["field"]
-    requested = [o for o in explanation.objects if _is(o, kind or _JOBSET, name)]
+    of_kind = [o for o in explanation.objects if o.name.kind.lower() == (kind or _JOBSET).lower()]
+    requested = [o for o in of_kind if name in (None, o.name.name)]
     other_objects = [] if kind else [o for o in explanation.objects if o not in requested]
     pattern = parse(text)
     for candidates in (requested, other_objects):
@@ -255,7 +254,12 @@ def choose(explanation: Explanation, expression: str | None) -> Explanation | No
             if objects:
                 return replace(explanation, objects=objects)
     candidates = [*requested, *other_objects]
-    made = dict.fromkeys(_made(explanation, candidates, (ANY_STEPS, *pattern)))
+    made = dict.fromkeys(
+        prefix(explanation, candidate) + path_ending(made_field.path)
+        for candidate in candidates
+        for made_field in candidate.fields
+        if any(matches((ANY_STEPS, *pattern), origin_input.path) for origin_input in made_field.origin.inputs)
+    )
     return NoMatch(tuple(dict.fromkeys(_near(explanation, candidates, text))), tuple(made))
 
 
@@ -268,21 +272,8 @@ def prefix(explanation: Explanation, chosen: ExplainedObject) -> str:
     return f"{kind}:" if same == 1 else f"{kind}/{chosen.name.name}:"
 
 
-def _is(candidate: ExplainedObject, kind: str, name: str | None) -> bool:
-    return candidate.name.kind.lower() == kind.lower() and name in (None, candidate.name.name)
-
-
 def _with_fields(chosen: ExplainedObject, pattern: tuple[str, ...]) -> ExplainedObject:
     return replace(chosen, fields=tuple(f for f in chosen.fields if matches(pattern, f.path, f.index)))
-
-
-def _made(explanation: Explanation, candidates: list[ExplainedObject], pattern: tuple[str, ...]) -> Iterator[str]:
-    """Output fields derived from input fields that the pattern matches."""
-    for candidate in candidates:
-        before = prefix(explanation, candidate)
-        for explained in candidate.fields:
-            if any(matches(pattern, origin_input.path) for origin_input in explained.origin.inputs):
-                yield before + path_ending(explained.path)
 
 
 def _near(explanation: Explanation, candidates: list[ExplainedObject], text: str) -> Iterator[str]:

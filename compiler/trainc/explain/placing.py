@@ -27,22 +27,17 @@ def place_built(result: Result) -> list[Diagnostic]:
     in_files = any(d is not None and d.document.file for d in (result.job, result.runtime))
     if not in_files or all(finding.severity == "info" for finding in findings):
         return placed
-    objects = _explained(result)
+    assert result.lowered is not None
+    recorder = Recorder()
+    recorder.lowered(result)
+    assemble(result.lowered, Report(), recorder)
+    objects = {str(explained.name): explained for explained in explanation(recorder).objects}
     for i, finding in enumerate(findings):
         built = finding.built_by or finding.about
         if finding.severity != "info" and built in objects:
             source = source_of(objects[built], finding.source_path or finding.path)
             placed[i] = replace(placed[i], source=source or placed[i].source)
     return placed
-
-
-def _explained(result: Result) -> dict[str, ExplainedObject]:
-    assert result.lowered is not None
-    recorder = Recorder()
-    recorder.lowered(result)
-    assemble(result.lowered, Report(), recorder)
-    described = explanation(recorder).objects
-    return {f"{d.name.kind} {'/'.join(filter(None, (d.name.namespace, d.name.name)))}": d for d in described}
 
 
 def source_of(described: ExplainedObject, path: Path) -> Source | None:
@@ -56,9 +51,5 @@ def source_of(described: ExplainedObject, path: Path) -> Source | None:
 
 
 def _sources(fields: Iterable[ExplainedField]) -> Iterator[Source]:
-    return (
-        origin_input.source
-        for field in fields
-        for origin_input in field.origin.inputs
-        if origin_input.source is not None
-    )
+    sources = (origin_input.source for field in fields for origin_input in field.origin.inputs)
+    return (source for source in sources if source is not None)

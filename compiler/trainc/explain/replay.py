@@ -5,7 +5,8 @@ The JobSet exists from the start, as the runtime's template; other objects appea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from trainc.emit.yaml_writer import TOP, ordered
@@ -25,15 +26,7 @@ from trainc.explain.history import (
     rows_of,
     schema_path,
 )
-from trainc.explain.model import (
-    ExplainedField,
-    ExplainedObject,
-    Explanation,
-    InputDocument,
-    InputDocuments,
-    ObjectName,
-    Origin,
-)
+from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, InputDocument, ObjectName, Origin
 from trainc.findings import Path
 from trainc.ir.info import Container, Info, PodSet
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, carried
@@ -62,7 +55,7 @@ from trainc.plugins import registry
 from trainc.plugins.plugin import ExtensionPoint, Plugin
 from trainc.plugins.registry import Applied, enabled, plugins_for
 from trainc.plugins.rows import Situation
-from trainc.reading.document import Document, label_of
+from trainc.reading.document import label_of
 from trainc.startup.records import replace
 
 # The fields that JobSet's webhook fills in; all other defaults are in the CRD.
@@ -111,43 +104,6 @@ def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, _Move]:
     return moves
 
 
-def by_stage(stage: str, options: Options, leaf: Leaf) -> Origin:
-    """The origin of a leaf set by any other stage."""
-    if stage == "admission":
-        field = schema_path(leaf.path)
-        if field in _WEBHOOK:
-            rule, deviation = f"default of JobSet {field}", "admission-defaults"
-            return Origin("admission", "JobSet webhook", leaf.value, rule=rule, deviation=deviation)
-        return Origin("admission", "JobSet CRD", leaf.value, rule=f"default of JobSet {field}")
-    if stage == "delivery":
-        return Origin("delivery", _TOOLS[options.delivery], leaf.value, rule=f"--delivery {options.delivery}")
-    return Origin("deviation", stage, leaf.value, deviation=stage)
-
-
-def by_secrets_mode(
-    situation: Situation, sources: Sources, options: Options, sealed: InputDocument | None, leaf: Leaf
-) -> Origin:
-    """The origin of a leaf in an object that a secrets mode adds; `sealed` is its source document, if any."""
-    flag = f"--secrets {options.secrets}"
-    if sealed is not None and any(leaf.path[: len(field)] == field for field in _CIPHERTEXT):
-        # The scope of the template is that of the document itself.
-        carried_from = leaf.index[2:] if leaf.index[:3] == ("spec", "template", "metadata") else leaf.index
-        return Origin("delivery", "Secrets", leaf.value, rule=flag, inputs=(input_of(sealed, carried_from),))
-    s = replace(situation, path=leaf.path, value=leaf.value)
-    row = row_for((row for plugin in enabled(options.plugins) for row in rows_of(plugin, "secrets")), s)
-    inputs = sources.inputs(row.refs(s)) if row is not None else ()
-    rule = "; ".join((flag, *(origin_input.rule for origin_input in inputs if origin_input.rule)))
-    return Origin("delivery", "Secrets", leaf.value, rule=rule, inputs=tuple(i for i in inputs if not i.rule))
-
-
-def sealed_of(documents: Sequence[InputDocument], manifest: Mapping[str, Any]) -> InputDocument | None:
-    """The input document from which a SealedSecret of the output was copied."""
-    if manifest["kind"] != "SealedSecret":
-        return None
-    sealed = (d for d in documents if d.raw.get("kind") == "SealedSecret")
-    return next((d for d in sealed if identity_of(d.raw) == identity_of(manifest)), None)
-
-
 def patch_leaves(patch: Patch) -> Mapping[FieldPath, Path]:
     """Map each leaf's path in the JobSet to its path in the TrainJob."""
     trainjob_paths: dict[FieldPath, Path] = {}
@@ -180,18 +136,6 @@ _CONTAINER_FIELDS = ("image", "command", "args", "env", "resources", "volumeMoun
 _POD_METADATA: Path = (*POD_TEMPLATE, "metadata")
 
 
-def candidates(before: Leaves, after: Leaves) -> Iterator[Leaf]:
-    """Leaves that a step may have rewritten with the same value: those that lowering, passes and building can reach."""
-    for path, leaf in after.items():
-        if (
-            path in before
-            and before[path].value == leaf.value
-            and _reachable(path)
-            and different_value(leaf) is not None
-        ):
-            yield leaf
-
-
 def different_value(leaf: Leaf) -> Any:
     """A different, still valid value of the leaf's type; None if there is none."""
     if isinstance(leaf.value, bool):
@@ -205,7 +149,25 @@ def different_value(leaf: Leaf) -> Any:
     return None
 
 
+def find_overwritten(
+    before: Leaves, after: Leaves, untouched: Callable[[Leaf, Any], Any], stepped: Callable[[Leaf, Any], Any]
+) -> Iterator[FieldPath]:
+    """The leaves that a step writes regardless of their previous value, of those that it left unchanged.
+
+    `untouched(leaf, value)` and `stepped(leaf, value)` return the JobSet with `value` at the leaf, without and with the
+    step applied. If the value is not visible without the step, a later step overrides it, and the leaf is skipped.
+    """
+    for path, leaf in after.items():
+        if path not in before or before[path].value != leaf.value or not _reachable(path):
+            continue
+        value = different_value(leaf)
+        is_visible = value is not None and value_at_index(untouched(leaf, value), leaf.index) == value
+        if is_visible and value_at_index(stepped(leaf, value), leaf.index) != value:
+            yield path
+
+
 def _reachable(path: FieldPath) -> bool:
+    """Whether lowering, passes and building can write a leaf."""
     if path[:2] != ("spec", "replicatedJobs") or len(path) < 4:
         return False
     inside = path[3:]
@@ -216,23 +178,6 @@ def _reachable(path: FieldPath) -> bool:
     if inside[:4] != POD_SPEC or len(inside) < 7 or is_item_name(path):
         return False
     return inside[4] == "volumes" or (inside[4] in ("containers", "initContainers") and inside[6] in _CONTAINER_FIELDS)
-
-
-def find_overwritten(
-    all_leaves: Iterator[Leaf], untouched: Callable[[Leaf, Any], Any], stepped: Callable[[Leaf, Any], Any]
-) -> list[FieldPath]:
-    """The leaves that a step writes regardless of their previous value.
-
-    `untouched(leaf, value)` and `stepped(leaf, value)` return the JobSet with `value` at the leaf, without and with the
-    step applied. If the value is not visible without the step, a later step overrides it, and the leaf is skipped.
-    """
-    return [
-        leaf.path
-        for leaf in all_leaves
-        for value in (different_value(leaf),)
-        if value_at_index(untouched(leaf, value), leaf.index) == value
-        and value_at_index(stepped(leaf, value), leaf.index) != value
-    ]
 
 
 def replace_value(tree: Any, index: Path, value: Any) -> Any:
@@ -257,23 +202,22 @@ def _pod_set(pod_set: PodSet, index: Path, value: Any) -> PodSet:
     if index in (("template", "spec", "parallelism"), ("template", "spec", "completions")):
         return pod_set.with_count(value)
     if index[:4] == _POD_METADATA:
-        key, labels = str(index[5]), index[4] == "labels"
-        existing = pod_set.labels if labels else pod_set.annotations
-        added = {**existing, key: value} if key in existing else existing
-        return replace(pod_set, labels=added) if labels else replace(pod_set, annotations=added)
+        key, field = str(index[5]), str(index[4])
+        existing = getattr(pod_set, field)
+        changes: Any = {field: {**existing, key: value}} if key in existing else {}
+        return replace(pod_set, **changes)
     if index[:4] != POD_SPEC:
         return pod_set
     inside = index[4:]
     if inside[0] == "volumes":
         return replace(pod_set, volumes=tuple(replace_value(list(pod_set.volumes), inside[1:], value)))
-    initial = inside[0] == "initContainers"
-    containers = tuple(
-        Container(replace_value(c.fields, inside[2:], value))
-        if i == inside[1] and path_exists(c.fields, inside[2:])
-        else c
-        for i, c in enumerate(pod_set.init_containers if initial else pod_set.containers)
-    )
-    return replace(pod_set, init_containers=containers) if initial else replace(pod_set, containers=containers)
+    field = "init_containers" if inside[0] == "initContainers" else "containers"
+    containers = list(getattr(pod_set, field))
+    for i, container in enumerate(containers):
+        if i == inside[1] and path_exists(container.fields, inside[2:]):
+            containers[i] = Container(replace_value(container.fields, inside[2:], value))
+    changes = {field: tuple(containers)}
+    return replace(pod_set, **changes)
 
 
 _JOBSET = "JobSet"
@@ -281,11 +225,14 @@ _TEMPLATE = ("spec", "template")
 
 
 class Replay:
-    """Call `frontend`, then `passed` for each pass, `built`, and `shaped` for each later stage."""
+    """Call `frontend`, then `passed` for each pass, `built`, and `shaped` for each later stage.
 
-    def __init__(self, job: TrainJob, info: Info, documents: InputDocuments, options: Options) -> None:
-        self._job, self._info, self._options, self._others = job, info, options, documents.others
-        self._trainjob, self._runtime = documents.trainjob, documents.runtime
+    `documents` are the TrainJob, its runtime, and those that are neither.
+    """
+
+    def __init__(self, job: TrainJob, info: Info, documents: Sequence[InputDocument], options: Options) -> None:
+        self._job, self._info, self._options = job, info, options
+        self._trainjob, self._runtime, *self._others = documents
         self._jobset = History()
         self._histories: dict[Key, History] = {}
         self._moves: Mapping[FieldPath, _Move] = {}
@@ -298,17 +245,21 @@ class Replay:
         spec = template.get("spec") or {}
         self._template(leaves(_mirror(spec, labels, annotations)))
         labels, annotations = {**labels, **self._job.spec_labels}, {**annotations, **self._job.spec_annotations}
-        written = [
-            ("metadata", field, key)
-            for field, values in (("labels", self._job.spec_labels), ("annotations", self._job.spec_annotations))
-            for key in values
-        ]
-        self._step(_mirror(spec, labels, annotations), self._in_trainjob_spec, written)
+        written = [("metadata", "labels", key) for key in self._job.spec_labels]
+        written += [("metadata", "annotations", key) for key in self._job.spec_annotations]
+        self._jobset.step(
+            leaves(_mirror(spec, labels, annotations)),
+            lambda leaf: by_document(self._trainjob, leaf, ("spec", *leaf.index[1:]), "trainjob"),
+            written,
+        )
         for count, patch in enumerate(self._job.patches, start=1):
             patched = apply_patches(spec, self._job.patches[:count], self._info.release)
             labels, annotations = {**labels, **patch.labels}, {**annotations, **patch.annotations}
-            self._patch(patch, _mirror(patched, labels, annotations))
-        self._step(_mirror(self._info.template, labels, annotations), by_label)
+            after, paths = leaves(_mirror(patched, labels, annotations)), patch_leaves(patch)
+            # The name of an existing item only addresses that item; it sets nothing.
+            kept = [path for path in paths if path in after and not is_item_name(path)]
+            self._jobset.step(after, partial(by_patch, self._trainjob, patch, paths), kept)
+        self._jobset.step(leaves(_mirror(self._info.template, labels, annotations)), by_label)
         self._lowered()
 
     def _template(self, template_leaves: Leaves) -> None:
@@ -327,13 +278,14 @@ class Replay:
     def passed(self, applied: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
         """Record a pass, rerunning it on probes to find the leaves it rewrote with the same value."""
         run = getattr(applied.passes, point)
-        jobset = self._project(after)
+        jobset = leaves(self._project(after))
         overwritten = find_overwritten(
-            candidates(self._jobset.leaves, leaves(jobset)),
+            self._jobset.leaves,
+            jobset,
             lambda leaf, value: self._project(with_value(before, leaf, value)),
             lambda leaf, value: self._project(run(self._job, applied.policy, with_value(before, leaf, value))),
         )
-        self._step(jobset, self._by(applied.plugin, point, after), overwritten, whole_items=True)
+        self._jobset.step(jobset, self._by(applied.plugin, point, after), overwritten, whole_items=True)
 
     def built(self, info: Info) -> None:
         """Record the objects other than the JobSet."""
@@ -344,15 +296,17 @@ class Replay:
                     key = (*key[:2], key[2] + 1)
                 if applied.plugin.name == _JOBSET:
                     self._histories[key] = self._jobset
-                else:
-                    self._histories[key] = History()
-                    self._histories[key].step(
-                        leaves(manifest), self._by(applied.plugin, "build", info, manifest["metadata"]["name"])
-                    )
-
+                    continue
+                attribute = self._by(applied.plugin, "build", info, manifest["metadata"]["name"])
+                self._histories[key] = History()
+                self._histories[key].step(leaves(manifest), attribute)
         if info.gitops:
             self._moves = moved_fields(self._job, info)
-            self._jobset.step(self._jobset.leaves, self._by_stage("shaping", self._moves), self._unmoved())
+            # Fields of the TrainJob whose value is already in the place they move to.
+            data, own = self._trainjob.data, self._jobset.leaves
+            moves = self._moves.items()
+            unmoved = [p for p, (old, _) in moves if p in own and own[p].value == value_at_index(data, old)]
+            self._jobset.step(own, self._by_stage("shaping", self._moves), unmoved)
 
     def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
         """Record what a stage after building added or changed."""
@@ -372,25 +326,43 @@ class Replay:
 
     def _by_stage(self, stage: str, moves: Mapping[FieldPath, _Move]) -> Attribute:
         def attribute(leaf: Leaf) -> Origin:
-            if leaf.path not in moves:
-                return by_stage(stage, self._options, leaf)
-            path, deviation = moves[leaf.path]
-            inputs = (input_of(self._trainjob, path),)
-            return Origin("trainjob", self._trainjob.label, leaf.value, deviation=deviation, inputs=inputs)
+            value = leaf.value
+            if leaf.path in moves:
+                path, deviation = moves[leaf.path]
+                inputs = (input_of(self._trainjob, path),)
+                return Origin("trainjob", self._trainjob.label, value, deviation=deviation, inputs=inputs)
+            if stage == "admission":
+                rule = f"default of JobSet {schema_path(leaf.path)}"
+                if schema_path(leaf.path) in _WEBHOOK:
+                    return Origin("admission", "JobSet webhook", value, rule=rule, deviation="admission-defaults")
+                return Origin("admission", "JobSet CRD", value, rule=rule)
+            if stage == "delivery":
+                tool = self._options.delivery
+                return Origin("delivery", _TOOLS[tool], value, rule=f"--delivery {tool}")
+            return Origin("deviation", stage, value, deviation=stage)
 
         return attribute
 
     def _by_secrets_mode(self, manifest: Manifest) -> Attribute:
-        sources, sealed = self._sources, sealed_of(self._others, manifest)
+        sources, flag = self._sources, f"--secrets {self._options.secrets}"
         situation = Situation(self._job, self._info, sources.is_set)
-        return lambda leaf: by_secrets_mode(situation, sources, self._options, sealed, leaf)
+        rows = [row for plugin in enabled(self._options.plugins) for row in rows_of(plugin, "secrets")]
+        # The document from which a SealedSecret was copied.
+        own = [d for d in self._others if d.raw.get("kind") == "SealedSecret" == manifest["kind"]]
+        sealed = next((d for d in own if identity_of(d.raw) == identity_of(manifest)), None)
 
-    def _unmoved(self) -> Iterator[FieldPath]:
-        """Fields of the TrainJob whose value is already in the place they move to."""
-        for path, (own, _) in self._moves.items():
-            leaf = self._jobset.leaves.get(path)
-            if leaf is not None and leaf.value == value_at_index(self._trainjob.data, own):
-                yield path
+        def attribute(leaf: Leaf) -> Origin:
+            if sealed is not None and any(leaf.path[: len(field)] == field for field in _CIPHERTEXT):
+                # The scope of the template is that of the document itself.
+                carried_from = leaf.index[2:] if leaf.index[:3] == ("spec", "template", "metadata") else leaf.index
+                return Origin("delivery", "Secrets", leaf.value, rule=flag, inputs=(input_of(sealed, carried_from),))
+            s = replace(situation, path=leaf.path, value=leaf.value)
+            row = row_for(rows, s)
+            inputs = sources.inputs(row.refs(s)) if row is not None else ()
+            rule = "; ".join((flag, *(origin_input.rule for origin_input in inputs if origin_input.rule)))
+            return Origin("delivery", "Secrets", leaf.value, rule=rule, inputs=tuple(i for i in inputs if not i.rule))
+
+        return attribute
 
     def _lowered(self) -> None:
         def lowered_with(leaf: Leaf, value: Any) -> Manifest:
@@ -399,27 +371,19 @@ class Replay:
             return self._project(info)
 
         roles = {pod_set.name: Role(pod_set.role, pod_set.main) for pod_set in self._info.pod_sets}
-        jobset = self._project(self._info)
+        jobset = leaves(self._project(self._info))
         overwritten = find_overwritten(
-            candidates(self._jobset.leaves, leaves(jobset)),
+            self._jobset.leaves,
+            jobset,
             lambda leaf, value: replace_value({"spec": self._info.template}, leaf.index, value),
             lowered_with,
         )
-        self._step(jobset, self._by(self._jobset_plugin.plugin, "build", self._info), overwritten, whole_items=True)
-
-    def _patch(self, patch: Patch, jobset: Manifest) -> None:
-        written = patch_leaves(patch)
-        jobset_leaves = leaves(jobset)
-        # The name of an existing item only addresses that item; it sets nothing.
-        kept = [path for path in written if path in jobset_leaves and not is_item_name(path)]
-        self._step(jobset, lambda leaf: by_patch(self._trainjob, patch, written, leaf), kept)
-
-    def _in_trainjob_spec(self, leaf: Leaf) -> Origin:
-        return by_document(self._trainjob, leaf, ("spec", *leaf.index[1:]), "trainjob")
+        attribute = self._by(self._jobset_plugin.plugin, "build", self._info)
+        self._jobset.step(jobset, attribute, overwritten, whole_items=True)
 
     def _by(self, plugin: Plugin, point: str, info: Info, name: str = "") -> Attribute:
         situation, sources = Situation(self._job, info, self._sources.is_set, object=name), self._sources
-        return lambda leaf: by_plugin(plugin, point, situation, sources, leaf)
+        return partial(by_plugin, plugin, point, situation, sources)
 
     @property
     def _sources(self) -> Sources:
@@ -428,16 +392,6 @@ class Replay:
     def _project(self, info: Info) -> Manifest:
         (jobset,) = registry.build(self._job, info, (self._jobset_plugin,))
         return jobset
-
-    def _step(
-        self,
-        jobset: Manifest,
-        attribute: Attribute,
-        overwritten: Iterable[FieldPath] = (),
-        *,
-        whole_items: bool = False,
-    ) -> None:
-        self._jobset.step(leaves(jobset), attribute, overwritten, whole_items=whole_items)
 
 
 def _mirror(spec: Json, labels: Json, annotations: Json) -> Manifest:
@@ -481,7 +435,11 @@ def explanation(recorder: Recorder) -> Explanation:
     assert result.lowered is not None
     assert result.runtime is not None
     job, runtime, info, session = result.job, result.runtime, result.lowered.info, result.lowered.session
-    documents = InputDocuments(_document(job), _document(runtime), [_as_input(d) for d in session.index.others])
+    others = ((document, document.data) for document in session.index.others)
+    documents = [
+        *(_document(job), _document(runtime)),
+        *(InputDocument(label_of(data), d.file, data, data, lambda path: path, d.locate) for d, data in others),
+    ]
     replay = Replay(trainjob, info, documents, session.options)
     replay.frontend()
     for step in recorder.passes:
@@ -489,7 +447,8 @@ def explanation(recorder: Recorder) -> Explanation:
     replay.built(recorder.passes[-1][3] if recorder.passes else info)
     for stage, manifests in recorder.stages[1:]:
         replay.shaped(stage, manifests)
-    objects = tuple(ExplainedObject(_name(m), fields) for m, fields in replay.explained(recorder.stages[-1][1]))
+    explained = replay.explained(recorder.stages[-1][1])
+    objects = tuple(ExplainedObject(ObjectName.of(manifest), fields) for manifest, fields in explained)
     source = job.document.locate(())
     return Explanation(job.label, runtime.label, source, info.release.minor, info.semantics, objects)
 
@@ -501,13 +460,3 @@ def _document(checked: ValidDocument) -> InputDocument:
     return InputDocument(
         checked.label, document.file, document.data, checked.data, checked.original_path, document.locate, before
     )
-
-
-def _as_input(document: Document) -> InputDocument:
-    data = document.data
-    return InputDocument(label_of(data), document.file, data, data, lambda path: path, document.locate)
-
-
-def _name(manifest: Manifest) -> ObjectName:
-    metadata = manifest["metadata"]
-    return ObjectName(manifest["apiVersion"], manifest["kind"], metadata.get("namespace", ""), metadata["name"])

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
-from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Input, Origin, prefix
+from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Origin, prefix
 from trainc.findings import Source
 from trainc.findings.text import escape_line
 from trainc.ir.deviations import DEVIATIONS
@@ -60,28 +61,16 @@ def _details(origin: Origin) -> str:
     match origin.kind:
         case "default" | "admission":
             return ""
-        case "runtime":
+        case "runtime" | "overlay" | "patch" | "trainjob":
             origin_input = origin.inputs[0]
-            moved = origin_input.path[:2] != ("spec", "template")
-            return _joined_phrases(
-                [format_field(origin_input.path) if moved else "", place(origin_input.source), origin.rule]
-            )
-        case "overlay" | "patch" | "trainjob":
-            return _joined_phrases([place(origin.inputs[0].source), origin.rule])
+            moved = origin.kind == "runtime" and origin_input.path[:2] != ("spec", "template")
+            path = format_field(origin_input.path) if moved else ""
+            return ", ".join(filter(None, (path, place(origin_input.source), origin.rule)))
         case _:
-            return "; ".join(filter(None, [_from(origin.inputs), origin.rule]))
-
-
-def _from(inputs: Sequence[Input]) -> str:
-    if not inputs:
-        return ""
-    named = "; ".join(_joined_phrases([format_field(i.path), place(i.source)]) for i in inputs[:_SHOWN_INPUTS])
-    rest = len(inputs) - _SHOWN_INPUTS
-    return f"from {named}" + (f"; and {rest} more" if rest > 0 else "")
-
-
-def _joined_phrases(parts: Sequence[str]) -> str:
-    return ", ".join(filter(None, parts))
+            inputs = [", ".join(filter(None, (format_field(i.path), place(i.source)))) for i in origin.inputs]
+            rest = len(inputs) - _SHOWN_INPUTS
+            named = [*inputs[:_SHOWN_INPUTS], *([f"and {rest} more"] if rest > 0 else ())]
+            return "; ".join(filter(None, ("from " + "; ".join(named) if inputs else "", origin.rule)))
 
 
 _WIDTH = 44
@@ -124,18 +113,12 @@ Paint: TypeAlias = Callable[[str, Role], str]
 _MOST_FIELDS = 10_000
 _PATH_WIDTH = 46
 _VALUE_WIDTH = 32
+
+
 _ROLES: dict[str, Role] = {
-    "runtime": "runtime",
-    "overlay": "runtime",
-    "patch": "trainjob",
-    "trainjob": "trainjob",
-    "plugin": "plugin",
-    "default": "default",
-    "admission": "default",
-    "deviation": "deviation",
-    "delivery": "plugin",
-    "kept": "default",
-}
+    "runtime": "runtime", "overlay": "runtime", "patch": "trainjob", "trainjob": "trainjob", "plugin": "plugin",
+    "default": "default", "admission": "default", "deviation": "deviation", "delivery": "plugin", "kept": "default",
+}  # fmt: skip
 
 
 def plain(text: str, role: Role) -> str:
@@ -145,7 +128,8 @@ def plain(text: str, role: Role) -> str:
 
 def explanation_text(explanation: Explanation, paint: Paint = plain) -> str:
     """Render the explanation, with full details if it has a single field, and without those that nobody reads to."""
-    lines = [_heading(explanation, paint)]
+    about = f"{explanation.runtime}, Trainer {explanation.release}, semantics {explanation.semantics}"
+    lines = [f"{paint(explanation.job, 'heading')}  {paint(about, 'faint')}"]
     fields = [field for explained in explanation.objects for field in explained.fields]
     room = _MOST_FIELDS
     for explained in explanation.objects:
@@ -159,45 +143,24 @@ def explanation_text(explanation: Explanation, paint: Paint = plain) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _heading(explanation: Explanation, paint: Paint) -> str:
-    about = f"{explanation.runtime}, Trainer {explanation.release}, semantics {explanation.semantics}"
-    return f"{paint(explanation.job, 'heading')}  {paint(about, 'faint')}"
-
-
 def _object(explanation: Explanation, explained: ExplainedObject, paint: Paint) -> Iterator[str]:
-    before = prefix(explanation, explained)
-    place_of = "/".join(filter(None, (explained.name.namespace, explained.name.name)))
     yield ""
-    yield paint(f"{explained.name.kind} {place_of}", "heading")
+    yield paint(str(explained.name), "heading")
     for section in sections(explained.fields):
         if section.path:
+            # A path that `trainc explain` accepts, without the steps that all jobs share.
+            path, title = section.path, section.title
+            short = format_field(path) if len(path) <= 6 else f"{format_field(path[:3])}...{format_field(path[7:])}"
+            named = f"{paint(title, 'heading')}  " if not short.endswith(title) else ""
             yield ""
-            yield _title(section, before, paint)
+            yield named + paint(prefix(explanation, explained) + short, "faint" if named else "heading")
         yield from _table(section.rows, paint)
-
-
-def _title(section: Section, before: str, paint: Paint) -> str:
-    path = before + _short(section.path)
-    return (
-        paint(path, "heading")
-        if path.endswith(section.title)
-        else f"{paint(section.title, 'heading')}  {paint(path, 'faint')}"
-    )
-
-
-def _short(path: FieldPath) -> str:
-    """A path that `trainc explain` accepts, without the steps that all jobs share."""
-    if len(path) <= 6:
-        return format_field(path)
-    return f"{format_field(path[:3])}...{format_field(path[7:])}"
 
 
 def _table(rows: tuple[Row, ...], paint: Paint) -> Iterator[str]:
     paths = [escape_line(format_field(row.path)) for row in rows]
-    values = [
-        [shorten_value(row.value, _VALUE_WIDTH), *(shorten_value(o.value, _VALUE_WIDTH) for o in row.origins[1:])]
-        for row in rows
-    ]
+    columns = [[row.value, *(origin.value for origin in row.origins[1:])] for row in rows]
+    values = [[shorten_value(value, _VALUE_WIDTH) for value in column] for column in columns]
     left = min(max(map(len, paths)), _PATH_WIDTH)
     right = min(max(len(value) for column in values for value in column), _VALUE_WIDTH)
     for path, column, row in zip(paths, values, rows, strict=True):
@@ -215,18 +178,13 @@ def _format_field(before: str, field: ExplainedField, paint: Paint) -> Iterator[
     yield paint(before + format_field(field.path), "path")
     for i, origin in enumerate(field.origins):
         yield ""
-        value = _block(origin.value) if i == 0 else shorten_value(origin.value, 2 * _VALUE_WIDTH)
+        value = format_value(origin.value) if i == 0 else shorten_value(origin.value, 2 * _VALUE_WIDTH)
+        if i == 0 and isinstance(origin.value, str) and "\n" in origin.value:
+            value = "\n  ".join(map(escape_line, origin.value.rstrip("\n").split("\n")))
         yield f"  {paint(value, 'value' if i == 0 else 'faint')}"
         role: Role = _ROLES[origin.kind] if i == 0 else "faint"
         yield f"    {paint('<-' if i == 0 else 'before:', 'faint')} {paint(origin_name(origin), role)}"
         yield from (f"       {line}" for line in _evidence(origin, paint))
-
-
-def _block(value: object) -> str:
-    """A value in full; multi-line text is kept on several lines."""
-    if isinstance(value, str) and "\n" in value:
-        return "\n  ".join(map(escape_line, value.rstrip("\n").split("\n")))
-    return format_value(value)
 
 
 def _evidence(origin: Origin, paint: Paint) -> Iterator[str]:
@@ -241,9 +199,6 @@ def _evidence(origin: Origin, paint: Paint) -> Iterator[str]:
         if deviation.id == origin.deviation:
             yield f"{paint('deviation ' + deviation.id, 'deviation')}: {deviation.summary};"
             yield paint(f"  {deviation.reason}", "faint")
-
-
-_CONTAINERS = ("containers", "initContainers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,79 +225,52 @@ class Section:
 
 def sections(fields: Sequence[ExplainedField]) -> list[Section]:
     """Assign every field to the section of the innermost part that contains it, in output order."""
-    grouped: dict[FieldPath, list[ExplainedField]] = {}
+    grouped: dict[tuple[FieldPath, str], list[ExplainedField]] = {}
     for field in fields:
-        grouped.setdefault(_home(field.path), []).append(field)
-    return [Section(_row_title(path), path, tuple(_rows(members, len(path)))) for path, members in grouped.items()]
+        grouped.setdefault(_section_of(field.path), []).append(field)
+    return [Section(title, path, tuple(_rows(own, len(path)))) for (path, title), own in grouped.items()]
 
 
-def _home(path: FieldPath) -> FieldPath:
+def _section_of(path: FieldPath) -> tuple[FieldPath, str]:
+    """The path and the title of the section that a field belongs to."""
     if path[:2] != ("spec", "replicatedJobs"):
-        return path[:1] if path[0] in ("metadata", "spec", "data") and len(path) > 1 else ()
-    inside = path[3:]
-    if inside[:3] != POD_TEMPLATE:
-        return path[:3]
-    if len(inside) > 5 and inside[4] in _CONTAINERS:
-        return path[:9]
-    return path[:6]
+        parent = path[:1] if path[0] in ("metadata", "spec", "data") and len(path) > 1 else ()
+        return parent, format_field(parent)
+    job = f"job {path[2]}"
+    if path[3:6] != POD_TEMPLATE:
+        return path[:3], job
+    if len(path) > 8 and path[7] in ("containers", "initContainers"):
+        return path[:9], f"{job}, {'container' if path[7] == 'containers' else 'init container'} {path[8]}"
+    return path[:6], f"{job}, its pods"
 
 
-def _row_title(path: FieldPath) -> str:
-    if path[:2] != ("spec", "replicatedJobs"):
-        return format_field(path)
-    if len(path) == 3:
-        return f"job {path[2]}"
-    if len(path) == 6:
-        return f"job {path[2]}, its pods"
-    kind = "container" if path[7] == "containers" else "init container"
-    return f"job {path[2]}, {kind} {path[8]}"
-
-
-def _rows(fields: Sequence[ExplainedField], skipped: int) -> Iterable[Row]:
+def _rows(fields: Sequence[ExplainedField], skipped: int) -> Iterator[Row]:
+    """Items of one list with the same origins in one row: their values as a list, and the first's without an index."""
     # All paths below which there is something else than the name of an item.
     named = {f.path[:end] for f in fields if not is_item_name(f.path) for end in range(len(f.path))}
     shown = [f for f in fields if not (is_item_name(f.path) and f.path[:-1] in named)]
-    start = 0
-    while start < len(shown):
-        end = start + 1
-        while end < len(shown) and _continues(shown[end - 1], shown[end]):
-            end += 1
-        if end - start > 1:
-            yield _joined(shown[start:end], skipped)
-        else:
-            yield Row(shown[start].path[skipped:], shown[start].value, shown[start].origins)
-        start = end
+    for _, group in groupby(shown, _alike):
+        first, *others = words = list(group)
+        if not others:
+            yield Row(first.path[skipped:], first.value, first.origins)
+            continue
+        origins = []
+        for depth, origin in enumerate(first.origins):
+            values = [word.origins[depth].value for word in words if depth < len(word.origins)]
+            inputs = (
+                replace(i, path=i.path[:-1]) if i.path and isinstance(i.path[-1], int) else i for i in origin.inputs
+            )
+            origins.append(replace(origin, value=values, inputs=tuple(inputs)))
+        yield Row(first.path[skipped:-1], [word.value for word in words], tuple(origins))
 
 
-def _joined(words: Sequence[ExplainedField], skipped: int) -> Row:
-    """Items of one list as a single row: their values as a list, and the first item's origins without its index."""
-    origins = tuple(_of_list(words, depth) for depth in range(len(words[0].origins)))
-    return Row(words[0].path[skipped:-1], [word.value for word in words], origins)
-
-
-def _of_list(words: Sequence[ExplainedField], depth: int) -> Origin:
-    first = words[0].origins[depth]
-    values = [word.origins[depth].value for word in words if depth < len(word.origins)]
-    return replace(first, value=values, inputs=tuple(_without_index(origin_input) for origin_input in first.inputs))
-
-
-def _without_index(origin_input: Input) -> Input:
-    return (
-        replace(origin_input, path=origin_input.path[:-1])
-        if origin_input.path and isinstance(origin_input.path[-1], int)
-        else origin_input
-    )
-
-
-def _continues(left: ExplainedField, right: ExplainedField) -> bool:
-    """Whether two items of one list have the same origins."""
-    words = isinstance(left.path[-1], int) and isinstance(right.path[-1], int) and left.path[:-1] == right.path[:-1]
-    return words and _hand(left.origin) == _hand(right.origin)
-
-
-def _hand(origin: Origin) -> tuple[object, ...]:
+def _alike(field: ExplainedField) -> tuple[object, ...]:
+    """What adjacent items of a list have in common if they share a row; any other field is alone."""
+    if not isinstance(field.path[-1], int):
+        return field.path
+    origin = field.origin
     inputs = tuple((i.object, tuple(s for s in i.path if not isinstance(s, int))) for i in origin.inputs)
-    return origin.kind, origin.by, origin.at, origin.rule, origin.deviation, inputs
+    return field.path[:-1], origin.kind, origin.by, origin.at, origin.rule, origin.deviation, inputs
 
 
 def explanation_json(explanation: Explanation) -> dict[str, Any]:
@@ -385,18 +313,11 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
 
 def _origin(origin: Origin) -> dict[str, Any]:
     details = {"at": origin.at, "rule": origin.rule, "deviation": origin.deviation}
-    return {
-        "kind": origin.kind,
-        "by": origin.by,
-        "value": origin.value,
-        **{key: value for key, value in details.items() if value},
-        **({"inputs": [_input(origin_input) for origin_input in origin.inputs]} if origin.inputs else {}),
-    }
-
-
-def _input(origin_input: Input) -> dict[str, Any]:
-    document = {"object": origin_input.object, "path": format_field(origin_input.path), "value": origin_input.value}
-    source = origin_input.source
-    if source is None:
-        return document
-    return {**document, "source": {"file": source.file, "line": source.line, "column": source.column}}
+    inputs = []
+    for one in origin.inputs:
+        source = one.source
+        place = {"file": source.file, "line": source.line, "column": source.column} if source is not None else None
+        document = {"object": one.object, "path": format_field(one.path), "value": one.value}
+        inputs.append({**document, "source": place} if place is not None else document)
+    described = {"kind": origin.kind, "by": origin.by, "value": origin.value}
+    return described | {key: value for key, value in {**details, "inputs": inputs}.items() if value}

@@ -240,7 +240,12 @@ def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     Drops duplicates and ignored ones; of a template, only the first finding is kept. Sorts by file and position, then
     object, severity, path and code.
     """
-    ordered = sorted(dict.fromkeys(d for d in diagnostics if d.severity != "ignored"), key=_sort_key)
+
+    def key(d: Diagnostic) -> tuple[str, int, int, str, int, str, str, str]:
+        source = d.source or Source("", 0, 0)
+        return (source.file, source.line, source.column, d.object, _RANK[d.severity], d.path, d.code, d.message)
+
+    ordered = sorted(dict.fromkeys(d for d in diagnostics if d.severity != "ignored"), key=key)
     first = {d.source.file if d.source else d.object: d for d in reversed(ordered) if d.code == "UnrenderedTemplate"}
     return [d for d in ordered if d.code != "UnrenderedTemplate" or d in first.values()] if first else ordered
 
@@ -248,8 +253,3 @@ def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 def has_errors(findings: Sequence[Finding] | Sequence[Diagnostic]) -> bool:
     """Return whether any of `findings` is an error."""
     return bool(findings) and any(f.severity == "error" for f in findings)
-
-
-def _sort_key(d: Diagnostic) -> tuple[str, int, int, str, int, str, str, str]:
-    source = d.source or Source("", 0, 0)
-    return (source.file, source.line, source.column, d.object, _RANK[d.severity], d.path, d.code, d.message)

@@ -5,7 +5,7 @@ This way it looks right in any theme and does not affect the rest of the page. A
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from trainc.findings import Diagnostic
@@ -32,17 +32,15 @@ def count_severities(diagnostics: Sequence[Diagnostic]) -> str:
 def diagnostics_html(diagnostics: Sequence[Diagnostic], most: int = 50) -> str:
     """Return an HTML list of up to `most` diagnostics, errors first, or an empty string if there are none."""
     ranked = sorted(diagnostics, key=lambda d: list(_COLOURS).index(d.severity) if d.severity in _COLOURS else 9)
-    items = [f'<li style="margin:4px 0">{"".join(_parts(d))}</li>' for d in ranked[:most]]
+    items = []
+    for d in ranked[:most]:
+        severity = f'<span style="{_BADGE}{_COLOURS.get(d.severity, "#555")}">{html_text(d.severity)}</span> '
+        place = f"{html_text(d.code)} {html_text(str(d.source or d.object))}"
+        path = f'<span style="{MONOSPACE}">{html_text(d.path)}</span>: ' if d.path else ""
+        message = f'<span style="white-space:pre-wrap">{path}{html_text(d.message)}</span>'
+        hint = f'<br/><span style="white-space:pre-wrap"><b>help:</b> {html_text(d.hint)}</span>' if d.hint else ""
+        head = f'{severity}<span style="{MONOSPACE};{_FAINT}">{place}</span><br/>'
+        items.append(f'<li style="margin:4px 0">{head}{message}{hint}</li>')
     if len(ranked) > most:
         items.append(f'<li style="{_FAINT}">and {len(ranked) - most:,} more</li>')
     return f'<ul style="list-style:none;margin:6px 0;padding:0">{"".join(items)}</ul>' if items else ""
-
-
-def _parts(d: Diagnostic) -> Iterator[str]:
-    colour = _COLOURS.get(d.severity, "#555")
-    yield f'<span style="{_BADGE}{colour}">{html_text(d.severity)}</span> '
-    yield f'<span style="{MONOSPACE};{_FAINT}">{html_text(d.code)} {html_text(str(d.source or d.object))}</span><br/>'
-    path = f'<span style="{MONOSPACE}">{html_text(d.path)}</span>: ' if d.path else ""
-    yield f'<span style="white-space:pre-wrap">{path}{html_text(d.message)}</span>'
-    if d.hint:
-        yield f'<br/><span style="white-space:pre-wrap"><b>help:</b> {html_text(d.hint)}</span>'

@@ -46,9 +46,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "warning": "LeftOut NotSelected SkippedDocument",
         "info": "OtherExtension",
     },
-    "template": {
-        "error": "TemplateError",
-    },
+    "template": {"error": "TemplateError"},
     "overlay": {
         "error": "InvalidOverlay PatchFailed PatchTargetMissing",
         "warning": "ImageNotUsed",
@@ -137,9 +135,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         """,
         "warning": "DeprecatedInKubernetes",
     },
-    "policy": {
-        "error": "ImageNotPinned RegistryNotAllowed",
-    },
+    "policy": {"error": "ImageNotPinned RegistryNotAllowed"},
     "emit": {
         "error": "KeygenImageMissing PreSyncNeedsArgoCD SealedSecretMissing SealedSecretUnusable",
         "warning": "DeadlineDropped FluxSubstitution",
@@ -150,12 +146,8 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "warning": "KeptCannotRebuild",
         "info": "AdoptedFile FilesKept KeptAsBuilt SettingsLoosened",
     },
-    "fits": {
-        "error": "SnapshotIncomplete SnapshotUnreadable",
-    },
-    "sweep": {
-        "error": "InvalidSweep",
-    },
+    "fits": {"error": "SnapshotIncomplete SnapshotUnreadable"},
+    "sweep": {"error": "InvalidSweep"},
 }
 
 # Where the site that `make site` builds is published, such as https://docs.example.com/trainc/latest; empty if nowhere.
@@ -190,11 +182,6 @@ def codes() -> Mapping[str, Code]:
     return dict(sorted((code, entry) for table in tables for code, entry in _codes_in(table)))
 
 
-def _known(code: str) -> Code:
-    """Return one code without importing those of features, if it is none of them."""
-    return dict(_codes_in(_TABLE)).get(code) or codes()[code]
-
-
 def _codes_in(table: Mapping[Stage, Mapping[Severity, str]]) -> Iterator[tuple[str, Code]]:
     for stage, by_severity in table.items():
         for severity, names in by_severity.items():
@@ -205,13 +192,9 @@ def _codes_in(table: Mapping[Stage, Mapping[Severity, str]]) -> Iterator[tuple[s
 def _pages() -> Mapping[str, str]:
     """Return the file of each page, by its code."""
     homes = (os.path.dirname(__file__), *(feature.folder for feature in features() if feature.codes))
-    folders = (os.path.join(home, "rules") for home in homes)
-    return {
-        name.removesuffix(_SUFFIX): os.path.join(folder, name)
-        for folder in folders
-        for name in os.listdir(folder)
-        if name.endswith(_SUFFIX)
-    }
+    folders = [os.path.join(home, "rules") for home in homes]
+    files = (os.path.join(folder, name) for folder in folders for name in os.listdir(folder))
+    return {os.path.basename(file).removesuffix(_SUFFIX): file for file in files if file.endswith(_SUFFIX)}
 
 
 def page(code: str) -> str | None:
@@ -221,7 +204,10 @@ def page(code: str) -> str | None:
         return None
     with open(path, encoding="utf-8") as stream:
         text = stream.read()
-    return f"{text}\n## How sure it is\n\n{_how_sure(code)}\n\n## How to silence it\n\n{_how_to_silence(code)}\n"
+    # The codes of features are imported only if it is one of them.
+    entry = dict(_codes_in(_TABLE)).get(code) or codes()[code]
+    sure, silence = _how_sure(entry.severity, entry.stage), _how_to_silence(code, entry)
+    return f"{text}\n## How sure it is\n\n{sure}\n\n## How to silence it\n\n{silence}\n"
 
 
 def rule_url(code: str, docs_url: str) -> str | None:
@@ -229,10 +215,8 @@ def rule_url(code: str, docs_url: str) -> str | None:
     return f"{docs_url.rstrip('/')}/rules/{code}.html" if docs_url else None
 
 
-def _how_sure(code: str) -> str:
+def _how_sure(severity: Severity, stage: Stage) -> str:
     """Return how often a finding is right, which its severity says."""
-    entry = _known(code)
-    severity, stage = entry.severity, entry.stage
     if severity == "error" and stage in ("admission", "policy"):
         return "**Certain.** The cluster refuses the object, or the pods made from it."
     if severity == "error" and stage in ("lint", "fits"):
@@ -244,9 +228,8 @@ def _how_sure(code: str) -> str:
     return "**Advice.** Nothing is wrong, but the result surprises people."
 
 
-def _how_to_silence(code: str) -> str:
+def _how_to_silence(code: str, entry: Code) -> str:
     """Return the section on silencing a code, which only depends on its severity and stage."""
-    entry = _known(code)
     if entry.severity == "error" and entry.stage not in _IGNORABLE:
         return "This error cannot be silenced: nothing can be compiled until it is fixed."
     comment = f"# trainc: ignore[{code}] why this is fine here"

@@ -60,7 +60,6 @@ class Rule:
             return True
         if diagnostic.source is None:
             return False
-
         path = os.path.normpath(os.path.join(self.here, os.path.relpath(diagnostic.source.file)))
         return matches(path.replace(os.sep, "/"), self.glob)
 
@@ -101,39 +100,39 @@ class Policy:
     def _apply(self, diagnostic: Diagnostic, *, fixed: bool) -> Diagnostic:
         if diagnostic.severity == "ignored":
             return diagnostic
-        source = diagnostic.source
-        ignore = self.comment(source.file, diagnostic.code, source.line) if source is not None else None
-        if ignore is not None and diagnostic.code in GUARDED:
-            diagnostic = _with_hint(diagnostic, _GUARDED_STAYS.format(diagnostic.code))
-        elif ignore is not None:
-            example = f"`# trainc: ignore[{diagnostic.code}] why it is fine`"
-            return _ignored(replace(diagnostic, source=ignore.source), diagnostic, ignore.reason, example, fixed=fixed)
+        code, source = diagnostic.code, diagnostic.source
+        ignore = self.comment(source.file, code, source.line) if source is not None else None
+        if ignore is not None and code in GUARDED:
+            diagnostic, ignore = _with_hint(diagnostic, _GUARDED_STAYS.format(code)), None
+        level: Level = "ignore"
+        if ignore is not None:
+            source, reason, example = ignore.source, ignore.reason, f"`# trainc: ignore[{code}] why it is fine`"
+        elif (rule := self._rule(diagnostic)) is not None:
+            level, reason = rule.level, rule.reason
+            example = f"`{code}: {{level: ignore, reason: why it is fine}}`"
+        else:
+            return diagnostic
+        is_error = diagnostic.severity == "error"
+        if is_error and level != "error" and (fixed or _hides_missing_output(code)):
+            return _with_hint(diagnostic, _STAYS)
+        if level != "ignore":
+            return replace(diagnostic, severity=level)
+        if is_error and not reason:
+            return _with_hint(diagnostic, _NEEDS_REASON + example)
+        return replace(diagnostic, source=source, severity="ignored")
+
+    def _rule(self, diagnostic: Diagnostic) -> Rule | None:
+        code = diagnostic.code
         if self.rules and not self._by_code:
             for each in reversed(self.rules):
                 self._by_code.setdefault(each.code, []).append(each)
-        rule = next((rule for rule in self._by_code.get(diagnostic.code, ()) if rule.concerns(diagnostic)), None)
-        if diagnostic.code in GUARDED and self.at_base is not None:
-            of_code = [each for each in self.at_base if each.code == diagnostic.code and each.concerns(diagnostic)]
-            before = of_code[-1] if of_code else None
-            was, now = (_STRICTEST.index(diagnostic.severity if one is None else one.level) for one in (before, rule))
-            rule = before if was < now else rule
-        if rule is None:
-            return diagnostic
-        if rule.level == "ignore":
-            example = f"`{diagnostic.code}: {{level: ignore, reason: why it is fine}}`"
-            return _ignored(diagnostic, diagnostic, rule.reason, example, fixed=fixed)
-        lowers = diagnostic.severity == "error" and rule.level != "error"
-        if lowers and (fixed or _hides_missing_output(diagnostic.code)):
-            return _with_hint(diagnostic, _STAYS)
-        return replace(diagnostic, severity=rule.level)
-
-
-def _ignored(ignored: Diagnostic, diagnostic: Diagnostic, reason: str, example: str, *, fixed: bool) -> Diagnostic:
-    if diagnostic.severity == "error" and (fixed or _hides_missing_output(diagnostic.code)):
-        return _with_hint(diagnostic, _STAYS)
-    if diagnostic.severity == "error" and not reason:
-        return _with_hint(diagnostic, _NEEDS_REASON + example)
-    return replace(ignored, severity="ignored")
+        rule = next((rule for rule in self._by_code.get(code, ()) if rule.concerns(diagnostic)), None)
+        if code not in GUARDED or self.at_base is None:
+            return rule
+        at_base = (one for one in reversed(self.at_base) if one.code == code and one.concerns(diagnostic))
+        before = next(at_base, None)
+        was, now = (_STRICTEST.index(diagnostic.severity if one is None else one.level) for one in (before, rule))
+        return before if was < now else rule
 
 
 def _hides_missing_output(code: str) -> bool:
@@ -153,15 +152,11 @@ def _with_hint(diagnostic: Diagnostic, hint: str) -> Diagnostic:
 # The schema of `rules:` in trainc.yaml and overlays.
 
 _LEVEL: Mapping[str, Any] = {"type": "string", "enum": list(LEVELS)}
+_FIELDS: Mapping[str, Any] = {"level": _LEVEL, "reason": {"type": "string"}}
 _RULE: Mapping[str, Any] = {
     "anyOf": [
         _LEVEL,
-        {
-            "type": "object",
-            "properties": {"level": _LEVEL, "reason": {"type": "string"}},
-            "required": ["level"],
-            "additionalProperties": False,
-        },
+        {"type": "object", "properties": _FIELDS, "required": ["level"], "additionalProperties": False},
     ],
     "errorMessage": f"write {', '.join(LEVELS[:-1])} or {LEVELS[-1]}",
 }

@@ -33,29 +33,24 @@ def escape_report(text: str, *, coloured: bool = False, json: bool = False) -> s
 
         text = text.replace("##", r"#\u0023")
         return _INVISIBLE.sub(lambda c: c[0] if c[0].isprintable() else dumps(c[0])[1:-1], text)
+
+    def escaped(match: re.Match[str]) -> str:
+        if match["end"] or (coloured and match["look"]):
+            return match[0]
+        return match[0].replace("\x1b", r"\x1b") if match[0].startswith("\x1b") else escape_line(match[0])
+
+    def broken(match: re.Match[str]) -> str:
+        called = match["called"]
+        return rf"{match['before']}\x3a:" if called is None else rf"#\x23{called}["
+
     if not text.replace("\n", "").isprintable():
-        text = _OBEYED.sub(
-            lambda match: _escape_characters(match[0], bool(match["end"] or (coloured and match["look"]))), text
-        )
-    if "##" not in text and "::" not in text:
-        return text
-    return _COMMAND.sub(_break_command, text)
+        text = _OBEYED.sub(escaped, text)
+    return _COMMAND.sub(broken, text) if "##" in text or "::" in text else text
 
 
 def escape_xml(text: str) -> str:
     """Escape the characters that XML 1.0 does not allow, in XML or HTML."""
     return _NOT_XML.sub(lambda match: escape_line(match[0]), text)
-
-
-def _break_command(command: re.Match[str]) -> str:
-    called = command["called"]
-    return rf"{command['before']}\x3a:" if called is None else rf"#\x23{called}["
-
-
-def _escape_characters(characters: str, kept: bool) -> str:
-    if kept:
-        return characters
-    return escape_line(characters) if not characters.startswith("\x1b") else characters.replace("\x1b", r"\x1b")
 
 
 # Counting and listing words.

@@ -93,20 +93,18 @@ def plan(folder: str, texts: Mapping[str, str], *, prune: bool, sources: Sources
     left = [path for path in sorted(listed - texts.keys()) if os.path.lexists(os.path.join(folder, path))]
     kept = tuple(left if prune else sorted({*left, *gone}))
     in_the_way = tuple(_obstacle(os.path.join(folder, path), why) for path, why in refused.items())
-    skipped = tuple(_skipped(folder, gone, sources)) if prune else ()
+    skipped = tuple(sources.skipped(folder, gone)) if prune and sources is not None else ()
     contended = set(refused.values()) == {_NOT_OURS} and not skipped
-    return Plan(
-        folder, texts, prune, old, new, (*in_the_way, *skipped), kept, _interruption(folder), contended, sources,
-    )  # fmt: skip
+    message = f"a build into {folder} was interrupted: some of its files are old, some are new"
+    hint = "run `trainc build` again: it first completes the interrupted build"
+    interrupted = (Diagnostic("InterruptedBuild", "error", message, hint),) if is_interrupted(folder) else ()
+    refusals = (*in_the_way, *skipped)
+    return Plan(folder, texts, prune, old, new, refusals, kept, interrupted, contended, sources)
 
 
 def skipped_sources(folder: str, compiled: Container[str], sources: Sources) -> list[Diagnostic]:
     """Return why a build that prunes would refuse to remove files other than those that are `compiled`."""
-    return _skipped(folder, marked_files(folder, compiled), sources)
-
-
-def _skipped(folder: str, gone: Mapping[str, str], sources: Sources | None) -> list[Diagnostic]:
-    return [] if sources is None else sources.skipped(folder, gone)
+    return sources.skipped(folder, marked_files(folder, compiled))
 
 
 def foreign_files(folder: str, *, ours: bool = False) -> dict[str, bytes]:
@@ -120,10 +118,13 @@ def foreign_files(folder: str, *, ours: bool = False) -> dict[str, bytes]:
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(os.path.join(folder, inside)) as entries:
             for entry in entries:
                 path = os.path.join(inside, entry.name)
+                name = path.replace(os.sep, "/")
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(path)
-                elif (is_applied(entry.name) or entry.is_dir()) and (ours or not _is_ours(entry, path)):
-                    contents[path.replace(os.sep, "/")] = bytes_at(folder, path) or b""
+                elif is_applied(entry.name) or entry.is_dir():
+                    is_ours = can_be_owned(name) and not entry.is_symlink() and is_marked_file(entry.path)
+                    if ours or not is_ours:
+                        contents[name] = bytes_at(folder, path) or b""
     return dict(sorted(contents.items()))
 
 
@@ -147,10 +148,6 @@ def jobs_of(folder: str, requested: str) -> list[tuple[str, str, str]]:
             if jobset and f"{name}-".startswith(f"{jobset[1]}-"):
                 matches.append((namespace, plain, jobset[1]))
     return sorted(matches, key=lambda each: -len(each[2]))
-
-
-def _is_ours(entry: os.DirEntry[str], path: str) -> bool:
-    return can_be_owned(path.replace(os.sep, "/")) and not entry.is_symlink() and is_marked_file(entry.path)
 
 
 def bytes_at(folder: str, path: str) -> bytes | None:
@@ -181,9 +178,14 @@ def apply_plan(planned: Plan) -> Plan:
                 replace_all(folder, current.new)
             return replace(current, interrupted=planned.interrupted)
     except DamagedJournalError:
-        return replace(planned, refused=(_damaged_journal(folder),))
+        message = f"{os.path.join(folder, STATE_FOLDER)} has the journal of an interrupted build, which cannot be read"
+        hint = "remove `journal` and `staged` from it, compare the folder with git, and build again"
+        return replace(planned, refused=(Diagnostic("InterruptedBuild", "error", message, hint),))
     finally:
-        _remove_created(folder, existed)
+        with suppress(OSError):  # What was created without writing anything.
+            os.rmdir(os.path.join(folder, STATE_FOLDER))
+            if not existed:
+                os.rmdir(folder)
 
 
 def _current(folder: str, path: str) -> tuple[str | None, str]:
@@ -213,34 +215,9 @@ def text_at(folder: str, path: str) -> str | None:
     return None if obstacle else current
 
 
-def _remove_created(folder: str, existed: bool) -> None:
-    """Remove the folders that a build created without writing anything."""
-    with suppress(OSError):
-        os.rmdir(os.path.join(folder, STATE_FOLDER))
-        if not existed:
-            os.rmdir(folder)
-
-
 def _obstacle(path: str, why: str) -> Diagnostic:
     message = f"{path} {why}"
     return Diagnostic("FileInTheWay", "error", message, "move it away, or use another output folder")
-
-
-def _interruption(folder: str) -> tuple[Diagnostic, ...]:
-    if not is_interrupted(folder):
-        return ()
-    message = f"a build into {folder} was interrupted: some of its files are old, some are new"
-    return (
-        Diagnostic(
-            "InterruptedBuild", "error", message, "run `trainc build` again: it first completes the interrupted build"
-        ),
-    )
-
-
-def _damaged_journal(folder: str) -> Diagnostic:
-    message = f"{os.path.join(folder, STATE_FOLDER)} has the journal of an interrupted build, which cannot be read"
-    hint = "remove `journal` and `staged` from it, compare the folder with git, and build again"
-    return Diagnostic("InterruptedBuild", "error", message, hint)
 
 
 # One build at a time in an output folder: a lock that is released when its process ends, even if it is killed.
@@ -263,7 +240,11 @@ def locked(state: str) -> Iterator[None]:
         return
     path = os.path.join(state, _LOCK)
     while True:
-        descriptor = _open_lock(path)
+        os.makedirs(state, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        except FileNotFoundError:  # A failed build may remove the empty folder before the file is created.
+            continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             if _is_still_at(descriptor, path):
@@ -277,14 +258,6 @@ def locked(state: str) -> Iterator[None]:
     finally:
         os.unlink(path)
         os.close(descriptor)
-
-
-def _open_lock(path: str) -> int:
-    while True:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        # A failed build may remove the empty folder before the file is created.
-        with suppress(FileNotFoundError):
-            return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
 
 
 def _is_still_at(descriptor: int, path: str) -> bool:

@@ -4,12 +4,10 @@ Before that rename the old output is unchanged. After it the new one is committe
 staged files into place. A journal can refer only to files of its own folder, even if it comes from git.
 """
 
-# os.path, not pathlib: it starts faster.
-
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 from trainc.output.ownership import (
@@ -35,7 +33,7 @@ class DamagedJournalError(Exception):
 
 def is_interrupted(folder: str) -> bool:
     """Return whether a build into `folder` was committed but not completed."""
-    return os.path.lexists(_journal(folder))
+    return os.path.lexists(_state(folder, _JOURNAL))
 
 
 def replace_all(folder: str, new: Mapping[str, str | None]) -> None:
@@ -47,11 +45,13 @@ def replace_all(folder: str, new: Mapping[str, str | None]) -> None:
     made: list[str] = []
     try:
         _stage(folder, new, made)
-        os.replace(os.path.join(_staged(folder), _JOURNAL), _journal(folder))
+        os.replace(_state(folder, _STAGED, _JOURNAL), _state(folder, _JOURNAL))
     except BaseException:
         if not is_interrupted(folder):
             _discard(folder)
-            _remove_folders(made)
+            for parent in reversed(made):
+                with suppress(OSError):
+                    os.rmdir(parent)
         raise
     complete(folder)
 
@@ -68,44 +68,50 @@ def complete(folder: str) -> None:
         if number == _REMOVED:
             with suppress(FileNotFoundError):
                 os.remove(target)
-            _remove_empty(os.path.dirname(target), folder)
-        else:
-            _move(os.path.join(_staged(folder), number), target)
+            parent = os.path.dirname(target)
+            if parent != folder and os.path.isdir(parent) and not os.listdir(parent):
+                os.rmdir(parent)
+        elif os.path.exists(staged := _state(folder, _STAGED, number)):  # An interrupted run may have moved it.
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.replace(staged, target)
     if not os.path.isdir(legacy_list(folder)):
         with suppress(FileNotFoundError):
             os.remove(legacy_list(folder))
     _discard(folder)
-    os.remove(_journal(folder))
+    os.remove(_state(folder, _JOURNAL))
 
 
 def _stage(folder: str, new: Mapping[str, str | None], made: list[str]) -> None:
     """Write everything that needs disk space. `made` collects the created folders."""
     _discard(folder)  # Files of a build that was killed before its commit.
-    os.mkdir(_staged(folder))
+    os.mkdir(_state(folder, _STAGED))
     # Hide a build in progress from git.
-    with open(_ignoring(folder), "w", encoding="utf-8") as stream:
+    with open(_state(folder, ".gitignore"), "w", encoding="utf-8") as stream:
         stream.write("*\n")
     lines = [_HEAD]
     for number, (path, text) in enumerate(new.items()):
         lines.append(f"{_REMOVED if text is None else number} {path}")
         if text is not None:
-            _write(os.path.join(_staged(folder), str(number)), text)
+            _write(_state(folder, _STAGED, str(number)), text)
             parent = os.path.dirname(os.path.join(folder, path))
             if not os.path.isdir(parent):
                 os.mkdir(parent)
                 made.append(parent)
-    _write(os.path.join(_staged(folder), _JOURNAL), "\n".join(lines) + "\n")
+    _write(_state(folder, _STAGED, _JOURNAL), "\n".join(lines) + "\n")
 
 
 def _entries(folder: str) -> list[tuple[str, str]]:
-    if os.path.islink(_journal(folder)) or os.path.islink(_staged(folder)):
+    if os.path.islink(_state(folder, _JOURNAL)) or os.path.islink(_state(folder, _STAGED)):
         raise DamagedJournalError
     try:
-        text = read_file(_journal(folder), MOST_BYTES, links=False).decode(errors="replace")
+        text = read_file(_state(folder, _JOURNAL), MOST_BYTES, links=False).decode(errors="replace")
     except NoRegularFileError:
         raise DamagedJournalError from None
     head, *lines = text.splitlines() or [""]
-    entries = list(_split_entries(lines))
+    entries = [(number, path) for number, _, path in (line.partition(" ") for line in lines)]
+    numbers = [number for number, _ in entries if number != _REMOVED]
+    if not all(number.isascii() and number.isdecimal() for number in numbers):
+        raise DamagedJournalError
     listed = listed_files(folder)
     below = {os.path.dirname(path) for _, path in entries}
     if head != _HEAD or not all(path not in below and _is_safe(folder, n, path, listed) for n, path in entries):
@@ -117,7 +123,7 @@ def _is_safe(folder: str, number: str, path: str, listed: frozenset[str]) -> boo
     """Return whether an entry only replaces or removes files of trainc's, with files of trainc's."""
     if not can_be_owned(path) or not stays_inside(folder, path):
         return False
-    staged, target = os.path.join(_staged(folder), number), os.path.join(folder, path)
+    staged, target = _state(folder, _STAGED, number), os.path.join(folder, path)
     if os.path.lexists(target) and not _is_ours(target) and (number == _REMOVED or path not in listed):
         return False
     return number == _REMOVED or not os.path.lexists(staged) or _is_ours(staged)
@@ -127,55 +133,22 @@ def _is_ours(path: str) -> bool:
     return not os.path.islink(path) and os.path.isfile(path) and is_marked_file(path)
 
 
-def _split_entries(lines: list[str]) -> Iterator[tuple[str, str]]:
-    for line in lines:
-        number, _, path = line.partition(" ")
-        if number != _REMOVED and not (number.isascii() and number.isdecimal()):
-            raise DamagedJournalError
-        yield number, path
-
-
-def _move(staged: str, target: str) -> None:
-    if os.path.exists(staged):  # Otherwise an interrupted run has already moved it.
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.replace(staged, target)
-
-
 def _write(path: str, text: str) -> None:
     with open(path, "x", encoding="utf-8", newline="") as stream:
         stream.write(text)
 
 
+def _state(folder: str, *names: str) -> str:
+    return os.path.join(folder, STATE_FOLDER, *names)
+
+
 def _discard(folder: str) -> None:
-    staged = _staged(folder)
+    staged = _state(folder, _STAGED)
     with suppress(FileNotFoundError):
-        os.remove(_ignoring(folder))
+        os.remove(_state(folder, ".gitignore"))
     if os.path.islink(staged):
         os.remove(staged)
     with suppress(FileNotFoundError):
         for name in os.listdir(staged):
             os.remove(os.path.join(staged, name))
         os.rmdir(staged)
-
-
-def _remove_folders(made: list[str]) -> None:
-    for folder in reversed(made):
-        with suppress(OSError):
-            os.rmdir(folder)
-
-
-def _remove_empty(folder: str, root: str) -> None:
-    if folder != root and os.path.isdir(folder) and not os.listdir(folder):
-        os.rmdir(folder)
-
-
-def _ignoring(folder: str) -> str:
-    return os.path.join(folder, STATE_FOLDER, ".gitignore")
-
-
-def _journal(folder: str) -> str:
-    return os.path.join(folder, STATE_FOLDER, _JOURNAL)
-
-
-def _staged(folder: str) -> str:
-    return os.path.join(folder, STATE_FOLDER, _STAGED)

@@ -21,7 +21,6 @@ from trainc.findings.policy import matches
 from trainc.kube.documents import Manifest, mapping
 from trainc.options import Limits
 from trainc.output.ownership import file_name, is_marked
-from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
 from trainc.schema import check
 from trainc.startup.patterns import pattern
@@ -190,7 +189,9 @@ class Keeping:
         manifests: list[Manifest] = []
         for document in documents:
             wrong: list[Diagnostic] = []
-            if not _is_object(document):
+            data = document.data
+            named = (data.get("apiVersion"), data.get("kind"), mapping(data.get("metadata")).get("name"))
+            if not all(isinstance(word, str) for word in named):
                 message = "a rendered file contains objects with apiVersion, kind and a name"
                 hint = "restore the file from git, or build the job again with --rebuild"
                 wrong = [document.place(Finding("NotAnObject", "error", message, hint))]
@@ -208,16 +209,9 @@ class Keeping:
         if self.undecided:
             some = ", ".join(f"{self.folder}/{path}" for path in self.undecided[:_NAMED])
             more = f" and {len(self.undecided) - _NAMED} more" if len(self.undecided) > _NAMED else ""
-            message = (
-                f"not what compiling gives, and without the line that names the TrainJob of the build: {some}{more}"
-            )
+            message = "not what compiling gives, and without the line that names the TrainJob of the build: "
             hint = "build again with `trainc build --rebuild NAME`, or keep with `trainc build --keep NAME` (a glob, or all)"
-            yield Diagnostic("KeepOrRebuild", "error", message, hint)
-
-
-def _is_object(document: Document) -> bool:
-    data, metadata = document.data, mapping(document.data.get("metadata"))
-    return all(isinstance(word, str) for word in (data.get("apiVersion"), data.get("kind"), metadata.get("name")))
+            yield Diagnostic("KeepOrRebuild", "error", message + some + more, hint)
 
 
 def kept_despite(label: str, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -272,7 +266,15 @@ def prove(
 
     for one in kept:
         before = base.read(one.path)
-        if changed := _change(one, before, base):
+        first, _, rest = (before or b"").partition(b"\n")
+        changed = ""
+        if before is None:
+            changed = "the file is new"
+        elif rest != one.text.encode() or not is_marked(first.decode(errors="replace") + "\n"):
+            changed = "the file has changed"
+        elif base.digests.get((one.namespace, one.name)) != one.line.digest:
+            changed = "its TrainJob has changed"
+        if changed:
             parts = split((before or b"").decode(errors="replace"))
             message = f"this is not what {one.job} compiles to, and {changed} since {base.name}"
             hint = f"compile it: trainc build --rebuild {one.job}"
@@ -284,14 +286,3 @@ def prove(
             message = f"trainc did not write this file, and it {changed} since {base.name}"
             refuse("ForeignFile", path, message, hint, new=before is None)
     return errors, permitted
-
-
-def _change(one: Rendered, before: bytes | None, base: Base) -> str:
-    """Return what has changed about a kept file since the base, from its second line on; empty if nothing has."""
-    if before is None:
-        return "the file is new"
-    first, _, rest = before.partition(b"\n")
-    if rest != one.text.encode() or not is_marked(first.decode(errors="replace") + "\n"):
-        return "the file has changed"
-    same = base.digests.get((one.namespace, one.name)) == one.line.digest
-    return "" if same else "its TrainJob has changed"

@@ -16,9 +16,6 @@ from trainc.reading.files import STDIN, Exclude, Walk, shown_path
 from trainc.reading.opening import is_below, open_file, read_file, repository_above
 from trainc.startup.patterns import pattern
 
-# os.path, not pathlib: it starts faster.
-
-
 STATE_FOLDER = ".trainc"
 # Larger than any list, journal or manifest of trainc's.
 MOST_BYTES = 200_000_000
@@ -89,10 +86,7 @@ def is_applied(name: str) -> bool:
 
 def stays_inside(folder: str, path: str) -> bool:
     """Return whether no part of `path` is a link, so that a file written there is inside `folder`."""
-    parent = os.path.dirname(path)
-    return not os.path.islink(os.path.join(folder, path)) and not (
-        parent and os.path.islink(os.path.join(folder, parent))
-    )
+    return not any(os.path.islink(os.path.join(folder, part)) for part in (path, os.path.dirname(path)) if part)
 
 
 def marked_files(folder: str, besides: Container[str] = ()) -> dict[str, str]:
@@ -149,9 +143,6 @@ def listed_files(folder: str) -> frozenset[str]:
 # was read and contains documents of ours without the job. A source that exists and gave nothing, because it was
 # emptied, damaged or excluded, or because its API group is misspelt, is more likely a mistake. So is a job that no
 # environment selects.
-
-
-# os.path, not pathlib: it starts faster.
 
 
 _STDIN = "stdin"

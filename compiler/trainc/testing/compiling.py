@@ -6,20 +6,19 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from trainc.compilation import Compilation
-from trainc.findings import CompileError, Diagnostic
+from trainc.findings import CompileError
 from trainc.kube.documents import Manifest
 from trainc.options import Options
 
 # A path, YAML text (a multi-line string), or a document.
 Given: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
+Result_co = TypeVar("Result_co", covariant=True)
 
 
-class CompileManifests(Protocol):
-    """The type of the fixture `compile_manifests`."""
-
+class _Compile(Protocol[Result_co]):
     def __call__(
         self,
         paths_or_yaml: Given | Sequence[Given],
@@ -27,29 +26,23 @@ class CompileManifests(Protocol):
         runtimes: Given | Sequence[Given] = (),
         overlays: Sequence[str | os.PathLike[str]] = (),
         **options: Any,
-    ) -> list[Manifest]:
-        """Return the manifests of every given TrainJob, in apply order. Raises CompileFailure if any is refused."""
+    ) -> Result_co:
+        """Compile every given TrainJob. Raises CompileFailure if any is refused."""
 
 
-class CompileJobs(Protocol):
-    """The type of the fixture `compile_jobs`."""
-
-    def __call__(
-        self,
-        paths_or_yaml: Given | Sequence[Given],
-        *,
-        runtimes: Given | Sequence[Given] = (),
-        overlays: Sequence[str | os.PathLike[str]] = (),
-        **options: Any,
-    ) -> Compilation:
-        """Compile every given TrainJob into manifests and diagnostics. Raises CompileFailure if any is refused."""
+# The types of the fixtures: `compile_manifests`, which returns manifests in apply order, and `compile_jobs`.
+CompileManifests: TypeAlias = _Compile[list[Manifest]]
+CompileJobs: TypeAlias = _Compile[Compilation]
 
 
 class CompileFailure(CompileError):
     """A `CompileError` whose text includes how to fix each problem, for test reports."""
 
     def __str__(self) -> str:
-        return "\n".join(["the input was refused:", *map(_shown, self.diagnostics)])
+        helps = (f"\n    help: {d.hint}" if d.hint else "" for d in self.diagnostics)
+        return "the input was refused:" + "".join(
+            f"\n  {d}{help_}" for d, help_ in zip(self.diagnostics, helps, strict=True)
+        )
 
 
 def compile_for_test(
@@ -92,7 +85,3 @@ def _split_inputs(inputs: Given | Sequence[Given], root: str | os.PathLike[str])
         else:
             paths.append(os.path.join(root, entry))
     return paths, texts
-
-
-def _shown(diagnostic: Diagnostic) -> str:
-    return f"  {diagnostic}" + (f"\n    help: {diagnostic.hint}" if diagnostic.hint else "")

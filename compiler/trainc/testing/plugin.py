@@ -43,15 +43,9 @@ def compile_jobs(request: pytest.FixtureRequest) -> CompileJobs:
 def compile_manifests(compile_jobs: CompileJobs) -> CompileManifests:
     """Like `compile_jobs`, but returns only the manifests, as a list."""
 
-    def compile_manifests(
-        paths_or_yaml: Given | Sequence[Given],
-        *,
-        runtimes: Given | Sequence[Given] = (),
-        overlays: Sequence[str | os.PathLike[str]] = (),
-        **options: Any,
-    ) -> list[Manifest]:
+    def compile_manifests(paths_or_yaml: Given | Sequence[Given], **arguments: Any) -> list[Manifest]:
         __tracebackhide__ = True
-        return compile_jobs(paths_or_yaml, runtimes=runtimes, overlays=overlays, **options).manifests
+        return compile_jobs(paths_or_yaml, **arguments).manifests
 
     return compile_manifests
 

@@ -9,7 +9,6 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from trainc.compilation import Compilation
 from trainc.emit.yaml_writer import dump_yaml
-from trainc.startup.records import dataclass
 
 # The path to a value as syrupy passes it to filters: each key or index with the type of its value.
 PropertyPath: TypeAlias = tuple[tuple[Any, type], ...]
@@ -32,34 +31,20 @@ class ManifestSnapshotExtension(SingleFileSnapshotExtension):
         matcher: Callable[..., Any] | None = None,
     ) -> str:
         """Serialize `data` as YAML after applying syrupy's filters. Raises TypeError if it is not a manifest."""
-        filters = _Filters(exclude, include, matcher)
-        return dump_yaml(filters.kept(manifest, ((i, dict),)) for i, manifest in enumerate(_manifests(data)))
 
+        def kept(value: Any, path: PropertyPath) -> Any:
+            """`value` without the excluded fields; replacements by a matcher are written as text."""
+            if matcher is not None and (matched := matcher(data=value, path=path)) is not value:
+                return str(matched)
+            if isinstance(value, Mapping):
+                keys = [key for key in value if exclude is None or not exclude(prop=key, path=path)]
+                keys = [key for key in keys if include is None or include(prop=key, path=path)]
+                return {key: kept(value[key], (*path, (key, type(value[key])))) for key in keys}
+            if isinstance(value, list | tuple):
+                return [kept(item, (*path, (i, type(item)))) for i, item in enumerate(value)]
+            return value
 
-@dataclass(frozen=True, slots=True)
-class _Filters:
-    exclude: Callable[..., bool] | None
-    include: Callable[..., bool] | None
-    matcher: Callable[..., Any] | None
-
-    def kept(self, value: Any, path: PropertyPath) -> Any:
-        """`value` without the excluded fields; replacements by a matcher are written as text."""
-        if self.matcher is not None and (matched := self.matcher(data=value, path=path)) is not value:
-            return str(matched)
-        if isinstance(value, Mapping):
-            return {
-                key: self.kept(inner, (*path, (key, type(inner))))
-                for key, inner in value.items()
-                if not self._is_left_out(key, path)
-            }
-        if isinstance(value, list | tuple):
-            return [self.kept(item, (*path, (i, type(item)))) for i, item in enumerate(value)]
-        return value
-
-    def _is_left_out(self, key: str, path: PropertyPath) -> bool:
-        if self.exclude is not None and self.exclude(prop=key, path=path):
-            return True
-        return self.include is not None and not self.include(prop=key, path=path)
+        return dump_yaml(kept(manifest, ((i, dict),)) for i, manifest in enumerate(_manifests(data)))
 
 
 def _manifests(data: Any) -> Sequence[Mapping[str, Any]]:

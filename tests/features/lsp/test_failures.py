@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,8 @@ def broken(*_: Any, **__: Any) -> Any:
 @pytest.mark.parametrize(
     ("module", "name", "handler", "params"),
     [
-        (hovering, "hover", server._hover, types.HoverParams),
-        (fixes, "offers", server._actions, types.CodeActionParams),
+        (hovering, "hover", partial(server.reply, server._hover), types.HoverParams),
+        (fixes, "offers", partial(server.reply, server._actions), types.CodeActionParams),
         (hovering, "marked", server._opened, None),
     ],
 )
@@ -76,5 +77,5 @@ def test_what_fails_is_said_in_the_file(
     (found,) = said[before:][-1].diagnostics
     assert found.message.startswith("trainc could not analyze this file")
     assert (found.severity, found.range.start.line) == (types.DiagnosticSeverity.Error, 0)
-    assert "a defect" in capsys.readouterr().err
+    assert "a bug in trainc" in capsys.readouterr().err
     monkeypatch.undo()

@@ -135,6 +135,7 @@ def test_hostile_diagnostics_and_names_are_shown_and_not_obeyed() -> None:
 
 def test_without_the_extra_the_picture_is_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "svg", None)
+    monkeypatch.delitem(sys.modules, "trainc.features.graph.drawing", raising=False)
     shown = text_of(html_of(compiled().graph()))
     assert "└─ node  4 pods" in shown
 

@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-
-def _parameters() -> str:
-    """Return the part of plugin.yaml that announces the parameters."""
-    from trainc.api.output import dump_yaml
-    from trainc.features.argocd.parameters import PARAMETERS
-
-    text = dump_yaml([{"static": [parameter.announcement for parameter in PARAMETERS]}])
-    return "".join(f"    {line}" for line in text.splitlines(keepends=True))
-
-
 _MERGE = """\
 # Health checks of JobSets and PodGroups, to be merged into the ConfigMap argocd-cm, which has other settings as well. This is a patch,
 # not an object, so that it cannot replace the ConfigMap:
@@ -25,17 +15,24 @@ FILE_NAMES = ("plugin.yaml", "sidecar.yaml", "Dockerfile", "application.yaml", "
 
 def text_of(name: str, version: str, image: str = "", index: str = "") -> str:
     """Return one of FILE_NAMES for a version of trainc; in the Dockerfile, the image with Python and pip's package index."""
+    from trainc.api.output import dump_yaml
+
     if name == "argocd-cm.yaml":  # A patch of the ConfigMap with this name in Argo CD.
-        from trainc.api.output import dump_yaml
         from trainc.features.argocd.health import argocd_health_checks
 
         return _MERGE + dump_yaml([{"data": argocd_health_checks()}])
     from importlib.resources import files
     from string import Template
 
+    parameters = ""
+    if name == "plugin.yaml":  # It announces the parameters.
+        from trainc.features.argocd.parameters import PARAMETERS
+
+        text = dump_yaml([{"static": [parameter.announcement for parameter in PARAMETERS]}])
+        parameters = "".join(f"    {line}" for line in text.splitlines(keepends=True))
     return Template(files(__package__).joinpath(name).read_text("utf-8")).substitute(
         version=version,
-        parameters=_parameters() if name == "plugin.yaml" else "",
+        parameters=parameters,
         image=image or "python:3.13-slim",
         index=f"={index}" if index else "",
     )

@@ -54,14 +54,12 @@ class Parameter:
         }
 
 
-def _of_setting(setting: Setting) -> Parameter:
-    title = setting.name.replace("_", " ").capitalize()
-    return Parameter(setting.parameter, title, setting.about, setting.name, setting.kind, setting)
-
-
 DESTINATION = "destination-namespace"
 PARAMETERS: tuple[Parameter, ...] = (
-    *map(_of_setting, settings_in("Argo CD")),
+    *(
+        Parameter(one.parameter, one.name.replace("_", " ").capitalize(), one.about, one.name, one.kind, one)
+        for one in settings_in("Argo CD")
+    ),
     Parameter(DESTINATION, "Use the destination's namespace", "set namespace to it", DESTINATION, "truth"),
     Parameter("environment", "Environment", "one of those in trainc.yaml", "env", "list"),
     Parameter("overlay", "Overlays", "folders with an overlay.yaml, from the Application's path", "overlay", "paths"),
@@ -91,7 +89,15 @@ def read_parameters(environment: Environment) -> ParsedParameters:
                 read.diagnostics.append(value)
             else:
                 read.arguments[parameter.argument] = value
-    _place(read, environment)
+    if read.arguments.pop(DESTINATION, False):
+        namespace = environment.get("ARGOCD_APP_NAMESPACE", "")
+        if "namespace" in read.arguments:
+            read.diagnostics.append(_wrong(DESTINATION, "contradicts namespace", "set only one of them"))
+        elif not namespace:
+            hint = "set spec.destination.namespace of the Application"
+            read.diagnostics.append(_wrong(DESTINATION, "is true, but the destination has no namespace", hint))
+        else:
+            read.arguments["namespace"] = namespace
     if any(d.severity == "error" for d in read.diagnostics):
         raise CompileError(read.diagnostics)
     return read
@@ -142,14 +148,19 @@ def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | 
     if parameter.kind in ("list", "paths"):
         items = [item.strip() for text in texts for item in text.split(",") if item.strip()]
         outside = [item for item in items if parameter.kind == "paths" and leads_outside(item, environment)]
-        if outside:
-            return _wrong(
-                parameter.name, f"points outside the repository: {outside[0]}", "use a path inside the repository"
-            )
-        return items
+        hint = "use a path inside the repository"
+        return _wrong(parameter.name, f"points outside the repository: {outside[0]}", hint) if outside else items
     if len(texts) != 1:
         return _wrong(parameter.name, f"has {len(texts)} values, but takes only one", "set `string`")
-    return _single(parameter, texts[0])
+    (text,) = texts
+    problem = f"has the invalid value {text!r}"
+    if parameter.kind == "truth":
+        return _TRUTHS.get(text.lower(), _wrong(parameter.name, problem, "write true or false"))
+    assert parameter.setting is not None  # The parameters without one are lists and booleans.
+    try:
+        return str(parameter.setting.checked(text))
+    except ValueError as error:
+        return _wrong(parameter.name, problem, str(error))
 
 
 def _is_text(text: str) -> bool:
@@ -159,32 +170,6 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return "\0" not in text
-
-
-def _single(parameter: Parameter, text: str) -> Value | Diagnostic:
-    if parameter.kind == "truth":
-        return _TRUTHS.get(
-            text.lower(), _wrong(parameter.name, f"has the invalid value {text!r}", "write true or false")
-        )
-    assert parameter.setting is not None  # The parameters without one are lists and booleans.
-    try:
-        return str(parameter.setting.checked(text))
-    except ValueError as error:
-        return _wrong(parameter.name, f"has the invalid value {text!r}", str(error))
-
-
-def _place(read: ParsedParameters, environment: Environment) -> None:
-    """Use the Application's destination as the namespace, if requested."""
-    if not read.arguments.pop(DESTINATION, False):
-        return
-    namespace = environment.get("ARGOCD_APP_NAMESPACE", "")
-    if "namespace" in read.arguments:
-        read.diagnostics.append(_wrong(DESTINATION, "contradicts namespace", "set only one of them"))
-    elif not namespace:
-        hint = "set spec.destination.namespace of the Application"
-        read.diagnostics.append(_wrong(DESTINATION, "is true, but the destination has no namespace", hint))
-    else:
-        read.arguments["namespace"] = namespace
 
 
 def _upper_name(name: str) -> str:
@@ -210,10 +195,6 @@ def leads_outside(path: str, environment: Mapping[str, str]) -> bool:
     inside = environment.get("ARGOCD_APP_SOURCE_PATH")
     if inside is None:
         return False
-    depth = len([step for step in _steps(inside) if step not in ("", os.curdir)])
+    depth = len([step for step in inside.split("/") if step not in ("", os.curdir)])
     top = os.path.realpath(os.path.join(os.curdir, *[os.pardir] * depth))
-    return _steps(os.path.normpath(path)).count(os.pardir) > depth or not opening.is_inside(path, top)
-
-
-def _steps(path: str) -> list[str]:
-    return path.split("/")
+    return os.path.normpath(path).split("/").count(os.pardir) > depth or not opening.is_inside(path, top)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import KINDS, Dump
-from trainc.api.command import Files, read_stdin, report, start
+from trainc.api.command import Files, read_port, read_stdin, report, start
+from trainc.api.documents import read_paths
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.git import find_program
 from trainc.api.kube import NEWEST_RELEASE, Manifest, mapping, names, objects, read_json, releases
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
 from trainc.features import ask
-
-if TYPE_CHECKING:
-    from trainc.features.doctor.comparison import Wanted
+from trainc.features.doctor.comparison import Wanted, compare, json_of, missing_rows, shows_cluster, text_of
 
 _CRDS = (
     "trainjobs.trainer.kubeflow.org",
@@ -34,9 +34,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "deployments": ("get", "deployments.apps", "--all-namespaces", "--output=json"),
     "the API group scheduling.k8s.io": ("get", "--raw=/apis/scheduling.k8s.io"),
 }
-QUEUES = {
-    "local queues": ("get", "localqueues.kueue.x-k8s.io", "--all-namespaces", "--output=json"),
-}
+QUEUES = {"local queues": ("get", "localqueues.kueue.x-k8s.io", "--all-namespaces", "--output=json")}
 # Of Secrets and ConfigMaps, kubectl passes on the names and those of their keys only.
 _NAMES_ONLY = (
     """--output=go-template={{$i := ""}}{"kind":"List","items":[{{range .items}}{{$i}}{"kind":{{printf "%q" .kind}},"""
@@ -85,9 +83,12 @@ class Kubectl:
         return Answers(tuple(documents), unanswered)
 
     def _run(self, words: Sequence[str]) -> Any:
+        options = [f"--request-timeout={self.seconds}s"]
+        options += [f"--context={self.context}"] if self.context is not None else []
+        options += [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig is not None else []
         try:
             done = subprocess.run(  # noqa: S603 - fixed words; what the user names is the value of an option
-                [self.program, *self._options(), *words],
+                [self.program, *options, *words],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=self.seconds + _GRACE,
@@ -98,28 +99,17 @@ class Kubectl:
         except OSError as error:
             raise _NoAnswerError(f"kubectl cannot be started: {(error.strerror or str(error)).lower()}") from None
         if done.returncode:
-            raise _NoAnswerError(_reason(done.stderr))
+            # The last line has the actual error.
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["kubectl failed without a message"]
+            raise _NoAnswerError(lines[-1].removeprefix("error: ")[:_LONGEST_REASON])
         try:
             return read_json(done.stdout.decode("utf-8", "replace")) if done.stdout.strip() else None
         except ValueError:
             raise _NoAnswerError("its answer is not JSON") from None
 
-    def _options(self) -> Iterator[str]:
-        yield f"--request-timeout={self.seconds}s"
-        if self.context is not None:
-            yield f"--context={self.context}"
-        if self.kubeconfig is not None:
-            yield f"--kubeconfig={self.kubeconfig}"
-
 
 class _NoAnswerError(Exception):
     """A question without an answer; the message says why."""
-
-
-def _reason(stderr: bytes) -> str:
-    """The last line of kubectl's stderr, which has the actual error."""
-    lines = stderr.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1].removeprefix("error: ")[:_LONGEST_REASON] if lines else "kubectl failed without a message"
 
 
 def _objects(answer: Any, *, may_be_nothing: bool) -> list[Manifest]:
@@ -142,25 +132,21 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         environments = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
-        return _report({"": list(error.diagnostics)}, Files(), arguments, streams)
+        return report(error.diagnostics, arguments, streams)
     stdin = read_stdin(next(iter(environments.values())), streams)
     requested = {name: _wanted(settings, stdin) for name, settings in environments.items()}
-    status = _report(
-        {name: diagnostics for name, (_, diagnostics) in requested.items()}, Files(stdin), arguments, streams
-    )
+    found = merge_diagnostics({name: diagnostics for name, (_, diagnostics) in requested.items()})
+    status = report(found, arguments, streams, Files(stdin))
     requirements = {name: requirements for name, (requirements, _) in requested.items()}
     try:
         answers = _answers(arguments, list(requirements.values()))
     except CompileError as error:
-        return _report({"": list(error.diagnostics)}, Files(), arguments, streams)
+        return report(error.diagnostics, arguments, streams)
     return Status(max(status, _print(answers, requirements, arguments, streams)))
 
 
 def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]:
     """The requirements of the input's jobs, or of the release if there are none; and the errors of the input."""
-    from trainc.api.command import read_port
-    from trainc.features.doctor.comparison import Wanted
-
     compiling = start(settings, stdin, output=settings.output)
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
     created_by = ask("fits", "created")
@@ -218,9 +204,6 @@ def _questions_about(requirements: Iterable[Wanted]) -> dict[str, tuple[tuple[st
 def _answers(arguments: Arguments, requirements: Sequence[Wanted]) -> Answers:
     """The cluster's answers, or those saved in files. Raises CompileError for files that cannot be read."""
     if arguments.snapshot is not None:
-        from trainc.api.documents import read_paths
-        from trainc.features.doctor.comparison import shows_cluster
-
         documents, problems = read_paths([arguments.snapshot], limits_of(arguments), everything=True)
         if has_errors(problems):
             raise CompileError(problems)
@@ -247,19 +230,13 @@ def _answers(arguments: Arguments, requirements: Sequence[Wanted]) -> Answers:
 
 def _print(answers: Answers, requirements: Mapping[str, Wanted], arguments: Arguments, streams: Streams) -> Status:
     """Print a table for each environment, under its name if trainc.yaml defines any."""
-    from trainc.features.doctor.comparison import compare, json_of, missing_rows, text_of
-
     live = arguments.snapshot is None
+    documents, unanswered = answers.documents, answers.unanswered
     rows = {
-        name: [
-            *compare(answers.documents, each, answers.unanswered, live=live),
-            *missing_rows(each, answers.dump),
-        ]
+        name: [*compare(documents, each, unanswered, live=live), *missing_rows(each, answers.dump)]
         for name, each in requirements.items()
     }
     if arguments.format == "json":
-        import json
-
         forms = {name: json_of(rows[name], requirements[name], answers.unanswered) for name in rows}
         text = escape_report(json.dumps(forms.get("") or {"environments": forms}, indent=2) + "\n", json=True)
     else:
@@ -267,9 +244,3 @@ def _print(answers: Answers, requirements: Mapping[str, Wanted], arguments: Argu
         text = escape_report("".join((f"{name}:\n" if name else "") + table for name, table in tables.items()))
     streams.out.write(text.encode("utf-8", "backslashreplace"))
     return Status.DONE if all(row.is_fine for each in rows.values() for row in each) else Status.DIAGNOSED
-
-
-def _report(
-    diagnostics: Mapping[str, list[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
-) -> Status:
-    return report(merge_diagnostics(diagnostics), arguments, streams, files)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.cluster import Dump
-from trainc.api.findings import Path
 from trainc.api.kube import Json, mapping, objects, releases, value_at
 from trainc.api.records import dataclass, pattern, replace
 from trainc.features import ask
@@ -37,32 +36,22 @@ _CRDS = {
 }
 # For each minor, a CRD field that it introduced: identifies the minor if no image does.
 _POD = "spec.replicatedJobs.template.spec.template.spec"
+# fmt: off
 _TELLTALES = {
-    "Trainer": releases.Columns(
-        releases.RELEASES,
-        {
-            "crd": (*["trainjobs.trainer.kubeflow.org"] * 3, "clustertrainingruntimes.trainer.kubeflow.org"),
-            "field": (
-                "spec.runtimeRef",
-                "spec.podTemplateOverrides",
-                "spec.runtimePatches",
-                "spec.mlPolicy.torch.envInjection",
-            ),
-        },
-    ),
-    "JobSet": releases.Columns(
-        releases.JOBSETS,
-        {
-            "crd": ("jobsets.jobset.x-k8s.io",),
-            "field": (
-                "spec.replicatedJobs",
-                "spec.replicatedJobs.groupName",
-                "spec.volumeClaimPolicies",
-                f"{_POD}.schedulingGroup",
-            ),
-        },
-    ),
+    "Trainer": releases.Columns(releases.RELEASES, {
+        "crd": (*["trainjobs.trainer.kubeflow.org"] * 3, "clustertrainingruntimes.trainer.kubeflow.org"),
+        "field": (
+            "spec.runtimeRef", "spec.podTemplateOverrides", "spec.runtimePatches", "spec.mlPolicy.torch.envInjection",
+        ),
+    }),
+    "JobSet": releases.Columns(releases.JOBSETS, {
+        "crd": ("jobsets.jobset.x-k8s.io",),
+        "field": (
+            "spec.replicatedJobs", "spec.replicatedJobs.groupName", "spec.volumeClaimPolicies", f"{_POD}.schedulingGroup",
+        ),
+    }),
 }
+# fmt: on
 _MINOR = pattern(r"v?(\d+)\.(\d+)")
 COMPONENTS = tuple(_IMAGES)
 
@@ -212,11 +201,6 @@ def serves_workloads(documents: Sequence[Json]) -> bool | None:
     return None
 
 
-def local_queues(documents: Sequence[Json]) -> frozenset[tuple[str, str]]:
-    """(namespace, name) of every LocalQueue."""
-    return frozenset(Dump.of_objects(documents).of("LocalQueue"))
-
-
 def _newest_known(telltales: releases.Columns, definitions: Mapping[str, Json]) -> str:
     """The newest minor whose field exists. A minor without new fields is indistinguishable from the one before."""
     newest = ""
@@ -231,18 +215,15 @@ def _newest_known(telltales: releases.Columns, definitions: Mapping[str, Json]) 
 
 def _has_field(definition: Json, field: str) -> bool:
     """Whether a version of a custom resource has the field; the path passes through lists."""
-    return any(
-        _follow(value_at(dict(version), ("schema", "openAPIV3Schema")), tuple(field.split(".")))
-        for version in objects(mapping(definition.get("spec")).get("versions"))
-    )
-
-
-def _follow(schema: object, path: Path) -> bool:
-    for step in path:
-        here = mapping(schema)
-        here = mapping(here.get("items")) if here.get("type") == "array" else here
-        schema = mapping(here.get("properties")).get(str(step))
-    return schema is not None
+    for version in objects(mapping(definition.get("spec")).get("versions")):
+        schema = value_at(dict(version), ("schema", "openAPIV3Schema"))
+        for step in field.split("."):
+            here = mapping(schema)
+            here = mapping(here.get("items")) if here.get("type") == "array" else here
+            schema = mapping(here.get("properties")).get(step)
+        if schema is not None:
+            return True
+    return False
 
 
 # Compare what a cluster has with what compiled jobs need, row by row with hints; as text and JSON.
@@ -318,12 +299,26 @@ def compare(
         _jobset(by_name.get("JobSet"), requirements, blind),
         _trainer(by_name.get("Trainer"), requirements, blind),
         _kueue(by_name.get("Kueue"), requirements, blind),
-        *(_gang(group, by_name, requirements, blind) for group in _GANGS),
     ]
+    for group, (name, source) in _GANGS.items():
+        needed = group in requirements.gangs
+        absent = f"install {source}, or remove the podGroupPolicy from the runtimes" if needed else "no job uses it"
+        rows.append(_row(name, by_name.get(name), "any" * needed, None, blind, absent, needed=needed))
     if _WORKLOADS in requirements.gangs:
-        rows.append(_workloads(serves_workloads(documents)))
+        served, row = serves_workloads(documents), Row("Workload API", "v1beta1", "", "unknown")
+        hint = f"save `kubectl get --raw /apis/{_WORKLOADS}` with the other files"
+        if served is False:
+            hint = "Kubernetes 1.37 has it; with older versions, compile without --gang workload"
+            row = replace(row, status="not found")
+        rows.append(replace(row, found=row.wanted, status="OK") if served else replace(row, hint=hint))
     if "Kueue" in by_name and "local queues" not in unanswered:
-        rows += _missing_queues(local_queues(documents), requirements)
+        existing = sorted(Dump.of_objects(documents).of("LocalQueue"))
+        for namespace, queue in sorted(requirements.queues.difference(existing)):
+            near = [name for where, name in existing if where == namespace][:_MOST_QUEUES]
+            hint = (
+                f"{namespace or 'its namespace'} has {', '.join(near)}" if near else "create it, or use another queue"
+            )
+            rows.append(Row(f"LocalQueue {namespace}/{queue}", "", "", "not found", hint))
     return rows
 
 
@@ -341,16 +336,14 @@ def _kubernetes(server: Component | None, requirements: Wanted) -> Row:
         hint = f"Trainer {requirements.release} is not tested with it: upgrade the cluster, or compile for an older release"
         return Row("Kubernetes", span, server.version, "differs", hint)
     newer = number_of(server.version) > number_of(tested[-1])
-    return Row(
-        "Kubernetes", span, server.version, "OK", "newer than the versions that Trainer is tested with" if newer else ""
-    )
+    hint = "newer than the versions that Trainer is tested with" if newer else ""
+    return Row("Kubernetes", span, server.version, "OK", hint)
 
 
 def _jobset(jobset: Component | None, requirements: Wanted, blind: bool) -> Row:
     minor = requirements.jobsets[requirements.release]
-    release = next(
-        (trainer for trainer, other in requirements.jobsets.items() if jobset and other == jobset.minor), None
-    )
+    using = (trainer for trainer, other in requirements.jobsets.items() if jobset and other == jobset.minor)
+    release = next(using, None)
     absent = "install JobSet: without it, the cluster accepts no compiled job"
     if jobset is not None and jobset.minor and number_of(jobset.version) > number_of(minor):
         hint = "newer, which usually works" + (f"; --release {release} uses it" if release else "")
@@ -377,13 +370,6 @@ def _kueue(kueue: Component | None, requirements: Wanted, blind: bool) -> Row:
     built = f"it was built for a different JobSet version than {requirements.jobsets[requirements.release]}; test with one job first"
     row = _row("Kueue", kueue, minors, set(requirements.kueues), blind, absent, built, needed=needed)
     return replace(row, needed=False) if row.status == "differs" else row
-
-
-def _gang(group: str, by_name: Mapping[str, Component], requirements: Wanted, blind: bool) -> Row:
-    name, source = _GANGS[group]
-    needed = group in requirements.gangs
-    absent = f"install {source}, or remove the podGroupPolicy from the runtimes" if needed else "no job uses it"
-    return _row(name, by_name.get(name), "any" * needed, None, blind, absent, needed=needed)
 
 
 def _row(  # noqa: PLR0913, PLR0917 - what the rows have in common, and the hints in which they differ
@@ -417,24 +403,6 @@ def _row(  # noqa: PLR0913, PLR0917 - what the rows have in common, and the hint
     return Row(name, minors, shown, "OK", hint, needed)
 
 
-def _workloads(served: bool | None) -> Row:
-    name, version = "Workload API", "v1beta1"
-    if served is None:
-        return Row(name, version, "", "unknown", f"save `kubectl get --raw /apis/{_WORKLOADS}` with the other files")
-    if served:
-        return Row(name, version, version, "OK")
-    return Row(
-        name, version, "", "not found", "Kubernetes 1.37 has it; with older versions, compile without --gang workload"
-    )
-
-
-def _missing_queues(existing: frozenset[tuple[str, str]], requirements: Wanted) -> Iterator[Row]:
-    for namespace, queue in sorted(requirements.queues - existing):
-        near = [name for where, name in sorted(existing) if where == namespace][:_MOST_QUEUES]
-        hint = f"{namespace or 'its namespace'} has {', '.join(near)}" if near else "create it, or use another queue"
-        yield Row(f"LocalQueue {namespace}/{queue}", "", "", "not found", hint)
-
-
 def missing_rows(requirements: Wanted, dump: Dump) -> list[Row]:
     """A row for each object that jobs name and the cluster certainly does not have, or for a key that it lacks."""
     missing = ask("fits", "missing") or (lambda *_: ())
@@ -450,10 +418,8 @@ def missing_rows(requirements: Wanted, dump: Dump) -> list[Row]:
 
 def text_of(rows: Sequence[Row], unanswered: Mapping[str, str]) -> str:
     """A table for readers, followed by what the cluster did not answer."""
-    table = [
-        ("", "wanted", "found", "", ""),
-        *((r.name, r.wanted or "-", r.found or "-", r.status, r.hint) for r in rows),
-    ]
+    cells = [(r.name, r.wanted or "-", r.found or "-", r.status, r.hint) for r in rows]
+    table = [("", "wanted", "found", "", ""), *cells]
     widths = [max(len(line[column]) for line in table) for column in range(4)]
     lines = ["  ".join((*map(str.ljust, line[:4], widths), line[4])).rstrip() for line in table]
     lines += [f"no answer: {question}: {reason}" for question, reason in unanswered.items()]
@@ -463,14 +429,6 @@ def text_of(rows: Sequence[Row], unanswered: Mapping[str, str]) -> str:
 def json_of(rows: Sequence[Row], requirements: Wanted, unanswered: Mapping[str, str]) -> dict[str, Any]:
     """Return the rows in the shape documented in docs/doctor.md."""
     listed = [
-        {
-            "name": row.name,
-            "wanted": row.wanted,
-            "found": row.found,
-            "status": row.status,
-            "needed": row.needed,
-            "hint": row.hint,
-        }
-        for row in rows
+        {key: getattr(row, key) for key in ("name", "wanted", "found", "status", "needed", "hint")} for row in rows
     ]
     return {"version": VERSION, "release": requirements.release, "components": listed, "unanswered": dict(unanswered)}

@@ -8,17 +8,12 @@ from trainc.api.arguments import Arguments, Status, Streams
 from trainc.api.command import Paint, Part, compiled_job
 from trainc.api.findings import escape_report
 from trainc.api.jobs import OneJob, enabled
-from trainc.features.graph.formats import Role
+from trainc.features.graph.formats import Role, graph_dot, graph_json, graph_mermaid, graph_text
 from trainc.features.graph.model import Graph, read_graph
 
 _LOOKS: dict[Role, Part] = {
-    "heading": "heading",
-    "step": "heading",
-    "size": "value",
-    "faint": "faint",
-    "address": "runtime",
-    "gang": "deviation",
-}
+    "heading": "heading", "step": "heading", "size": "value", "faint": "faint", "address": "runtime", "gang": "deviation",
+}  # fmt: skip
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -47,20 +42,14 @@ def _format(graph: Graph, one: OneJob, arguments: Arguments, streams: Streams) -
     manifests = one.compiled.manifests
     match arguments.format:
         case "mermaid":
-            from trainc.features.graph.formats import graph_mermaid
-
             return graph_mermaid(graph)
         case "dot":
-            from trainc.features.graph.formats import graph_dot
-
             return graph_dot(graph)
         case "svg":
             from trainc.features.graph.drawing import graph_svg
 
             return graph_svg(graph)
         case "json":
-            from trainc.features.graph.formats import graph_json
-
             document = {**graph_json(graph), **({"pod": one.pod} if one.pod else {})}
             if arguments.ranks:
                 from trainc.features.graph.ranks import ranks_json, read_ranks
@@ -68,8 +57,6 @@ def _format(graph: Graph, one: OneJob, arguments: Arguments, streams: Streams) -
                 document["ranks"] = ranks_json(read_ranks(manifests))
             return escape_report(json.dumps(document, indent=2, ensure_ascii=False) + "\n", json=True)
         case _:
-            from trainc.features.graph.formats import graph_text
-
             paint = Paint(arguments.color, streams.out)
             text = graph_text(graph, lambda text, role: paint(_LOOKS[role], text))
             drawn = escape_report(text, coloured=paint.is_on)

@@ -1,10 +1,15 @@
-"""Draw the graph as an SVG with svg.py that follows the reader's light or dark theme."""
+"""Draw the graph as an SVG that follows the reader's light or dark theme.
+
+Importing this raises ModuleNotFoundError if svg.py (extra `graph`) is not installed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import svg
 
 from trainc.api.findings import escape_xml
 from trainc.api.jobs import PLUGINS, Plugin
@@ -22,9 +27,6 @@ from trainc.features.graph.model import (
     size,
     total,
 )
-
-if TYPE_CHECKING:
-    import svg
 
 # The layout of the drawing: a card for each step, a column for each layer, a frame around the gang.
 #
@@ -130,20 +132,14 @@ def _joined(graph: Graph) -> Graph:
 
 
 def _card_of(step: Step) -> Card:
-    dots, each = _dots(step.all_pods)
+    each, power = 1, 0  # The pods of a dot: 1, 2, 5, 10, 20 and so on.
+    while (dots := -(-step.all_pods // each)) > DOTS_IN_ROW * _ROWS:
+        each = (1, 2, 5)[power % 3] * 10 ** (power // 3)
+        power += 1
     facts = tuple((label, _fitting(label, value)) for label, value in _facts(step))
     rows = -(-dots // DOTS_IN_ROW)
     body = rows * (DOT + DOT_GAP) + 8 + len(facts) * LINE
     return Card(step, 0, 0, PADDING + 46 + body + PADDING - 4, dots, each, facts)
-
-
-def _dots(pods: int) -> tuple[int, int]:
-    """The number of dots, and the pods that each represents: 1, 2, 5, 10, 20 and so on."""
-    each, step = 1, 0
-    while -(-pods // each) > DOTS_IN_ROW * _ROWS:
-        each = (1, 2, 5)[step % 3] * 10 ** (step // 3)
-        step += 1
-    return -(-pods // each), each
 
 
 def _facts(step: Step) -> list[tuple[str, str]]:
@@ -191,12 +187,6 @@ def shorten(text: str, characters: int) -> str:
     return f"{text[: characters - 1 - tail]}…{text[len(text) - tail :]}"
 
 
-def caption(card: Card) -> str:
-    """The line below the step's name."""
-    text = size(card.step)
-    return f"{text}   (■ = {card.pods_per_dot:,} pods)" if card.pods_per_dot > 1 else text
-
-
 _STYLE = """
 text { font: 13px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328; }
 .page { fill: #ffffff; }
@@ -235,14 +225,12 @@ _ROLE_CHARACTERS = 20
 
 
 def graph_svg(graph: Graph, *, stacked: bool = False) -> str:
-    """Return the picture as one SVG document, `stacked` for narrow screens.
-
-    Raises ImportError if svg.py (extra `graph`) is not installed.
-    """
-    import svg
-
+    """Return the picture as one SVG document, `stacked` for narrow screens."""
     drawing = place(graph, stacked=stacked)
     title = f"JobSet {'/'.join(filter(None, (graph.namespace, graph.name)))}"
+    head = svg.Path(d=[svg.MoveTo(0, 0), svg.LineTo(8, 4), svg.LineTo(0, 8), svg.ClosePath()], class_=["head"])
+    arrow = svg.Marker(id="head", refX=7, refY=4, orient="auto", elements=[head], markerUnits="userSpaceOnUse")
+    arrow.markerWidth = arrow.markerHeight = 8
     picture = svg.SVG(
         width=drawing.width,
         height=drawing.height,
@@ -250,7 +238,7 @@ def graph_svg(graph: Graph, *, stacked: bool = False) -> str:
         elements=[
             svg.Title(elements=[], text=escape(title)),
             svg.Style(text=_STYLE),
-            svg.Defs(elements=[_arrow()]),
+            svg.Defs(elements=[arrow]),
             svg.Rect(x=0, y=0, width=drawing.width, height=drawing.height, rx=10, class_=["page"]),
             _text(MARGIN, MARGIN + 14, shorten(title, (drawing.width - 2 * MARGIN) // 11), "title"),
             _text(MARGIN, MARGIN + 36, total(graph), "faint"),
@@ -269,30 +257,10 @@ def svg_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS, *, st
 
 def _text(x: int, y: int, text: str, *classes: str, anchor: Literal["start", "middle", "end"] = "start") -> svg.Text:
     """A line of text. svg.py does not escape text, so it is escaped here."""
-    import svg
-
     return svg.Text(x=x, y=y, text=escape(text), class_=list(classes), text_anchor=anchor)
 
 
-def _arrow() -> svg.Marker:
-    import svg
-
-    head = svg.Path(d=[svg.MoveTo(0, 0), svg.LineTo(8, 4), svg.LineTo(0, 8), svg.ClosePath()], class_=["head"])
-    return svg.Marker(
-        id="head",
-        markerWidth=8,
-        markerHeight=8,
-        refX=7,
-        refY=4,
-        orient="auto",
-        elements=[head],
-        markerUnits="userSpaceOnUse",
-    )
-
-
 def _gang(graph: Graph, drawing: Drawing) -> Iterator[svg.Element]:
-    import svg
-
     frame = drawing.frame
     if graph.gang is None or frame is None:
         if graph.gangs:
@@ -304,63 +272,34 @@ def _gang(graph: Graph, drawing: Drawing) -> Iterator[svg.Element]:
 
 
 def _edges(drawing: Drawing) -> Iterator[svg.Element]:
-    import svg
-
+    """The lines between the cards, each with the condition that it stands for."""
     cards = {card.step.name: card for card in drawing.cards}
-    for card in drawing.cards:
-        for dependency in card.step.depends_on:
-            source = cards.get(dependency.step)
-            if source is None:
-                continue
-            if source.x >= card.x:
-                between = any(source.y < other.y < card.y and other.x == card.x for other in drawing.cards)
-                yield from (_around if between else _down)(source, card, dependency.status)
-                continue
+    for card, dependency in ((one, dependency) for one in drawing.cards for dependency in one.step.depends_on):
+        source = cards.get(dependency.step)
+        if source is None:
+            continue
+        if source.x < card.x:
             start, end = source.x + WIDTH, card.x
             bend = (end - start) // 2
-            yield svg.Path(
-                d=[
-                    svg.MoveTo(start, source.middle),
-                    svg.CubicBezier(start + bend, source.middle, end - bend, card.middle, end - 1, card.middle),
-                ],
-                class_=["edge"],
-                marker_end="url(#head)",
-            )
+            curve = svg.CubicBezier(start + bend, source.middle, end - bend, card.middle, end - 1, card.middle)
+            line: list[svg.PathData] = [svg.MoveTo(start, source.middle), curve]
             x, y = (start + end) // 2, (source.middle + card.middle) // 2
-            yield from _pill(x, y, dependency.status)
-
-
-def _down(source: Card, card: Card, status: str) -> Iterator[svg.Element]:
-    """A line to the card below, if both are in the same column."""
-    import svg
-
-    x, start, end = source.x + WIDTH // 2, source.y + source.height, card.y
-    if source.x == card.x and start < end:
-        yield svg.Path(d=[svg.MoveTo(x, start), svg.LineTo(x, end - 1)], class_=["edge"], marker_end="url(#head)")
-        yield from _pill(x, end - 36, status)
-
-
-def _around(source: Card, card: Card, status: str) -> Iterator[svg.Element]:
-    """A line to a card further below, beside the cards between them."""
-    import svg
-
-    x = card.x - MARGIN // 2
-    corners = [svg.MoveTo(source.x, source.middle), svg.LineTo(x, source.middle), svg.LineTo(x, card.middle)]
-    yield svg.Path(d=[*corners, svg.LineTo(card.x - 1, card.middle)], class_=["edge"], marker_end="url(#head)")
-    yield from _pill(card.x + 36, card.y - 36, status)
-
-
-def _pill(x: int, y: int, status: str) -> Iterator[svg.Element]:
-    """The condition that a line stands for, at its middle."""
-    import svg
-
-    yield svg.Rect(x=x - 31, y=y - 10, width=62, height=20, rx=10, class_=["pill"])
-    yield _text(x, y + 4, shorten(status, 9), "status", anchor="middle")
+        elif any(source.y < other.y < card.y and other.x == card.x for other in drawing.cards):
+            x = card.x - MARGIN // 2  # beside the cards between them
+            corners = [svg.LineTo(x, source.middle), svg.LineTo(x, card.middle)]
+            line = [svg.MoveTo(source.x, source.middle), *corners, svg.LineTo(card.x - 1, card.middle)]
+            x, y = card.x + 36, card.y - 36
+        elif source.x == card.x and source.y + source.height < card.y:
+            x, y = source.x + WIDTH // 2, card.y - 36
+            line = [svg.MoveTo(x, source.y + source.height), svg.LineTo(x, card.y - 1)]
+        else:
+            continue
+        yield svg.Path(d=line, class_=["edge"], marker_end="url(#head)")
+        yield svg.Rect(x=x - 31, y=y - 10, width=62, height=20, rx=10, class_=["pill"])
+        yield _text(x, y + 4, shorten(dependency.status, 9), "status", anchor="middle")
 
 
 def _card(card: Card, *, framed: bool) -> Iterator[svg.Element]:
-    import svg
-
     step = card.step
     classes = ["card", *(["trainer"] if step.role == "trainer" else [])]
     if step.gang and not framed:
@@ -371,18 +310,14 @@ def _card(card: Card, *, framed: bool) -> Iterator[svg.Element]:
     if step.role and step.role != step.name:
         role = shorten(step.role, _ROLE_CHARACTERS)
         yield _text(card.x + WIDTH - PADDING, y + 12, role, "label", anchor="end")
-    yield _text(left, y + 34, caption(card), "faint")
+    legend = f"   (■ = {card.pods_per_dot:,} pods)" if card.pods_per_dot > 1 else ""
+    yield _text(left, y + 34, size(step) + legend, "faint")
     y += 46
     for i in range(card.dots):
         row, column = divmod(i, DOTS_IN_ROW)
-        yield svg.Rect(
-            x=left + column * (DOT + DOT_GAP),
-            y=y + row * (DOT + DOT_GAP),
-            width=DOT,
-            height=DOT,
-            rx=2,
-            class_=["gpu" if step.accelerators else "dot"],
-        )
+        at_x, at_y = left + column * (DOT + DOT_GAP), y + row * (DOT + DOT_GAP)
+        kind = "gpu" if step.accelerators else "dot"
+        yield svg.Rect(x=at_x, y=at_y, width=DOT, height=DOT, rx=2, class_=[kind])
     y += -(-card.dots // DOTS_IN_ROW) * (DOT + DOT_GAP) + 8
     for i, (label, value) in enumerate(card.facts):
         yield _text(left, y + i * LINE + 11, label, "label")

@@ -22,38 +22,31 @@ from trainc.features.graph.model import Graph, Step, gang, layers, per_pod, read
 
 def graph_dot(graph: Graph) -> str:
     """Return a left-to-right digraph with the gang's members in a cluster."""
-    return "\n".join(_lines(graph)) + "\n"
-
-
-def _lines(graph: Graph) -> Iterator[str]:
     step_names = {step.name for step in graph.steps}
     clusters = [(each, members) for each in graph.gangs if (members := graph.members(each))]
     inside = {step.name for _, members in clusters for step in members}
-    yield f"digraph {_quoted(graph.name)} {{"
-    yield "  rankdir=LR; labelloc=t; fontname=Helvetica; bgcolor=transparent"
-    yield f"  label={_quoted(f'JobSet {graph.name}: {total(graph)}')}"
-    yield '  node [shape=box, style="rounded", fontname=Helvetica, margin="0.2,0.12"]'
-    yield "  edge [fontname=Helvetica, fontsize=10]"
-    yield from (f"  {_node(step)}" for step in graph.steps if step.name not in inside)
+    nodes = {step.name: _node(step) for step in graph.steps}
+    lines = [
+        f"digraph {_quoted(graph.name)} {{",
+        "  rankdir=LR; labelloc=t; fontname=Helvetica; bgcolor=transparent",
+        f"  label={_quoted(f'JobSet {graph.name}: {total(graph)}')}",
+        '  node [shape=box, style="rounded", fontname=Helvetica, margin="0.2,0.12"]',
+        "  edge [fontname=Helvetica, fontsize=10]",
+        *(f"  {node}" for name, node in nodes.items() if name not in inside),
+    ]
     for number, (each, members) in enumerate(clusters):
-        yield f"  subgraph cluster_gang{number or ''} {{"
-        yield f"    label={_quoted(gang(each))}; style=dashed"
-        yield from (f"    {_node(step)}" for step in members)
-        yield "  }"
+        lines += [f"  subgraph cluster_gang{number or ''} {{", f"    label={_quoted(gang(each))}; style=dashed"]
+        lines += [*(f"    {nodes[step.name]}" for step in members), "  }"]
     for step in graph.steps:
-        for dependency in step.depends_on:
-            if dependency.step in step_names:
-                ends = f"{_quoted(dependency.step)} -> {_quoted(step.name)}"
-                yield f"  {ends} [label={_quoted(dependency.status)}]"
-    yield "}"
+        known = [dependency for dependency in step.depends_on if dependency.step in step_names]
+        lines += [f"  {_quoted(d.step)} -> {_quoted(step.name)} [label={_quoted(d.status)}]" for d in known]
+    return "\n".join([*lines, "}"]) + "\n"
 
 
 def _node(step: Step) -> str:
-    lines = [step.name, size(step), step.hosts, *(f"rendezvous {m.address}" for m in step.rendezvous)]
-    if step.volumes:
-        lines.append("volumes: " + ", ".join(volume.name for volume in step.volumes))
+    label = "\n".join([step.name, *_label_lines(step)])
     width = ", penwidth=2" if step.role == "trainer" else ""
-    return f"{_quoted(step.name)} [label={_quoted(chr(10).join(filter(None, lines)))}{width}]"
+    return f"{_quoted(step.name)} [label={_quoted(label)}{width}]"
 
 
 def _quoted(text: str) -> str:
@@ -73,26 +66,25 @@ def graph_json(graph: Graph) -> dict[str, Any]:
         "gpus": graph.gpus,
         "gang": None if graph.gang is None else asdict(graph.gang),
         "gangs": [asdict(gang) for gang in graph.gangs],
-        "steps": [_step(step) for step in graph.steps],
-    }
-
-
-def _step(step: Step) -> dict[str, Any]:
-    return {
-        "name": step.name,
-        "role": step.role,
-        "image": step.image,
-        "pods": step.pods,
-        "replicas": step.replicas,
-        "gpus": step.gpus,
-        "requests": {name: str(amount) for name, amount in step.requests},
-        "runs": step.runs,
-        "inGang": bool(step.gang),
-        "gang": step.gang,
-        "hosts": step.hosts,
-        "dependsOn": [asdict(dependency) for dependency in step.depends_on],
-        "volumes": [asdict(volume) for volume in step.volumes],
-        "rendezvous": [{"address": meeting.address, "toldBy": meeting.source} for meeting in step.rendezvous],
+        "steps": [
+            {
+                "name": step.name,
+                "role": step.role,
+                "image": step.image,
+                "pods": step.pods,
+                "replicas": step.replicas,
+                "gpus": step.gpus,
+                "requests": {name: str(amount) for name, amount in step.requests},
+                "runs": step.runs,
+                "inGang": bool(step.gang),
+                "gang": step.gang,
+                "hosts": step.hosts,
+                "dependsOn": [asdict(dependency) for dependency in step.depends_on],
+                "volumes": [asdict(volume) for volume in step.volumes],
+                "rendezvous": [{"address": meeting.address, "toldBy": meeting.source} for meeting in step.rendezvous],
+            }
+            for step in graph.steps
+        ],
     }
 
 
@@ -101,10 +93,6 @@ def _step(step: Step) -> dict[str, Any]:
 
 Role: TypeAlias = Literal["heading", "step", "size", "faint", "address", "gang"]
 Paint: TypeAlias = Callable[[str, Role], str]
-
-# The prefixes of a step's name and of its detail lines.
-_INNER = ("├─ ", "│     ")
-_LAST = ("└─ ", "      ")
 
 
 def plain(text: str, role: Role) -> str:
@@ -121,7 +109,7 @@ def graph_text(graph: Graph, paint: Paint = plain) -> str:
     width = max((len(step.name) for step in steps), default=0)
     for step in steps:
         last = step is steps[-1]
-        branch, trunk = _LAST if last else _INNER
+        branch, trunk = ("└─ ", "      ") if last else ("├─ ", "│     ")
         first, *rest = _step_lines(step, graph, width, paint)
         lines += ["│", branch + first, *(trunk + line for line in rest)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -159,33 +147,12 @@ def _step_facts(step: Step) -> Iterator[tuple[str, str, Role]]:
         yield "" if i else "volumes", f"{volume.name}  ({volume.source})", "faint"
 
 
-# Render the graph as a Mermaid flowchart for Markdown.
+# Render the graph as a Mermaid flowchart for Markdown, as GitHub and GitLab render it.
 
 
 _ROLES = {"trainer": "trainer", "dataset-initializer": "initializer", "model-initializer": "initializer"}
 _LOOKS = {"trainer": "stroke:#2f81f7,stroke-width:3px", "initializer": "stroke:#3fb950,stroke-width:2px"}
 _GANG = "fill:none,stroke:#a371f7,stroke-dasharray:6 4"
-
-
-def graph_mermaid(graph: Graph) -> str:
-    """Return a left-to-right flowchart without the code fence."""
-    steps = [step for layer in layers(graph) for step in layer]
-    boxes = [Box(step.name, tuple(_label_lines(step)), _ROLES.get(step.role, "")) for step in steps]
-    arrows = [Arrow(d.step, step.name, d.status) for step in steps for d in step.depends_on]
-    frames = [Frame(gang(each), [step.name for step in graph.members(each)], _GANG) for each in graph.gangs]
-    return flowchart(boxes, arrows, _LOOKS, frames) + "\n"
-
-
-def _label_lines(step: Step) -> Iterator[str]:
-    yield size(step)
-    if step.hosts:
-        yield step.hosts
-    yield from (f"rendezvous {meeting.address}" for meeting in step.rendezvous)
-    if step.volumes:
-        yield "volumes: " + ", ".join(volume.name for volume in step.volumes)
-
-
-# Mermaid flowchart syntax, as rendered by GitHub and GitLab, is confined to this section.
 
 
 _ESCAPES = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "#": "&#35;"}
@@ -208,22 +175,44 @@ class Arrow(NamedTuple):
     dotted: bool = False
 
 
-class Frame(NamedTuple):
-    """A dashed frame around some of the boxes."""
-
-    label: str
-    boxes: Collection[str]
-    style: str
+def graph_mermaid(graph: Graph) -> str:
+    """Return a left-to-right flowchart without the code fence."""
+    steps = [step for layer in layers(graph) for step in layer]
+    boxes = [Box(step.name, tuple(_label_lines(step)), _ROLES.get(step.role, "")) for step in steps]
+    arrows = [Arrow(d.step, step.name, d.status) for step in steps for d in step.depends_on]
+    frames = {gang(each): [step.name for step in graph.members(each)] for each in graph.gangs}
+    return flowchart(boxes, arrows, _LOOKS, frames) + "\n"
 
 
 def flowchart(
-    boxes: Sequence[Box], arrows: Sequence[Arrow], looks: Mapping[str, str], frames: Sequence[Frame] = ()
+    boxes: Sequence[Box],
+    arrows: Sequence[Arrow],
+    looks: Mapping[str, str],
+    frames: Mapping[str, Collection[str]] | None = None,
 ) -> str:
     """Return a left-to-right flowchart without the code fence. Arrows with a missing end are omitted.
 
-    `looks` maps names to styles; only strokes are readable on both light and dark pages.
+    `frames` are drawn around the boxes with some names. `looks` maps names to styles; only strokes are readable on both
+    light and dark pages.
     """
-    return "\n".join(_flowchart_lines(boxes, arrows, looks, frames))
+    ids = {box.name: f"s{i}" for i, box in enumerate(boxes)}
+    texts = {box.name: "<br/>".join([f"<b>{_escaped(box.name)}</b>", *map(_escaped, box.lines)]) for box in boxes}
+    drawn = {name: f'{ids[name]}["{text}"]' for name, text in texts.items()}
+    framed = {label: [name for name in drawn if name in names] for label, names in (frames or {}).items() if names}
+    inside = {name for names in framed.values() for name in names}
+    lines = ["flowchart LR", *(f"  {box}" for name, box in drawn.items() if name not in inside)]
+    for number, (label, names) in enumerate(framed.items()):
+        frame = f"frame{number or ''}"
+        lines += [f'  subgraph {frame}["{_escaped(label)}"]', *(f"    {drawn[name]}" for name in names), "  end"]
+        lines.append(f"  style {frame} {_GANG}")
+    for arrow in arrows:
+        if arrow.start in ids and arrow.end in ids:
+            line = "-.->" if arrow.dotted else "-->"
+            lines.append(f"  {ids[arrow.start]} {line}|{_escaped(arrow.label)}| {ids[arrow.end]}")
+    for look, style in looks.items():
+        if alike := [ids[box.name] for box in boxes if box.look == look]:
+            lines += [f"  classDef {look} {style}", f"  class {','.join(alike)} {look}"]
+    return "\n".join(lines)
 
 
 def flowchart_of(
@@ -235,33 +224,13 @@ def flowchart_of(
     return flowchart([Box(*box) for box in boxes], [Arrow(*arrow) for arrow in arrows], looks)
 
 
-def _flowchart_lines(
-    boxes: Sequence[Box], arrows: Sequence[Arrow], looks: Mapping[str, str], frames: Sequence[Frame]
-) -> Iterator[str]:
-    ids = {box.name: f"s{i}" for i, box in enumerate(boxes)}
-    framed = {name for frame in frames for name in frame.boxes}
-    yield "flowchart LR"
-    yield from (f"  {_box(box, ids)}" for box in boxes if box.name not in framed)
-    for number, frame in enumerate(frame for frame in frames if frame.boxes):
-        name = f"frame{number or ''}"
-        yield f'  subgraph {name}["{_escaped(frame.label)}"]'
-        yield from (f"    {_box(box, ids)}" for box in boxes if box.name in frame.boxes)
-        yield "  end"
-        yield f"  style {name} {frame.style}"
-    for arrow in arrows:
-        if arrow.start in ids and arrow.end in ids:
-            line = "-.->" if arrow.dotted else "-->"
-            yield f"  {ids[arrow.start]} {line}|{_escaped(arrow.label)}| {ids[arrow.end]}"
-    for look, style in looks.items():
-        alike = [ids[box.name] for box in boxes if box.look == look]
-        if alike:
-            yield f"  classDef {look} {style}"
-            yield f"  class {','.join(alike)} {look}"
-
-
-def _box(box: Box, ids: Mapping[str, str]) -> str:
-    body = "<br/>".join([f"<b>{_escaped(box.name)}</b>", *map(_escaped, box.lines)])
-    return f'{ids[box.name]}["{body}"]'
+def _label_lines(step: Step) -> Iterator[str]:
+    yield size(step)
+    if step.hosts:
+        yield step.hosts
+    yield from (f"rendezvous {meeting.address}" for meeting in step.rendezvous)
+    if step.volumes:
+        yield "volumes: " + ", ".join(volume.name for volume in step.volumes)
 
 
 def _escaped(text: str) -> str:

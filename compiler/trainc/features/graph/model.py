@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from trainc.api.findings import counted
 from trainc.api.jobs import PLUGINS, Plugin
-from trainc.api.jobs import Gang as GangScheduler
 from trainc.api.kube import Json, Quantity, accelerator, names, pod_requests, value_at
 from trainc.api.records import dataclass, replace
 from trainc.ir.commands.programs import Launch, base
@@ -192,19 +192,19 @@ def layers(graph: Graph) -> list[list[Step]]:
         return [list(graph.steps)]
     result: list[list[Step]] = []
     place: dict[str, int] = {}
+
+    def height(step: Step) -> float:
+        """The mean position of a step's dependencies, used to reduce line crossings."""
+        heights = [place[d.step] for d in step.depends_on if d.step in place]
+        return sum(heights) / len(heights) if heights else 0.0
+
     while sorter.is_active():
         ready = sorter.get_ready()
-        layer = sorted((step for step in graph.steps if step.name in ready), key=lambda s: _height(s, place))
+        layer = sorted((step for step in graph.steps if step.name in ready), key=height)
         place |= {step.name: i for i, step in enumerate(layer)}
         result.append(layer)
         sorter.done(*ready)
     return result
-
-
-def _height(step: Step, place: Mapping[str, int]) -> float:
-    """The mean position of a step's dependencies, used to reduce line crossings."""
-    heights = [place[d.step] for d in step.depends_on if d.step in place]
-    return sum(heights) / len(heights) if heights else 0.0
 
 
 # The processes in a step's pods: the launcher, its workers and their ranks, read from the manifests alone.
@@ -248,16 +248,15 @@ def process_text(pod: Json, pods: int, devices: int) -> str:
     launched = launched_in(pod)
     if launched is None:
         return ""
-    program = launched.launch.launcher.name if launched.launch is not None else _program(launched.line)
+    program = "the image's own command"
+    if launched.launch is not None:
+        program = launched.launch.launcher.name
+    elif starts := launched.line.ran("python", "code", "unknown"):
+        program = base(starts[-1].words[starts[-1].program.index])
     each, ranks = process_counts(launched, pods, devices)
     counts = [f"{each:,} process{'' if each == 1 else 'es'} per pod"] if each else []
     counts += [counted(ranks, "rank")] if ranks else []
     return ", ".join([program, *counts])
-
-
-def _program(line: CommandLine) -> str:
-    starts = line.ran("python", "code", "unknown")
-    return base(starts[-1].words[starts[-1].program.index]) if starts else "the image's own command"
 
 
 def process_counts(launched: Launched, pods: int, devices: int) -> tuple[int, int]:
@@ -269,14 +268,9 @@ def process_counts(launched: Launched, pods: int, devices: int) -> tuple[int, in
         return 0, _number(launch.given(launch.launcher.total) if launch else None)
     if policy == "jax" or launch is None:
         return 1, pods if policy == "jax" else 0
-    requested = launch.given(launch.launcher.per_node)
-    each = _number(requested) or _parse_count(env.get("PET_NPROC_PER_NODE"), devices)
+    per_node = env.get("PET_NPROC_PER_NODE") or ""  # or a word that stands for the devices of the pod
+    each = _number(launch.given(launch.launcher.per_node)) or (int(per_node) if per_node.isdecimal() else devices)
     return each, each * pods
-
-
-def _parse_count(value: str | None, devices: int) -> int:
-    """A number, or a word that stands for the number of devices in the pod."""
-    return int(value) if value and value.isdecimal() else devices
 
 
 def _number(option: Any) -> int:
@@ -316,13 +310,18 @@ def read_graph(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -
     spec, metadata = jobset["spec"], jobset["metadata"]
     claims: dict[str, str] = dict(_claims(spec))
     steps = [_step(job, jobset, manifests, claims, plugins) for job in spec.get("replicatedJobs", ())]
-    return Graph(
-        metadata.get("namespace", ""),
-        metadata["name"],
-        tuple(_in_startup_order(steps, spec)),
-        tuple(_gangs_of(manifests, plugins)),
-        spec.get("suspend") is True,
-    )
+    if (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
+        # Each step depends on the previous one if it does not depend on any.
+        for i, (before, step) in enumerate(pairwise(steps), start=1):
+            steps[i] = step if step.depends_on else replace(step, depends_on=(Dependency(before.name, "Ready"),))
+    schedulers = {p.gang.api_group: (p.policy, p.gang.size) for p in plugins if p.gang is not None}
+    gangs = []
+    for manifest in (manifest for manifest in manifests if manifest["kind"] == "PodGroup"):
+        group = manifest["apiVersion"].partition("/")[0]
+        scheduler, size = schedulers.get(group, (group, None))
+        gangs.append(Gang(manifest["metadata"]["name"], scheduler, (size and value_at(manifest, size)) or 0))
+    suspended = spec.get("suspend") is True
+    return Graph(metadata.get("namespace", ""), metadata["name"], tuple(steps), tuple(gangs), suspended)
 
 
 def _step(
@@ -334,7 +333,11 @@ def _step(
     containers = pod.get("containers", ())
     label = (job["template"].get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL, "")
     pods, replicas = job_spec.get("parallelism", 1), job.get("replicas", 1)
-    requests = tuple(_requests(pod))
+    amounts = pod_requests(pod, limits_count=True)
+    # Compute devices first, then other devices, then CPU and memory.
+    in_order = sorted(amounts, key=lambda name: (not accelerator(name), "/" not in name, name))
+    requests = tuple((name, amounts[name]) for name in in_order)
+    gangs = (plugin.gang for plugin in plugins if plugin.gang is not None)
     return Step(
         name=job["name"],
         role=label,
@@ -347,14 +350,8 @@ def _step(
         hosts=_hosts(jobset, job["name"], replicas, pods),
         rendezvous=tuple(_rendezvous(pod, manifests, _hosts(jobset, job["name"], 1, 1), plugins)),
         runs=process_text(pod, pods * replicas, sum(amount.units for name, amount in requests if accelerator(name))),
-        gang=next((str(name) for gang in _gangs(plugins) if (name := value_at(template, gang.joins))), ""),
+        gang=next((str(name) for gang in gangs if (name := value_at(template, gang.joins))), ""),
     )
-
-
-def _requests(pod: Json) -> Iterator[tuple[str, Quantity]]:
-    """The requests of a pod: compute devices first, then other devices, then CPU and memory."""
-    requests = pod_requests(pod, limits_count=True)
-    yield from sorted(requests.items(), key=lambda item: (not accelerator(item[0]), "/" not in item[0], item[0]))
 
 
 def _volumes(pod: Json, claims: Mapping[str, str]) -> Iterator[Volume]:
@@ -388,10 +385,6 @@ def _range(count: int) -> str:
     return "0" if count == 1 else f"[0-{count - 1}]"
 
 
-def _gangs(plugins: Sequence[Plugin]) -> Iterator[GangScheduler]:
-    return (plugin.gang for plugin in plugins if plugin.gang is not None)
-
-
 def _rendezvous(
     pod: Json, manifests: Sequence[Json], first_host: str, plugins: Sequence[Plugin]
 ) -> Iterator[Rendezvous]:
@@ -420,23 +413,3 @@ def _by_file(text: str | None, pattern: str, source: str, first_host: str) -> It
     port = re.search(pattern, text or "") if pattern else None
     if port is not None and first_host:
         yield Rendezvous(f"{first_host}:{port[1]}", source)
-
-
-def _gangs_of(manifests: Sequence[Json], plugins: Sequence[Plugin]) -> Iterator[Gang]:
-    schedulers = {plugin.gang.api_group: plugin for plugin in plugins if plugin.gang is not None}
-    for manifest in manifests:
-        if manifest["kind"] == "PodGroup":
-            group = manifest["apiVersion"].partition("/")[0]
-            plugin = schedulers.get(group)
-            size = value_at(manifest, plugin.gang.size) if plugin is not None and plugin.gang is not None else None
-            yield Gang(manifest["metadata"]["name"], group if plugin is None else plugin.policy, size or 0)
-
-
-def _in_startup_order(steps: Sequence[Step], spec: Json) -> Iterator[Step]:
-    """Under startupPolicy InOrder, make each step depend on the previous one if it does not already."""
-    in_order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
-    for before, step in zip((None, *steps), steps, strict=False):
-        if in_order and before is not None and not step.depends_on:
-            yield replace(step, depends_on=(Dependency(before.name, "Ready"),))
-        else:
-            yield step

@@ -51,7 +51,10 @@ def read_ranks(manifests: Sequence[Json]) -> list[Ranks]:
         if each and ranks == each * step.all_pods and ranks <= _MOST_LISTED:
             indexes = ((replica, pod) for replica in range(step.replicas) for pod in range(step.pods))
             pods = tuple(f"{jobset['metadata']['name']}-{step.name}-{replica}-{pod}" for replica, pod in indexes)
-            result.append(Ranks(step.name, pods, each, tuple(_layouts(started, ranks)), _by_index(started)))
+            launch = started.launch
+            option = launch.given(frozenset(("rdzv-backend",))) if launch is not None else None
+            backend = option.value if option is not None else started.env.get("PET_RDZV_BACKEND", "static")
+            result.append(Ranks(step.name, pods, each, tuple(_layouts(started, ranks)), backend == "static"))
     return result
 
 
@@ -65,12 +68,6 @@ def ranks_of_pod(manifests: Sequence[Json], step: str, replica: int, index: int)
                 numbers = f"rank {first}" if first == last else f"ranks {first} to {last}"
                 return f"{numbers} of {len(ranks.pods) * ranks.each}"
     return ""
-
-
-def _by_index(started: Launched) -> bool:
-    launch = started.launch
-    option = launch.given(frozenset(("rdzv-backend",))) if launch is not None else None
-    return (option.value if option is not None else started.env.get("PET_RDZV_BACKEND", "static")) == "static"
 
 
 def _layouts(started: Launched, ranks: int) -> Iterator[Layout]:
@@ -139,21 +136,12 @@ def _table(step: Ranks) -> Iterator[str]:
     shown = min(step.each, _MOST_RANKS)
     more = " ..." if shown < step.each else ""
     yield f"{'device':>{name}}" + "".join(f"{device:>{width}}" for device in range(shown)) + more
-    for index, pod in _ends(list(enumerate(step.pods)), _MOST_PODS):
-        if pod is None:
+    last = len(step.pods) - 1
+    for index, pod in enumerate(step.pods):
+        if index < _MOST_PODS - 1 or index == last:
+            yield f"{pod:>{name}}" + "".join(f"{index * step.each + device:>{width}}" for device in range(shown)) + more
+        elif index == last - 1:
             yield f"{'...':>{name}}"
-            continue
-        yield f"{pod:>{name}}" + "".join(f"{index * step.each + device:>{width}}" for device in range(shown)) + more
-
-
-def _ends(items: list[tuple[int, str]], most: int) -> Iterator[tuple[int, str | None]]:
-    """Yield the items, or their beginning and the last one with None between them."""
-    if len(items) <= most:
-        yield from items
-        return
-    yield from items[: most - 1]
-    yield -1, None
-    yield items[-1]
 
 
 def _groups(step: Ranks) -> Iterator[str]:
@@ -165,9 +153,8 @@ def _groups(step: Ranks) -> Iterator[str]:
             if degree > 1:
                 rank_groups = groups(layout.degrees, tuple(layout.degrees), axis)
                 apart = any(len({rank // step.each for rank in group}) > 1 for group in rank_groups)
-                shown = ", ".join(map(_shown, rank_groups[:_MOST_GROUPS])) + (
-                    ", ..." if len(rank_groups) > _MOST_GROUPS else ""
-                )
+                more = ", ..." if len(rank_groups) > _MOST_GROUPS else ""
+                shown = ", ".join(map(_shown, rank_groups[:_MOST_GROUPS])) + more
                 where = "across pods" if apart else "each in one pod"
                 yield f"  {AXES[axis]:<{widest}}  {counted(len(rank_groups), 'group')} of {degree}, {where}: {shown}"
 

@@ -79,10 +79,8 @@ def _settings(arguments: Arguments) -> Settings:
     arguments.env = chosen[0].env
     settings = settings_of(arguments)
     if settings.output is None or settings.configuration.rebuild != "changed-jobs":
-        message = (
-            "--adopt needs `output` and `rebuild: changed-jobs` in trainc.yaml: else the next build compiles the jobs"
-        )
-        raise UsageError(message)
+        needed = "`output` and `rebuild: changed-jobs` in trainc.yaml"
+        raise UsageError(f"--adopt needs {needed}: else the next build compiles the jobs")
     return settings
 
 
@@ -90,7 +88,10 @@ def _write(folder: str, files: Mapping[str, str], problems: list[str]) -> None:
     """Write files that are not there yet; one that is there with another content is a problem."""
     for path, text in files.items():
         target = os.path.normpath(os.path.join(folder, path))
-        if link := _link_in(folder, path):
+        parts = os.path.normpath(path).split(os.sep)
+        # A path upward is the folder of runtimes in trainc.yaml, whose links are checked when that is read.
+        inside = (os.path.join(folder, *parts[:count]) for count in range(1, len(parts) + 1) if parts[0] != os.pardir)
+        if link := next(filter(os.path.islink, inside), ""):
             problems.append(f"{target} was not written: {link} is a symbolic link")
             continue
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
@@ -102,14 +103,6 @@ def _write(folder: str, files: Mapping[str, str], problems: list[str]) -> None:
                 problems.append(f"{target} is there already, and was not overwritten")
 
 
-def _link_in(folder: str, path: str) -> str:
-    """The first part of a path inside `folder` that is a link, and may lead elsewhere; empty if there is none."""
-    parts = os.path.normpath(path).split(os.sep)
-    # A path upward is the folder of runtimes in trainc.yaml, whose links are checked when that is read.
-    inside = (os.path.join(folder, *parts[:count]) for count in range(1, len(parts) + 1) if parts[0] != os.pardir)
-    return next(filter(os.path.islink, inside), "")
-
-
 def _adopt(imported: Import, dump: Dump, release: str, arguments: Arguments) -> Adoption:
     from trainc.api.kept import digests_of
 
@@ -117,18 +110,25 @@ def _adopt(imported: Import, dump: Dump, release: str, arguments: Arguments) -> 
     digests = digests_of(settings.read(BytesIO()).documents, settings.options)
     jobs = [job for job in imported.jobs if job.kind == "TrainJob"]
     home = os.path.dirname(settings.configuration.file or "") or os.curdir
-    adoption = Adopter(dump, release).adopt(jobs, sources_in(arguments.output, jobs, digests, home))
+    sources = {}
+    for job in jobs:
+        if (digest := digests.get((job.namespace, job.name))) is not None:
+            file = os.path.realpath(os.path.join(arguments.output, job.path))
+            sources[job.job] = os.path.relpath(file, os.path.realpath(home)).replace(os.sep, "/"), digest
+    adoption = adopt(dump, release, jobs, sources)
     assert settings.output is not None
     _write(settings.output, adoption.files, adoption.problems)
     return adoption
 
 
 def _report(imported: Import, folder: str, arguments: Arguments) -> str:
-    paths = (os.path.join(folder, job.path) for job in imported.jobs)
-    rows = [
-        (j.job, STATES.get(j.state, "unknown"), j.runtime, path) for j, path in zip(imported.jobs, paths, strict=True)
-    ]
-    lines = list(_table([_HEADINGS, *rows])) if rows and not arguments.quiet else []
+    jobs = ((job, os.path.join(folder, job.path)) for job in imported.jobs)
+    rows = [(job.job, STATES.get(job.state, "unknown"), job.runtime, path) for job, path in jobs]
+    lines = []
+    if rows and not arguments.quiet:
+        table = [_HEADINGS, *rows]
+        widths = [max(len(row[i]) for row in table) for i in range(len(_HEADINGS) - 1)]
+        lines = ["  ".join((*map(str.ljust, row[:-1], widths), row[-1])) for row in table]
     states = Counter(state.partition(" ")[0] for _, state, _, _ in rows)
     in_order = (state for state in ("running", "suspended", "finished", "unknown") if states[state])
     listed = ", ".join(f"{states[state]} {state}" for state in in_order)
@@ -146,12 +146,6 @@ def _report(imported: Import, folder: str, arguments: Arguments) -> str:
 
 def _lines(lines: Iterable[str]) -> str:
     return escape_report("".join(f"{escape_line(line)}\n" for line in lines))
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEADINGS) - 1)]
-    for row in rows:
-        yield "  ".join((*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]))
 
 
 def _next_steps(adoption: Adoption, settings: Settings) -> Iterator[str]:
@@ -190,49 +184,44 @@ class Adoption:
     queued: list[str] = field(default_factory=list)
 
 
-class Adopter:
-    """Adopts jobs of a dump for a Trainer release."""
+def adopt(dump: Dump, release: str, jobs: Sequence[ImportedJob], sources: Mapping[str, tuple[str, str]]) -> Adoption:
+    """Adopt TrainJobs of a dump; `sources` has the source and digest of each, by NAMESPACE/NAME."""
+    made: dict[tuple[str, str], list[Json]] = {}
+    for each in dump:
+        owner = live_objects.controller_of(each)
+        if owner is not None and owner.get("kind") == "TrainJob" and each.get("kind") in _KINDS:
+            made.setdefault((identity_of(each)[0], str(owner.get("name"))), []).append(each)
+    adoption = Adoption()
+    for job in jobs:
+        live = sorted(made.get((job.namespace, job.name), ()), key=lambda each: _KINDS.index(each["kind"]))
+        if not live or live[-1]["kind"] != "JobSet":
+            adoption.problems.append(f"{job.job}: there is no JobSet of it in the dump to adopt")
+        elif job.job not in sources:
+            adoption.problems.append(f"{job.job}: trainc.yaml does not read its file; choose -o below `sources`")
+        elif problem := _why_not_adopted(live, release):
+            adoption.problems.append(f"{job.job}: {problem}")
+        else:
+            source, digest = sources[job.job]
+            line = BuildLine(digest, __version__, release)
+            objects = [as_applied(each) for each in live if not str(each["metadata"]["name"]).endswith(SNAPSHOT)]
+            path = file_name(job.namespace, job.name)
+            adoption.files[path] = f"{first_line(source)}{line}{dump_yaml(objects)}"
+            adoption.jobs.append(job)
+            trainjob = dump.get("TrainJob", job.namespace, job.name)
+            if trainjob is not None and names.QUEUE_LABEL in live_objects.labels_of(trainjob):
+                adoption.queued.append(job.job)
+    return adoption
 
-    def __init__(self, dump: Dump, release: str) -> None:
-        self._dump, self._release = dump, release
-        self._made: dict[tuple[str, str], list[Json]] = {}
-        for each in dump:
-            owner = live_objects.controller_of(each)
-            if owner is not None and owner.get("kind") == "TrainJob" and each.get("kind") in _KINDS:
-                self._made.setdefault((identity_of(each)[0], str(owner.get("name"))), []).append(each)
 
-    def adopt(self, jobs: Sequence[ImportedJob], sources: Mapping[str, tuple[str, str]]) -> Adoption:
-        """Adopt TrainJobs; `sources` has the source and digest of each, by NAMESPACE/NAME."""
-        adoption = Adoption()
-        for job in jobs:
-            live = sorted(self._made.get((job.namespace, job.name), ()), key=lambda each: _KINDS.index(each["kind"]))
-            if not live or live[-1]["kind"] != "JobSet":
-                adoption.problems.append(f"{job.job}: there is no JobSet of it in the dump to adopt")
-            elif job.job not in sources:
-                adoption.problems.append(f"{job.job}: trainc.yaml does not read its file; choose -o below `sources`")
-            elif problem := self._problem(live):
-                adoption.problems.append(f"{job.job}: {problem}")
-            else:
-                source, digest = sources[job.job]
-                line = BuildLine(digest, __version__, self._release)
-                objects = [as_applied(each) for each in live if not str(each["metadata"]["name"]).endswith(SNAPSHOT)]
-                path = file_name(job.namespace, job.name)
-                adoption.files[path] = f"{first_line(source)}{line}{dump_yaml(objects)}"
-                adoption.jobs.append(job)
-                trainjob = self._dump.get("TrainJob", job.namespace, job.name)
-                if trainjob is not None and names.QUEUE_LABEL in live_objects.labels_of(trainjob):
-                    adoption.queued.append(job.job)
-        return adoption
-
-    def _problem(self, live: Sequence[Json]) -> str:
-        """Why a job cannot be adopted; empty if it can."""
-        if variables := literal_secrets(list(live)):
-            return f"its JobSet has the value of {first_of(variables)}, which must not reach git and cannot change while it exists"
-        jobset = live[-1]
-        if jobset.get("apiVersion") != names.JOBSET_API:
-            return f"trainc adopts JobSets of {names.JOBSET_API}"
-        refused = refusals(dict(jobset), as_applied(jobset), Options(release=self._release))
-        return f"applying it would be refused: {refused[0].path}: {refused[0].message}" if refused else ""
+def _why_not_adopted(live: Sequence[Json], release: str) -> str:
+    """Why a job cannot be adopted; empty if it can."""
+    if variables := literal_secrets(list(live)):
+        return f"its JobSet has the value of {first_of(variables)}, which must not reach git and cannot change while it exists"
+    jobset = live[-1]
+    if jobset.get("apiVersion") != names.JOBSET_API:
+        return f"trainc adopts JobSets of {names.JOBSET_API}"
+    refused = refusals(dict(jobset), as_applied(jobset), Options(release=release))
+    return f"applying it would be refused: {refused[0].path}: {refused[0].message}" if refused else ""
 
 
 def as_applied(live: Json) -> dict[str, Any]:
@@ -245,16 +234,3 @@ def as_applied(live: Json) -> dict[str, Any]:
     if live.get("kind") == "JobSet":
         kept["spec"] = {key: value for key, value in mapping(live.get("spec")).items() if key != "suspend"}
     return kept
-
-
-def sources_in(
-    folder: str, jobs: Sequence[ImportedJob], digests: Mapping[tuple[str, str], str], home: str
-) -> dict[str, tuple[str, str]]:
-    """The source and the digest of each imported job, as a build names them, by NAMESPACE/NAME."""
-    sources = {}
-    for job in jobs:
-        digest = digests.get((job.namespace, job.name))
-        if digest is not None:
-            path = os.path.relpath(os.path.realpath(os.path.join(folder, job.path)), os.path.realpath(home))
-            sources[job.job] = path.replace(os.sep, "/"), digest
-    return sources

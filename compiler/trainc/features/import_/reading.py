@@ -13,7 +13,7 @@ from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
 from trainc.features import ask
-from trainc.kube.documents import items, leaves
+from trainc.kube.documents import leaves
 from trainc.schema.defaults import DEFAULTS
 
 # What an object of a cluster looked like when its author applied it. Removed is what the API server, its defaults, webhooks, Kueue, controllers and GitOps tools have added. What is left
@@ -33,7 +33,13 @@ def clean(each: Json, release: str) -> dict[str, Any]:
     kind, spec = str(each["kind"]), dict(mapping(each.get("spec")))
     data: dict[str, Any] = {"apiVersion": each.get("apiVersion"), "kind": kind, "metadata": applied_metadata(each)}
     data["spec"] = spec if kind in names.RUNTIME_KINDS else _without_kueue(spec, each)
-    return _without_defaults(data, release)
+    # Without values that the schema's defaults bring back, as far as that changes nothing.
+    whole, problems = check(data, kind, release, prune=True)
+    if any(problem.severity == "error" for problem in problems):
+        return data
+    defaults = {(name.rpartition(".")[2], type(value), value) for name, value in DEFAULTS.at(release).items()}
+    without: dict[str, Any] = {key: _pruned(value, defaults) for key, value in data.items()}
+    return without if check(without, kind, release, prune=True)[0] == whole else data
 
 
 def applied_metadata(each: Json) -> dict[str, Any]:
@@ -71,28 +77,16 @@ def _without_kueue(spec: dict[str, Any], each: Json) -> dict[str, Any]:
     return {key: value for key, value in kept.items() if value != []}
 
 
-def _without_defaults(data: dict[str, Any], release: str) -> dict[str, Any]:
-    """The document without values that the schema's defaults bring back, as far as that changes nothing."""
-    kind = str(data["kind"])
-    whole, problems = check(data, kind, release, prune=True)
-    if any(problem.severity == "error" for problem in problems):
-        return data
-    defaults = {(name.rpartition(".")[2], type(value), value) for name, value in DEFAULTS.at(release).items()}
-    without: dict[str, Any] = {key: _pruned(value, defaults) for key, value in data.items()}
-    return without if check(without, kind, release, prune=True)[0] == whole else data
-
-
 def _pruned(value: Any, defaults: Collection[tuple[str, type, Any]]) -> Any:
     if isinstance(value, Mapping):
-        inner = {key: _pruned(each, defaults) for key, each in value.items() if each is not None}
-        return {key: each for key, each in inner.items() if not _adds_nothing(key, each, defaults)}
+        kept: dict[str, Any] = {}
+        for key, each in value.items():
+            inner = _pruned(each, defaults)
+            is_empty = inner is None or (inner == {} and key in _PLACEHOLDERS)
+            if not is_empty and (isinstance(inner, dict | list) or (key, type(inner), inner) not in defaults):
+                kept[key] = inner
+        return kept
     return [_pruned(each, defaults) for each in value] if isinstance(value, list) else value
-
-
-def _adds_nothing(field: str, value: Any, defaults: Collection[tuple[str, type, Any]]) -> bool:
-    if isinstance(value, dict | list):
-        return value == {} and field in _PLACEHOLDERS
-    return (field, type(value), value) in defaults
 
 
 # Literals that look like a token, which must not reach git.
@@ -108,9 +102,7 @@ def literal_secrets(document: Any) -> list[str]:
             waiting += [(str(key), inner) for key, inner in value.items()]
         elif isinstance(value, list):
             waiting += [(field, inner) for inner in value]
-            secret_names.update(
-                (str(each["name"]), None) for each in items(value) if field == "env" and _is_secret(each)
-            )
+            secret_names |= {str(each["name"]): None for each in value if field == "env" and _is_secret(each)}
     return sorted(secret_names)
 
 
@@ -134,6 +126,10 @@ SNAPSHOT = "-runtime-snapshot"
 _CLUSTER = "ClusterTrainingRuntime"
 # The names of keys that a Secret may have: they are written in a comment, and in a command to copy.
 _KEY = pattern(r"[-._a-zA-Z0-9]{1,253}")
+# What the table of an import calls a state.
+STATES: Mapping[live_objects.State, str] = {
+    "running": "running", "suspended": "suspended", "succeeded": "finished", "failed": "finished (failed)",
+}  # fmt: skip
 _V1_STATES: Mapping[str, live_objects.State] = {"Succeeded": "succeeded", "Failed": "failed", "Suspended": "suspended"}
 
 
@@ -185,16 +181,20 @@ class Reader:
             if live_objects.controller_of(each) is not None:
                 controlled += 1
             elif self._is_named(namespace, name, "TrainJob"):
-                self._trainjob(namespace, name, each)
+                reference, path = mapping(mapping(each.get("spec")).get("runtimeRef")), f"{namespace}/{name}.yaml"
+                kind = str(reference.get("kind") or _CLUSTER)
+                runtime = self._runtime(kind, str(reference.get("name")), namespace, name)
+                self._write(path, [self._cleaned(each)], f"{name}-env")
+                result.jobs.append(
+                    ImportedJob(namespace, name, "TrainJob", live_objects.state_of(each)[0], runtime, path)
+                )
         self._v1_jobs([each for each in self._dump if is_legacy(each)])
         if controlled:
-            result.notes.append(
-                f"not imported: {counted(controlled, 'TrainJob')} of another controller, such as an OptimizationJob"
-            )
+            others = "of another controller, such as an OptimizationJob"
+            result.notes.append(f"not imported: {counted(controlled, 'TrainJob')} {others}")
         for runtime, jobs in self._outdated.items():
-            result.notes.append(
-                f"{runtime} has changed since {first_of(jobs)} started: the file has the version of today"
-            )
+            started = f"since {first_of(jobs)} started: the file has the version of today"
+            result.notes.append(f"{runtime} has changed {started}")
         return result
 
     def _is_named(self, namespace: str, name: str, kind: str) -> bool:
@@ -203,13 +203,6 @@ class Reader:
             return True
         self._found.problems.append(f"{kind} {namespace}/{name}: no API server has an object of this name")
         return False
-
-    def _trainjob(self, namespace: str, name: str, each: Json) -> None:
-        reference = mapping(mapping(each.get("spec")).get("runtimeRef"))
-        path = f"{namespace}/{name}.yaml"
-        runtime = self._runtime(str(reference.get("kind") or _CLUSTER), str(reference.get("name")), namespace, name)
-        self._write(path, [self._cleaned(each)], f"{name}-env")
-        self._found.jobs.append(ImportedJob(namespace, name, "TrainJob", live_objects.state_of(each)[0], runtime, path))
 
     def _cleaned(self, each: Json) -> dict[str, Any]:
         data = clean(each, self._release)
@@ -224,9 +217,8 @@ class Reader:
         comment = ""
         if names := literal_secrets(documents):
             if wrong := [name for name in names if _KEY.fullmatch(name) is None]:
-                self._found.problems.append(
-                    f"{path}: the value of {wrong[0]!r} looks like a token, and a Secret cannot have a key of that name"
-                )
+                why = "looks like a token, and a Secret cannot have a key of that name"
+                self._found.problems.append(f"{path}: the value of {wrong[0]!r} {why}")
                 return
             namespace = next((mapping(d.get("metadata")).get("namespace") for d in documents), None)
             space = f" -n {namespace}" if namespace else " -n NAMESPACE"
@@ -236,9 +228,8 @@ class Reader:
                 f"# kubectl create secret generic {secret}{space} {literals}\n"
             )
             documents = with_references(list(documents), secret)
-            self._found.notes.append(
-                f"{path}: the value of {first_of(names)} was not written; make the Secret {secret}"
-            )
+            note = f"the value of {first_of(names)} was not written; make the Secret {secret}"
+            self._found.notes.append(f"{path}: {note}")
         self._found.files[path] = comment + dump_yaml(documents)
 
     # Runtimes.
@@ -315,12 +306,3 @@ class Reader:
             held = {str(one.get("type")) for one in live_objects.true_conditions(job)}
             state: live_objects.State = next((state for kind, state in _V1_STATES.items() if kind in held), "running")
             self._found.jobs.append(ImportedJob(namespace, name, kind, state, str(runtime), path))
-
-
-# What the table of an import calls a state.
-STATES: Mapping[live_objects.State, str] = {
-    "running": "running",
-    "suspended": "suspended",
-    "succeeded": "finished",
-    "failed": "finished (failed)",
-}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 
+from trainc import __version__
 from trainc.api.arguments import Arguments, Status, Streams, UsageError, arguments_of
 from trainc.api.command import report
 from trainc.api.documents import opening
@@ -57,10 +59,18 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if builds and os.path.lexists(os.path.join(folder, RENDERED)):
         in_the_way.append(RENDERED)
     if in_the_way:
-        return report([_refusal(folder, path) for path in in_the_way], arguments, streams)
-    _write(folder, merged)
+        hint = "move it away, choose another folder, or write single parts with --only PART (--print shows their files)"
+        refused = [f"{os.path.normpath(os.path.join(folder, path))} already exists" for path in in_the_way]
+        problems = [Diagnostic("FileInTheWay", "error", f"{one}; nothing was written", hint) for one in refused]
+        return report(problems, arguments, streams)
+    for path, text in merged.items():
+        target = os.path.normpath(os.path.join(folder, path))
+        os.makedirs(os.path.dirname(target) or os.curdir, exist_ok=True)
+        with open(target, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
     if requirement.wheel and REQUIREMENTS in merged:
-        _vendor(folder, requirement.wheel)
+        os.makedirs(os.path.join(folder, VENDORED), exist_ok=True)
+        shutil.copyfile(requirement.wheel, os.path.join(folder, VENDORED, os.path.basename(requirement.wheel)))
     if builds and (status := _build(folder, arguments, streams)) is not Status.DONE:
         return status
     streams.err.write(_next_steps(folder, merged, requirement, arguments))
@@ -69,8 +79,6 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _plan(arguments: Arguments) -> tuple[str, Plan]:
     """The folder of trainc.yaml, and what the files depend on. Raises CompileError if trainc.yaml is invalid."""
-    from trainc import __version__
-
     for name in ("repository", "requirement", "index_url"):
         value = getattr(arguments, name)
         if value is not None and not value.isprintable():
@@ -86,7 +94,8 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
         elif not arguments.print and (below := settings_below(folder)):
             where = os.path.normpath(os.path.join(folder, below[0]))
             raise UsageError(f"trainc.yaml is in {where}: run `trainc init {where} --only {arguments.only[0]}`")
-    root = _root_of(folder)
+    # Without a repository, which may not exist yet, the folder itself.
+    root = opening.repository_above(_existing(folder)) or os.path.realpath(folder)
     inside = os.path.relpath(os.path.realpath(folder), root).replace(os.sep, "/")
     inside = "" if inside == os.curdir else inside
     environments = configuration.environments.values() or [configuration]
@@ -95,21 +104,9 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
     if arguments.repository == REPOSITORY and (origin := origin_of(root)) is not None:
         arguments.repository = shared_url(origin[0])
     delivered = _delivered(arguments, configuration, root, inside)
-    return folder, Plan(
-        arguments.gitops,
-        arguments.repository,
-        __version__,
-        requirement,
-        inside,
-        delivered,
-        arguments.index_url,
-        arguments.application_set,
-    )
-
-
-def _root_of(folder: str) -> str:
-    """The root of the repository around a folder that may not exist yet; without a repository, the folder itself."""
-    return opening.repository_above(_existing(folder)) or os.path.realpath(folder)
+    gitops, repository, index_url = arguments.gitops, arguments.repository, arguments.index_url
+    application_set = arguments.application_set
+    return folder, Plan(gitops, repository, __version__, requirement, inside, delivered, index_url, application_set)
 
 
 def _existing(folder: str) -> str:
@@ -131,17 +128,15 @@ def _delivered(arguments: Arguments, configuration: Configuration, root: str, in
     if configuration.file is not None:
         environments = configuration.environments or {"": configuration}
         outputs = {name: os.path.realpath(each.output) for name, each in environments.items() if each.output}
-        delivered = [
-            Delivered(name, os.path.relpath(path, root).replace(os.sep, "/")) for name, path in outputs.items()
-        ]
+        relative = {name: os.path.relpath(path, root).replace(os.sep, "/") for name, path in outputs.items()}
+        delivered = [Delivered(name, path) for name, path in relative.items()]
         if not delivered and "gitops" in (arguments.only or ()):
             raise UsageError("trainc.yaml has no `output`, so there is nothing to apply")
     environment_names = [each.environment for each in delivered]
     for name in clusters:
         if name not in environment_names:
-            raise UsageError(
-                f"argument --cluster: there is no environment {name!r} with an output; known: {', '.join(environment_names)}"
-            )
+            known = f"known: {', '.join(environment_names)}"
+            raise UsageError(f"argument --cluster: there is no environment {name!r} with an output; {known}")
     return [replace(each, server=clusters.get(each.environment, each.server)) for each in delivered]
 
 
@@ -160,8 +155,6 @@ def _requirement(arguments: Arguments, folder: str) -> Requirement:
 def _own_requirement() -> Requirement:
     """The requirement that this trainc was installed from, as recorded by the installer."""
     from importlib.metadata import PackageNotFoundError, distribution
-
-    from trainc import __version__
 
     try:
         recorded = distribution("trainc").read_text("direct_url.json")
@@ -225,27 +218,6 @@ def _add_to_existing(target: str, path: str, text: str) -> str | None:
         return _ADDED_TO[name](opening.read_file(target, Limits().file_bytes).decode(), text)
     except (OSError, ValueError):
         return None
-
-
-def _refusal(folder: str, path: str) -> Diagnostic:
-    message = f"{os.path.normpath(os.path.join(folder, path))} already exists; nothing was written"
-    hint = "move it away, choose another folder, or write single parts with --only PART (--print shows their files)"
-    return Diagnostic("FileInTheWay", "error", message, hint)
-
-
-def _write(folder: str, texts: Mapping[str, str]) -> None:
-    for path, text in texts.items():
-        target = os.path.normpath(os.path.join(folder, path))
-        os.makedirs(os.path.dirname(target) or os.curdir, exist_ok=True)
-        with open(target, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-
-
-def _vendor(folder: str, wheel: str) -> None:
-    import shutil
-
-    os.makedirs(os.path.join(folder, VENDORED), exist_ok=True)
-    shutil.copyfile(wheel, os.path.join(folder, VENDORED, os.path.basename(wheel)))
 
 
 def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:

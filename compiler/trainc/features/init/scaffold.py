@@ -149,14 +149,8 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
             texts[APPLICATION_SET] = _application_set(plan, values)
         for each in () if plan.application_set else plan.delivered:
             file = _file_name(each)
-            here = {
-                **values,
-                "file": file,
-                "path": each.path,
-                "server": each.server,
-                **_namespace(gitops, each.namespace),
-            }
-            here["name"] = _application(each)
+            here = {**values, "file": file, "path": each.path, "server": each.server, "name": _application(each)}
+            here |= _namespace(gitops, each.namespace)
             here["place"] = _quoted(each.path if gitops == "argocd" else f"./{each.path}")
             texts[f"{gitops}/{file}.yaml"] = Template(_template(f"{gitops}.yaml")).substitute(here)
         if gitops == "argocd" and (text_of := ask("argocd", "file")):
@@ -183,14 +177,9 @@ def _application_set(plan: Plan, values: Mapping[str, str]) -> str:
         for each in plan.delivered
     ]
     named = any(each.namespace for each in plan.delivered)
-    namespace = _namespace("argocd", "{{.namespace}}") if named else _namespace("argocd", "")
-    here = {
-        **values,
-        **{
-            name: indent(text, "    ").replace("{{.namespace}}", '"{{.namespace}}"') for name, text in namespace.items()
-        },
-        "elements": "\n".join(f"          - {json.dumps(each, ensure_ascii=False)}" for each in elements),
-    }
+    namespace = _namespace("argocd", '"{{.namespace}}"' if named else "")
+    here = {**values, **{name: indent(text, "    ") for name, text in namespace.items()}}
+    here["elements"] = "\n".join(f"          - {json.dumps(each, ensure_ascii=False)}" for each in elements)
     return Template(_template("applicationset.yaml")).substitute(here)
 
 
@@ -272,24 +261,20 @@ def requirement_of(direct_url: Mapping[str, Any] | None, version: str) -> Requir
     url = _without_password(str(direct_url.get("url", "")))
     if "vcs_info" in direct_url:
         info = direct_url["vcs_info"]
-        return Requirement(f"{_NAME} @ {info['vcs']}+{url}@{info['commit_id']}{_subdirectory(direct_url)}")
+        folder = f"#subdirectory={direct_url['subdirectory']}" if direct_url.get("subdirectory") else ""
+        return Requirement(f"{_NAME} @ {info['vcs']}+{url}@{info['commit_id']}{folder}")
     if "archive_info" in direct_url and not url.startswith("file:"):
         digest = (direct_url["archive_info"].get("hashes") or {}).get("sha256")
         return Requirement(f"{_NAME} @ {url}" + (f"#sha256={digest}" if digest else ""))
     path = unquote(urlsplit(url).path)
     if path.endswith(".whl") and os.path.isfile(path):
         return Requirement(f"./{VENDORED}/{os.path.basename(path)}", wheel=path)
-    return _of_folder(path)
-
-
-def _of_folder(path: str) -> Requirement:
-    """A clone of a repository that others reach is that repository at its commit."""
+    # A clone of a repository that others reach is that repository at its commit.
     origin = origin_of(path) if os.path.isdir(path) else None
     if origin is None or origin[1] is None:
         problem = f"this trainc was installed from {path}, which does not exist on other machines"
         return Requirement(_UNKNOWN, problem=problem)
-    url, commit = origin
-    return Requirement(f"{_NAME} @ git+{shared_url(url)}@{commit}")
+    return Requirement(f"{_NAME} @ git+{shared_url(origin[0])}@{origin[1]}")
 
 
 def shared_url(url: str) -> str:
@@ -297,11 +282,6 @@ def shared_url(url: str) -> str:
     if "://" not in url:  # git@host:path, the short form of ssh.
         url = "ssh://" + url.replace(":", "/", 1)
     return _without_password(url)
-
-
-def _subdirectory(direct_url: Mapping[str, Any]) -> str:
-    folder = direct_url.get("subdirectory")
-    return f"#subdirectory={folder}" if folder else ""
 
 
 def _without_password(url: str) -> str:

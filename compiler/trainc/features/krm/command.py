@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from trainc.api.arguments import Arguments, Status, Streams
 from trainc.api.command import Files, report
-from trainc.api.documents import Document, opening
+from trainc.api.documents import Document, opening, read_documents
 from trainc.api.findings import CompileError, Diagnostic, has_errors
 from trainc.api.kube import Manifest
 from trainc.api.output import dump_yaml
 from trainc.api.settings import Limits
 from trainc.features.krm.kustomization import kustomize_config, used_as_validator
-from trainc.features.krm.transform import Transformed, transform
+from trainc.features.krm.transform import Transformed, read_resource_list, results_of, transform
 
 _STDIN = "-"
 
@@ -32,18 +32,15 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
-    from trainc.features.krm.transform import answer, read_resource_list, results_of
-
     request = read_resource_list(text)
     done = _transform(request.items, request.configuration, arguments)
     results = results_of(done.diagnostics, [*request.items, *done.items])
-    streams.out.write(dump_yaml([answer(request, done.items, results)]).encode("utf-8", "backslashreplace"))
+    answer = {**request.head, "items": done.items, **({"results": results} if results else {})}
+    streams.out.write(dump_yaml([answer]).encode("utf-8", "backslashreplace"))
     return report(done.diagnostics, arguments, streams, Files(text))
 
 
 def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
-    from trainc.api.documents import read_documents
-
     configuration = _configuration(arguments.configuration)
     documents, problems = read_documents(text, _STDIN, Limits())
     if has_errors(problems):
@@ -56,16 +53,12 @@ def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
 
 
 def _transform(items: Sequence[Manifest], configuration: Document | None, arguments: Arguments) -> Transformed:
-    folder = os.curdir
-    refused = used_as_validator(folder, configuration)
-    if refused:
+    if refused := used_as_validator(os.curdir, configuration):
         return Transformed(list(items), refused)
-    return transform(items, configuration, folder, allow_empty=arguments.allow_empty)
+    return transform(items, configuration, os.curdir, allow_empty=arguments.allow_empty)
 
 
 def _configuration(path: str) -> Document:
-    from trainc.api.documents import read_documents
-
     try:
         documents, problems = read_documents(opening.read_file(path, Limits().file_bytes), path, Limits())
     except OSError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Document, opening, read_documents
@@ -117,13 +117,17 @@ _HEAD = """\
 _CONTAINERS = ("containers", "initContainers")
 _TEMPLATE = "spec/replicatedJobs/template/spec/template"
 _PATCHES = ("spec/podSpecOverrides", "spec/podTemplateOverrides/spec")
-# Where each kind has pod templates.
-_TEMPLATES: Mapping[str, tuple[str, ...]] = {
-    "TrainJob": (f"spec/runtimePatches/trainingRuntimeSpec/template/{_TEMPLATE}",),
-    "TrainingRuntime": (f"spec/template/{_TEMPLATE}",),
-    "ClusterTrainingRuntime": (f"spec/template/{_TEMPLATE}",),
-    "JobSet": (_TEMPLATE,),
+# Where each kind has a pod template, and the specs of all pods.
+_TEMPLATES: Mapping[str, str] = {
+    "TrainJob": f"spec/runtimePatches/trainingRuntimeSpec/template/{_TEMPLATE}",
+    "TrainingRuntime": f"spec/template/{_TEMPLATE}",
+    "ClusterTrainingRuntime": f"spec/template/{_TEMPLATE}",
+    "JobSet": _TEMPLATE,
 }
+_POD_SPECS: tuple[tuple[str, str], ...] = (
+    *(("TrainJob", path) for path in _PATCHES),
+    *((kind, f"{template}/spec") for kind, template in _TEMPLATES.items()),
+)
 _STEPS = ("spec/trainer", "spec/initializer/dataset", "spec/initializer/model")
 _JOB_KINDS = ("TrainJob", "JobSet")
 
@@ -132,6 +136,10 @@ def _of_containers(*fields: str) -> tuple[str, ...]:
     return tuple(f"{containers}/{field}" for containers in _CONTAINERS for field in fields)
 
 
+_IMAGES: Sequence[dict[str, str]] = [
+    {"kind": "TrainJob", "path": "spec/trainer/image"},
+    *({"kind": kind, "path": f"{spec}/{field}"} for kind, spec in _POD_SPECS for field in _of_containers("image")),
+]
 # Where a pod names objects of each kind; the paths begin at the pod's spec.
 _PODS_NAME: Mapping[str, tuple[str, ...]] = {
     "ConfigMap": (
@@ -166,6 +174,7 @@ _OTHERS: tuple[tuple[str, str, str], ...] = (
     *(("WorkloadPriorityClass", kind, r"metadata/labels/kueue.x-k8s.io\/priority-class") for kind in _JOB_KINDS),
     ("StorageClass", "JobSet", "spec/volumeClaimPolicies/templates/spec/storageClassName"),
 )
+_REFERENTS = tuple(dict.fromkeys((*_PODS_NAME, *(kind for kind, _, _ in _OTHERS))))
 # The API groups of referents whose kind alone says too little, and of those that have versions of their own.
 _GROUPS: Mapping[str, str] = {
     "PriorityClass": "scheduling.k8s.io",
@@ -182,84 +191,59 @@ _GROUPS: Mapping[str, str] = {
 
 def kustomize_config() -> str:
     """The file's text."""
-    return _HEAD + dump_yaml(
-        [
-            {
-                "images": list(_images()),
-                "nameReference": [
-                    {**_gvk(kind), "fieldSpecs": list(_referrers(kind))}
-                    for kind in dict.fromkeys((*_PODS_NAME, *(kind for kind, _, _ in _OTHERS)))
-                ],
-                "commonLabels": list(_pods_metadata("labels")),
-                "templateLabels": list(_pods_metadata("labels")),
-                "commonAnnotations": list(_pods_metadata("annotations")),
-            }
-        ]
-    )
-
-
-def _gvk(kind: str) -> dict[str, str]:
-    # kustomize adds to what it knows of a built-in kind, if the version is the same too.
-    return {"group": _GROUPS[kind], "kind": kind} if kind in _GROUPS else {"kind": kind, "version": "v1"}
-
-
-def _pod_specs() -> Iterator[tuple[str, str]]:
-    """(kind, path) of every pod spec."""
-    yield from (("TrainJob", path) for path in _PATCHES)
-    yield from ((kind, f"{template}/spec") for kind, templates in _TEMPLATES.items() for template in templates)
+    references = []
+    for kind in _REFERENTS:
+        # kustomize adds to what it knows of a built-in kind, if the version is the same too.
+        known = {"group": _GROUPS[kind], "kind": kind} if kind in _GROUPS else {"kind": kind, "version": "v1"}
+        references.append({**known, "fieldSpecs": list(_referrers(kind))})
+    configuration = {
+        "images": _IMAGES,
+        "nameReference": references,
+        "commonLabels": list(_pods_metadata("labels")),
+        "templateLabels": list(_pods_metadata("labels")),
+        "commonAnnotations": list(_pods_metadata("annotations")),
+    }
+    return _HEAD + dump_yaml([configuration])
 
 
 def _referrers(kind: str) -> Iterator[dict[str, str]]:
     """Every field in which an object of `kind` is named."""
-    for referrer, spec in _pod_specs():
+    for referrer, spec in _POD_SPECS:
         yield from ({"kind": referrer, "path": f"{spec}/{field}"} for field in _PODS_NAME.get(kind, ()))
     yield from ({"kind": referrer, "path": path} for named, referrer, path in _OTHERS if named == kind)
 
 
-def _images() -> Iterator[dict[str, str]]:
-    yield {"kind": "TrainJob", "path": "spec/trainer/image"}
-    for kind, spec in _pod_specs():
-        yield from ({"kind": kind, "path": f"{spec}/{field}"} for field in _of_containers("image"))
-
-
 def _pods_metadata(field: str) -> Iterator[dict[str, object]]:
     """Where labels and annotations for pods belong: wherever a runtime or a JobSet has a template of them."""
-    for kind, templates in _TEMPLATES.items():
+    for kind, template in _TEMPLATES.items():
         if kind != "TrainJob":
-            yield from ({"kind": kind, "path": f"{path}/metadata/{field}", "create": True} for path in templates)
+            yield {"kind": kind, "path": f"{template}/metadata/{field}", "create": True}
 
 
 def references_of(jobset: Json) -> Iterator[tuple[str, str, str]]:
     """(field path, kind, name) of every object that a JobSet names, as far as the table knows."""
-    for kind in dict.fromkeys((*_PODS_NAME, *(kind for kind, _, _ in _OTHERS))):
+    for kind in _REFERENTS:
         for field in (field for field in _referrers(kind) if field["kind"] == "JobSet"):
-            yield from ((path, kind, name) for path, name in _values(jobset, field["path"]))
+            yield from ((path, kind, name) for path, name in _texts(jobset, field["path"]))
 
 
 def images_of(item: Json) -> Iterator[tuple[str, str]]:
     """(field path, image) of every image of a TrainJob, runtime or JobSet."""
-    for field in _images():
+    for field in _IMAGES:
         if field["kind"] == item.get("kind"):
-            yield from _values(item, field["path"])
+            yield from _texts(item, field["path"])
 
 
-def _values(item: Json, path: str) -> Iterator[tuple[str, str]]:
+def _texts(item: Json, path: str) -> Iterator[tuple[str, str]]:
     """Every text at a path of kustomize's, which has `/` between keys, `\\/` in them, and nothing for lists."""
-    steps = tuple(step.replace("\0", "/") for step in path.replace(r"\/", "\0").split("/"))
-    pairs: list[tuple[Path, Any]] = [((), item)]
-    for step in steps:
-        pairs = [
-            ((*at, step), value[step])
-            for at, value in _flattened(pairs)
-            if isinstance(value, Mapping) and value.get(step) is not None
-        ]
-    yield from ((format_path(at), value) for at, value in _flattened(pairs) if isinstance(value, str))
 
-
-def _flattened(pairs: Iterable[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:
-    """Lists as their items."""
-    for at, value in pairs:
+    def found(value: Any, steps: Sequence[str], at: Path) -> Iterator[tuple[str, str]]:
         if isinstance(value, list):
-            yield from (((*at, index), item) for index, item in enumerate(value))
-        else:
-            yield at, value
+            for index, each in enumerate(value):
+                yield from found(each, steps, (*at, index))
+        elif not steps and isinstance(value, str):
+            yield format_path(at), value
+        elif steps and isinstance(value, Mapping):
+            yield from found(value.get(steps[0]), steps[1:], (*at, steps[0]))
+
+    return found(item, [step.replace("\0", "/") for step in path.replace(r"\/", "\0").split("/")], ())

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from trainc.api.documents import Document, label_of, opening, read_documents
@@ -41,7 +42,12 @@ def as_written(items: Sequence[Json], folder: str) -> list[Document]:
     Their places are those in the file that the tool names, where it lies below `folder` or in the repository around it.
     """
     renamed = _renamed_runtimes(items)
-    return [Document(_cleaned(_following(item, renamed)), file_of(item), _finder(item, folder)) for item in items]
+
+    def locate(item: Json, path: Path) -> Source | None:
+        """Patches may have changed the field since."""
+        return written.locate(path) if (written := _as_read(item, folder)) else None
+
+    return [Document(_cleaned(_following(item, renamed)), file_of(item), partial(locate, item)) for item in items]
 
 
 def file_of(item: Json) -> str:
@@ -52,11 +58,6 @@ def file_of(item: Json) -> str:
             return str(annotations[key])
     origin = _ORIGIN_PATH.search(str(annotations.get(_ORIGIN, "")))
     return origin.group(1).strip() if origin else ""
-
-
-def _finder(item: Json, folder: str) -> Callable[[Path], Source | None]:
-    """What finds a field in the file that the item was written in; patches may have changed it since."""
-    return lambda path: written.locate(path) if (written := _as_read(item, folder)) else None
 
 
 def _as_read(item: Json, folder: str) -> Document | None:
@@ -147,14 +148,46 @@ def find_stale_references(
     """
     jobsets = [manifest for manifest in manifests if manifest["kind"] == "JobSet"]
     renamed = [reference for jobset in jobsets for reference in _renamed(jobset, items)]
-    if name_hash:
-        yield from (_hashed_too_early(one) for one in renamed if _GETS_HASH in annotations_of(one.target))
+    for one in renamed if name_hash else ():
+        if _GETS_HASH in annotations_of(one.target):
+            message = (
+                f"nameHash cannot include the contents of {one.kind} {one.name}: kustomize adds the "
+                "generator's hash after the JobSet is named, so a change would modify a JobSet of the same name and be refused"
+            )
+            hint = (
+                "compile what kustomize prints (`kubectl kustomize DIR | trainc build - --name-hash`, without the transformer), "
+                "or remove nameHash, or set `generatorOptions: {disableNameSuffixHash: true}`"
+            )
+            yield Diagnostic("NameHashTooEarly", "error", message, hint, label_of(one.jobset), one.path)
     if kustomization is None:
         return
     kinds = _configured_kinds(kustomization)
-    yield from (_left_behind(one) for one in renamed if one.kind not in kinds)
+    for one in renamed:
+        if one.kind not in kinds:
+            now = name_of(one.target) + ("-HASH" if _GETS_HASH in annotations_of(one.target) else "")
+            where = "not where the JobSet refers to it: the pods would never start"
+            message = f"kustomize renames {one.kind} {one.name} to {now}, but {where}"
+            yield Diagnostic("ReferenceNotFollowed", "error", message, _LIST_IT, label_of(one.jobset), one.path)
     for jobset in jobsets:
         yield from _images_left(jobset, items, kustomization)
+
+
+def _images_left(jobset: Manifest, items: Sequence[Json], kustomization: Kustomization) -> Iterator[Diagnostic]:
+    input_images = {image for item in items for _, image in images_of(item)}
+    for path, image in images_of(jobset):
+        for change in objects(kustomization.data.get("images")):
+            if (replacement := _replaced(image, change)) == image:
+                continue
+            name, hint = change["name"], _LIST_IT
+            if image not in input_images:
+                hint = (
+                    f"the image is from a built-in runtime, which kustomize does not see: move the entry of {name} to "
+                    "`images` of the overlay, or add the runtime to `resources`"
+                )
+            replaces = f"replaces the image {name} with {replacement}, but {image} would still run"
+            yield Diagnostic(
+                "ImageNotReplaced", "error", f"{kustomization.file} {replaces}", hint, label_of(jobset), path
+            )
 
 
 def _renamed(jobset: Manifest, items: Sequence[Json]) -> Iterator[_Reference]:
@@ -167,27 +200,6 @@ def _renamed(jobset: Manifest, items: Sequence[Json]) -> Iterator[_Reference]:
                 break
 
 
-def _hashed_too_early(reference: _Reference) -> Diagnostic:
-    message = (
-        f"nameHash cannot include the contents of {reference.kind} {reference.name}: kustomize adds the "
-        "generator's hash after the JobSet is named, so a change would modify a JobSet of the same name and be refused"
-    )
-    hint = (
-        "compile what kustomize prints (`kubectl kustomize DIR | trainc build - --name-hash`, without the transformer), "
-        "or remove nameHash, or set `generatorOptions: {disableNameSuffixHash: true}`"
-    )
-    return Diagnostic("NameHashTooEarly", "error", message, hint, label_of(reference.jobset), reference.path)
-
-
-def _left_behind(reference: _Reference) -> Diagnostic:
-    now = name_of(reference.target) + ("-HASH" if _GETS_HASH in annotations_of(reference.target) else "")
-    message = (
-        f"kustomize renames {reference.kind} {reference.name} to {now}, but not where the JobSet refers to it: "
-        "the pods would never start"
-    )
-    return Diagnostic("ReferenceNotFollowed", "error", message, _LIST_IT, label_of(reference.jobset), reference.path)
-
-
 def _configured_kinds(kustomization: Kustomization) -> set[str]:
     """The kinds of objects of which some configuration says where JobSets name them."""
     return {
@@ -198,25 +210,6 @@ def _configured_kinds(kustomization: Kustomization) -> set[str]:
         for reference in objects(document.get("nameReference"))
         if "JobSet" in (field.get("kind") for field in objects(reference.get("fieldSpecs")))
     }
-
-
-def _images_left(jobset: Manifest, items: Sequence[Json], kustomization: Kustomization) -> Iterator[Diagnostic]:
-    input_images = {image for item in items for _, image in images_of(item)}
-    for path, image in images_of(jobset):
-        for change in objects(kustomization.data.get("images")):
-            replacement = _replaced(image, change)
-            if replacement != image:
-                name = change["name"]
-                message = (
-                    f"{kustomization.file} replaces the image {name} with {replacement}, but {image} would still run"
-                )
-                hint = (
-                    _LIST_IT
-                    if image in input_images
-                    else f"the image is from a built-in runtime, which kustomize does not see: move the entry of {name} to "
-                    "`images` of the overlay, or add the runtime to `resources`"
-                )
-                yield Diagnostic("ImageNotReplaced", "error", message, hint, label_of(jobset), path)
 
 
 def _replaced(image: str, change: Json) -> str:

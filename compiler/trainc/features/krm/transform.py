@@ -123,7 +123,8 @@ def read_resource_list(text: bytes) -> ResourceList:
     except UnicodeDecodeError:
         raise CompileError([_wrong((), "it is not UTF-8 text")]) from None
     except CompileError as error:
-        raise CompileError(map(_in_stdin, error.diagnostics)) from None
+        placed = [(d, replace(d.source, file=STDIN) if d.source is not None else None) for d in error.diagnostics]
+        raise CompileError(replace(d, source=source) for d, source in placed) from None
     problems = list(_problems(value))
     if problems:
         raise CompileError(problems)
@@ -132,20 +133,13 @@ def read_resource_list(text: bytes) -> ResourceList:
     return ResourceList(head, value["items"], None if configuration is None else Document.of(configuration))
 
 
-def answer(request: ResourceList, items: Sequence[Manifest], results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The ResourceList that a function returns."""
-    reported = {"results": list(results)} if results else {}
-    return {**request.head, "items": list(items), **reported}
-
-
 def _problems(value: Any) -> Iterator[Diagnostic]:
     if not isinstance(value, Mapping) or value.get("kind") != KIND:
         yield _wrong((), "it is empty" if value is None else f"it is not a {KIND}")
         return
     if not str(value.get("apiVersion", "")).startswith(_GROUP):
-        yield _wrong(
-            ("apiVersion",), f"apiVersion is {value.get('apiVersion')!r}, which is not in {_GROUP.rstrip('/')}"
-        )
+        problem = f"apiVersion is {value.get('apiVersion')!r}, which is not in {_GROUP.rstrip('/')}"
+        yield _wrong(("apiVersion",), problem)
     if not isinstance(value.get("items"), list):
         yield _wrong(("items",), "items is not a list")
         return
@@ -161,10 +155,6 @@ def _wrong(path: Path, problem: str) -> Diagnostic:
     return Diagnostic("InvalidResourceList", "error", message, hint=_HINT, object=KIND, path=format_path(path))
 
 
-def _in_stdin(problem: Diagnostic) -> Diagnostic:
-    return problem if problem.source is None else replace(problem, source=replace(problem.source, file=STDIN))
-
-
 # Diagnostics as the `results` of a KRM function, for tools that show them; kustomize does not.
 #
 # Source: kubernetes-sigs/kustomize cmd/config/docs/api-conventions/functions-spec.md.
@@ -173,25 +163,18 @@ def _in_stdin(problem: Diagnostic) -> Diagnostic:
 def results_of(diagnostics: Iterable[Diagnostic], items: Iterable[Json]) -> list[dict[str, Any]]:
     """One result per diagnostic; `items` are the objects that they may refer to."""
     by_label = {label_of(item): item for item in items}
-    return [_result(d, by_label.get(d.object)) for d in diagnostics]
-
-
-def _result(d: Diagnostic, item: Json | None) -> dict[str, Any]:
-    tags = {"code": d.code, **({"hint": d.hint} if d.hint else {})}
-    result: dict[str, Any] = {"message": d.message, "severity": d.severity, "tags": tags}
-    if item is None:
-        # A field may be given only together with its resource.
-        place = ": ".join(part for part in (d.object, d.path) if part)
-        return {**result, "message": f"{place}: {d.message}" if place else d.message}
-    result["resourceRef"] = _reference(item)
-    if d.path:
-        result["field"] = {"path": d.path}
-    if file := file_of(item):
-        result["file"] = {"path": file}
-    return result
-
-
-def _reference(item: Json) -> dict[str, str]:
-    named = {**item, **mapping(item.get("metadata"))}
-    fields = ("apiVersion", "kind", "name", "namespace")
-    return {field: named[field] for field in fields if isinstance(named.get(field), str) and named[field]}
+    results = []
+    for d in diagnostics:
+        tags = {"code": d.code, **({"hint": d.hint} if d.hint else {})}
+        result: dict[str, Any] = {"message": d.message, "severity": d.severity, "tags": tags}
+        results.append(result)
+        item = by_label.get(d.object)
+        if item is None:  # A field may be given only together with its resource.
+            result["message"] = ": ".join(filter(None, (d.object, d.path, d.message)))
+            continue
+        named = {**item, **mapping(item.get("metadata"))}
+        fields = ("apiVersion", "kind", "name", "namespace")
+        result["resourceRef"] = {key: named[key] for key in fields if isinstance(named.get(key), str) and named[key]}
+        result |= {"field": {"path": d.path}} if d.path else {}
+        result |= {"file": {"path": file}} if (file := file_of(item)) else {}
+    return results

@@ -8,8 +8,10 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from inspect import currentframe
+from types import SimpleNamespace
 from typing import Any
 
 from kubeflow.trainer import TrainerClient
@@ -30,17 +32,6 @@ from trainc.functions import catalog, compile_trainjob
 _RUNTIMES, _CLUSTER_RUNTIMES = "trainingruntimes", "clustertrainingruntimes"
 _KINDS = {_RUNTIMES: "TrainingRuntime", _CLUSTER_RUNTIMES: "ClusterTrainingRuntime"}
 _NOT_FOUND = 404
-
-
-class _Answer:
-    """What a call with async_req gives back."""
-
-    def __init__(self, ask: Callable[[], Any]) -> None:
-        self._ask = ask
-
-    def get(self, _timeout: float | None = None) -> Any:
-        """The answer, at once."""
-        return self._ask()
 
 
 class OfflineObjects:
@@ -96,7 +87,7 @@ class OfflineObjects:
 
 
 def _answered(ask: Callable[[], Any], requested: dict[str, Any]) -> Any:
-    return _Answer(ask) if requested.get("async_req") else ask()
+    return SimpleNamespace(get=lambda _timeout=None: ask()) if requested.get("async_req") else ask()
 
 
 _COMPLETE = "Complete"
@@ -162,8 +153,10 @@ class OfflineBackend(KubernetesBackend):
         """
         os.makedirs(folder, exist_ok=True)
         files = {os.path.join(folder, f"{name}.yaml"): name for name in self._jobs}
-        for path in files:
-            _refuse_others(path)
+        for path in filter(os.path.lexists, files):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                if not file.readline().startswith(_WRITTEN):
+                    raise FileExistsError(f"{path} was not written by trainc; move it, or give the job another Name")
         for path, name in files.items():
             job, _, origin = self._jobs[name]
             with open(path, "w", encoding="utf-8", newline="\n") as file:
@@ -179,13 +172,8 @@ class OfflineBackend(KubernetesBackend):
         named = any(isinstance(option, Name) for option in options or ())
         self._base = None if named else _base_name(trainer)
         before = set(self._jobs)
-        try:
+        with unwrapped_errors():
             requested: str = super().train(runtime, initializer, trainer, options)
-        except RuntimeError as error:
-            # The SDK wraps any exception from a request in its own.
-            if isinstance(error.__cause__, CompileError):
-                raise error.__cause__ from None
-            raise
         return next((name for name in self._jobs if name not in before), requested)
 
     def get_job(self, name: str) -> types.TrainJob:
@@ -196,9 +184,8 @@ class OfflineBackend(KubernetesBackend):
         runtime = self.get_runtime(spec["runtimeRef"]["name"])
         nodes = (spec.get("trainer") or {}).get("numNodes") or runtime.trainer.num_nodes
         created = datetime.fromtimestamp(0, UTC)
-        return types.TrainJob(
-            name, runtime=runtime, steps=[], num_nodes=nodes, creation_timestamp=created, status=_COMPLETE
-        )
+        job = {"steps": [], "num_nodes": nodes, "creation_timestamp": created, "status": _COMPLETE}
+        return types.TrainJob(name, runtime=runtime, **job)
 
     def list_jobs(self, runtime: Any = None) -> list[types.TrainJob]:
         """Return all jobs, or those of a runtime."""
@@ -242,6 +229,17 @@ class OfflineBackend(KubernetesBackend):
         return next(each for each in numbered if each not in self._jobs)
 
 
+@contextmanager
+def unwrapped_errors() -> Iterator[None]:
+    """Raise a CompileError as it is: the SDK wraps any exception from a request in its own."""
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error.__cause__, CompileError):
+            raise error.__cause__ from None
+        raise
+
+
 def written(job: Manifest, origin: str) -> str:
     """A TrainJob as YAML, after the line that names its origin."""
     return f"{_WRITTEN}{origin}. Change that instead.\n{dump_yaml([_whole(job)])}"
@@ -254,14 +252,6 @@ def _whole(value: Any) -> Any:
     if isinstance(value, list):
         return [_whole(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _refuse_others(path: str) -> None:
-    if not os.path.lexists(path):
-        return
-    with open(path, encoding="utf-8", errors="replace") as file:
-        if not file.readline().startswith(_WRITTEN):
-            raise FileExistsError(f"{path} was not written by trainc; move it, or give the job another Name")
 
 
 def _base_name(trainer: Any) -> str:

@@ -21,7 +21,7 @@ from trainc.api.findings import CompileError
 from trainc.api.kube import Manifest
 from trainc.api.records import dataclass
 from trainc.api.settings import Options
-from trainc.features.kubeflow.backend import OfflineBackend
+from trainc.features.kubeflow.backend import OfflineBackend, unwrapped_errors
 from trainc.functions import compile_trainjob
 
 Client = TypeVar("Client")
@@ -48,13 +48,8 @@ def preflight(client: Client, options: Options = Options()) -> Client:
     submit = checking.train  # type: ignore[union-attr]
 
     def train(*arguments: Any, **named: Any) -> Any:
-        try:
+        with unwrapped_errors():
             return submit(*arguments, **named)
-        except RuntimeError as error:
-            # The SDK puts its own words around whatever a request raises.
-            if isinstance(error.__cause__, CompileError):
-                raise error.__cause__ from None
-            raise
 
     checking.train = train  # type: ignore[union-attr]
     checked.backend = checking  # type: ignore[attr-defined]
@@ -104,11 +99,6 @@ class ScriptResult:
     backends: list[OfflineBackend]
     status: int
 
-    @property
-    def trainjobs(self) -> list[Manifest]:
-        """The TrainJobs of all clients."""
-        return [job for backend in self.backends for job in backend.trainjobs]
-
 
 def run_script(
     path: str, words: Sequence[str], backend_of: Callable[[str | None], OfflineBackend], out: TextIO
@@ -128,12 +118,17 @@ def run_script(
         stack.enter_context(mock.patch.object(TrainerClient, "__init__", replaced))
         for client in _other_clients():
             stack.enter_context(mock.patch.object(client, "__init__", _refuse))
-        stack.enter_context(_as_main(path, words))
+        folder = os.path.dirname(os.path.abspath(path))
+        stack.enter_context(mock.patch.object(sys, "argv", [path, *words]))
+        stack.enter_context(mock.patch.object(sys, "path", [folder, *sys.path]))
         stack.enter_context(contextlib.redirect_stdout(out))
         try:
             runpy.run_path(path, run_name="__main__")
         except SystemExit as left:
-            return ScriptResult(backends, _status(left.code, out))
+            if left.code is None or isinstance(left.code, int):
+                return ScriptResult(backends, int(left.code or 0))
+            out.write(f"{left.code}\n")  # As Python itself takes the argument of sys.exit.
+            return ScriptResult(backends, 1)
         except CompileError:
             raise
         except Exception as error:
@@ -146,10 +141,8 @@ def _other_clients() -> Iterator[type]:
     for module in pkgutil.iter_modules(kubeflow.__path__):
         if module.name not in ("common", "trainer"):
             with contextlib.suppress(ImportError):
-                members = vars(importlib.import_module(f"kubeflow.{module.name}"))
-                yield from (
-                    each for name, each in members.items() if isinstance(each, type) and name.endswith("Client")
-                )
+                members = vars(importlib.import_module(f"kubeflow.{module.name}")).items()
+                yield from (each for name, each in members if isinstance(each, type) and name.endswith("Client"))
 
 
 def _refuse(client: object, *_: object, **__: object) -> None:
@@ -160,21 +153,6 @@ def _refuse(client: object, *_: object, **__: object) -> None:
 
 class ScriptError(Exception):
     """What a script raised; the message has its place and its words."""
-
-
-@contextlib.contextmanager
-def _as_main(path: str, words: Sequence[str]) -> Iterator[None]:
-    folder = os.path.dirname(os.path.abspath(path))
-    with mock.patch.object(sys, "argv", [path, *words]), mock.patch.object(sys, "path", [folder, *sys.path]):
-        yield
-
-
-def _status(code: object, out: TextIO) -> int:
-    """As Python itself takes the argument of sys.exit."""
-    if code is None or isinstance(code, int):
-        return int(code or 0)
-    out.write(f"{code}\n")
-    return 1
 
 
 def _place(error: Exception, path: str) -> str:

@@ -52,10 +52,9 @@ def completions(snapshot: Snapshot, position: Position) -> list[Completion]:
             return [*_named(snapshot, document, typing, place), *_keys(snapshot, typing, place)]
         return [*_fields(inside, root, typing, place), *_keys(snapshot, typing, place)]
     schema = at(root, typing.path) if root is not None else None
-    values = [
-        Completion(value, "value", place, _plain(value, schema)) for value in (values_of(schema) if schema else ())
-    ]
-    return [*values, *_named(snapshot, document, typing, place)]
+    values = values_of(schema) if schema else ()
+    fixed = [Completion(value, "value", place, _plain(value, schema)) for value in values]
+    return [*fixed, *_named(snapshot, document, typing, place)]
 
 
 def _document(lines: Sequence[str], number: int, typing: Typing) -> Json:
@@ -80,19 +79,13 @@ def _root(snapshot: Snapshot, document: Json) -> Schema | None:
 
 
 def _fields(schema: Schema, root: Schema, typing: Typing, place: Range) -> Iterator[Completion]:
-    required = schema.get("required", ())
+    required, rooms = schema.get("required", ()), {"object": "  ", "array": "- "} if typing.indent >= 0 else {}
     for name, inner in fields_of(schema, root).items():
         if name not in typing.siblings and name != "status":
             detail = ", ".join(filter(None, (kind_of(inner), "required" if name in required else "")))
-            text = f"{name}:{_after(inner, typing.indent)}"
+            room = rooms.get(str(inner.get("type")))  # for the value
+            text = f"{name}: " if room is None else f"{name}:\n{' ' * typing.indent}{room}"
             yield Completion(name, "field", place, text, detail, str(inner.get("description", "")))
-
-
-def _after(schema: Schema, indent: int) -> str:
-    """What comes after the colon of a new field: room for its value."""
-    if indent < 0 or schema.get("type") not in ("object", "array"):
-        return " "
-    return f"\n{' ' * indent}{'  ' if schema['type'] == 'object' else '- '}"
 
 
 def _keys(snapshot: Snapshot, typing: Typing, place: Range) -> Iterator[Completion]:
@@ -119,11 +112,10 @@ def _named(snapshot: Snapshot, document: Json, typing: Typing, place: Range) -> 
     """The known names of the expected kind."""
     path = typing.path
     for ending, detail, find in _NAMES:
-        if len(ending) <= len(path) and all(
-            one in ("*", step) for one, step in zip(ending, path[-len(ending) :], strict=True)
-        ):
+        last = path[-len(ending) :]
+        if len(last) == len(ending) and all(map(lambda one, step: one in ("*", step), ending, last)):
             for name in dict.fromkeys(_texts(find(snapshot, document, path))):
-                about = meaning_of(name) if find is _variables else ""
+                about = meaning_of(name) if ending[0] == "env" else ""
                 yield Completion(name, "name", place, _plain(name, {}), detail, about)
             return
 
@@ -195,11 +187,6 @@ def _queues(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     yield from sorted(set(_texts(own_labels.get(_QUEUE) for own_labels in labels if isinstance(own_labels, Mapping))))
 
 
-def _variables(snapshot: Snapshot, document: Json, path: Path) -> Iterable[str]:
-    """Those of NCCL, PyTorch, OpenMP and Hugging Face."""
-    return suggested_variables()
-
-
 def _values(snapshot: Snapshot, document: Json, path: Path) -> Iterable[str]:
     return suggested_values(str(value_at_index(document, (*path[:-1], "name"))))
 
@@ -244,10 +231,7 @@ def _keys_in(kind: str) -> _Names:
 
 
 def _fixed(*values: str) -> _Names:
-    def find(snapshot: Snapshot, document: Json, path: Path) -> Iterable[str]:
-        return values
-
-    return find
+    return lambda *_: values
 
 
 # The end of a path, `*` for an item of a list; what is there; which names there are.
@@ -261,7 +245,7 @@ _NAMES: tuple[tuple[Path, str, _Names], ...] = (
     (("targetReplicatedJobs", "*"), "replicated job", _jobs),
     (("coordinator", "replicatedJob"), "replicated job", _jobs),
     (("volumeMounts", "*", "name"), "volume", _volumes),
-    (("env", "*", "name"), "environment variable", _variables),
+    (("env", "*", "name"), "environment variable", _fixed(*suggested_variables())),
     (("env", "*", "value"), "value", _values),
     (("persistentVolumeClaim", "claimName"), "PersistentVolumeClaim", _named_in("PersistentVolumeClaim")),
     (("secret", "secretName"), "Secret", _named_in("Secret")),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from trainc.api.findings import Diagnostic
 from trainc.api.records import dataclass
 from trainc.features.lsp.hovering import marked
@@ -30,17 +28,10 @@ def offers(snapshot: Snapshot, requested: Range) -> list[Offer]:
     here = [one for one in marks if one[1].start <= requested.end and requested.start <= one[1].end]
     lines = range(requested.start.line, requested.end.line + 1)
     chosen = (here or [one for one in marks if one[1].start.line in lines])[:_MOST_FIXED]
-    return sorted(_offers(snapshot.text, chosen), key=_is_comment) if chosen else []
-
-
-def _offers(text: str, marks: list[tuple[Diagnostic, Range]]) -> Iterator[Offer]:
-    edited = EditedText(text)
-    for diagnostic, place in marks:
+    edited, result = EditedText(snapshot.text), []
+    for diagnostic, place in chosen:
         edits = edited.edits(diagnostic)
-        yield from (Offer(diagnostic, place, edit, preferred=len(edits) == 1) for edit in edits)
+        result += [Offer(diagnostic, place, edit, preferred=len(edits) == 1) for edit in edits]
         if (comment := edited.ignoring(diagnostic)) is not None:
-            yield Offer(diagnostic, place, comment)
-
-
-def _is_comment(offer: Offer) -> bool:
-    return offer.edit.text.lstrip().startswith("#")
+            result.append(Offer(diagnostic, place, comment))
+    return sorted(result, key=lambda offer: offer.edit.text.lstrip().startswith("#"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.api.documents import Document
-from trainc.api.explained import ExplainedField, Explanation, Recorder, describe_origin, explanation, shorten_value
+from trainc.api.explained import Explanation, Recorder, describe_origin, explanation, shorten_value
 from trainc.api.findings import Diagnostic, Source, escape_line
-from trainc.api.kube import POD_SPEC, FieldPath, format_field, mapping, names, objects, stable_path, value_at_index
+from trainc.api.kube import POD_SPEC, format_field, mapping, names, objects, stable_path, value_at_index
 from trainc.api.records import dataclass
 from trainc.explain.model import Input, prefix
 from trainc.features.lsp.names import at, kind_of, root_of, runtime_of
@@ -147,24 +147,16 @@ def _rows(explained: Explanation, target: Found) -> Iterator[str]:
         before = prefix(explained, made)
         for field in made.fields:
             depth = next((i for i, origin in enumerate(field.origins) if any(map(target.wrote, origin.inputs))), None)
-            if depth is not None:
-                yield _row(field, before, depth)
-
-
-def _row(field: ExplainedField, before: str, depth: int) -> str:
-    target = f"`{escape_line(before + _short(field.path))}` = `{escape_line(shorten_value(field.value))}`"
-    if depth == 0:
-        how = (
-            ""
-            if field.origin.kind in ("trainjob", "runtime", "patch", "overlay")
-            else f", by {describe_origin(field.origin)}"
-        )
-        return target + escape_line(how)
-    return f"{target}: overridden by {escape_line(describe_origin(field.origin))}"
-
-
-def _short(path: FieldPath) -> str:
-    return format_field(path) if len(path) <= 6 else f"{format_field(path[:3])}...{format_field(path[7:])}"
+            if depth is None:
+                continue
+            path, origin = field.path, field.origin
+            name = format_field(path) if len(path) <= 6 else f"{format_field(path[:3])}...{format_field(path[7:])}"
+            text = f"`{escape_line(before + name)}` = `{escape_line(shorten_value(field.value))}`"
+            if depth:
+                yield f"{text}: overridden by {escape_line(describe_origin(origin))}"
+            else:
+                is_written = origin.kind in ("trainjob", "runtime", "patch", "overlay")
+                yield text if is_written else f"{text}{escape_line(f', by {describe_origin(origin)}')}"
 
 
 # Diagnostics where an editor marks them: the words that `trainc check` underlines.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.api.documents import Document
 from trainc.api.findings import Source, counted
 from trainc.api.jobs import CompiledJob
 from trainc.features import ask
@@ -27,7 +26,12 @@ def lenses(snapshot: Snapshot, before: Sequence[Sequence[CompiledJob]] | None) -
         source = document.locate(())
         line = source.line - 1 if source is not None else 0
         place = Range(Position(line, 0), Position(line, 0))
-        result += [(place, text) for text in dict.fromkeys((*texts.get(source, ()), *_users(snapshot, document)))]
+        about = texts.get(source, [])
+        for mention in mentions(document):
+            if mention.defines and mention.symbol[0] == RUNTIME:
+                count = len(references(snapshot, mention))
+                about.append(counted(count, "TrainJob") + (" uses it" if count == 1 else " use it"))
+        result += [(place, text) for text in dict.fromkeys(about)]
     return result
 
 
@@ -53,10 +57,3 @@ def _of_built(
             manifests = earlier.manifests if earlier is not None else ()
             texts.append(f"{fate_between(manifests, job.manifests, built.session.options)} against HEAD")
         yield from ((home, text) for home in dict.fromkeys(homes.get(job.name, ())) for text in texts)
-
-
-def _users(snapshot: Snapshot, document: Document) -> Iterator[str]:
-    for mention in mentions(document):
-        if mention.defines and mention.symbol[0] == RUNTIME:
-            count = len(references(snapshot, mention))
-            yield counted(count, "TrainJob") + (" uses it" if count == 1 else " use it")

@@ -7,6 +7,7 @@ the TrainJobs that use it; files and folders by overlays and trainc.yaml.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, TypeAlias
@@ -106,10 +107,12 @@ def root_of(snapshot: Snapshot, document: Mapping[str, Any]) -> Schema | None:
 
 def at(root: Schema, path: Path) -> Schema | None:
     """The schema of what stands at `path`; None where nothing may."""
-    here: Schema | None = _resolved(root, root)
+    here = _resolved(root, root)
     for step in path:
-        here = None if here is None else _child(here, step)
-        here = None if here is None else _resolved(root, here)
+        child = _child(here, step)
+        if child is None:
+            return None
+        here = _resolved(root, child)
     return here
 
 
@@ -143,20 +146,15 @@ def kind_of(schema: Schema) -> str:
 
 def _child(schema: Schema, step: str | int) -> Schema | None:
     for one in (schema, *_choices(schema)):
-        named = one.get("properties", {})
-        child = one.get("items") if isinstance(step, int) else named.get(step, _free(one, step))
+        if isinstance(step, int):
+            child = one.get("items")
+        else:  # A key may be the author's own: a label, a resource, a code.
+            patterns = one.get("patternProperties", {}).items()
+            own = (inner for pattern, inner in patterns if re.search(pattern, step))
+            child = one.get("properties", {}).get(step, next(own, one.get("additionalProperties")))
         if isinstance(child, Mapping):
             return child
     return None
-
-
-def _free(schema: Schema, key: str) -> Any:
-    """The schema of a key that is the author's own: a label, a resource, a code."""
-    import re
-
-    patterns = schema.get("patternProperties", {})
-    matching = (inner for pattern, inner in patterns.items() if re.search(pattern, key))
-    return next(matching, schema.get("additionalProperties"))
 
 
 def _choices(schema: Schema) -> Iterator[Schema]:
@@ -178,19 +176,23 @@ def _resolved(root: Schema, schema: Schema) -> Schema:
 Symbol: TypeAlias = tuple[str, ...]
 
 RUNTIME, JOB, CONTAINER, VOLUME, TRAINJOB = "runtime", "replicated job", "container", "volume", "TrainJob"
-_JOBSET: Path = ("spec", "template", "spec")
-# Where a JobSet names its own jobs, beside the rules of its failure policy.
-_POLICIES: tuple[Path, ...] = (("successPolicy", "targetReplicatedJobs"), ("coordinator", "replicatedJob"))
-_OVERRIDES = ("podTemplateOverrides", "podSpecOverrides")
-_FILES_OF_OVERLAYS: tuple[Path, ...] = (("resources",), ("runtimes",))
-_FILES_OF_SETTINGS: tuple[Path, ...] = (
-    ("sources",),
-    ("runtimes",),
-    ("overlay",),
-    ("policies",),
-    ("output",),
-    ("cluster",),
+# In paths, `*` is any entry of a list or mapping. Where a JobSet's spec names its jobs, given there or used.
+_IN_JOBSET: tuple[tuple[Path, bool], ...] = (
+    (("replicatedJobs", "*", "name"), True),
+    (("replicatedJobs", "*", "dependsOn", "*", "name"), False),
+    (("successPolicy", "targetReplicatedJobs", "*"), False),
+    (("failurePolicy", "rules", "*", "targetReplicatedJobs", "*"), False),
+    (("coordinator", "replicatedJob"), False),
 )
+_IN_POD: tuple[tuple[str, Path], ...] = (
+    (VOLUME, ("volumes", "*", "name")),
+    (CONTAINER, ("initContainers", "*", "name")),
+    (CONTAINER, ("containers", "*", "name")),
+    (VOLUME, ("initContainers", "*", "volumeMounts", "*", "name")),
+    (VOLUME, ("containers", "*", "volumeMounts", "*", "name")),
+)
+_FILES_OF_OVERLAYS: tuple[Path, ...] = (("resources", "*"), ("runtimes", "*"), ("patches", "*", "path"))
+_FILES_OF_SETTINGS = ("sources", "runtimes", "overlay", "policies", "output", "cluster")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,14 +217,20 @@ def mentions(document: Document) -> Iterator[Mention]:
     if kind in names.RUNTIME_KINDS:
         scope = scope_of(data, kind, name)
         yield Mention((RUNTIME, *scope), document, ("metadata", "name"), defines=True)
-        yield from _of_jobset(document, scope, _JOBSET)
+        yield from _in_jobset(document, scope, ("spec", "template", "spec"))
     elif kind == "JobSet":
-        yield from _of_jobset(document, scope_of(data, "JobSet", name), ("spec",))
+        yield from _in_jobset(document, scope_of(data, "JobSet", name), ("spec",))
     elif kind in ("TrainJob", "TrainingJob"):
         yield Mention((TRAINJOB, str(name)), document, ("metadata", "name"), defines=True)
-        yield from _of_trainjob(document)
+        yield from _in_trainjob(document)
     elif kind == "Overlay":
-        yield from _of_overlay(document)
+        for path, target in _found(data, ("patches", "*", "target")):
+            kind, name = (mapping(target).get(key) for key in ("kind", "name"))
+            if name and kind == "TrainJob":
+                yield Mention((TRAINJOB, str(name)), document, (*path, "name"), defines=False)
+            elif name and kind in names.RUNTIME_KINDS:
+                scope = scope_of({"metadata": target}, kind, name)
+                yield Mention((RUNTIME, *scope), document, (*path, "name"), defines=False)
 
 
 def scope_of(data: Json, kind: Any, name: Any) -> Symbol:
@@ -237,60 +245,33 @@ def runtime_scope(job: Json) -> Symbol:
     return scope_of(job, reference.get("kind") or "ClusterTrainingRuntime", reference.get("name"))
 
 
-def _of_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]:
-    spec = value_at_index(document.data, at)
-    for path, job in _items(spec, (*at, "replicatedJobs")):
-        called = str(job.get("name"))
-        yield Mention((JOB, *scope, called), document, (*path, "name"), defines=True)
-        for awaited, one in _items(job, (*path, "dependsOn")):
-            yield Mention((JOB, *scope, str(one.get("name"))), document, (*awaited, "name"), defines=False)
-        yield from _of_pod(document, scope, called, (*path, *POD_SPEC), defines=True)
-    lists = [(*at, *where) for where in _POLICIES]
-    rules = _items(mapping(value_at_index(spec, ("failurePolicy",))), (*at, "failurePolicy", "rules"))
-    for path in (*lists, *((*rule, "targetReplicatedJobs") for rule, _ in rules)):
-        for place, text in _texts(document.data, path):
-            yield Mention((JOB, *scope, text), document, place, defines=False)
+def _in_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]:
+    for path, defines in _IN_JOBSET:
+        for place, name in _found(document.data, (*at, *path)):
+            yield Mention((JOB, *scope, str(name)), document, place, defines)
+    for place, name in _found(document.data, (*at, *_IN_JOBSET[0][0])):
+        yield from _in_pod(document, (*scope, str(name)), (*place[:-1], *POD_SPEC), defines=True)
 
 
-def _of_trainjob(document: Document) -> Iterator[Mention]:
-    spec = mapping(value_at_index(document.data, ("spec",)))
-    scope = runtime_scope(document.data)
-    if "name" in mapping(spec.get("runtimeRef")):
-        yield Mention((RUNTIME, *scope), document, ("spec", "runtimeRef", "name"), defines=False)
-    for path, _ in _items(spec, ("spec", "runtimePatches")):
-        jobs = (*path, "trainingRuntimeSpec", "template", "spec", "replicatedJobs")
-        for at, job in _items_at(document.data, jobs):
-            called = str(job.get("name"))
-            yield Mention((JOB, *scope, called), document, (*at, "name"), defines=False)
-            yield from _of_pod(document, scope, called, (*at, *POD_SPEC), defines=False)
-    for field in _OVERRIDES:
-        for path, override in _items(spec, ("spec", field)):
-            for at, target in _items(override, (*path, "targetJobs")):
-                called = str(target.get("name"))
-                yield Mention((JOB, *scope, called), document, (*at, "name"), defines=False)
-                pod = (*path, "spec") if field == _OVERRIDES[0] else path
-                yield from _of_pod(document, scope, called, pod, defines=False)
+def _in_trainjob(document: Document) -> Iterator[Mention]:
+    data, scope = document.data, runtime_scope(document.data)
+    for path, _ in _found(data, ("spec", "runtimeRef", "name")):
+        yield Mention((RUNTIME, *scope), document, path, defines=False)
+    patched = ("runtimePatches", "*", "trainingRuntimeSpec", "template", "spec", "replicatedJobs", "*", "name")
+    named = [(path, (*path[:-1], *POD_SPEC), name) for path, name in _found(data, ("spec", *patched))]
+    for field, below in (("podTemplateOverrides", ("spec",)), ("podSpecOverrides", ())):
+        targets = _found(data, ("spec", field, "*", "targetJobs", "*", "name"))
+        named += [(path, (*path[:3], *below), name) for path, name in targets]
+    for path, pod, name in named:
+        yield Mention((JOB, *scope, str(name)), document, path, defines=False)
+        yield from _in_pod(document, (*scope, str(name)), pod, defines=False)
 
 
-def _of_pod(document: Document, scope: Symbol, job: str, at: Path, *, defines: bool) -> Iterator[Mention]:
-    for path, volume in _items_at(document.data, (*at, "volumes")):
-        yield Mention((VOLUME, *scope, job, str(volume.get("name"))), document, (*path, "name"), defines=True)
-    for field in ("initContainers", "containers"):
-        for path, container in _items_at(document.data, (*at, field)):
-            name = str(container.get("name"))
-            yield Mention((CONTAINER, *scope, job, name), document, (*path, "name"), defines=defines)
-            for mount, one in _items(container, (*path, "volumeMounts")):
-                symbol = (VOLUME, *scope, job, str(one.get("name")))
-                yield Mention(symbol, document, (*mount, "name"), defines=False)
-
-
-def _of_overlay(document: Document) -> Iterator[Mention]:
-    for path, patch in _items(document.data, ("patches",)):
-        target = mapping(value_at_index(patch, ("target",)))
-        kind, name = target.get("kind"), target.get("name")
-        symbol = (TRAINJOB, str(name)) if kind == "TrainJob" else (RUNTIME, *scope_of({"metadata": target}, kind, name))
-        if name and (kind == "TrainJob" or kind in names.RUNTIME_KINDS):
-            yield Mention(symbol, document, (*path, "target", "name"), defines=False)
+def _in_pod(document: Document, job: Symbol, at: Path, *, defines: bool) -> Iterator[Mention]:
+    for role, path in _IN_POD:
+        for place, name in _found(document.data, (*at, *path)):
+            gives = defines if role == CONTAINER else path[0] == "volumes"
+            yield Mention((role, *job, str(name)), document, place, gives)
 
 
 def mentioned(document: Document, path: Path) -> Mention | None:
@@ -300,13 +281,13 @@ def mentioned(document: Document, path: Path) -> Mention | None:
 
 def definitions(snapshot: Snapshot, mention: Mention) -> list[Mention]:
     """Where a name is given: in the document itself, or in the runtimes of the workspace, or in trainc's catalog."""
-    scope = mention.symbol[1:4]
-    defining = [
-        other
-        for document in _possible(snapshot, mention)
-        for other in mentions(document)
-        if other.defines and other.symbol == mention.symbol
-    ]
+    scope, here = mention.symbol[1:4], mention.document
+    # A volume that a patch adds is known to that patch's TrainJob only.
+    kinds = (*names.RUNTIME_KINDS, "JobSet")
+    around = [d for d in snapshot.workspace if d.data.get("kind") in kinds or mention.symbol[0] == TRAINJOB]
+    others = [d for d in around if (d.file, d.data) != (here.file, here.data)]
+    found = (other for document in (here, *others) for other in mentions(document))
+    defining = [other for other in found if other.defines and other.symbol == mention.symbol]
     if defining or scope[0] != "ClusterTrainingRuntime":
         return defining
     shipped = _shipped(snapshot, scope[2])
@@ -335,48 +316,29 @@ def _shipped(snapshot: Snapshot, name: str) -> Document | None:
     return answer if isinstance(answer, Document) else None
 
 
-def _possible(snapshot: Snapshot, mention: Mention) -> Iterator[Document]:
-    """A volume that a patch adds is known to that patch's TrainJob only."""
-    yield mention.document
-    for document in snapshot.workspace:
-        is_relevant = document.data.get("kind") in (*names.RUNTIME_KINDS, "JobSet") or mention.symbol[0] == TRAINJOB
-        if is_relevant and (document.file, document.data) != (mention.document.file, mention.document.data):
-            yield document
-
-
 def named_files(snapshot: Snapshot, document: Document) -> Iterator[tuple[Path, str]]:
     """The paths of files that an overlay or trainc.yaml names, each with where it is named; from `root`."""
     data, folder = document.data, os.path.dirname(document.file)
     places: Sequence[Path] = ()
     if data.get("kind") == "Overlay":
-        places = (*_FILES_OF_OVERLAYS, *((*path, "path") for path, _ in _items(data, ("patches",))))
+        places = _FILES_OF_OVERLAYS
     elif document.file.rpartition("/")[2] == SETTINGS:
-        names = mapping(value_at_index(data, ("environments",)))
-        places = (*_FILES_OF_SETTINGS, *(("environments", n, *path) for n in names for path in _FILES_OF_SETTINGS))
-    for place in places:
-        for path, text in _texts(data, place):
+        holders: tuple[Path, ...] = ((), ("environments", "*"))
+        places = [(*at, key, *item) for at in holders for key in _FILES_OF_SETTINGS for item in ((), ("*",))]
+    for path, text in (found for place in places for found in _found(data, place)):
+        if isinstance(text, str):
             target = os.path.normpath(os.path.join(folder, text))
             inside = os.path.join(target, OVERLAY_FILE)
             yield path, inside if os.path.isfile(os.path.join(snapshot.root, inside)) else target
 
 
-def _items(holder: Any, path: Path) -> Iterator[tuple[Path, Json]]:
-    """The mappings in the list that `holder` has under the last step of `path`, each with its path."""
-    entries = holder.get(path[-1]) if isinstance(holder, Mapping) else None
-    for number, item in enumerate(entries if isinstance(entries, list) else ()):
-        if isinstance(item, dict):
-            yield (*path, number), item
-
-
-def _items_at(data: Json, path: Path) -> Iterator[tuple[Path, Json]]:
-    return _items(value_at_index(data, path[:-1]), path)
-
-
-def _texts(data: Json, path: Path) -> Iterator[tuple[Path, str]]:
-    """The text at a path, or the texts of the list there."""
-    value = value_at_index(data, path)
-    if isinstance(value, str):
-        yield path, value
-    for number, item in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(item, str):
-            yield (*path, number), item
+def _found(data: Any, path: Path, at: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """What stands at a path, each with the path of its own."""
+    if not path:
+        yield at, data
+    elif path[0] == "*":
+        entries = enumerate(data) if isinstance(data, list) else mapping(data).items()
+        for step, value in entries:
+            yield from _found(value, path[1:], (*at, step))
+    elif (value := value_at_index(data, path[:1])) is not None:
+        yield from _found(value, path[1:], (*at, path[0]))

@@ -103,20 +103,17 @@ class Server(LanguageServer):
 
     def around(self, path: str) -> Workspace:
         """The workspace of a file: the nearest folder with a trainc.yaml, else the editor's folder, else it alone."""
-        root = self._root(path)
+        above = opening.folders_upward(os.path.dirname(path))
+        configured = next((one for one in above if os.path.isfile(os.path.join(one, opening.CONFIGURATION_FILE))), None)
+        opened = [file_of(one.uri) or "" for one in self.workspace.folders.values()]
+        opened += [os.path.realpath(self.workspace.root_path)] if self.workspace.root_path else []
+        holding = [one for one in opened if one and path.startswith(one.rstrip(os.sep) + os.sep)]
+        root = configured or max(holding, key=len, default=None)
         key = root or path
         if key not in self._workspaces:
             folder, alone = (root, None) if root is not None else (os.path.dirname(path), path)
             self._workspaces[key] = self._workspace_at(folder, alone)
         return self._workspaces[key]
-
-    def _root(self, path: str) -> str | None:
-        above = list(opening.folders_upward(os.path.dirname(path)))
-        configured = next((one for one in above if os.path.isfile(os.path.join(one, opening.CONFIGURATION_FILE))), None)
-        opened = [file_of(one.uri) or "" for one in self.workspace.folders.values()]
-        opened += [os.path.realpath(self.workspace.root_path)] if self.workspace.root_path else []
-        holding = [one for one in opened if one and (path.startswith(one.rstrip(os.sep) + os.sep))]
-        return configured or max(holding, key=len, default=None)
 
     def look(self, uri: str, *, thorough: bool = False) -> Snapshot | None:
         """The file as it is now; None for what is no file, or not open, or too large."""
@@ -144,37 +141,35 @@ class Server(LanguageServer):
         return Units(lines, self.workspace.position_codec)
 
     def show(self, uri: str, *, thorough: bool = False) -> None:
-        """Publish what there is to say of a file."""
+        """Publish what there is to say of a file, or that it could not be analyzed."""
         try:
-            self._show(uri, thorough=thorough)
+            self.analyze(uri, thorough=thorough)
         except Exception:  # noqa: BLE001 - a defect, after which the last diagnostics must not stay as if nothing had changed
             self.give_up(uri)
+
+    def analyze(self, uri: str, *, thorough: bool = False) -> None:
+        """Publish what there is to say of a file. Raises whatever a defect raises."""
+        snapshot = self.look(uri, thorough=thorough)
+        marked = hovering.marked(snapshot) if snapshot is not None else []
+        diagnostics: list[types.Diagnostic] = []
+        if snapshot is not None:
+            units = self.units(snapshot.lines)
+            diagnostics = [self.diagnostic(snapshot, units, *one) for one in marked[:_MOST_SHOWN]]
+        if len(marked) > _MOST_SHOWN:
+            more = f"... and {len(marked) - _MOST_SHOWN:,} more; fix these first"
+            diagnostics.append(_about_file(more, "Information"))
+        self._publish(uri, diagnostics)
 
     def give_up(self, uri: str) -> None:
         """Say in a file that it could not be analyzed, and log the defect."""
         sys.stderr.write(describe_defect())
-        diagnostic = _about_file(
-            "trainc could not analyze this file: this is a defect in trainc, please report it", "Error"
-        )
-        self._publish(uri, [diagnostic])
+        message = "trainc could not analyze this file: this is a defect in trainc, please report it"
+        self._publish(uri, [_about_file(message, "Error")])
 
     def _publish(self, uri: str, diagnostics: list[types.Diagnostic]) -> None:
         document = self.workspace.text_documents.get(uri)
         version = document.version if document is not None else None
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
-
-    def _show(self, uri: str, *, thorough: bool) -> None:
-        snapshot = self.look(uri, thorough=thorough)
-        diagnostics: list[types.Diagnostic] = []
-        if snapshot is not None:
-            units = self.units(snapshot.lines)
-            marked = hovering.marked(snapshot)
-            diagnostics = [self.diagnostic(snapshot, units, *one) for one in marked[:_MOST_SHOWN]]
-            if len(marked) > _MOST_SHOWN:
-                diagnostics.append(
-                    _about_file(f"... and {len(marked) - _MOST_SHOWN:,} more; fix these first", "Information")
-                )
-        self._publish(uri, diagnostics)
 
     def diagnostic(self, snapshot: Snapshot, units: Units, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
         """A diagnostic as the protocol has it."""
@@ -219,14 +214,11 @@ class Server(LanguageServer):
             workspace.changed()
         self.show_all_later()
 
-    def place_of(self, mention: names.Mention, snapshot: Snapshot) -> types.Location | None:
-        """Where a name stands."""
-        source = mention.document.locate(mention.path)
-        return self.located(source, f"'{mention.name}'", snapshot) if source is not None else None
-
     def located(self, source: Source, message: str, snapshot: Snapshot) -> types.Location | None:
         """The words that a message means about a place, in whichever file."""
-        path = path_of(source, snapshot.root)
+        path = os.path.join(snapshot.root, source.file)
+        if source.origin == "catalog":
+            path = os.path.join(catalog.catalog_folder(), source.file.removeprefix(catalog.SHOWN_FOLDER))
         text = self.texts().get(os.path.realpath(path))
         try:
             lines = (decode(opening.read_file(path, _MOST_BYTES)) if text is None else text).splitlines()
@@ -249,22 +241,11 @@ def file_of(uri: str) -> str | None:
     return os.path.realpath(path) if path and "\0" not in path else None
 
 
-def path_of(source: Source, root: str) -> str:
-    """The path of the file that a place is in."""
-    if source.origin == "catalog":
-        return os.path.join(catalog.catalog_folder(), source.file.removeprefix(catalog.SHOWN_FOLDER))
-    return os.path.join(root, source.file)
-
-
 # The features of the language server, one handler each: from the protocol to a function of this package, and back.
 
 
 _WATCHED = "**/*.{yaml,yml,json,j2}"
-_KINDS = {
-    "document": types.SymbolKind.Object,
-    "field": types.SymbolKind.Field,
-    "item": types.SymbolKind.Struct,
-}
+_KINDS = {"document": types.SymbolKind.Object, "field": types.SymbolKind.Field, "item": types.SymbolKind.Struct}
 _COMPLETIONS = {
     "field": types.CompletionItemKind.Field,
     "value": types.CompletionItemKind.EnumMember,
@@ -275,10 +256,19 @@ _COMPLETIONS = {
 def make_server(workspace_at: Opens) -> Server:
     """A server with every feature; `workspace_at` opens the folder that a file belongs to."""
     server = Server(workspace_at)
-    for method, handler, options in _FEATURES:
-        answer = handler if asyncio.iscoroutinefunction(handler) else functools.partial(_answer, handler)
-        server.feature(method, options)(functools.partial(answer, server))
+    server.feature(types.INITIALIZED)(functools.partial(_initialized, server))
+    for method, handler in _EVENTS:
+        server.feature(method)(functools.partial(_answer, handler, server))
+    for method, answer, options in REQUESTS:
+        server.feature(method, options)(functools.partial(_answer, functools.partial(reply, answer), server))
     return server
+
+
+def reply(handler: _Answers, server: Server, params: Any) -> Any:
+    """Answer about the file as it is now; with nothing where there is none."""
+    # Only the lines above jobs wait for the cluster.
+    snapshot = server.look(params.text_document.uri, thorough=handler is _lenses)
+    return [] if snapshot is None else handler(server, params, snapshot, server.units(snapshot.lines))
 
 
 def _answer(handler: Callable[[Server, Any], Any], server: Server, params: Any) -> Any:
@@ -310,7 +300,7 @@ def _changed(server: Server, params: types.DidChangeTextDocumentParams) -> None:
     server.show_soon(params.text_document.uri)
 
 
-def _saved(server: Server, params: types.DidSaveTextDocumentParams) -> None:
+def _saved(server: Server, params: types.DidSaveTextDocumentParams | types.DidChangeWatchedFilesParams) -> None:
     server.changed_on_disk()
 
 
@@ -319,15 +309,7 @@ def _closed(server: Server, params: types.DidCloseTextDocumentParams) -> None:
     server.changed_on_disk()
 
 
-def _watched(server: Server, params: types.DidChangeWatchedFilesParams) -> None:
-    server.changed_on_disk()
-
-
-def _hover(server: Server, params: types.HoverParams) -> types.Hover | None:
-    snapshot = server.look(params.text_document.uri)
-    if snapshot is None:
-        return None
-    units = server.units(snapshot.lines)
+def _hover(server: Server, params: types.HoverParams, snapshot: Snapshot, units: Units) -> types.Hover | None:
     hover = hovering.hover(snapshot, units.position_of(params.position))
     if hover is None:
         return None
@@ -335,12 +317,12 @@ def _hover(server: Server, params: types.HoverParams) -> types.Hover | None:
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), units.range(place))
 
 
-def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
-    snapshot = server.look(params.text_document.uri)
-    only = params.context.only
-    if snapshot is None or (only and not any(types.CodeActionKind.QuickFix.value.startswith(kind) for kind in only)):
+def _actions(
+    server: Server, params: types.CodeActionParams, snapshot: Snapshot, units: Units
+) -> list[types.CodeAction]:
+    only, uri = params.context.only, params.text_document.uri
+    if only and not any(types.CodeActionKind.QuickFix.value.startswith(kind) for kind in only):
         return []
-    units, uri = server.units(snapshot.lines), params.text_document.uri
     return [
         types.CodeAction(
             one.edit.title,
@@ -353,27 +335,12 @@ def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeA
     ]
 
 
-def _definition(server: Server, params: types.DefinitionParams) -> list[types.Location]:
-    return _located(server, params, names.definitions)
-
-
-def _references(server: Server, params: types.ReferenceParams) -> list[types.Location]:
-    def mentions(snapshot: Snapshot, mention: names.Mention) -> list[names.Mention]:
-        declared = names.definitions(snapshot, mention) if params.context.include_declaration else []
-        return [*declared, *names.references(snapshot, mention)]
-
-    return _located(server, params, mentions)
-
-
 def _located(
-    server: Server,
-    params: types.DefinitionParams | types.ReferenceParams,
-    mentions: Callable[[Snapshot, names.Mention], list[names.Mention]],
+    server: Server, params: types.DefinitionParams | types.ReferenceParams, snapshot: Snapshot, units: Units
 ) -> list[types.Location]:
-    snapshot = server.look(params.text_document.uri)
-    position = server.units(snapshot.lines).position_of(params.position) if snapshot is not None else None
-    target = hovering.field_at(snapshot, position) if snapshot is not None and position is not None else None
-    if snapshot is None or target is None:
+    """The definitions of a name, or the references to it, perhaps with its definitions."""
+    target = hovering.field_at(snapshot, units.position_of(params.position))
+    if target is None:
         return []
     files = dict(names.named_files(snapshot, target.document))
     if target.field.path in files:
@@ -381,15 +348,20 @@ def _located(
         top, name = types.Position(0, 0), from_fs_path(os.path.normpath(path)) or ""
         return [types.Location(name, types.Range(top, top))] if os.path.isfile(path) else []
     mention = names.mentioned(target.document, target.field.path)
-    places = [server.place_of(one, snapshot) for one in mentions(snapshot, mention)] if mention is not None else []
+    if mention is None:
+        return []
+    references = isinstance(params, types.ReferenceParams)
+    defines = not isinstance(params, types.ReferenceParams) or params.context.include_declaration
+    mentions = names.definitions(snapshot, mention) if defines else []
+    mentions += names.references(snapshot, mention) if references else []
+    named = ((one.document.locate(one.path), f"'{one.name}'") for one in mentions)
+    places = (server.located(source, text, snapshot) for source, text in named if source is not None)
     return [place for place in places if place is not None]
 
 
-def _completion(server: Server, params: types.CompletionParams) -> list[types.CompletionItem]:
-    snapshot = server.look(params.text_document.uri)
-    if snapshot is None:
-        return []
-    units = server.units(snapshot.lines)
+def _completion(
+    server: Server, params: types.CompletionParams, snapshot: Snapshot, units: Units
+) -> list[types.CompletionItem]:
     return [
         types.CompletionItem(
             completion.label,
@@ -404,13 +376,9 @@ def _completion(server: Server, params: types.CompletionParams) -> list[types.Co
     ]
 
 
-def _lenses(server: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
-    snapshot = server.look(params.text_document.uri, thorough=True)
-    path = file_of(params.text_document.uri)
-    if snapshot is None or path is None:
-        return []
+def _lenses(server: Server, params: types.CodeLensParams, snapshot: Snapshot, units: Units) -> list[types.CodeLens]:
+    path = file_of(params.text_document.uri) or ""
     before = server.around(path).at_head(path, server.texts()) if snapshot.documents else None
-    units = server.units(snapshot.lines)
     code_lenses = lenses.lenses(snapshot, before)
     return [types.CodeLens(units.range(place), types.Command(text, "")) for place, text in code_lenses]
 
@@ -434,18 +402,20 @@ def _symbols(server: Server, params: types.DocumentSymbolParams) -> list[types.D
     return [made(symbol) for symbol in names.symbols(text)]
 
 
-_FEATURES: tuple[tuple[str, Callable[..., Any], Any], ...] = (
-    (types.INITIALIZED, _initialized, None),
-    (types.TEXT_DOCUMENT_DID_OPEN, _opened, None),
-    (types.TEXT_DOCUMENT_DID_CHANGE, _changed, None),
-    (types.TEXT_DOCUMENT_DID_SAVE, _saved, None),
-    (types.TEXT_DOCUMENT_DID_CLOSE, _closed, None),
-    (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, _watched, None),
+_EVENTS: tuple[tuple[str, Callable[[Server, Any], Any]], ...] = (
+    (types.TEXT_DOCUMENT_DID_OPEN, _opened),
+    (types.TEXT_DOCUMENT_DID_CHANGE, _changed),
+    (types.TEXT_DOCUMENT_DID_SAVE, _saved),
+    (types.TEXT_DOCUMENT_DID_CLOSE, _closed),
+    (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, _saved),
+    (types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, _symbols),  # The outline needs the text alone.
+)
+_Answers: TypeAlias = Callable[[Server, Any, Snapshot, Units], Any]
+REQUESTS: tuple[tuple[str, _Answers, Any], ...] = (
     (types.TEXT_DOCUMENT_HOVER, _hover, None),
     (types.TEXT_DOCUMENT_CODE_ACTION, _actions, types.CodeActionOptions([types.CodeActionKind.QuickFix])),
-    (types.TEXT_DOCUMENT_DEFINITION, _definition, None),
-    (types.TEXT_DOCUMENT_REFERENCES, _references, None),
+    (types.TEXT_DOCUMENT_DEFINITION, _located, None),
+    (types.TEXT_DOCUMENT_REFERENCES, _located, None),
     (types.TEXT_DOCUMENT_COMPLETION, _completion, types.CompletionOptions(trigger_characters=[" ", ":", "/"])),
     (types.TEXT_DOCUMENT_CODE_LENS, _lenses, None),
-    (types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, _symbols, None),
 )

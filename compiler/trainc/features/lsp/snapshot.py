@@ -96,7 +96,7 @@ def typing_at(lines: Sequence[str], position: Position) -> Typing | None:
     indent = len(before) - len(content)
     dashes = _DASHES.match(content)
     skipped = dashes.end() if dashes is not None else 0
-    first = _start_of_document(lines, position.line)
+    first = next((n + 1 for n in range(position.line - 1, -1, -1) if lines[n].startswith("---")), 0)
     indent, content = indent + skipped, content[skipped:]
     above = _above(lines, position.line, first, indent - skipped if skipped else indent, dashed=bool(skipped))
     if content[:1] in ("{", "["):
@@ -105,14 +105,10 @@ def typing_at(lines: Sequence[str], position: Position) -> Typing | None:
     if key is None:
         siblings = frozenset(_siblings(lines, position.line, first, indent))
         return Typing(above, "key", content, position.column - len(content), indent, siblings, first)
-    path, value = (*above, _text(key)), content[key.end() :].lstrip(" ")
+    path, value = (*above, key[key.lastindex or 0]), content[key.end() :].lstrip(" ")
     if value[:1] in ("{", "["):
         return _in_brackets(path, value, before, indent, first)
     return Typing(path, "value", value, position.column - len(value), indent, frozenset(), first)
-
-
-def _start_of_document(lines: Sequence[str], number: int) -> int:
-    return next((n + 1 for n in range(number - 1, -1, -1) if lines[n].startswith("---")), 0)
 
 
 def _above(lines: Sequence[str], number: int, first: int, indent: int, *, dashed: bool) -> Path:
@@ -120,12 +116,8 @@ def _above(lines: Sequence[str], number: int, first: int, indent: int, *, dashed
     steps: list[str | int] = []
     count = 0 if dashed else None
     for at in range(number - 1, first - 1, -1):
-        line = lines[at]
-        content = line.lstrip(" ")
-        column = len(line) - len(content)
-        if not content.strip() or content.startswith("#") or column > indent:
-            continue
-        for inner, text, is_item in reversed(list(_parts(column, content))):
+        parts = _parts(lines[at])
+        for inner, text, is_item in reversed(parts if parts and parts[0][0] <= indent else []):
             if is_item and inner == indent and count is not None:
                 count += 1
             elif is_item and inner < indent and count is None:
@@ -139,19 +131,18 @@ def _above(lines: Sequence[str], number: int, first: int, indent: int, *, dashed
     return tuple(reversed(steps))
 
 
-def _parts(column: int, content: str) -> Iterator[tuple[int, str | None, bool]]:
-    """The dashes of a line and the key behind them, each with its column."""
+def _parts(line: str) -> list[tuple[int, str | None, bool]]:
+    """The dashes of a line and the key behind them, each with its column; nothing of a comment or a blank line."""
+    content = line.lstrip(" ")
+    column, parts = len(line) - len(content), list[tuple[int, str | None, bool]]()
+    if not content.strip() or content.startswith("#"):
+        return parts
     while content.startswith("- ") or content == "-":
-        yield column, None, True
-        rest = content[1:].lstrip(" ")
-        column, content = column + len(content) - len(rest), rest
+        parts.append((column, None, True))
+        content = content[1:].lstrip(" ")
+        column = len(line) - len(content)
     key = _KEY.match(content)
-    yield column, _text(key) if key is not None else None, False
-
-
-def _text(key: object) -> str:
-    groups: Sequence[str | None] = key.groups()  # type: ignore[attr-defined]
-    return next(group for group in groups if group is not None)
+    return [*parts, (column, key[key.lastindex or 0] if key is not None else None, False)]
 
 
 def _siblings(lines: Sequence[str], number: int, first: int, indent: int) -> Iterator[str]:
@@ -159,14 +150,11 @@ def _siblings(lines: Sequence[str], number: int, first: int, indent: int) -> Ite
     for step in (-1, 1):
         at = number
         while first <= at < len(lines) and not lines[at].startswith("---"):
-            line = lines[at]
-            content = line.lstrip(" ")
-            column = len(line) - len(content)
-            parts = list(_parts(column, content)) if content.strip() and not content.startswith("#") else []
+            parts = _parts(lines[at])
             keys = [text for inner, text, is_item in parts if inner == indent and not is_item and text]
             yield from keys if at != number else ()
             begins = any(is_item for _, _, is_item in parts) and parts[-1][0] == indent
-            if parts and (column < indent and not begins):
+            if parts and parts[0][0] < indent and not begins:
                 break
             if begins and (step == -1 or at != number):
                 break

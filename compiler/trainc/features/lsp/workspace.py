@@ -154,10 +154,8 @@ class Opened:
         self._values: Mapping[str, Any] = values_of(overlays) if overlays else {}
         exclude = settings.configuration.exclude
         documents, _ = read_paths(settings.paths, limits, values=self._values, exclude=exclude)
-        self._sources: list[list[Document]] = []
-        for folder in (*settings.runtimes, *(path for overlay in overlays for path in overlay.all_runtimes)):
-            source, _ = read_paths([folder], limits, values=self._values, exclude=exclude)
-            self._sources.append(source)
+        folders = (*settings.runtimes, *(path for overlay in overlays for path in overlay.all_runtimes))
+        self._sources = [read_paths([one], limits, values=self._values, exclude=exclude)[0] for one in folders]
         overlay_files = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
         self._documents = [document for document in documents if os.path.realpath(document.file) not in overlay_files]
         self._shared: tuple[Session, Stack | None] | None = None
@@ -180,16 +178,12 @@ class Opened:
     def with_file(self, file: str, replacements: Sequence[Document]) -> Opened:
         """A copy with different documents in one file, which is appended if it was not read before."""
         before = [document for document in self.documents if document.file == file]
-        if all(map(_is_job, (*before, *replacements))):
-            self._session()  # Created here so that the copies share it.
-            shared = self._shared
-        else:
-            shared = None
         other = copy(self)
         other.__dict__ |= {
             "_documents": [*_replaced(self._documents, file, replacements), *(() if before else replacements)],
             "_sources": [list(_replaced(source, file, replacements)) for source in self._sources],
-            "_shared": shared,
+            # Created here so that the copies share it.
+            "_shared": self._session() if all(map(_is_job, (*before, *replacements))) else None,
         }
         return other
 
@@ -199,7 +193,7 @@ class Opened:
         Skipped for overlays, which change jobs.
         """
         session, stack = self._session()
-        jobs = [document for document in self._documents if _is_job(document)] if stack is None else []
+        jobs = self._jobs if stack is None else []
         around = [document for document in self.documents if not _is_job(document)]
         return self._neighbours.learn(session, jobs, around, file)
 
@@ -209,7 +203,9 @@ class Opened:
         shared, stack = self._session()
         own = [document for document in self.documents if document.file == file]
         select = self.settings.configuration.select
-        jobs = [d for d in (*self._jobs_with(own), *self._users_of(own)) if not select or select(d.data, d.file)]
+        names = {_name(document) for document in own if _is_job(document)}
+        same_name = [document for document in self._jobs if _name(document) in names]
+        jobs = [d for d in (*same_name, *self._users_of(own, names)) if not select or select(d.data, d.file)]
         if stack is not None:
             stack_jobs = [document for document in stack.documents if document.file == file and _is_job(document)]
             jobs = [*stack.more(jobs).documents, *stack_jobs]
@@ -219,9 +215,12 @@ class Opened:
         diagnostics = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
         diagnostics += [*problems, *session.diagnostics()]
         compiled, more = compile_among(session, self._neighbours)
-        diagnostics += [*more, *self._about_others(file, session, rules)]
+        diagnostics += [*more, *self._about_others(file, own, session, rules)]
         mine = tuple(job for job in compiled if job.file == file)
-        return Built(self.name, self._with_a_job(session, file), mine), diagnostics
+        runtime = next((r for r in session.index.runtimes.values() if r.document.file == file), None)
+        if runtime is not None and not session.jobs:  # A minimal job for a runtime that none uses.
+            session = session.with_jobs([Document.of(smallest_job(runtime, session.options))])
+        return Built(self.name, session, mine), diagnostics
 
     def _expanded(
         self, own: Sequence[Document], jobs: list[Document], stack: Stack | None
@@ -261,25 +260,22 @@ class Opened:
             self._shared = session.with_input(documents, sources), stack
         return self._shared
 
-    def _jobs_with(self, own: Sequence[Document]) -> list[Document]:
-        """The jobs of a file and those in others with the same names, in input order."""
-        names = {_name(document) for document in own if _is_job(document)}
-        return [document for document in self._documents if _is_job(document) and _name(document) in names]
+    @property
+    def _jobs(self) -> list[Document]:
+        return [document for document in self._documents if _is_job(document)]
 
-    def _users_of(self, own: Sequence[Document]) -> list[Document]:
-        """Some of the jobs that use a runtime of this file."""
-        mine = {_name(document) for document in own if _is_job(document)}
+    def _users_of(self, own: Sequence[Document], names: set[str]) -> Iterator[Document]:
+        """Some of the jobs that use a runtime of this file, except those with some names."""
         runtimes = [document for document in own if is_trainer_document(document.data) and not _is_job(document)]
         scopes = {scope_of(document.data, document.data.get("kind"), _name(document)) for document in runtimes}
-        using = (d for d in self._documents if _is_job(d) and runtime_scope(d.data) in scopes and _name(d) not in mine)
-        return list(islice(using, _MOST_USERS if scopes else 0))
+        using = (job for job in self._jobs if runtime_scope(job.data) in scopes and _name(job) not in names)
+        return islice(using, _MOST_USERS if scopes else 0)
 
-    def _about_others(self, file: str, session: Session, rules: Policy) -> list[Diagnostic]:
+    def _about_others(self, file: str, own: list[Document], session: Session, rules: Policy) -> list[Diagnostic]:
         """Diagnostics about unused runtimes, fragments, rendered JobSets, and everything else."""
-        own = [document for document in self.documents if document.file == file]
         diagnostics: list[Diagnostic] = []
         # A refused job does not use its runtime; jobs of other files are assumed to be valid.
-        used = {runtime_scope(d.data) for d in self._documents if _is_job(d) and d.file != file}
+        used = {runtime_scope(job.data) for job in self._jobs if job.file != file}
         used |= {runtime_scope(job.document.data) for job in session.jobs}
         for runtime in session.index.runtimes.values():
             home = runtime.document
@@ -290,13 +286,6 @@ class Opened:
         if any(document.data.get("kind") == "JobSet" for document in own):
             diagnostics += rules(check_rendered(self._documents, options), False)
         return diagnostics + rules(skipped_documents(own, self.settings, checks_fragments=True), True)
-
-    def _with_a_job(self, session: Session, file: str) -> Session:
-        """The session, plus a minimal job if the file has a runtime that no job uses."""
-        runtime = next((r for r in session.index.runtimes.values() if r.document.file == file), None)
-        if session.jobs or runtime is None:
-            return session
-        return session.with_jobs([Document.of(smallest_job(runtime, session.options))])
 
 
 def _replaced(source: Sequence[Document], file: str, replacements: Sequence[Document]) -> Iterator[Document]:
@@ -366,11 +355,7 @@ class Workspace:
             return self._heads[key]
 
     def _compiled_before(
-        self,
-        environments: Sequence[Opened],
-        before: Mapping[str, bytes | None],
-        file: str,
-        texts: Mapping[str, str],
+        self, environments: Sequence[Opened], before: Mapping[str, bytes | None], file: str, texts: Mapping[str, str]
     ) -> list[tuple[CompiledJob, ...]] | None:
         """The jobs of a file given what other files contained `before`: None for a file that did not exist."""
         if not any(_is_settings(path) or self._is_overlaid(path) for path in before):
@@ -378,8 +363,7 @@ class Workspace:
         edited = {path: encode(text) for path, text in texts.items()}
         with opening.unsaved({**edited, **{path: data or b"" for path, data in before.items()}}):
             try:
-                earlier = environments_of(self._arguments)
-                read = {one.name: one for one in map(self._read, earlier)}
+                read = {one.name: one for one in map(self._read, environments_of(self._arguments))}
             except (CompileError, UsageError):
                 return None
             name = shown_path(os.path.relpath(file))
@@ -396,14 +380,15 @@ class Workspace:
         typed = [path for path, text in texts.items() if self._known.get(path) != text]
         says = any(_is_settings(path) or self._is_overlaid(path) for path in typed)
         if self._opened is not None and not says:
-            for path in typed:
-                if path != file:
-                    self._type(path, texts[path])
+            for path in (path for path in typed if path != file):
+                name, data = shown_path(os.path.relpath(path)), encode(texts[path])
+                self._known[path] = texts[path]
+                if self._concerns(path, name, data, self._opened):
+                    self._opened = [one.with_file(name, one.read(name, data)[0]) for one in self._opened]
         else:
             self._refused, self._known = [], dict(texts)
             try:
-                environments = environments_of(self._arguments)
-                self._opened = [self._read(each) for each in environments]
+                self._opened = [self._read(each) for each in environments_of(self._arguments)]
             except CompileError as error:  # The previous settings apply until the new ones are valid.
                 self._refused = error.diagnostics
             except UsageError:
@@ -413,13 +398,6 @@ class Workspace:
     def _read(self, arguments: Arguments) -> Opened:
         name = environment_name(arguments)
         return Opened(name, settings_of(arguments), self._neighbours.setdefault(name, Neighbours()))
-
-    def _type(self, path: str, text: str) -> None:
-        """Update a file to its current text."""
-        name = shown_path(os.path.relpath(path))
-        self._known[path] = text
-        if self._opened and self._concerns(path, name, encode(text), self._opened):
-            self._opened = [one.with_file(name, one.read(name, encode(text))[0]) for one in self._opened]
 
     def _is_overlaid(self, path: str) -> bool:
         return any(path in opened.files_of_overlays for opened in self._opened or ())
@@ -451,21 +429,17 @@ class Workspace:
             result, more = opened.build(name)
             problems += more
             if thorough and judge_jobs and result.compiled and (cluster := opened.settings.configuration.cluster):
-                judgement = judge_jobs(
-                    result.compiled,
-                    own,
-                    cluster,
-                    opened.settings.options,
-                    session=result.session,
-                    around=opened.documents,
-                )
+                options, around = opened.settings.options, opened.documents
+                judgement = judge_jobs(result.compiled, own, cluster, options, session=result.session, around=around)
                 if not has_errors(problems):
                     problems += rules(judgement.diagnostics, judgement.answers is None)
                 fits += judgement.answers.alone if judgement.answers else ()
             documents, everything = documents or own, everything or opened.documents
             built.append(result)
             by_environment[opened.name] = problems
-        ignored = self._ignore_comments(name, text, by_environment)
+        of_file = [d for each in by_environment.values() for d in each if d.source and d.source.file == name]
+        # Comments that ignore nothing are only known to be in vain without other errors.
+        ignored = [] if has_errors(of_file) else [*check_ignores(ignores_of(decode(encode(text)), name), of_file)]
         if name.rpartition("/")[2] == OVERLAY_FILE and not any(
             os.path.realpath(name) in o.files_of_overlays for o in environments
         ):
@@ -487,14 +461,6 @@ class Workspace:
             complete,
             next((o.settings.configuration.docs_url for o in environments), ""),
         )
-
-    def _ignore_comments(
-        self, name: str, text: str, by_environment: Mapping[str, Sequence[Diagnostic]]
-    ) -> list[Diagnostic]:
-        """Diagnostics about the file's ignore comments, unless there are other errors."""
-        diagnostics = [diagnostic for each in by_environment.values() for diagnostic in each]
-        own = [d for d in diagnostics if d.source and d.source.file == name]
-        return [] if has_errors(own) else list(check_ignores(ignores_of(decode(encode(text)), name), own))
 
     def _dump(self, environments: Sequence[Opened]) -> Dump:
         """The clusters of all environments."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, report, start
@@ -47,16 +47,16 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             for each in environments_of(arguments)
         }
     except CompileError as error:
-        return _report(error.diagnostics, arguments, streams)
+        return report(error.diagnostics, arguments, streams)
     diagnostics = merge_diagnostics({name: found for name, found in by_environment.items() if found is not None})
     if file == "-" or has_errors(diagnostics):
         streams.out.write(b"" if has_errors(diagnostics) else text.encode())
-        return _report(diagnostics, arguments, streams, text)
+        return report(diagnostics, arguments, streams, Files(text.encode()))
     if os.path.dirname(file):
         os.makedirs(os.path.dirname(file), exist_ok=True)
     with open(file, "x", encoding="utf-8", newline="") as stream:
         stream.write(text)
-    _report(diagnostics, arguments, streams, text)
+    report(diagnostics, arguments, streams, Files(text.encode()))
     if not arguments.quiet:
         streams.err.write("".join(_news(job, others)))
         is_selected = any(each is not None for each in by_environment.values())
@@ -134,44 +134,48 @@ def _runtime(name: str, inputs: Inputs, options: Options) -> Mapping[str, Any]:
     raise CompileError([Diagnostic("RuntimeNotFound", "error", f"there is no runtime {name!r}", hint)])
 
 
+_Parts: TypeAlias = list[tuple[str, ...]]
+
+
 def _job(
-    arguments: Arguments,
-    options: Options,
-    runtime: Mapping[str, Any],
-    mounts: list[tuple[str, ...]],
-    secrets: list[tuple[str, ...]],
+    arguments: Arguments, options: Options, runtime: Mapping[str, Any], mounts: _Parts, secrets: _Parts
 ) -> dict[str, Any]:
-    reference = {"name": arguments.runtime}
-    if runtime["kind"] != "ClusterTrainingRuntime":
-        reference["kind"] = runtime["kind"]
-    trainer: dict[str, Any] = {}
-    if arguments.nodes is not None:
-        trainer["numNodes"] = arguments.nodes
-    if arguments.image:
-        trainer["image"] = arguments.image
-    if arguments.words:
-        trainer["command"] = list(arguments.words)
-    if secrets:
-        trainer["env"] = [
+    """The TrainJob, without the fields for which nothing is given."""
+    kind = runtime["kind"] if runtime["kind"] != "ClusterTrainingRuntime" else ""
+    limits = {"nvidia.com/gpu": str(arguments.gpus)}
+    trainer = _filled(
+        numNodes=arguments.nodes,
+        image=arguments.image,
+        command=list(arguments.words or ()),
+        env=[
             {"name": variable, "valueFrom": {"secretKeyRef": {"name": name, "key": key}}}
             for name, key, variable in secrets
-        ]
-    if arguments.gpus is not None:
-        trainer["resourcesPerNode"] = {"limits": {"nvidia.com/gpu": str(arguments.gpus)}}
-    metadata: dict[str, Any] = {"name": arguments.name}
-    if options.namespace:
-        metadata["namespace"] = options.namespace
-    if arguments.queue:
-        metadata["labels"] = {names.QUEUE_LABEL: arguments.queue}
-    spec = {"runtimeRef": reference, **({"trainer": trainer} if trainer else {})}
-    if mounts:
-        spec |= _patch(runtime, mounts, options)
-    return {"apiVersion": names.TRAINER_API, "kind": "TrainJob", "metadata": metadata, "spec": spec}
+        ],
+        resourcesPerNode={"limits": limits} if arguments.gpus is not None else None,
+    )
+    labels = {names.QUEUE_LABEL: arguments.queue} if arguments.queue else None
+    spec = _filled(runtimeRef=_filled(name=arguments.runtime, kind=kind), trainer=trainer)
+    return {
+        "apiVersion": names.TRAINER_API,
+        "kind": "TrainJob",
+        "metadata": _filled(name=arguments.name, namespace=options.namespace, labels=labels),
+        "spec": {**spec, **(_patch(runtime, mounts, options) if mounts else {})},
+    }
+
+
+def _filled(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value}
 
 
 def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: Options) -> dict[str, Any]:
     """The field with which a TrainJob of the release adds volumes to the trainer's pods."""
-    step, container = _trainer_in(runtime)
+    step = container = "node"
+    for each in runtime.get("spec", {}).get("template", {}).get("spec", {}).get("replicatedJobs", ()):
+        template = each.get("template", {})
+        if (template.get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL) == "trainer":
+            containers = template.get("spec", {}).get("template", {}).get("spec", {}).get("containers", ())
+            step, container = each["name"], next((one["name"] for one in containers), "node")
+            break
     volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim, _ in mounts]
     mounted = [{"name": claim, "mountPath": path} for claim, path in mounts]
     pod = {"volumes": volumes, "containers": [{"name": container, "volumeMounts": mounted}]}
@@ -225,7 +229,3 @@ def _refuse_second(own: Sequence[Document], inputs: Inputs) -> None:
         if key in map(identity_of, others):
             message = f"there is a TrainJob {'/'.join(filter(None, key))} already"
             raise CompileError([Diagnostic("DuplicateTrainJob", "error", message, "choose another name")])
-
-
-def _report(diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams, text: str = "") -> Status:
-    return report(diagnostics, arguments, streams, Files(text.encode()))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from trainc.api.jobs import Compilation, CompiledJob
+from trainc.api.kube import identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass
 from trainc.features import ask
@@ -82,7 +83,8 @@ def view_explanation(compilation: Compilation, field: str | None, job: str | Non
 
 def _choose_job(compilation: Compilation, requested: str | None) -> tuple[Session, ValidDocument]:
     sessions: Sequence[Session] = compilation.sessions
-    by_name = {_name(job): (session, job) for session in sessions for job in session.jobs}
+    jobs = ((session, job) for session in sessions for job in session.jobs)
+    by_name = {"/".join(filter(None, identity_of(job.data))): (session, job) for session, job in jobs}
     if not by_name:
         raise ValueError("this cannot be explained: it was not compiled from TrainJobs in this process")
     names = [name for name in by_name if requested in (None, name, name.rpartition("/")[2])]
@@ -90,11 +92,6 @@ def _choose_job(compilation: Compilation, requested: str | None) -> tuple[Sessio
         reason = f"there is no job {requested}" if requested is not None and not names else "there are several jobs"
         raise ValueError(f"{reason}; choose one of {', '.join(list(by_name)[:5])}: explain(field, job=...)")
     return by_name[names[0]]
-
-
-def _name(job: ValidDocument) -> str:
-    metadata = job.data["metadata"]
-    return "/".join(filter(None, (metadata.get("namespace", ""), metadata["name"])))
 
 
 def view_diff(before: Compilation, after: Compilation) -> View:
@@ -139,9 +136,8 @@ def _picture(job: CompiledJob) -> str:
             raise
         return f'<pre style="{_SCROLL}" title="pip install svg.py draws it">{html_text(tree)}</pre>'
     alt = html_text(tree).replace("\n", "&#10;")
-    return (
-        f'<img alt="{alt}" src="data:image/svg+xml;base64,{drawn}" style="display:block;max-width:100%;margin:6px 0"/>'
-    )
+    style = "display:block;max-width:100%;margin:6px 0"
+    return f'<img alt="{alt}" src="data:image/svg+xml;base64,{drawn}" style="{style}"/>'
 
 
 def _folded_yaml(job: CompiledJob) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TypeAlias
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.cluster import Dump
+from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import compile_every, judge_of, kept_in, report
 from trainc.api.documents import Document
 from trainc.api.findings import CompileError, Diagnostic, Rules, counted, escape_xml, has_errors
@@ -20,6 +21,8 @@ from trainc.features import ask
 from trainc.features.report.overview import Quotas, node_types, overview_of
 from trainc.features.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of, steps_of
 
+_States: TypeAlias = Mapping[tuple[str, str], str]
+_Draw: TypeAlias = "Callable[[int, OneJob, _Facts], Job]"
 # Of more jobs, or more lines of YAML, the page has neither pictures nor the origin of every field.
 MOST_IN_FULL = 20
 _MOST_LINES = 20_000
@@ -33,7 +36,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         environments = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
-        return _refused({"": error.diagnostics}, arguments, streams)
+        return report(error.diagnostics, arguments, streams)
     compiled: dict[str, list[OneJob]] = {}
     diagnostics: dict[str, list[Diagnostic]] = {}
     refused: dict[str, list[Diagnostic]] = {}
@@ -49,13 +52,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             refused[name] = error.diagnostics
     streams.progress.clear()
     if refused:
-        return _refused({name: refused.get(name, ()) for name in environments}, arguments, streams)
+        merged = merge_diagnostics({name: refused.get(name, ()) for name in environments})
+        return report(merged, arguments, streams)
     try:
         states = _states(arguments, next(iter(environments.values())).options, streams)
         since = ask("diff", "since") if arguments.since else None
         changes = since(arguments.since, arguments, streams) if since else None
     except CompileError as error:
-        return _refused({"": error.diagnostics}, arguments, streams)
+        return report(error.diagnostics, arguments, streams)
     manifests = [one.compiled.manifests for its in compiled.values() for one in its]
     few = len(manifests) <= MOST_IN_FULL and sum(dump_yaml(each).count("\n") for each in manifests) <= _MOST_LINES
     in_full = arguments.full or few
@@ -67,8 +71,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     title, revision, date = (text.encode("utf-8", "backslashreplace").decode() for text in texts)
     heading = Heading(title, revision, date, changes)
     merged = merge_diagnostics(diagnostics)
-    status = _refused({"": [d for d in merged if d.severity == "error" or d.code == "LeftOut"]}, arguments, streams)
-    status = status if has_errors(merged) else Status.DONE
+    reported = [d for d in merged if d.severity == "error" or d.code == "LeftOut"]
+    status = report(reported, arguments, streams)
     text = escape_xml(page(jobs, merged, overview, heading, link))
     if arguments.output == "-":
         streams.out.write(text.encode("utf-8", "backslashreplace"))
@@ -83,11 +87,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _jobs(
     compiled: Mapping[str, Sequence[OneJob]],
     facts: Mapping[str, _Facts],
-    states: Mapping[tuple[str, str], str],
-    draw: Callable[[int, OneJob, _Facts], Job],
+    states: _States,
+    draw: _Draw,
     streams: Streams,
 ) -> list[Job]:
-    """The jobs of all environments."""
     jobs: list[Job] = []
     for name, its in compiled.items():
         for one in streams.progress.over("drawing", its):
@@ -95,11 +98,6 @@ def _jobs(
             state = states.get((job.row.namespace, job.jobset), "not in the cluster" if states else "")
             jobs.append(replace(job, environment=name, state=state))
     return jobs
-
-
-def _refused(diagnostics: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:
-    report(merge_diagnostics(diagnostics), arguments, streams)
-    return Status.DIAGNOSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +119,8 @@ class _Facts:
         if has_errors(problems):
             raise CompileError(problems)
         facts = None if cluster is None else ask("fits", "facts")
-        answers, quotas = (
-            facts([one.compiled for one in compiled], documents, cluster, settings.options) if facts else ({}, {})
-        )
+        jobs = [one.compiled for one in compiled]
+        answers, quotas = facts(jobs, documents, cluster, settings.options) if facts else ({}, {})
         return cls(settings.options, rules, answers, quotas, judge, rules(problems, False))
 
     def judged(self, one: OneJob) -> list[Diagnostic]:
@@ -135,21 +132,17 @@ class _Facts:
         return self.rules(map(job.place_built, findings), False)
 
 
-def _states(arguments: Arguments, options: Options, streams: Streams) -> Mapping[tuple[str, str], str]:
+def _states(arguments: Arguments, options: Options, streams: Streams) -> _States:
     """The state of each JobSet or TrainJob in the dump, by namespace and name."""
     if not arguments.live:
         return {}
-    from trainc.api.cluster import live_objects
 
     dump, problems = Dump.read(arguments.live, options.limits, streams.stdin)
     if dump is None:
         raise CompileError(problems)
     # The JobSet says more than the TrainJob of the same name.
-    return {
-        identity_of(each): live_objects.state_of(each)[0]
-        for kind in reversed(live_objects.KINDS_WITH_STATE)
-        for each in dump.of(kind).values()
-    }
+    objects = (each for kind in reversed(live_objects.KINDS_WITH_STATE) for each in dump.of(kind).values())
+    return {identity_of(each): live_objects.state_of(each)[0] for each in objects}
 
 
 def _job(number: int, one: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:

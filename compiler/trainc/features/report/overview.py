@@ -85,7 +85,10 @@ def _queues(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> list[Queue]:
     capacities: dict[tuple[str, str], Mapping[str, int]] = {}
     for each in quotas:
         for name, quota in quotas[each].values():
-            capacities[each, name] = _devices(quota)
+            capacities[each, name] = devices = Counter[str]()
+            for resource, amount in quota.items():
+                if noun := accelerator(resource):
+                    devices[noun] += amount
             by_queue.setdefault((each, name), [])
     for job in jobs:
         if job.row.queue and job.state not in _FINISHED:
@@ -99,14 +102,6 @@ def _queues(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> list[Queue]:
             requested.update({noun: count for noun, count in job.row.size.devices.items() if "/" not in noun})
         queues.append(Queue(name, environment, len(its), requested, capacities.get((environment, name), {})))
     return sorted(queues, key=lambda queue: (queue.environment, -sum(queue.requested.values()), queue.name))
-
-
-def _devices(quota: Mapping[str, int]) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for resource, amount in quota.items():
-        if noun := accelerator(resource):
-            counts[noun] += amount
-    return counts
 
 
 def _teams(jobs: Sequence[Job], types: Sequence[str]) -> list[Bar]:
@@ -154,10 +149,7 @@ def node_types(
     for name, devices in steps:
         for resource, count in devices.items():
             if count:
-                kind = flavors.get(name) or _selected(selectors.get(name, {})) or accelerator(resource)
-                counts[kind] += count
+                selector = selectors.get(name, {})
+                selected = (str(selector[key]) for part in _TELLING for key in selector if part in key)
+                counts[flavors.get(name) or next(selected, "") or accelerator(resource)] += count
     return counts
-
-
-def _selected(selector: Mapping[str, str]) -> str:
-    return next((str(selector[key]) for part in _TELLING for key in selector if part in key), "")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 from zlib import compress
 
-from trainc.api.explained import ExplainedField, Explanation, Origin, describe_origin, format_value
+from trainc.api.explained import Explanation, Origin, describe_origin, format_value
 from trainc.api.findings import Diagnostic, Source, counted, escape_line
 from trainc.api.kube import NANOS_PER_UNIT, ZERO, Json, Quantity, accelerator, format_field, pod_requests
 from trainc.api.records import dataclass, field
@@ -88,13 +88,8 @@ class Size:
     memory: Quantity
 
     def __add__(self, other: Size) -> Size:
-        return Size(
-            self.jobs + other.jobs,
-            self.pods + other.pods,
-            self.devices + other.devices,
-            self.cpu + other.cpu,
-            self.memory + other.memory,
-        )
+        jobs, pods, devices = self.jobs + other.jobs, self.pods + other.pods, self.devices + other.devices
+        return Size(jobs, pods, devices, self.cpu + other.cpu, self.memory + other.memory)
 
 
 NOTHING = Size(0, 0, Counter(), ZERO, ZERO)
@@ -156,21 +151,13 @@ def device_columns(rows: Sequence[Row]) -> list[str]:
 
 def totals(rows: Sequence[Row]) -> list[tuple[str, list[tuple[str, Size]]]]:
     """Sums by namespace, by queue and by runtime, where there are two to tell apart or one with a name."""
-    return [
-        (title, sums) for title, key in _GROUPS.items() if (sums := _sums(rows, key)) and sums != [("", sums[0][1])]
-    ]
-
-
-def _sums(rows: Sequence[Row], key: Callable[[Row], str]) -> list[tuple[str, Size]]:
-    names = sorted({key(row) for row in rows})
-    return [(name, sum((row.size for row in rows if key(row) == name), NOTHING)) for name in names]
-
-
-_GROUPS: dict[str, Callable[[Row], str]] = {
-    "namespace": lambda row: row.namespace,
-    "queue": lambda row: row.queue,
-    "runtime": lambda row: row.runtime,
-}
+    result = []
+    for title in ("namespace", "queue", "runtime"):
+        names = sorted({getattr(row, title) for row in rows})
+        sums = [(name, sum((row.size for row in rows if getattr(row, title) == name), NOTHING)) for name in names]
+        if names not in ([], [""]):
+            result.append((title, sums))
+    return result
 
 
 def readable(amount: Quantity) -> str:
@@ -216,22 +203,14 @@ def place(source: Source | None) -> str:
 
 def linked(origin: Origin, link: Link) -> list[Piece]:
     """Describe an origin, with each `file:line` as a separate linked piece."""
-    return list(
-        _pieces(
-            describe_origin(origin),
-            [(place(origin_input.source), link(origin_input.source)) for origin_input in origin.inputs],
-        )
-    )
-
-
-def _pieces(text: str, places: list[Piece]) -> Iterator[Piece]:
-    for shown, address in places:
+    text, pieces = describe_origin(origin), list[Piece]()
+    for origin_input in origin.inputs:
+        shown, address = place(origin_input.source), link(origin_input.source)
         before, separator, after = text.partition(shown) if shown and address else (text, "", "")
         if separator:
-            yield before, ""
-            yield shown, address
+            pieces += [(before, ""), (shown, address)]
             text = after
-    yield text, ""
+    return [*pieces, (text, "")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,17 +309,15 @@ def severities(diagnostics: Sequence[Diagnostic]) -> str:
 
 def objects_of(explanation: Explanation, yaml: Sequence[str], link: Link) -> tuple[Object, ...]:
     """The objects of a job with descriptions of their origins; `yaml` has the text of each, in the same order."""
-    pairs = zip(explanation.objects, yaml, strict=True)
-    return tuple(
-        Object(one.name.kind, one.name.name, text, tuple(_field(each, link) for each in one.fields))
-        for one, text in pairs
-    )
-
-
-def _field(explained: ExplainedField, link: Link) -> Field:
-    earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in explained.origins[1:])
-    origin = linked(explained.origin, link)
-    return Field(format_field(explained.path), format_value(explained.value), explained.origin.kind, origin, earlier)
+    objects = []
+    for explained, text in zip(explanation.objects, yaml, strict=True):
+        fields = []
+        for each in explained.fields:
+            earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in each.origins[1:])
+            path, value, origin = format_field(each.path), format_value(each.value), each.origin
+            fields.append(Field(path, value, origin.kind, linked(origin, link), earlier))
+        objects.append(Object(explained.name.kind, explained.name.name, text, tuple(fields)))
+    return tuple(objects)
 
 
 def page(
@@ -358,11 +335,12 @@ def page(
         autoescape=select_autoescape(default=True), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(_resource("page.html.j2"))
-    has = {
-        name: any(getattr(job, name, "") or getattr(job.row, name, "") for job in jobs)
-        for name in ("team", "priority", "state", "queue")
-    }
+    optional = ("team", "priority", "state", "queue")
+    has = {name: any(getattr(job, name, "") or getattr(job.row, name, "") for job in jobs) for name in optional}
     environments = sorted({job.environment for job in jobs})
+    packed = b""
+    if any(job.details is None for job in jobs):  # Texts that repeat each other, as browsers can read them.
+        packed = compress("\0".join(job.yaml for job in jobs).encode("utf-8", "backslashreplace"), 9)
     return template.render(
         jobs=jobs,
         others=other_diagnostics,
@@ -374,7 +352,7 @@ def page(
         judged=any(job.denied is not None for job in jobs),
         fitted=any(job.fit[0] for job in jobs),
         releases=sorted({job.release for job in jobs}),
-        packed=_packed([job.yaml for job in jobs]) if any(job.details is None for job in jobs) else "",
+        packed=b64encode(packed).decode(),
         counted=counted,
         devices=device_columns([job.row for job in jobs]),
         link=link,
@@ -387,13 +365,9 @@ def page(
         # These are trainc's own files and contain no input.
         style=Markup(_resource("style.css")),  # noqa: S704
         script=Markup(_resource("page.js")),  # noqa: S704
-        picture=_as_address,
+        # A data URL, in which scripts would not run.
+        picture=lambda svg: f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}",
     )
-
-
-def _packed(texts: Sequence[str]) -> str:
-    """Texts that repeat each other, compressed as browsers can read it, in base64."""
-    return b64encode(compress("\0".join(texts).encode("utf-8", "backslashreplace"), 9)).decode()
 
 
 def _short(image: str) -> str:
@@ -404,8 +378,3 @@ def _short(image: str) -> str:
 
 def _resource(name: str) -> str:
     return files("trainc.features.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _as_address(svg: str) -> str:
-    """Encode a picture as a data URL, in which scripts would not run."""
-    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
