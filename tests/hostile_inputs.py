@@ -214,7 +214,7 @@ kind: Node
 metadata: {name: NAME}
 status: {allocatable: {cpu: 8, pods: 110}, conditions: [{type: Ready, status: "True"}]}
 """
-CLUSTER = f"""{_QUEUE.replace("NAME", "a")}---
+CLUSTER: str = f"""{_QUEUE.replace("NAME", "a")}---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
 metadata: {{name: a, namespace: team-a}}
