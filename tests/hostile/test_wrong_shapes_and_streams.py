@@ -164,3 +164,19 @@ def test_what_comes_through_a_pipe_is_refused(command: str, text: bytes, folder:
     result = run(*command.split(), stdin=text)
     assert result.status in (0, 1, 2), result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "old", "new"),
+    [
+        (["graph", "FILE"], "spec: {", "spec: {trainer: {command: [torchrun, --nproc-per-node=DIGITS, t.py]}, "),
+        (["explain", "FILE#s#DIGITS"], "", ""),
+        (["migrate", "--diff", "FILE"], "spec: {", 'spec: {trainer: {numProcPerNode: "DIGITS"}, '),
+        (["check", "FILE"], "spec: {", 'spec: {trainer: {numProcPerNode: "DIGITS"}, '),
+    ],
+)
+def test_a_number_of_thousands_of_digits_is_no_defect(words: list[str], old: str, new: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(JOB.replace(old, new.replace("DIGITS", "9" * 5_000)), encoding="utf-8")
+    result = run(*(word.replace("FILE", str(file)).replace("DIGITS", "9" * 5_000) for word in words))
+    assert result.status in (0, 1, 2), result.stderr[-1_000:]

@@ -15,6 +15,7 @@ from trainc.findings.policy import Rules, keep_severities
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import Json
 from trainc.kube.names import trial_name
+from trainc.kube.quantity import whole_number
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.output.keeping import Keeping
@@ -70,8 +71,9 @@ def split_job(text: str) -> tuple[str, str | None]:
     """Split `PATH#[NAMESPACE/]NAME[#TRIAL]` into path and job, a trial under its own name; None if there is no job."""
     path, separator, job = text.rpartition("#")
     before, another, sweep = path.rpartition("#")
-    if job.isdecimal() and another and before and sweep:
-        return before, trial_name(sweep, int(job))
+    trial = whole_number(job)
+    if trial is not None and another and before and sweep:
+        return before, trial_name(sweep, trial)
     return (path, job) if separator and path else (text, None)
 
 

@@ -174,8 +174,13 @@ def _unsplit(entry: Entrypoint) -> Iterator[Finding]:
     line = read_command(words, programs(""))
     if not line.launches and line.starts[0].program.kind != "python":
         return
+    launched = {launch.program[0] for launch in line.launches if launch.program}  # The launcher has its own rules.
     for index, word in enumerate(words):
-        if _OPTION_AND_VALUE.match(word) and not (words[index - 1].startswith("-") and "=" not in words[index - 1]):
+        if (
+            word not in launched
+            and _OPTION_AND_VALUE.match(word)
+            and not (words[index - 1].startswith("-") and "=" not in words[index - 1])
+        ):
             shown = word if len(word) < _LONGEST_SHOWN else f"{word[:_LONGEST_SHOWN]}..."
             message = f"no shell splits this at its spaces: {base(words[0])} gets {shown!r} as one argument"
             hint = f"write {', '.join(map(_quoted, _split(word)))}"

@@ -274,7 +274,8 @@ def process_counts(launched: Launched, pods: int, devices: int) -> tuple[int, in
 
 
 def _number(option: Any) -> int:
-    return int(option.value) if option is not None and option.value and option.value.isdecimal() else 0
+    text = (option and option.value) or ""
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
 def summary_of(manifests: Sequence[Json]) -> str:

@@ -23,6 +23,7 @@ from trainc.schema.defaults import DEFAULTS
 # Kueue's entry in the patches of a TrainJob; before Trainer 2.2 an annotation says where Kueue's overrides begin.
 # Source: kubernetes-sigs/kueue pkg/controller/jobs/trainjob/trainjob_controller.go, v0.20 and v0.14.
 _KUEUE_PATCH = "kueue.x-k8s.io/manager"
+_MOST_DIGITS = 9
 _KUEUE_OVERRIDES = "kueue.x-k8s.io/override-idx"
 _PLACEHOLDERS = ("metadata", "resources", "status", "strategy", "labels", "annotations")
 _SECRET_ENDINGS = ("TOKEN", "KEY", "SECRET", "PASSWORD")
@@ -73,7 +74,7 @@ def _without_kueue(spec: dict[str, Any], each: Json) -> dict[str, Any]:
     first = live_objects.annotations_of(each).get(_KUEUE_OVERRIDES)
     for name in ("podTemplateOverrides", "podSpecOverrides"):
         if isinstance(overrides := spec.get(name), list) and str(first).isdecimal():
-            kept[name] = overrides[: int(str(first))]
+            kept[name] = overrides[: int(str(first)[:_MOST_DIGITS])]
     return {key: value for key, value in kept.items() if value != []}
 
 

@@ -30,6 +30,7 @@ _Runtime: TypeAlias = tuple[str, str]
 
 _TORCH: Path = ("spec", "mlPolicy", "torch")
 _TORCH_PROCESSES: Path = (*_TORCH, "numProcPerNode")
+_MOST_DIGITS = 9  # More are no number of anything.
 MANAGER_DOMAIN = f"migrated.{names.TRAINER_GROUP}"
 
 
@@ -135,7 +136,11 @@ def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
     if patches:
         existing = spec.get("runtimePatches") or ()
         managers = (str(patch.get("manager", "")).partition("/") for patch in existing)
-        used = (int(number) for domain, _, number in managers if domain == MANAGER_DOMAIN and number.isdecimal())
+        used = (
+            int(number)
+            for domain, _, number in managers
+            if domain == MANAGER_DOMAIN and number.isdecimal() and len(number) <= _MOST_DIGITS
+        )
         numbered = [
             {"manager": f"{MANAGER_DOMAIN}/{number}", "trainingRuntimeSpec": {"template": patch}}
             for number, patch in enumerate(patches, start=max(used, default=0) + 1)
@@ -168,7 +173,7 @@ def _patches_of(spec: Json, renamed: Roles) -> Iterator[Json]:
 def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
     """The trainer with a number, or without `auto`, which is the default unless the runtime itself is `counted`."""
     requested = trainer["numProcPerNode"]
-    if requested.isdecimal():
+    if requested.isdecimal() and len(requested) <= _MOST_DIGITS:
         return {**trainer, "numProcPerNode": int(requested)}, []
     if requested == "auto" and not counted:
         return {field: value for field, value in trainer.items() if field != "numProcPerNode"}, []
