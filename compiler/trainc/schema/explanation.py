@@ -361,15 +361,18 @@ def explain(
         remaining = without_unknown(remaining, shape, release)
     elif len(findings) >= MOST_LISTED:
         return findings, remaining
+    root = Node(remaining, shape, (), kind)
+    values = _first(finding for node in nodes(root, release) for finding in _value_findings(node, release))
+    if len(values) >= MOST_LISTED:
+        return [*findings, *values], remaining
     structure = _first(structural_findings(remaining, kind, release))
     siblings: dict[Path, list[Finding]] = {}
     for finding in findings:
         siblings.setdefault(finding.path[:-1], []).append(finding)
     findings += [finding for finding in dict.fromkeys(structure) if not _is_consequence(finding, siblings)]
+    findings += values
     if len(structure) >= MOST_LISTED:
         return findings, remaining
-    root = Node(remaining, shape, (), kind)
-    findings += _first(finding for node in nodes(root, release) for finding in _value_findings(node, release))
     typed = Node(well_typed(remaining, shape, release), shape, (), kind)
     wrong = {finding.path for finding in findings}
     of_rules = (finding for finding in _rule_findings(typed, release) if not _has_wrong_parent(finding.path, wrong))
