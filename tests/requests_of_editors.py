@@ -57,5 +57,8 @@ def answer(method: str, text: str, folder: Path, *, release: str = "2.3") -> Any
     if params is None:
         server.analyze(uri, thorough=True)
         return next(each.diagnostics for each in published if each.uri == uri)
-    handler = next(handler for name, handler, _ in serving.REQUESTS if name == method)
-    return serving.reply(handler, server, _params(params, uri, min(5, text.count("\n"))))
+    asked = _params(params, uri, min(5, text.count("\n")))
+    handlers = {name: handler for name, handler, _ in serving.REQUESTS}
+    if method in handlers:
+        return serving.reply(handlers[method], server, asked)
+    return dict(serving._EVENTS)[method](server, asked)
