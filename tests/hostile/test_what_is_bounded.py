@@ -12,7 +12,7 @@ from requests_of_editors import answer
 
 from trainc.explain.text import _MOST_FIELDS as MOST_EXPLAINED
 from trainc.features.lsp.names import _MOST_FIELDS as MOST_OUTLINED
-from trainc.schema import MOST_LISTED
+from trainc.schema.shapes import MOST_LISTED
 
 MORE = "fix these first: the document has more problems"
 WRONG = ("fields that are none in one line", "misspelt items in one line", "items with one name")

@@ -24,8 +24,9 @@ from trainc.project.dialects.dialect import (
     original_path,
 )
 from trainc.reading.document import Document, label_of
-from trainc.schema import MOST_LISTED, check
+from trainc.schema import check
 from trainc.schema.rules import runtime_rules
+from trainc.schema.shapes import MOST_LISTED
 from trainc.startup.records import dataclass, replace
 
 # Fields of a valid document that never affect the output. Each is reported; none is dropped silently.

@@ -11,8 +11,6 @@ from typing import Any
 
 from trainc.findings import Finding, Path, remove, write
 from trainc.kube.documents import Json, items, mapping, objects
-from trainc.kube.names import is_label_key
-from trainc.kube.quantity import canonical
 from trainc.pods import errors
 from trainc.pods.checks import (
     PULL_POLICY,
@@ -22,6 +20,7 @@ from trainc.pods.checks import (
     dns_subdomain,
     duplicates,
     exactly_one,
+    field_ref,
     is_variable_name,
     list_of,
     number,
@@ -29,6 +28,7 @@ from trainc.pods.checks import (
     port,
     port_name,
     relative_path,
+    resource_ref,
     struct,
     unless_empty,
     variable_name,
@@ -175,72 +175,12 @@ _RULE = struct(
 )
 
 
-# Environment variables, and the references to fields and resources that volumes use as well.
+# Environment variables.
 
 ENV_FIELDS = (
     *("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName"),
     *("status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
 )
-# From podshelper.ConvertDownwardAPIFieldLabel; `spec.host` is the old name of spec.nodeName.
-_RENAMED = {"spec.host": "spec.nodeName"}
-_RESOURCES = tuple(
-    f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
-)
-_HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
-_CPU_DIVISORS = ("1m", "1")
-_BYTE_DIVISORS = (
-    "1",
-    *(f"1{prefix}{base}" for base in ("", "i") for prefix in "kMGTPE" if prefix + base != "ki"),
-    "1Ki",
-)
-
-
-def field_ref(allowed: tuple[str, ...]) -> Check:
-    """A reference to a field of the pod: one of `allowed`, or a single label or annotation."""
-
-    def check(value: Any, path: Path) -> Iterable[Finding]:
-        written = value.get("fieldPath")
-        if not isinstance(written, str) or not written:
-            return ()
-        place = (*path, "fieldPath")
-        name, bracket, key = written.partition("['")
-        if bracket and written.endswith("']"):
-            return _subscripted(place, path, name, key[:-2])
-        return () if _RENAMED.get(written, written) in allowed else (errors.unsupported(place, written, allowed),)
-
-    return struct({"apiVersion": one_of("", "v1")}, needs=("fieldPath",), also=check)
-
-
-def _subscripted(place: Path, path: Path, name: str, key: str) -> Iterable[Finding]:
-    if name not in ("metadata.labels", "metadata.annotations"):
-        allowed = ("metadata.labels['KEY']", "metadata.annotations['KEY']")
-        return (errors.unsupported(place, f"{name}['{key}']", allowed),)
-    if is_label_key(key.lower() if name == "metadata.annotations" else key):
-        return ()
-    message = f"{key!r} is not a valid key for a label or annotation"
-    hint = "write the key exactly as in the pod's metadata"
-    return (Finding("InvalidLabel", "error", message, hint, path, source_path=place),)
-
-
-def resource_ref(value: Any, path: Path) -> Iterator[Finding]:
-    """A reference to a resource of a container."""
-    name = value.get("resource")
-    if not isinstance(name, str) or not name:
-        return
-    if name not in _RESOURCES and not name.startswith(_HUGE_PAGES):
-        yield errors.unsupported((*path, "resource"), name, _RESOURCES)
-        return
-    divisor = _divisor(value.get("divisor"))
-    allowed = _CPU_DIVISORS if name.endswith(".cpu") else _BYTE_DIVISORS
-    if divisor not in ("0", *allowed):
-        yield errors.unsupported((*path, "divisor"), divisor, allowed)
-
-
-def _divisor(value: Any) -> str:
-    try:
-        return canonical(str(value)) if value is not None else "0"
-    except ValueError:
-        return "0"  # Reported by the schema stage.
 
 
 def _object_key_name(value: Any, path: Path) -> Iterable[Finding]:

@@ -23,6 +23,7 @@ from trainc.pods.checks import (
     dns_subdomain,
     duplicates,
     exactly_one,
+    field_ref,
     label_selector,
     list_of,
     number,
@@ -30,10 +31,10 @@ from trainc.pods.checks import (
     path_without_dotdot,
     relative_file,
     relative_path,
+    resource_ref,
     struct,
     unless_empty,
 )
-from trainc.pods.containers import field_ref, resource_ref
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 

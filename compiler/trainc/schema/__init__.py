@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 # Releases in which JobSet's and Trainer's CRDs have different pod fields; see jobset_pods.py.
 DIFFERING = Span("2.2", "2.2")
-# The most problems of one kind that are reported of a document: as many as a report shows.
-MOST_LISTED = 1_000
 _RUNTIMES = ("TrainingRuntime", "ClusterTrainingRuntime")
 
 __all__ = ["check", "json_schema", "known_in"]

@@ -17,11 +17,21 @@ from trainc.findings import TEMPLATE_HINT, Finding, Fix, Hint, Path, Severity, f
 from trainc.findings.text import listed
 from trainc.kube.documents import LIST_MAP_KEYS, SETS
 from trainc.kube.quantity import canonical
-from trainc.schema import MOST_LISTED
 from trainc.schema.defaults import defaults_of
 from trainc.schema.editor_schema import QUANTITY_FORMAT, json_schema
 from trainc.schema.rules import rules_of
-from trainc.schema.shapes import ROOTS, ListOf, MapOf, Refused, Scalar, Struct, is_time, quote, text_or_integer
+from trainc.schema.shapes import (
+    MOST_LISTED,
+    ROOTS,
+    ListOf,
+    MapOf,
+    Refused,
+    Scalar,
+    Struct,
+    is_time,
+    quote,
+    text_or_integer,
+)
 from trainc.schema.unknown_fields import (
     MOST_HINTS,
     SEE_THE_FIRST,

@@ -21,6 +21,8 @@ API_VERSIONS = {
     "ClusterTrainingRuntime": "trainer.kubeflow.org/v1alpha1",
     "JobSet": "jobset.x-k8s.io/v1alpha2",
 }
+# The most problems of one kind that are reported of a document: as many as a report shows.
+MOST_LISTED = 1_000
 # Metadata in templates: the CRDs are generated with generateEmbeddedObjectMeta, which only keeps these fields.
 EMBEDDED_METADATA = "meta.EmbeddedObjectMeta"
 _EMBEDDED_FIELDS = ("annotations", "finalizers", "labels", "name", "namespace")

@@ -98,7 +98,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     if calls_torchtune(job):
         from trainc.plugins.torch import torchtune
 
-        yield from torchtune.validate(job, info)
+        yield from torchtune.validate(job, info, requested_processes(info))
 
 
 def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
@@ -151,7 +151,7 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
         if tunes and info.trainer_container is not None:
             from trainc.plugins.torch import torchtune
 
-            info = replace(info, command=torchtune.command(job, info))
+            info = replace(info, command=torchtune.command(job, info, processes))
         info = with_rendezvous(info, injected)
     # Validation has refused containers that do not exist.
     for job_name, container_name in envinjection_targets(policy):

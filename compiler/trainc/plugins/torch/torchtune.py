@@ -14,7 +14,6 @@ from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import TrainJob, master_host
 from trainc.kube import names
 from trainc.plugins.torch import TORCHTUNE
-from trainc.plugins.torch.passes import processes_per_node, requested_processes
 
 _LORA = "model.lora_attn_modules"
 _QUANTIZE = "model.quantize_base"
@@ -23,7 +22,7 @@ _ANY_SIZE = "llama3_3/70B"
 _ONE_DEVICE_QLORA = ("llama3_2/1B", "llama3_2/3B")
 
 
-def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
+def validate(job: TrainJob, info: Info, processes: int | str) -> Iterator[Finding]:
     """Yield errors for a job that torchtune cannot run, with the field paths of upstream's webhook."""
     trainer, model = job.trainer, model_of(job.runtime_name)
     if model not in info.release.torchtune_models:
@@ -39,7 +38,7 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
         message = f"torchtune trains {model or 'this model'} on one node, but numNodes is {nodes}"
         hint = Hint("set numNodes to 1", Fix("set", "1", "numNodes"))
         yield Finding("TooManyNodes", "error", message, hint, ("spec", "trainer", "numNodes"))
-    yield from _lora(job, info, model, nodes)
+    yield from _lora(job, info, model, nodes, processes)
     for index, arg in enumerate(trainer.args or ()):
         key = arg.partition("=")[0]
         if info.release.torchtune_kept_are_reserved and key in info.release.torchtune_kept:
@@ -48,9 +47,9 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
             yield Finding("ReservedArgument", "error", message, remove("remove this argument"), path)
 
 
-def _lora(job: TrainJob, info: Info, model: str, nodes: int) -> Iterator[Finding]:
+def _lora(job: TrainJob, info: Info, model: str, nodes: int, processes: int | str) -> Iterator[Finding]:
     devices = gpus(resources_per_node(job, info))
-    _, config = recipe_and_config(job, info, nodes, requested_processes(info), devices)
+    _, config = recipe_and_config(job, info, nodes, processes, devices)
     kind = lora_kind(job.trainer.args or (), info)
     if "_qlora" in config and model.startswith("qwen"):
         message = f"torchtune has no QLoRA recipe for {model}"
@@ -67,10 +66,9 @@ def _lora(job: TrainJob, info: Info, model: str, nodes: int) -> Iterator[Finding
         yield Finding("MultiNodeLoRA", "error", message, hint, ("spec", "trainer", "numNodes"))
 
 
-def command(job: TrainJob, info: Info) -> tuple[str, ...]:
+def command(job: TrainJob, info: Info, processes: int | str) -> tuple[str, ...]:
     """Return the full `tune run` command of a job that `calls_torchtune`."""
     nodes = info.trainer.count if info.trainer else 1
-    processes = processes_per_node(job, info)
     devices = gpus(resources_per_node(job, info))
     rendezvous = f"--rdzv_endpoint={master_host(job, info)}:{names.TRAINER_PORT}"
     recipe, config = recipe_and_config(job, info, nodes, processes, devices)
