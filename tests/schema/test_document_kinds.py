@@ -33,7 +33,7 @@ HEADS: dict[str, dict[str, Any]] = {
 FOR_EDITORS = {"description", "errorMessage", "examples", "propertyNames", "uniqueItems"}
 CHECKED = {
     *("type", "enum", "const", "anyOf", "oneOf", "properties", "patternProperties", "additionalProperties", "required"),
-    *("items", "minItems", "minLength", "minProperties", "minimum", "maximum", "exclusiveMinimum"),
+    *("items", "minItems", "minLength", "minProperties", "maxProperties", "minimum", "maximum", "exclusiveMinimum"),
 }
 
 
@@ -181,7 +181,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("Sweep", {"budget": {"maxTrials": 3}}, "budget.maxTrials", "has no field", "move it to the top level"),
     ("Sweep", {"budget": {"gpuHours": "512"}}, "budget.gpuHours", "expected a number", "remove the quotes"),
     ("Sweep", {"budget": {"gpuHours": 0}}, "budget.gpuHours", "the number 0 is out of range", "use a number above 0"),
-    ("Sweep", {"maxTrials": 0}, "maxTrials", "the number 0 is out of range", "use 1 or more"),
+    ("Sweep", {"maxTrials": 0}, "maxTrials", "the number 0 is out of range", "use a whole number from 1 to 5000"),
     (
         "Sweep",
         {"parameters": {"lr": 0.1}},

@@ -181,8 +181,8 @@ def _details(one: OneJob, options: Options, link: Link) -> Details:
 
 def _picture(manifests: Sequence[Json], plugins: Sequence[Plugin], *, stacked: bool = False) -> str:
     """The picture, or an empty string if the feature or the extra for it is not installed."""
-    svg_of = ask("graph", "svg")
     try:
+        svg_of = ask("graph", "svg")
         return "" if svg_of is None else str(svg_of(manifests, plugins, stacked=stacked))
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
