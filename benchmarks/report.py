@@ -138,7 +138,7 @@ def _pythons(measured: Measured) -> Iterator[str]:
     pythons = list(measured.pythons[ONE_JOB])
     yield "## Under which Python\n"
     yield "python.org, Debian, Ubuntu, Fedora, uv and the official images optimize their Python with a profile of its use; one"
-    yield "that pyenv or a user compiles is not, unless they ask for it. All other figures on this page are of the first one.\n"
+    yield "that pyenv or a user compiles is not, unless they turn it on. All other figures on this page are of the first one.\n"
     rows = []
     for what, runs in measured.pythons.items():
         rows.append([what, *(_seconds(runs[python]["trainc"].cpu) for python in pythons)])
