@@ -180,3 +180,16 @@ def test_a_number_of_thousands_of_digits_is_no_defect(words: list[str], old: str
     file.write_text(JOB.replace(old, new.replace("DIGITS", "9" * 5_000)), encoding="utf-8")
     result = run(*(word.replace("FILE", str(file)).replace("DIGITS", "9" * 5_000) for word in words))
     assert result.status in (0, 1, 2), result.stderr[-1_000:]
+
+
+def test_diff_takes_a_jobset_without_pods_for_what_it_is(tmp_path: Path) -> None:
+    """A template whose fields are under annotations is refused, and compared all the same."""
+    jobset = (
+        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: llm, namespace: a}\n"
+        "spec: {replicatedJobs: [{name: node, template: {annotations: {completions: 1}}}]}\n"
+    )
+    (tmp_path / "old.yaml").write_text(jobset, encoding="utf-8")
+    (tmp_path / "new.yaml").write_text(JOB, encoding="utf-8")
+    for words in (("old.yaml", "new.yaml"), ("new.yaml", "old.yaml")):
+        result = run("diff", *(str(tmp_path / word) for word in words), "--format", "markdown")
+        assert result.status in (0, 1, 2), result.stderr[-1_000:]

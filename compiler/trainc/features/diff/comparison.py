@@ -17,6 +17,7 @@ from trainc.features.diff.delivery import REFUSED, DeliveryMethod, Outcome
 from trainc.features.diff.groups import group_jobs
 from trainc.features.diff.model import JobDiff, JobPairs, ObjectDiff, Pair, Side, Status
 from trainc.features.diff.verdicts import Verdict, verdict_on
+from trainc.kube.documents import mapping, objects, pod_spec_of
 
 # Notes on consequences that no single field or outcome shows, as full sentences.
 
@@ -119,11 +120,10 @@ def _claims(names: Sequence[str]) -> str:
 
 def _ephemeral_volumes(jobset: Manifest) -> list[str]:
     """Volumes whose claims are owned by a pod. An emptyDir is not listed: its users expect it to be scratch space."""
-    pods = (
-        replicated["template"]["spec"]["template"]["spec"]
-        for replicated in jobset.get("spec", {}).get("replicatedJobs") or ()
+    pods = map(pod_spec_of, objects(mapping(jobset.get("spec")).get("replicatedJobs")))
+    volumes = (
+        str(volume.get("name")) for pod in pods for volume in objects(pod.get("volumes")) if "ephemeral" in volume
     )
-    volumes = (volume["name"] for pod in pods for volume in pod.get("volumes") or () if "ephemeral" in volume)
     return list(dict.fromkeys(volumes))
 
 
