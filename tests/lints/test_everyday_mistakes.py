@@ -275,3 +275,8 @@ def test_an_option_that_no_shell_splits_from_its_value_is_named(words: list[str]
 def test_a_command_line_in_one_word_is_split_or_given_to_a_shell(text: str, hint: str) -> None:
     (error,) = [d for d in reported(training(command=[text])) if d.code == "CommandCannotStart"]
     assert error.hint == hint
+
+
+def test_a_very_long_word_is_neither_split_nor_shown_whole() -> None:
+    (warning,) = [d for d in reported(training(command=[*T, f"--a {'b ' * 100_000}"])) if d.code == "ArgumentNotSplit"]
+    assert len(warning.message) + len(warning.hint) < 300

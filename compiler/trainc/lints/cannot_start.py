@@ -181,9 +181,12 @@ def _unsplit(entry: Entrypoint) -> Iterator[Finding]:
             and _OPTION_AND_VALUE.match(word)
             and not (words[index - 1].startswith("-") and "=" not in words[index - 1])
         ):
-            shown = word if len(word) < _LONGEST_SHOWN else f"{word[:_LONGEST_SHOWN]}..."
+            shown, hint = word, "write the option and its value as two items"
+            if len(word) > _LONGEST_SHOWN:
+                shown = f"{word[:_LONGEST_SHOWN]}..."
+            else:
+                hint = f"write {', '.join(map(_quoted, _split(word)))}"
             message = f"no shell splits this at its spaces: {base(words[0])} gets {shown!r} as one argument"
-            hint = f"write {', '.join(map(_quoted, _split(word)))}"
             yield entry.finding("ArgumentNotSplit", "warning", message, hint, index)
 
 

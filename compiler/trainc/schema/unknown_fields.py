@@ -300,30 +300,29 @@ _NOT_A_POD_SPEC = {
     ),
 }
 # Names for a field in other tools, in lower case.
-_SYNONYMS = (
-    {
-        ("trainer.Trainer", word): hint
-        for words, hint in (
-            ("replicas workers workerreplicas numworkers worldsize parallelism", "use numNodes for the number of pods"),
-            ("gpus gpu numgpus gpuspernode", 'write resourcesPerNode: {limits: {"nvidia.com/gpu": 8}}'),
-            ("nprocpernode processespernode slots", "use numProcPerNode"),
-            ("entrypoint", "use command, and args for its arguments"),
-        )
-        for word in words.split()
-    }
-    | {
+_SYNONYMS = {
+    (owner, word): hint
+    for owner, words, hint in (
+        (
+            "trainer.Trainer",
+            "replicas workers workerreplicas numworkers worldsize parallelism",
+            "use numNodes for the number of pods",
+        ),
+        ("trainer.Trainer", "gpus gpu numgpus gpuspernode", 'write resourcesPerNode: {limits: {"nvidia.com/gpu": 8}}'),
+        ("trainer.Trainer", "nprocpernode processespernode slots", "use numProcPerNode"),
+        ("trainer.Trainer", "entrypoint", "use command, and args for its arguments"),
         (
             "trainer.TrainJobSpec",
-            word,
-        ): "name the queue in a label: metadata: {labels: {kueue.x-k8s.io/queue-name: ...}}"
-        for word in ("queue", "queuename", "localqueue")
-    }
-    | {
-        (owner, field): f"move it to metadata.{field}"
-        for owner in ("trainer.TrainJobSpec", "trainer.TrainingRuntimeSpec")
-        for field in ("name", "namespace")
-    }
-)
+            "queue queuename localqueue",
+            "name the queue in a label: metadata: {labels: {kueue.x-k8s.io/queue-name: ...}}",
+        ),
+        ("trainer.TrainJobSpec", "name", "move it to metadata.name"),
+        ("trainer.TrainJobSpec", "namespace", "move it to metadata.namespace"),
+        ("trainer.TrainingRuntimeSpec", "name", "move it to metadata.name"),
+        ("trainer.TrainingRuntimeSpec", "namespace", "move it to metadata.namespace"),
+    )
+    for word in words.split()
+}
 _LONGEST_AMOUNT = 20
 _AT_A_GLANCE = 12  # The longest list of names that is useful in a hint.
 _DEEPEST_SEARCH = 5
