@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeAlias
 from trainc.findings import Diagnostic, Source
 from trainc.options import Limits
 from trainc.reading.document import Document
-from trainc.reading.opening import error_reason, is_below, read_bounded
+from trainc.reading.opening import CONFIGURATION_FILE, error_reason, is_below, read_bounded
 from trainc.reading.opening import read_file as read_bytes
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
@@ -138,8 +138,6 @@ OVERLAY_FILE = "overlay.yaml"
 # Suffixes of the files to read in directories.
 TEMPLATE_SUFFIXES = (".yaml.j2", ".yml.j2", ".json.j2")
 READ_SUFFIXES = (".yaml", ".yml", ".json", *TEMPLATE_SUFFIXES)
-# trainc's own settings, which are among the input files.
-_OF_OUR_OWN = ("trainc.yaml",)
 _MOST_OF_NEAR = 1_000_000
 
 
@@ -248,7 +246,7 @@ class Walk:
         """Return whether to skip a file as unrelated; never true for files given on the command line."""
         if file == os.fspath(path) or not is_unrelated(data, template=file.endswith(TEMPLATE_SUFFIXES)):
             return False
-        self._foreign += os.path.basename(file) not in _OF_OUR_OWN
+        self._foreign += os.path.basename(file) != CONFIGURATION_FILE
         return True
 
     def skipped_files(self, paths: Sequence[str | os.PathLike[str]]) -> list[Diagnostic]:
