@@ -16,7 +16,7 @@ from trainc.kube.documents import Json
 from trainc.options import SETTINGS, Limits, Options, layered
 from trainc.project.configuration import Configuration, choose_environments
 from trainc.project.settings_file import read_configuration, settings_below
-from trainc.reading.files import is_overlay_folder, named_in_settings
+from trainc.reading.files import is_overlay_folder, missing_in_settings
 from trainc.reading.opening import CONFIGURATION_FILE
 from trainc.startup.records import dataclass, fields, replace
 
@@ -123,7 +123,7 @@ def settings_of(arguments: Arguments) -> Settings:
     environments, name = configuration.environments, environment_name(arguments)
     configuration = replace(environments.get(name, configuration), missing=configuration.missing)
     configured_docs_url.set(configuration.docs_url)
-    named_in_settings.set(configuration.missing)
+    missing_in_settings.set(configuration.missing)
     named = [path for path in arguments.paths if is_overlay_folder(path)]
     input_paths = [path for path in arguments.paths if path not in named]
     chosen = [*named, *(arguments.overlay or ())]
