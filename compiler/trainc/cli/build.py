@@ -14,8 +14,9 @@ from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_d
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
 from trainc.pipeline.failures import left_out
-from trainc.project.configuration import merge_diagnostics, settings_below
+from trainc.project.configuration import merge_diagnostics
 from trainc.project.dialects import is_sweep
+from trainc.project.settings_file import settings_below
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:

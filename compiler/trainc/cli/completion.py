@@ -193,7 +193,7 @@ def _names(kind: str) -> Iterable[str]:
     if kind == "revision":
         return _revisions()
     if kind == "environment":
-        from trainc.project.configuration import read_configuration
+        from trainc.project.settings_file import read_configuration
 
         try:
             return read_configuration([os.curdir], None).environments

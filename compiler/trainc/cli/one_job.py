@@ -21,8 +21,9 @@ from trainc.kube.documents import Json, identity_of, mapping, objects
 from trainc.kube.names import JOB_KINDS
 from trainc.output.ownership import source_in
 from trainc.pipeline.inputs import Inputs
-from trainc.project.configuration import Configuration, read_configuration
+from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_trainer_document
+from trainc.project.settings_file import read_configuration
 from trainc.reading.document import Document
 from trainc.reading.files import READ_SUFFIXES, STDIN
 from trainc.reading.opening import read_bounded

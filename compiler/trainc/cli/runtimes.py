@@ -13,8 +13,8 @@ from trainc.findings.text import counted, escape_line, first_of
 from trainc.kube.documents import identity_of, mapping, pod_spec_of
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
-from trainc.project.configuration import read_configuration
 from trainc.project.dialects import is_trainer_document
+from trainc.project.settings_file import read_configuration
 from trainc.reading import catalog
 from trainc.reading.document import Document
 

@@ -150,7 +150,7 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
             f"the cluster has Kueue {installed}, and trainc knows {' and '.join(MINORS)}: the answers are for {nearest}"
         )
         yield Diagnostic("OtherKueueVersion", "info", message, f"set kueue: {nearest!r} to hide this", "Deployment")
-    old = [one for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP for one in dump.every(kind)]
+    old = [one for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP for one in dump.list_all(kind)]
     old = [one for one in old if one.get("apiVersion") == f"{names.KUEUE_GROUP}/v1beta1"]
     if old:
         served = step_of(version) in V1BETA1
