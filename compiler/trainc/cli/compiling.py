@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, cast
 
 from trainc.cli.command import Arguments, Streams, UsageError
-from trainc.cli.reporting import STDIN, Files
+from trainc.cli.diagnostics import Files
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
@@ -23,6 +23,7 @@ from trainc.pipeline.session import Judge, Session
 from trainc.project.configuration import FILE_NAME
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
+from trainc.reading.files import STDIN
 from trainc.reading.opening import read_bounded
 from trainc.startup.records import dataclass, field
 
