@@ -11,7 +11,6 @@ from trainc.findings import (
     has_errors,
     sort_diagnostics,
 )
-from trainc.findings.codes import Stage
 from trainc.findings.policy import Policy, Rules, keep_severities, matches
 from trainc.findings.text import counted, did_you_mean, escape_line, escape_report, escape_xml, first_of
 
@@ -24,7 +23,6 @@ __all__ = [
     "Rules",
     "Severity",
     "Source",
-    "Stage",
     "counted",
     "did_you_mean",
     "escape_line",

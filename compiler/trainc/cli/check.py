@@ -14,7 +14,8 @@ from trainc.cli.compiling import (
     report_unselected,
     start,
 )
-from trainc.cli.reporting import Files, is_failure, report
+from trainc.cli.diagnostics import Files
+from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.features import ask

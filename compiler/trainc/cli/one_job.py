@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.compiling import kept_in
-from trainc.cli.reporting import Files, report
+from trainc.cli.diagnostics import Files
+from trainc.cli.reporting import report
 from trainc.cli.settings import Settings, environments_of, limits_of, settings_of
 from trainc.emit.name_hash import ALPHABET, LENGTH, job_in
 from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
-from trainc.cli.reporting import configured_docs_url
+from trainc.cli.diagnostics import configured_docs_url
 from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.policy import Policy, Rule
 from trainc.findings.text import first_of
