@@ -10,7 +10,8 @@ from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, nothing_found, read_stdin, report_unselected, start
 from trainc.cli.reporting import Files, difference, is_failure, report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
-from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
+from trainc.findings import Diagnostic, Source, has_errors, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
 from trainc.pipeline.failures import left_out

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from trainc.findings import CompileError, Diagnostic, Finding, Source, sort_diagnostics
+from trainc.findings import Diagnostic, Finding, Source, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Rule, matches
 from trainc.kube.documents import mapping
 from trainc.kube.names import QUEUE_LABEL
