@@ -12,14 +12,16 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.admission.admit import as_submitted, creation_refusals
+from trainc.admission.admit import creation_refusals, place_findings, require_jobset
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import text
 from trainc.admission.versions import jobset_version
-from trainc.findings import Finding, Path
+from trainc.findings import Diagnostic, Finding, Path, sort_diagnostics
 from trainc.ir.release import release_facts
 from trainc.kube.documents import POD_SPEC, POD_TEMPLATE, Json, items, mapping, value_at_index
 from trainc.kube.quantity import parse_quantity
+from trainc.kube.releases import NEWEST_RELEASE
+from trainc.options import Options
 from trainc.schema import check
 from trainc.startup.records import dataclass, field
 
@@ -99,6 +101,51 @@ class JobSetRules:
 
 def _errors(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.severity == "error"]
+
+
+def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Options()) -> list[Diagnostic]:
+    """Return the reasons why the API server would refuse to replace the stored JobSet `old` with `new`, if any.
+
+    `new` is the body of a PUT: the CRD's defaults are applied to it, but not those of JobSet's CREATE webhook.
+    Raises CompileError if one of them is not a JobSet.
+    """
+    release = options.release or NEWEST_RELEASE
+    require_jobset(old)
+    require_jobset(new)
+    before, _ = as_submitted(old, release)
+    after, findings = as_submitted(new, release)
+    errors = [f for f in findings if f.severity == "error"]
+    errors.extend(update_refusals(before, after, release_facts(release).jobset))
+    return sort_diagnostics(place_findings(new, errors))
+
+
+def as_submitted(jobset: Json, release: str) -> tuple[Submitted, list[Finding]]:
+    """Return the body of a PUT in the two forms that are compared, and the findings of the CRD's schema."""
+    typed, findings = check(jobset, "JobSet", release, prune=True)
+    unknown = [f.path for f in findings if f.code == "UnknownField"]
+    return Submitted(_fill_defaults(_without(jobset, unknown), typed), typed), findings
+
+
+def _fill_defaults(document: Any, typed: Any) -> Any:
+    """Return `document` with the defaults of its typed form; zero values remain as written."""
+    if isinstance(document, dict) and isinstance(typed, dict):
+        nested = {k: _fill_defaults(v, typed.get(k)) for k, v in document.items() if isinstance(v, (dict, list))}
+        return {**typed, **document, **nested}
+    if isinstance(document, list) and isinstance(typed, list) and len(document) == len(typed):
+        return [_fill_defaults(left, right) for left, right in zip(document, typed, strict=True)]
+    return document
+
+
+def _without(value: Any, paths: Sequence[Path]) -> Any:
+    """Return `value` without the fields at `paths`. Unchanged parts are shared with the input."""
+    if not paths:
+        return value
+    inside: dict[str | int, list[Path]] = {}
+    for first, *rest in paths:
+        inside.setdefault(first, []).append(tuple(rest))
+    members = enumerate(value) if isinstance(value, list) else value.items()
+    kept = {k: _without(v, inside.get(k, [])) for k, v in members if () not in inside.get(k, [])}
+    return list(kept.values()) if isinstance(value, list) else kept
 
 
 def update_refusals(old: Submitted, new: Submitted, version: str) -> list[Finding]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO, StringIO
 
 from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError, arguments_of, build_parser
-from trainc.findings import CompileError
+from trainc.findings.compile_error import CompileError
 
 # The completion scripts. They are the same for every version: each asks `trainc __complete` for the candidates.
 

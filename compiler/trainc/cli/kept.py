@@ -12,7 +12,8 @@ from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.cli.under_base import NO_BASE, no_base
 from trainc.emit.name_hash import ALPHABET, LENGTH
-from trainc.findings import CompileError, Diagnostic, Source, has_errors
+from trainc.findings import Diagnostic, Source, has_errors
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted, did_you_mean
 from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE

@@ -7,7 +7,8 @@ from math import gcd, prod
 from posixpath import join, normpath
 from typing import Any
 
-from trainc.findings import CompileError, Finding, Severity
+from trainc.findings import Finding, Severity
+from trainc.findings.compile_error import CompileError
 from trainc.ir.commands.started import Start
 from trainc.ir.parallelism import Arguments, Division, Setting, divisions, read_arguments
 from trainc.lints.training import Training

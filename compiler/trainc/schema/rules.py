@@ -46,7 +46,7 @@ def one_framework(fields: Collection[str]) -> Rule:
     def rule(policy: Policy) -> Iterator[Finding]:
         configured = [name for name in fields if policy.get(name) is not None]
         if len(configured) > 1:
-            from trainc.schema.editor_schema import DESCRIPTIONS
+            from trainc.schema.descriptions import DESCRIPTIONS
 
             place = {key: index for index, key in enumerate(DESCRIPTIONS)}
             configured.sort(key=lambda name: place.get(f"{ML_POLICY}.{name}", len(place)))
