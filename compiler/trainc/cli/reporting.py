@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.findings import Diagnostic, Source, has_errors
-from trainc.findings.text import counted, escape_line, escape_report, underlined
+from trainc.findings.text import counted, escape_line, escape_report, find_underline
 from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
 
     The carets mark the value of a key if the message mentions it, else the key.
     """
-    number, start, end = underlined(lambda number: files.line(replace(source, line=number)), source, message)
+    number, start, end = find_underline(lambda number: files.line(replace(source, line=number)), source, message)
     line = files.line(replace(source, line=number)) or ""
     if len(line) > _WIDEST or not line.strip() or not (seen := line.translate(_SEEN)).isprintable():
         return []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 
 from trainc.findings import TEMPLATE_HINT, Finding, Fix, Hint, Path, Severity, format_path, write
-from trainc.findings.text import listed
+from trainc.findings.text import join_words
 from trainc.kube.documents import LIST_MAP_KEYS, SETS
 from trainc.kube.quantity import canonical
 from trainc.schema.defaults import defaults_of
@@ -127,7 +127,7 @@ def _type(failure: _Failure) -> Iterator[Finding]:
         yield Finding("InvalidQuantity", "error", message, _quantity_hint(failure.path, value), failure.path)
         return
     names = [allowed] if isinstance(allowed, str) else allowed
-    expected = listed((_EXPECTED[name] for name in names), "or")
+    expected = join_words((_EXPECTED[name] for name in names), "or")
     hint = _FIELD_HINTS.get(failure.path) or failure.schema.get("errorMessage") or _type_hint(names, value, failure)
     yield Finding("WrongType", "error", f"expected {expected}, got {describe_value(value)}", hint, failure.path)
 
@@ -290,7 +290,9 @@ def _explain_choices(error: jsonschema.ValidationError, failure: _Failure, kind:
         names = [name for choice in choices for name in choice["required"]]
         present = [name for name in names if name in failure.value]
         message = (
-            f"{listed(present, 'and')} cannot be used together" if present else f"{listed(names, 'or')} is missing"
+            f"{join_words(present, 'and')} cannot be used together"
+            if present
+            else f"{join_words(names, 'or')} is missing"
         )
         hint = failure.schema.get("errorMessage") or ("remove one of them" if present else "add one of them")
         yield Finding("MissingRequired", "error", message, hint, failure.path)
