@@ -103,13 +103,13 @@ def pod_refusals(manifests: Sequence[Json], cluster: ClusterObjects, severity: S
     for jobset in manifests:
         if jobset.get("kind") != "JobSet" or not (cluster or _is_suspect(jobset)):
             continue
-        from trainc.pods.admission_plugins import count_refusals, refusals_of_pods
+        from trainc.pods.admission_plugins import count_refusals, in_namespace, refusals_of_pods
 
         view, findings = read_jobset(jobset), list[Finding]()
         namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
         if "ResourceQuota" in cluster:
             created = {"count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": sum(job.replicas for job in view.jobs)}
-            quotas = [quota for (home, _), quota in sorted(cluster["ResourceQuota"].items()) if home == namespace]
+            quotas = in_namespace(cluster, "ResourceQuota", namespace)
             findings += count_refusals(created, ("spec", "replicatedJobs"), quotas)
         for job in view.jobs:
             findings += refusals_of_pods(job.pod_spec, job.pod_path, namespace, cluster)
