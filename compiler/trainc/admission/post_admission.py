@@ -64,16 +64,18 @@ def _child_job(jobset: JobSet, job: ReplicatedJob) -> Json:
 
     Source: kubernetes-sigs/jobset pkg/controllers/jobset_controller.go, constructJob.
     """
-    written = {text(mapping(volume).get("name")) for volume in items(job.pod_spec.get("volumes"))}
-    claims = {text(mapping(template.get("metadata")).get("name")) for _, template in claim_templates(jobset)} - written
-    named = mapping(jobset.spec.get("network")).get("enableDNSHostnames") is not False
-    if not claims and not (named and "subdomain" in job.pod_spec):
+    volume_names = {text(mapping(volume).get("name")) for volume in items(job.pod_spec.get("volumes"))}
+    claims = {
+        text(mapping(template.get("metadata")).get("name")) for _, template in claim_templates(jobset)
+    } - volume_names
+    has_hostnames = mapping(jobset.spec.get("network")).get("enableDNSHostnames") is not False
+    if not claims and not (has_hostnames and "subdomain" in job.pod_spec):
         return job.template
     pod_spec = dict(job.pod_spec)
     if claims:
         added = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in sorted(claims)]
         pod_spec["volumes"] = [*items(pod_spec.get("volumes")), *added]
-    if named:
+    if has_hostnames:
         pod_spec["subdomain"] = ""
     pod = {**mapping(job.job_spec.get("template")), "spec": pod_spec}
     return {**job.template, "spec": {**job.job_spec, "template": pod}}
@@ -90,12 +92,12 @@ _SUSPECT = frozenset(("overhead", "priority", "preemptionPolicy", "nodeName"))
 
 def objects_for_pods(documents: Iterable[Json]) -> ClusterObjects:
     """Return the objects of a cluster among `documents` that decide whether it admits pods."""
-    read = list(documents)
-    if not read:  # As in most inputs.
+    manifests = list(documents)
+    if not manifests:  # As in most inputs.
         return {}
     from trainc.pods.admission_plugins import cluster_objects
 
-    return cluster_objects(read)
+    return cluster_objects(manifests)
 
 
 def pod_refusals(manifests: Sequence[Json], cluster: ClusterObjects, severity: Severity) -> Iterator[Finding]:
@@ -114,8 +116,8 @@ def pod_refusals(manifests: Sequence[Json], cluster: ClusterObjects, severity: S
         for job in view.jobs:
             findings += refusals_of_pods(job.pod_spec, job.pod_path, namespace, cluster)
         for finding in findings:
-            kept = finding.severity if severity == "error" else severity
-            yield replace(finding, about=label_of(jobset), severity=kept)
+            lowered = finding.severity if severity == "error" else severity
+            yield replace(finding, about=label_of(jobset), severity=lowered)
 
 
 def _is_suspect(jobset: Json) -> bool:
