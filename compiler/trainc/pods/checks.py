@@ -7,7 +7,6 @@ which the schema stage reports. Source of the name forms: kubernetes/apimachiner
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Fix, Hint, Path, remove
@@ -218,23 +217,20 @@ def containers_of(spec: Json, path: Path) -> Iterator[tuple[Path, Json]]:
 
 def struct(fields: Mapping[str, Check], needs: Sequence[str] = (), also: Check | None = None) -> Check:
     """A mapping: `needs` are the fields that must not be empty, `also` checks several fields together."""
-    return partial(check_fields, fields, tuple(needs), also)
 
+    def check(value: Any, path: Path) -> Iterator[Finding]:
+        if not isinstance(value, dict):
+            return
+        for name in needs:
+            if value.get(name) in (None, "", []):
+                yield errors.missing((*path, name))
+        for name, item in value.items():
+            if name in fields and item is not None and (item != "" or name not in needs):
+                yield from fields[name](item, (*path, name))
+        if also is not None:
+            yield from also(value, path)
 
-def check_fields(
-    fields: Mapping[str, Check], needs: tuple[str, ...], also: Check | None, value: Any, path: Path
-) -> Iterator[Finding]:
-    """Check the fields of a mapping; absent fields are only subject to `needs` and `also`."""
-    if not isinstance(value, dict):
-        return
-    for name in needs:
-        if value.get(name) in (None, "", []):
-            yield errors.missing((*path, name))
-    for name, item in value.items():
-        if name in fields and item is not None and (item != "" or name not in needs):
-            yield from fields[name](item, (*path, name))
-    if also is not None:
-        yield from also(value, path)
+    return check
 
 
 def exactly_one(names: Sequence[str], owner: str, hint: str = "keep one of them") -> Check:
