@@ -12,7 +12,7 @@ from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
-from trainc.kube.devices import accelerators, claimed
+from trainc.kube.devices import accelerators, claimed_devices
 from trainc.kube.documents import Json, identity_of
 from trainc.kube.quantity import whole_number
 from trainc.plugins.registry import PLUGINS, programs, starting
@@ -229,7 +229,7 @@ def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
     for document in documents if template_names else ():
         data = document.data
         if data.get("kind") in ("ResourceClaimTemplate", "ResourceClaim") and identity_of(data)[1] in template_names:
-            for name, count in claimed(data).items():
+            for name, count in claimed_devices(data).items():
                 counts[name] = counts.get(name, 0) + count
     return counts
 

@@ -29,7 +29,7 @@ from trainc.features.fits.shortfall import (
 )
 from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.workload import Workload, job_name, place, queue_of, refusals, workload_of
-from trainc.kube.kueue import checked_kueue
+from trainc.kube.kueue import normalize_kueue
 from trainc.schema.shapes import ROOTS, Struct
 from trainc.schema.unknown_fields import mistyped, without_nulls
 
@@ -87,7 +87,7 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json], kueue: str | None = N
     the version of Kueue, such as "0.20"; without it, that of its image in a Deployment of the snapshot counts, or else
     0.19. Raises ValueError if it is not supported.
     """
-    version = checked_kueue(kueue) if kueue else None
+    version = normalize_kueue(kueue) if kueue else None
     has_metadata = [isinstance(mapping(one).get("metadata"), Mapping) for one in jobsets]
     names = [job_name(*place(one)) if has else "" for one, has in zip(jobsets, has_metadata, strict=True)]
     return fits_named(list(zip(names, jobsets, strict=True)), Dump.of_objects(cluster), kueue=version)
