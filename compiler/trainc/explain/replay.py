@@ -29,7 +29,7 @@ from trainc.explain.history import (
 from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, InputDocument, ObjectName, Origin
 from trainc.findings import Path
 from trainc.ir.info import Container, Info, PodSet
-from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, carried
+from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, jobset_metadata
 from trainc.kube import names
 from trainc.kube.documents import (
     POD_SPEC,
@@ -91,7 +91,7 @@ def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, _Move]:
         ("annotations", job.annotations, job.spec_annotations),
     ):
         patched = {*spec_own, *(key for patch in job.patches for key in getattr(patch, kind))}
-        for key in carried(own):
+        for key in jobset_metadata(own):
             if key not in patched:
                 path = ("metadata", kind, key)
                 moves[path] = path, "metadata-moves-to-jobset"

@@ -319,8 +319,8 @@ def members(info: Info) -> tuple[PodSet, ...]:
     """
     if not info.gitops:
         return info.pod_sets
-    gone = awaited_pod_sets(info)
-    return tuple(pod_set for pod_set in info.pod_sets if pod_set.name not in gone)
+    awaited = awaited_pod_sets(info)
+    return tuple(pod_set for pod_set in info.pod_sets if pod_set.name not in awaited)
 
 
 def awaited_pod_sets(info: Info) -> frozenset[str]:
@@ -333,7 +333,7 @@ def awaited_pod_sets(info: Info) -> frozenset[str]:
     )
 
 
-def held_back(info: Info) -> frozenset[str]:
+def delayed_members(info: Info) -> frozenset[str]:
     """Return the names of members that are only created once other members run."""
     names = [pod_set.name for pod_set in members(info)]
     if (info.template.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
@@ -363,11 +363,11 @@ def min_resources(info: Info, at_most: int | None = None) -> ResourceList:
     total: ResourceList = {}
     left = at_most
     for pod_set in members(info):
-        counted = pods(pod_set, info)
+        count = pods(pod_set, info)
         if left is not None:
-            counted = min(counted, left)
-            left -= counted
-        total = add_resources(total, {name: amount * counted for name, amount in pod_set.requests.items()})
+            count = min(count, left)
+            left -= count
+        total = add_resources(total, {name: amount * count for name, amount in pod_set.requests.items()})
     return total
 
 
@@ -402,6 +402,6 @@ class ProvidedSecret:
 
     def create(self, namespace: str) -> str:
         """Return the kubectl command that creates the Secret from the files, in `namespace` unless that is empty."""
-        place = f" --namespace {namespace}" if namespace else ""
+        flag = f" --namespace {namespace}" if namespace else ""
         sources = "".join(f" --from-file {key}={file}" for key, file in self.files)
-        return f"kubectl create secret generic {self.name}{place} --type {self.type}{sources}"
+        return f"kubectl create secret generic {self.name}{flag} --type {self.type}{sources}"

@@ -319,7 +319,7 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": job.named(_config_map_name(job)),
+        "metadata": job.metadata_for(_config_map_name(job)),
         "data": {HOSTFILE_NAME: "".join(line(host, slots) for host in hosts)},
     }
 
