@@ -168,19 +168,15 @@ def variable_path(job: TrainJob, info: Info, pod_set: PodSet, container: str, na
 
 def _follow(value: Any, steps: tuple[Step, ...], *, partly: bool = False) -> Path | None:
     path: list[str | int] = []
+    key: str | int | None
     for step in steps:
         if isinstance(step, tuple):
-            items = value if isinstance(value, (list, tuple)) else ()
-            at = next(
-                (i for i, item in enumerate(items) if isinstance(item, Mapping) and item.get(step[0]) == step[1]), None
-            )
-            if at is None:
-                return tuple(path) if partly else None
-            path.append(at)
-            value = items[at]
-        elif isinstance(value, Mapping) and step in value:
-            path.append(step)
-            value = value[step]
+            items = enumerate(value if isinstance(value, (list, tuple)) else ())
+            key = next((i for i, item in items if isinstance(item, Mapping) and item.get(step[0]) == step[1]), None)
         else:
+            key = step if isinstance(value, Mapping) and step in value else None
+        if key is None:
             return tuple(path) if partly else None
+        path.append(key)
+        value = value[key]
     return tuple(path)

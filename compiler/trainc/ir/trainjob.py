@@ -44,7 +44,7 @@ class Patch:
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
-EnvVar = Mapping[str, Any]
+EnvVariable = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Trainer:
     image: str | None = None
     command: tuple[str, ...] | None = None
     args: tuple[str, ...] | None = None
-    env: tuple[EnvVar, ...] = ()
+    env: tuple[EnvVariable, ...] = ()
     num_nodes: int | None = None
     num_proc_per_node: int | str | None = None
     resources_per_node: Mapping[str, Any] | None = None
@@ -68,7 +68,7 @@ class InitializerStep:
     """`spec.initializer.dataset` or `.model`."""
 
     storage_uri: str | None = None
-    env: tuple[EnvVar, ...] = ()
+    env: tuple[EnvVariable, ...] = ()
     secret: str | None = None
 
 
@@ -136,9 +136,6 @@ def jobset_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
 
 
 # Environment variables that plugins inject, variables of TrainJobs as the controller copies them, and rendezvous.
-
-
-EnvVariable = Mapping[str, Any]
 
 
 def literal(name: str, value: str | int) -> EnvVariable:

@@ -203,7 +203,7 @@ def training_of(entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | 
     policy = policy_of(info)
     counts = accelerators(entry.container.resources) or _claimed(entry, documents)
     if policy == "mpi" and not counts and (node := info.pod_set_in_role(names.NODE)) is not None:
-        counts = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
+        counts = accelerators(container.resources if (container := node.main_container) else {})
     device, devices = next(iter(counts.items())) if len(counts) == 1 else ("", 0)
     built = entry.trainer is not NO_TRAINER and info.command is not None and info.command != entry.trainer.command
     words = tuple(map(str, (*(info.command or ()), *entry.args))) if built else entry.argv

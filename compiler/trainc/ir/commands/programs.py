@@ -93,7 +93,7 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option as `spelling` ("--nproc_per_node"), its normalized name, its value, and the index of its word.
+    """An option: its `spelling` ("--nproc_per_node"), its normalized name, its value, and the index of its word.
 
     The name of an option that the launcher does not know is as written.
     """
@@ -223,16 +223,17 @@ _FOREVER = frozenset(("infinity", "inf", "1d", "7d", "24h"))
 _LONG_SLEEP = 86_400
 
 
+LoadLaunchers: TypeAlias = Callable[[], Iterable[Launcher]]
+
+
 class Programs:
     """The known launchers, by program and Python module.
 
-    `rest` returns the launchers of other frameworks; it is only called if a command does not start with a known
+    `load_more` returns the launchers of other frameworks; it is only called if a command does not start with a known
     program.
     """
 
-    def __init__(
-        self, launchers: Iterable[Launcher], load_more: Callable[[], Iterable[Launcher]] | None = None
-    ) -> None:
+    def __init__(self, launchers: Iterable[Launcher], load_more: LoadLaunchers | None = None) -> None:
         self.by_program: dict[str, Launcher] = {}
         self.by_module: dict[str, Launcher] = {}
         for launcher in launchers:
@@ -282,11 +283,9 @@ def program_of(argv: Sequence[str], programs: Programs) -> Program:
     """Return the program that a simple command runs."""
     program = _find_program(argv, programs)
     certain = program.index == 0 and program.kind != "unknown" and "-m" not in argv
-    return (
-        program
-        if certain or program.kind == "launcher" or programs.all is programs
-        else _find_program(argv, programs.all)
-    )
+    if certain or program.kind == "launcher" or programs.all is programs:
+        return program
+    return _find_program(argv, programs.all)
 
 
 def _find_program(argv: Sequence[str], programs: Programs) -> Program:
@@ -337,9 +336,8 @@ def _python_program(argv: Sequence[str], index: int, programs: Programs) -> Prog
     while at < len(argv) and argv[at].startswith("-") and argv[at] != "-":
         word = argv[at]
         if word.startswith("-m") or (word.startswith("-") and not word.startswith("--") and word.endswith("m")):
-            module = (
-                word[2:] if word.startswith("-m") and len(word) > 2 else (argv[at + 1] if at + 1 < len(argv) else "")
-            )
+            attached = word.startswith("-m") and len(word) > 2
+            module = word[2:] if attached else next(iter(argv[at + 1 : at + 2]), "")
             after = at + 1 + (module != word[2:])
             for name, start in ((module, after), (" ".join((module, *argv[after : after + 1])), after + 1)):
                 if (launcher := programs.by_module.get(name)) is not None:

@@ -58,18 +58,18 @@ def plain(word: str) -> str:
 
 def tokens(text: str) -> list[Token]:
     """Split a shell script. Raises UnreadableScriptError for a quote or bracket that is never closed."""
-    return _Scanner(text.replace("\r\n", "\n")).tokens()
+    return _Scanner(text.replace("\r\n", "\n")).scan()
 
 
 class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.token_list: list[Token] = []
+        self.tokens: list[Token] = []
         self.pending: list[tuple[int, bool]] = []  # Tokens of `<<` whose bodies follow; whether tabs are stripped.
         self._line, self._line_end = 0, self._next_line_end(0)
 
-    def tokens(self) -> list[Token]:
+    def scan(self) -> list[Token]:
         text, end = self.text, len(self.text)
         while self.at < end:
             if (blank := _BLANKS.match(text, self.at)) is not None:
@@ -82,10 +82,10 @@ class _Scanner:
             elif (operator := _OPERATOR.match(text, self.at)) is not None:
                 self._operator(operator.group())
             else:
-                self.token_list.append(self._word())
+                self.tokens.append(self._word())
         if self.pending:
             self._heredocs()
-        return self.token_list
+        return self.tokens
 
     def _current_line(self) -> int:
         """Return the current line, counted on from the last call."""
@@ -99,23 +99,20 @@ class _Scanner:
         return len(self.text) if end < 0 else end
 
     def _redirect(self, operator: str) -> None:
-        self.token_list.append(Token("to", operator, self._current_line()))
+        self.tokens.append(Token("to", operator, self._current_line()))
         self.at += len(operator)
         if operator.lstrip("0123456789") in ("<<", "<<-"):
-            self.pending.append((len(self.token_list) - 1, operator.endswith("-")))
+            self.pending.append((len(self.tokens) - 1, operator.endswith("-")))
 
     def _operator(self, operator: str) -> None:
-        self.token_list.append(Token("op", operator, self._current_line()))
+        self.tokens.append(Token("op", operator, self._current_line()))
         self.at += len(operator)
         if operator == "\n" and self.pending:
             self._heredocs()
 
     def _heredocs(self) -> None:
         for index, strips in self.pending:
-            token, target = (
-                self.token_list[index],
-                self.token_list[index + 1] if index + 1 < len(self.token_list) else None,
-            )
+            token, target = self.tokens[index], next(iter(self.tokens[index + 1 : index + 2]), None)
             if target is None or target.kind != "word":
                 continue
             delimiter = plain(target.text)
@@ -129,7 +126,7 @@ class _Scanner:
                     break
                 body.append(line)
             heredoc = Heredoc(delimiter, "\n".join(body), target.bare)
-            self.token_list[index] = Token("to", token.text, token.line, True, heredoc)
+            self.tokens[index] = Token("to", token.text, token.line, True, heredoc)
         self.pending = []
 
     def _word(self, *, in_array: bool = False) -> Token:

@@ -137,7 +137,9 @@ def read_command(argv: tuple[str, ...], programs: Programs) -> CommandLine:
     """Return what a command line starts. A script that cannot be parsed has no starts."""
     script = shell_script(argv)
     if script is None:
-        return CommandLine(argv, (_start_alone(_before_arguments(argv), programs),) if argv else ())
+        # Jobs that differ only in the arguments of a Python script share a cache entry.
+        end = next((i for i, word in enumerate(argv) if word.endswith(".py")), len(argv)) + 1
+        return CommandLine(argv, (_start_alone(argv[:end], programs),) if argv else ())
     # Only import the shell parser for scripts.
     from trainc.ir.commands.shell import read_script
     from trainc.ir.commands.shell_words import UnreadableScriptError
@@ -149,11 +151,6 @@ def read_command(argv: tuple[str, ...], programs: Programs) -> CommandLine:
     except UnreadableScriptError as error:
         return CommandLine(argv, (), at, (), str(error))
     return CommandLine(argv, starts, at, items)
-
-
-def _before_arguments(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Drop the arguments of a Python script, so that jobs that differ only in these share a cache entry."""
-    return argv[: next((i for i, word in enumerate(argv) if word.endswith(".py")), len(argv)) + 1]
 
 
 @lru_cache(maxsize=512)
@@ -208,7 +205,7 @@ class _Script:
 
     def _value(self, assignment: Assignment, *, sure: bool) -> tuple[str, str | None, tuple[str, ...] | None]:
         name, array = assignment.name, assignment.array
-        before = self._current_value(name) if assignment.appends else ""
+        before = self.history.get(name, [(0, "")])[-1][1] if assignment.appends else ""
         items = self.arrays.get(name, ()) if assignment.appends else ()
         self.left -= len(before or "") + len(items)
         if not sure or before is None or self.left < 0:
@@ -218,19 +215,13 @@ class _Script:
             return name, words[0] if words else "", words
         return name, before + self._substitute(assignment.value), None
 
-    def _current_value(self, name: str) -> str | None:
-        changes = self.history.get(name)
-        return changes[-1][1] if changes else ""
-
     def _substitute(self, word: str) -> str:
         """Return a word with the values that are known put in."""
         if "$" not in word:
             return word
 
         def value(match: re.Match[str]) -> str:
-            name = match[1] or match[2]
-            changes = self.history.get(name)
-            current = changes[-1][1] if changes else None
+            current = self.history.get(match[1] or match[2], [(0, None)])[-1][1]
             if current is None or len(current) > self.left:
                 return match[0]
             self.left -= len(current)
@@ -280,9 +271,7 @@ class _Script:
 
     def _nested(self, start: Start) -> Iterator[Start]:
         """Yield what a nested shell runs."""
-        if start.kind != "shell" or self.depth >= _MOST_SHELLS:
-            return
-        script = shell_script(start.argv)
+        script = shell_script(start.argv) if start.kind == "shell" and self.depth < _MOST_SHELLS else None
         if script is None:
             return
         from trainc.ir.commands.shell import read_script
