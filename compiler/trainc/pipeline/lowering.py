@@ -63,8 +63,8 @@ def lower_job(document: Json) -> TrainJob:
 def _trainer(spec: Json) -> Trainer:
     return Trainer(
         image=spec.get("image"),
-        command=_words(spec.get("command")),
-        args=_words(spec.get("args")),
+        command=_as_tuple(spec.get("command")),
+        args=_as_tuple(spec.get("args")),
         env=tuple(spec.get("env", ())),
         num_nodes=spec.get("numNodes"),
         num_proc_per_node=spec.get("numProcPerNode"),
@@ -72,8 +72,8 @@ def _trainer(spec: Json) -> Trainer:
     )
 
 
-def _words(words: list[str] | None) -> tuple[str, ...] | None:
-    return None if words is None else tuple(words)
+def _as_tuple(items: list[str] | None) -> tuple[str, ...] | None:
+    return None if items is None else tuple(items)
 
 
 def _step(spec: Json | None) -> InitializerStep | None:
@@ -116,7 +116,7 @@ def prepare_once(spec: Json, job: TrainJob, runtime: ValidDocument, session: Ses
 
 def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Options) -> tuple[Info, list[Finding]]:
     """Patch the runtime, infer its roles, and lower it. Return the Info, and findings about the runtime and patches."""
-    spec, release = runtime.data["spec"], runtime.behaviour(release)
+    spec, release = runtime.data["spec"], runtime.behavior(release)
     own = spec.get("template", {}).get("spec") or {}
     try:
         patched = apply_patches(own, job.patches, release)
@@ -305,18 +305,18 @@ def _with_node_resources(pod_spec: Json, requested: Json, main: str, setting: _S
     return {**pod_spec, "containers": containers}
 
 
-def _combine(written: Json, requested: Json, setting: _Setting) -> Json:
+def _combine(declared: Json, requested: Json, setting: _Setting) -> Json:
     replaces, gitops = setting.release.resources == "replace", setting.semantics == "gitops"
     if replaces and not gitops:
         return requested
     if replaces:
-        combined = _amounts(requested if "limits" in requested or "requests" in requested else written)
+        combined = _amounts(requested if "limits" in requested or "requests" in requested else declared)
     else:
-        combined = {**_amounts(written), **_amounts(requested)}
-        combined = {kind: {**written.get(kind, {}), **requested.get(kind, {})} for kind in combined}
+        combined = {**_amounts(declared), **_amounts(requested)}
+        combined = {kind: {**declared.get(kind, {}), **requested.get(kind, {})} for kind in combined}
         combined = {kind: amounts for kind, amounts in combined.items() if amounts}
     # The controller drops claims if the TrainJob sets any resources.
-    claims = {c["name"]: c for c in (*written.get("claims", ()), *requested.get("claims", ()))}
+    claims = {c["name"]: c for c in (*declared.get("claims", ()), *requested.get("claims", ()))}
     return {**combined, "claims": list(claims.values())} if claims and gitops else combined
 
 

@@ -13,9 +13,9 @@ from trainc.schema.document_kinds import WORD, WORDS, Schema, about
 RULES = about("The severity of diagnostics, by code: error, warning, info or ignore.", dict(RULES_SCHEMA))
 
 
-def options_schema(place: Place) -> Schema:
+def options_schema(owner: Place) -> Schema:
     """Return the schema of each compile option that can be set in a place, by its key."""
-    return {setting.key: _schema(setting) for setting in settings_in(place)}
+    return {setting.key: _schema(setting) for setting in settings_in(owner)}
 
 
 def _schema(setting: Setting) -> Schema:
@@ -28,11 +28,11 @@ def _schema(setting: Setting) -> Schema:
     return about(f"{setting.about[0].upper()}{setting.about[1:]}.", schema)
 
 
-def read_options(data: Json, place: Place, code: str) -> tuple[dict[str, Any], list[Finding]]:
+def read_options(data: Json, owner: Place, code: str) -> tuple[dict[str, Any], list[Finding]]:
     """Return the compile options in a document that its schema accepts, by their names in Options, and all problems."""
     options: dict[str, Any] = {}
     findings: list[Finding] = []
-    for setting in settings_in(place):
+    for setting in settings_in(owner):
         if setting.key in data:
             try:
                 options[setting.name] = setting.checked(data[setting.key])

@@ -52,14 +52,14 @@ def check_shape(
         elif isinstance(field_shape, Mapping) and isinstance(field, Mapping):
             fitting[name], problems = check_shape(field, field_shape, api, here)
             findings += problems
-        elif _is(field, field_shape):
+        elif _matches(field, field_shape):
             fitting[name] = field
         else:
             findings.append(_wrong_type(field_shape, field, here))
     return fitting, findings
 
 
-def _is(value: Any, shape: Shape | str) -> bool:
+def _matches(value: Any, shape: Shape | str) -> bool:
     return shape == ANY or (isinstance(shape, str) and _TESTS[shape](value))
 
 
@@ -72,13 +72,13 @@ _TESTS: Mapping[str, Callable[[Any], bool]] = {
 
 def _wrong_type(shape: Shape | str, value: Any, path: Path) -> Finding:
     expected = shape if isinstance(shape, str) else "a mapping"
-    shown = value if isinstance(value, str | int | float) else {list: "a list"}.get(type(value), "a mapping")
+    text = value if isinstance(value, str | int | float) else {list: "a list"}.get(type(value), "a mapping")
     hint = (
         Hint("quote it", Fix("quote"))
         if shape == TEXT
         else ("write `key: value` lines, indented under it" if expected.startswith("a mapping") else "")
     )
-    return Finding("WrongType", "error", f"expected {expected}, got {shown!r}", hint, path)
+    return Finding("WrongType", "error", f"expected {expected}, got {text!r}", hint, path)
 
 
 def _unknown(name: str, shape: Shape, api: str, path: Path) -> Finding:
@@ -144,9 +144,9 @@ def split_initializer(jobs: Sequence[Any]) -> SplitJobs | None:
 def _step_job(job: Json, pod: Json, steps: Sequence[tuple[int, Json]], position: int) -> dict[str, Any]:
     """Return the job of one step: the old job with only the container of the step, after the step before it."""
     container = steps[position][1]
-    kept = [c for c in pod["initContainers"] if not any(c is step for _, step in steps)] if position == 0 else []
+    preceding = [c for c in pod["initContainers"] if not any(c is step for _, step in steps)] if position == 0 else []
     spec = {key: value for key, value in pod.items() if key not in ("initContainers", "containers")}
-    spec = {**spec, **({"initContainers": kept} if kept else {}), "containers": [container]}
+    spec = {**spec, **({"initContainers": preceding} if preceding else {}), "containers": [container]}
     template = job["template"]
     job_spec = {**template["spec"], "template": {**template["spec"]["template"], "spec": spec}}
     metadata = mapping(template.get("metadata"))
@@ -245,8 +245,8 @@ def convert_trainer(trainer: Json) -> tuple[Json, list[Finding]]:
     if "numProcPerNode" not in trainer:
         return trainer, []
     processes, findings = convert_processes(trainer["numProcPerNode"], ("spec", "trainer", "numProcPerNode"))
-    rest = {name: value for name, value in trainer.items() if name != "numProcPerNode"}
-    return (rest if processes == "auto" else {**rest, "numProcPerNode": processes}), findings
+    others = {name: value for name, value in trainer.items() if name != "numProcPerNode"}
+    return (others if processes == "auto" else {**others, "numProcPerNode": processes}), findings
 
 
 def convert_runtime_ref(reference: Json, own_group: str) -> Json:

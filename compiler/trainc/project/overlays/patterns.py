@@ -44,7 +44,7 @@ class Pattern:
     text: str
     _first: _State | None = field(default=None, compare=False, repr=False)
 
-    def fits(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Return whether the whole `text` matches."""
         if self._first is None:
             return text == self.text
@@ -77,9 +77,9 @@ class _Builder:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ValueError("groups are nested too deeply")
-        first, *rest = (self._sequence(parts, after) for parts in group.alternatives)
+        first, *alternatives = (self._sequence(parts, after) for parts in group.alternatives)
         self._depth -= 1
-        for other in rest:
+        for other in alternatives:
             first = self._state("split", next=first, other=other)
         return first
 
@@ -211,23 +211,23 @@ class Edited:
         """Create an instance for a document without edits."""
         return cls(document, document.data, identities=(identity_of(document.data),))
 
-    def with_data(self, data: dict[str, Any], written: Iterable[tuple[FieldPath, Origin]]) -> Edited:
+    def with_data(self, data: dict[str, Any], origins: Iterable[tuple[FieldPath, Origin]]) -> Edited:
         """Return the document with new data, and record who wrote which fields."""
-        for path, who in written:
+        for path, who in origins:
             self.origins.add(path, who)
         return replace(self, data=data)
 
     def with_field(self, path: Path, value: Any, origin: Origin) -> Edited:
         """Return the document with one field set, creating mappings as needed."""
-        return self.with_data(self._set(self.data, path, value), [(stable_path(path, self.data), origin)])
+        return self.with_data(self._copy_with(self.data, path, value), [(stable_path(path, self.data), origin)])
 
-    def _set(self, data: Any, path: Path, value: Any) -> Any:
+    def _copy_with(self, data: Any, path: Path, value: Any) -> Any:
         if not path:
             return value
         step, *rest = path
         copied = self.copies.of(data if isinstance(data, Mapping) or isinstance(step, int) else {})
         present = copied[step] if isinstance(step, int) else copied.get(step)
-        copied[step] = self._set(present, tuple(rest), value)
+        copied[step] = self._copy_with(present, tuple(rest), value)
         return copied
 
     def renamed(self, changed: Edited) -> Edited:
@@ -277,7 +277,7 @@ class Target:
     labels: tuple[Requirement, ...] = ()
     annotations: tuple[Requirement, ...] = ()
 
-    def fits(self, document: Edited) -> bool:
+    def matches(self, document: Edited) -> bool:
         """Return whether a document matches, by its current name or one that it had in an earlier overlay."""
         data = document.data
         group, _, version = str(data.get("apiVersion", "")).rpartition("/")
@@ -301,7 +301,7 @@ def target_of(fields: Mapping[str, Any]) -> Target:
     return Target(group, version, kind, name, namespace, labels, annotations)
 
 
-def exact_target(fields: Mapping[str, Any]) -> Target:
+def identity_target(fields: Mapping[str, Any]) -> Target:
     """Return the target for the one document that the apiVersion, kind and metadata of a patch identify."""
     group, _, version = str(fields.get("apiVersion") or "").rpartition("/")
     metadata = mapping(fields.get("metadata"))
@@ -319,4 +319,4 @@ def _exactly(value: Any) -> Pattern | None:
 
 
 def _fits(expected: Pattern | None, text: str) -> bool:
-    return expected is None or expected.fits(text)
+    return expected is None or expected.matches(text)
