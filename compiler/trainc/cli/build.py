@@ -105,7 +105,7 @@ def _leave_out(
             files.pop(path, None)
         source.spare(spared, failures.files)
         target.prunes = failures.prunes
-        target.compilation.diagnostics += left_out_warning(failures)
+        target.compilation.diagnostics.append(left_out_warning(failures))
     return True
 
 

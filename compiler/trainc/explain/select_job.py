@@ -139,7 +139,7 @@ def compile_every(
         compiled = [one for one in compiled if not failures.concerns(one.compiled)]
         if failures.fatal or not compiled:
             raise CompileError([*all_diagnostics, *problems])
-        reported += left_out_warning(failures)
+        reported.append(left_out_warning(failures))
     return compiled, sort_diagnostics(reported)
 
 

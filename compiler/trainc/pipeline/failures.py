@@ -114,9 +114,9 @@ def _add_error(failures: Failures, error: Diagnostic, session: Session, inputs: 
         failures.fatal.append(error)
 
 
-def left_out_warning(failures: Failures) -> list[Diagnostic]:
+def left_out_warning(failures: Failures) -> Diagnostic:
     """Return the warning that names what is left out."""
-    return [Diagnostic("LeftOut", "warning", failures.sentence, "fix the errors")]
+    return Diagnostic("LeftOut", "warning", failures.sentence, "fix the errors")
 
 
 def _may_have_runtime(file: str, limits: Limits) -> bool:

@@ -129,12 +129,10 @@ def not_found(job: Json, runtime_keys: Iterable[Key], catalog_miss: NotFound | N
     """Return the error for a reference to a runtime that was not found, with the nearest existing one in its hint."""
     kind, namespace, name = referenced_key(job)
     keys = sorted(runtime_keys)
-    where = (
-        f" in namespace {namespace!r}" if namespace else (" without a namespace" if kind == "TrainingRuntime" else "")
-    )
-    message = f"there is no {kind} {name!r}{where}" + (
-        f"; {catalog_miss.instead}" if catalog_miss and catalog_miss.instead else ""
-    )
+    where = " without a namespace" if kind == "TrainingRuntime" else ""
+    message = f"there is no {kind} {name!r}{f' in namespace {namespace!r}' if namespace else where}"
+    if catalog_miss and catalog_miss.instead:
+        message += f"; {catalog_miss.instead}"
     hint = _missing_hint(keys, kind, namespace, name, catalog_miss)
     return Finding("RuntimeNotFound", "error", message, hint, ("spec", "runtimeRef", "name"))
 
@@ -253,20 +251,18 @@ def index_documents(
             if checked is None:
                 refused.add(_intended_key(document.data, options))
                 reference = check_reference(document.data, options.namespace) if depth == 0 else None
-                refused_jobs += [document] if depth == 0 and document.data.get("kind") in JOB_KINDS else []
+                if depth == 0 and document.data.get("kind") in JOB_KINDS:
+                    refused_jobs.append(document)
                 if reference:
                     references.append((document, reference))
                     part = valid_part(document, findings, release, options)
                     parts += [part] if part is not None else []
-                continue
-            if checked.data["kind"] == "TrainJob":
-                if depth == 0:
-                    _add_job(jobs, checked, diagnostics)
-                continue
-            _add_runtime(runtimes, earlier, checked, diagnostics)
-    ordered = tuple(jobs[key] for key in sorted(jobs))
+            elif checked.data["kind"] != "TrainJob":
+                _add_runtime(runtimes, earlier, checked, diagnostics)
+            elif depth == 0:
+                _add_job(jobs, checked, diagnostics)
     return InputIndex(
-        ordered,
+        tuple(jobs[key] for key in sorted(jobs)),
         runtimes,
         tuple(diagnostics),
         tuple(other_documents),
@@ -307,7 +303,8 @@ def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Opt
             if key not in index.runtimes:
                 misses[key] = answer()
                 # The job is compiled with the runtime that is meant, for what else is wrong with it.
-                waiting += [(kind, "", misses[key].meant)] if misses[key].meant else []
+                if misses[key].meant:
+                    waiting.append((kind, "", misses[key].meant))
         elif key in index.runtimes and index.runtimes[key].data["spec"] == answer[key].data["spec"]:
             continue
         elif key in index.runtimes:

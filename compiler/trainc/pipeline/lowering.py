@@ -186,22 +186,21 @@ def _sizes(policy: Json) -> tuple[Size, Size]:
     return nodes, processes
 
 
-def _gang_policy(written: Json | None, options: Options) -> Json | None:
+def _gang_policy(policies: Json | None, options: Options) -> Json | None:
     """Return the runtime's podGroupPolicy, in which `options.gang` replaces other schedulers.
 
     The replaced policies are kept inside the one that replaces them.
     """
-    if not written or options.gang == "runtime" or options.semantics == "controller":
-        return written
-    replaced = {name: policy for name, policy in written.items() if name != options.gang}
-    return {options.gang: {**(written.get(options.gang) or {}), **replaced}}
+    if not policies or options.gang == "runtime" or options.semantics == "controller":
+        return policies
+    replaced = {name: policy for name, policy in policies.items() if name != options.gang}
+    return {options.gang: {**(policies.get(options.gang) or {}), **replaced}}
 
 
 def has_several_pods(job: TrainJob, info: Info) -> bool:
     """Return whether more than one pod will train, as far as is known before the passes set pod counts."""
-    return (job.trainer.num_nodes or 0) > 1 or sum(
-        pod_set.count * pod_set.replicas for pod_set in gang.members(info)
-    ) > 1
+    pods = sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info))
+    return pods > 1 or (job.trainer.num_nodes or 0) > 1
 
 
 @dataclass(frozen=True, slots=True)

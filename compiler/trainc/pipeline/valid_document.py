@@ -17,6 +17,7 @@ from trainc.options import Options, Semantics
 from trainc.project.dialects import Dialect, DialectContext, claimed_by, dialect_of
 from trainc.project.dialects.dialect import (
     LABELED,
+    Conversion,
     Move,
     NamingConvention,
     check_with_removed_fields,
@@ -178,10 +179,9 @@ def check_document(
             _, more, _ = check_document(meant, release, options, context)
         return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")], []
     if dialect is None:
-        data, findings = _schema(document.data, None, release, options)
-        diagnostics = [document.place(finding) for finding in findings]
-        return (None if has_errors(diagnostics) else ValidDocument(document, data)), diagnostics, findings
-    converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], context)
+        converted = Conversion(document.data)
+    else:
+        converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], context)
     data, findings = _schema(converted.data, dialect, release, options)
     diagnostics = [document.place(finding) for finding in converted.findings]
     diagnostics += [document.place(move_finding(finding, converted.moves)) for finding in findings]

@@ -9,8 +9,8 @@ from typing import Any
 from trainc.findings import Diagnostic, Finding, Path, Severity
 from trainc.findings.codes import codes
 from trainc.findings.policy import Level, Rule, matches
-from trainc.kube.documents import POD_SPEC, identity_of, mapping, value_at
-from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name
+from trainc.kube.documents import POD_SPEC, identity_of, pod_spec_of, value_at
+from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name, is_in_registry
 from trainc.project.configuration import Configuration, Images
 from trainc.project.dialects import is_trainer_document
 from trainc.reading.document import Document, label_of
@@ -80,20 +80,15 @@ def check_images(manifests: Iterable[Mapping[str, Any]], images: Images) -> Iter
                 hint = f"write the digest, as in {image.partition('@')[0]}@sha256:<digest>"
                 yield label_of(manifest), Finding("ImageNotPinned", "error", message, hint, path)
             name = full_name(image)
-            if images.registries and not is_in_registry(name, images.registries):
+            if images.registries and not any(is_in_registry(name, registry) for registry in images.registries):
                 message = f"the image {image} is from {name.partition('/')[0]}, which trainc.yaml does not allow"
                 hint = f"use an image from {' or '.join(images.registries)}"
                 yield label_of(manifest), Finding("RegistryNotAllowed", "error", message, hint, path)
 
 
-def is_in_registry(name: str, registries: Iterable[str]) -> bool:
-    """Return whether the full name of an image belongs to one of these registries, or parts of them."""
-    return any(name == registry or name.startswith(f"{registry}/") for registry in registries)
-
-
 def _images(jobset: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     for index, job in enumerate(jobset["spec"].get("replicatedJobs") or ()):
-        pod = mapping(mapping(mapping(mapping(job.get("template")).get("spec")).get("template")).get("spec"))
+        pod = pod_spec_of(job)
         above: Path = ("spec", "replicatedJobs", index, *POD_SPEC)
         for field, image_path in _IMAGES:
             for number, item in enumerate(pod.get(field) or ()):
@@ -152,7 +147,7 @@ def _looser_images(before: Images, after: Images) -> Iterator[str]:
     if before.registries and not after.registries:
         yield "`images` may come from every registry."
     elif before.registries and (
-        more := [registry for registry in after.registries if not is_in_registry(registry, before.registries)]
+        more := [new for new in after.registries if not any(is_in_registry(new, old) for old in before.registries)]
     ):
         yield f"`images` may come from {', '.join(more)}."
 

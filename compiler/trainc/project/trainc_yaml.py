@@ -98,11 +98,8 @@ def settings_in_file(document: Mapping[str, Any], file: str, root: str | None) -
         environments[name] = replace(configuration, environment=name, known_environments=names)
     findings += _same_output(data)
     if not findings:
-        findings += [
-            finding
-            for configuration in (environments.values() or [top_level])
-            for finding in _output_among_sources(configuration)
-        ]
+        for configuration in environments.values() or [top_level]:
+            findings += _output_among_sources(configuration)
     if not findings and root is not None:
         findings += _leading_outside(data, folder, root)
     return replace(top_level, environments=environments), findings
@@ -126,7 +123,7 @@ def _read_settings(
     values |= {key: os.path.join(folder, data[key]) for key in _FOLDERS if key in data}
     values["exclude"] = Exclude(folder, (*inherited.exclude.globs, *data.get("exclude", ())))
     values["adopted"] = (*inherited.adopted, *data.get("adopted", ()))
-    outputs = [folder_or_none for folder_or_none in (inherited.output, values.get("output")) if folder_or_none]
+    outputs = list(filter(None, (inherited.output, values.get("output"))))
     if "sources" in data:
         matches = (matching_paths(path, folder, values["exclude"], outputs) for path in values["sources"])
         values["sources"] = tuple(path for paths in matches for path in paths)
@@ -135,7 +132,7 @@ def _read_settings(
     if "namespaces" in data:
         values["namespaces"] = {glob: tuple(names) for glob, names in data["namespaces"].items()}
     if "images" in data:
-        allowed = tuple(folder_or_none.rstrip("/") for folder_or_none in data["images"].get("registries", ()))
+        allowed = tuple(registry.rstrip("/") for registry in data["images"].get("registries", ()))
         values["images"] = Images(data["images"].get("pinned", False), allowed)
     rules, problems = read_rules(data.get("rules", {}), folder, CODE, guarded=True)
     values["rules"] = (*inherited.rules, *rules)
@@ -195,11 +192,12 @@ def _same_output(data: Mapping[str, Any]) -> Iterator[Finding]:
     for name, settings in data.get(ENVIRONMENTS, {}).items():
         output = settings.get("output")
         for other, other_output in outputs.items() if output else ():
-            if os.path.normpath(output) == os.path.normpath(other_output):
+            path, other_path = os.path.normpath(output), os.path.normpath(other_output)
+            if path == other_path:
                 message = f"{output} is also the output of {other}"
-            elif is_below(os.path.normpath(output), os.path.normpath(other_output)):
+            elif is_below(path, other_path):
                 message = f"{output} is inside {other_output}, the output of {other}"
-            elif is_below(os.path.normpath(other_output), os.path.normpath(output)):
+            elif is_below(other_path, path):
                 message = f"{output} contains {other_output}, the output of {other}"
             else:
                 continue

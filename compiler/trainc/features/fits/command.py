@@ -45,7 +45,7 @@ def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> 
         jobs = [job for job in jobs if not failures.concerns(job)]
         if failures.fatal or not jobs:
             return None, compiling.diagnostics
-        left = [*(d for d in compiling.diagnostics if d.severity == "error"), *left_out_warning(failures)]
+        left = [*(d for d in compiling.diagnostics if d.severity == "error"), left_out_warning(failures)]
     judgement = judge_jobs(
         jobs,
         compiling.inputs.documents,

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.findings import Diagnostic, Finding, Path, Severity, format_path
 from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.documents import FieldPath, identity_of, stable_path
-from trainc.kube.names import JOB_KINDS, full_name, split_image
+from trainc.kube.names import JOB_KINDS, full_name, is_in_registry, join_image, split_image
 from trainc.kube.strategic_merge import Copies, PatchFailedError, merge_overlay
 from trainc.project.dialects import is_trainer_document
 from trainc.project.overlays.overlay import ImageChange, Overlay, Patch
@@ -385,13 +385,10 @@ def _mirror_images(document: Edited, overlay: Overlay) -> Edited:
     for path, image in list(_images(document.data, ())) if overlay.mirrors else ():
         name, tag, digest = split_image(image)
         full = full_name(name)
-        matching = [
-            name_prefix for name_prefix in overlay.mirrors if full == name_prefix or full.startswith(f"{name_prefix}/")
-        ]
+        matching = [registry for registry in overlay.mirrors if is_in_registry(full, registry)]
         if matching:
             registry = max(matching, key=len)
-            new = f"{overlay.mirrors[registry]}{full.removeprefix(registry)}"
-            new += f"{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
+            new = join_image(f"{overlay.mirrors[registry]}{full.removeprefix(registry)}", tag, digest)
             document = _set_field(document, overlay, path, new, ("mirrors", registry))
     return document
 
@@ -413,11 +410,9 @@ def change_image(image: str, change: ImageChange) -> str:
     """Return the image with `change` applied: a new digest replaces the tag, and a new tag replaces both."""
     name, tag, digest = split_image(image)
     name = change.new_name or name
-    if change.digest:
-        return f"{name}{f':{change.new_tag}' if change.new_tag else ''}@{change.digest}"
-    if change.new_tag:
-        return f"{name}:{change.new_tag}"
-    return f"{name}{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
+    if change.digest or change.new_tag:
+        return join_image(name, change.new_tag, change.digest)
+    return join_image(name, tag, digest)
 
 
 def image_names(documents: Sequence[Edited]) -> list[str]:

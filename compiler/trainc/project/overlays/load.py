@@ -100,20 +100,15 @@ def path_from(folder: str, path: str) -> str:
 
 def values_of(overlays: Sequence[Loaded]) -> dict[str, Any]:
     """Merge the template values of all overlays recursively; later overlays override earlier ones."""
+    from copy import deepcopy
+
     from deepmerge import Merger
 
-    merger = Merger([(dict, [_merge_values])], ["override"], ["override"])
+    merger = Merger([(dict, ["merge"])], ["override"], ["override"])
     values: dict[str, Any] = {}
-    for loaded in (one for overlay in overlays for one in overlay.in_order):
-        values = merger.merge(values, dict(loaded.overlay.values))
+    for loaded in (loaded for overlay in overlays for loaded in overlay.in_order):
+        merger.merge(values, deepcopy(dict(loaded.overlay.values)))  # It shares parts of the second with the result.
     return values
-
-
-def _merge_values(config: Any, path: list[Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(before)
-    for name, value in after.items():
-        merged[name] = config.value_strategy([*path, name], merged[name], value) if name in merged else value
-    return merged
 
 
 # Options from overlays: later overlays override earlier ones, and the caller overrides all.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path, Source
-from trainc.kube.documents import FieldPath, identity_of, mapping, resolve_path, stable_path
+from trainc.kube.documents import FieldPath, identity_of, mapping, resolve_path, stable_path, value_at_index
 from trainc.kube.re2 import Assertion, Character, Group, Part, Repeat, parse_re2
 from trainc.kube.selectors import Requirement, parse_selector
 from trainc.kube.strategic_merge import Copies
@@ -49,11 +49,6 @@ class Pattern:
         if self._first is None:
             return text == self.text
         return len(text) <= _LONGEST_TEXT and _run(self._first, text)
-
-
-def literal(text: str) -> Pattern:
-    """Return a pattern that only matches `text` itself."""
-    return Pattern(text)
 
 
 def pattern(text: str) -> Pattern:
@@ -245,18 +240,9 @@ class Edited:
         steps = stable_path(path, self.data)
         if (nearest := self.origins.of(steps)) is not None:
             end, origin = nearest
-            inside = _at(origin.document.data, origin.path)
+            inside = value_at_index(origin.document.data, origin.path)
             return origin.document.locate((*origin.path, *resolve_path(steps[end:], inside)))
         return self.document.locate(resolve_path(steps, self.document.data))
-
-
-def _at(data: Any, path: Path) -> Any:
-    for step in path:
-        if isinstance(data, Mapping) or (isinstance(data, list) and isinstance(step, int) and step < len(data)):
-            data = data.get(step) if isinstance(data, Mapping) else data[step]  # type: ignore[index]
-        else:
-            return None
-    return data
 
 
 # Selects the documents for a patch, as kustomize's targets do.
@@ -315,7 +301,7 @@ def identity_target(fields: Mapping[str, Any]) -> Target:
 
 
 def _exactly(value: Any) -> Pattern | None:
-    return literal(str(value)) if value else None
+    return Pattern(str(value)) if value else None
 
 
 def _fits(expected: Pattern | None, text: str) -> bool:
