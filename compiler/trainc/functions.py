@@ -212,7 +212,7 @@ def compile_many(  # noqa: PLR0913 - all but the first go by their names
 
 def compile_chunk(jobs: Sequence[Manifest], runtimes: Sequence[Manifest], options: Options) -> list[JobResult]:
     """The work unit of one process: check the runtimes once, then compile every job against them."""
-    shared = Session(options, place=place).with_input([Document.of(runtime) for runtime in runtimes])
+    shared = Session(options, diagnose_objects=place).with_input([Document.of(runtime) for runtime in runtimes])
     plain = not shared.jobs and not shared.index.references
     return [
         _with_shared(shared, job) if plain and job.get("kind") == "TrainJob" else _alone(job, runtimes, options)

@@ -15,7 +15,7 @@ from trainc.findings import Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
-from trainc.pipeline.failures import left_out
+from trainc.pipeline.failures import left_out_warning
 from trainc.project.configuration import merge_diagnostics
 from trainc.project.dialects import is_sweep
 from trainc.project.settings_file import settings_below
@@ -107,7 +107,7 @@ def _leave_out(
             files.pop(path, None)
         source.spare(spared, failures.files)
         target.prunes = failures.prunes
-        target.compilation.diagnostics += left_out(failures)
+        target.compilation.diagnostics.append(left_out_warning(failures))
     return True
 
 

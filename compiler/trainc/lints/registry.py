@@ -57,11 +57,11 @@ def _is_template(entry: Entrypoint) -> bool:
 
 def _scripted(training: Training) -> bool:
     """Return whether the command is a script or contains a sleep."""
-    return training.line.script is not None or bool(training.line.ran("sleep"))
+    return training.line.script is not None or bool(training.line.starts_of("sleep"))
 
 
 def _launches(training: Training) -> bool:
-    return bool(training.line.ran("launcher", "tool"))
+    return bool(training.line.starts_of("launcher", "tool"))
 
 
 def _divides(training: Training) -> bool:

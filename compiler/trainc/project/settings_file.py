@@ -26,19 +26,19 @@ from trainc.startup.records import replace
 _DEEPEST_BELOW = 3
 
 
-def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:
+def read_configuration(paths: Sequence[str], given_path: str | None, limits: Limits = Limits()) -> Configuration:
     """Read the file given by `--config`, or the nearest trainc.yaml above all of `paths`. Raises CompileError.
 
     Its paths must stay inside the surrounding repository, unless the limits allow otherwise.
     """
-    file = named or _search(paths)
+    file = given_path or _find_file(paths)
     if file is None:
         return Configuration()
     root = root_around(os.path.dirname(file) or os.curdir)
-    if not named and not limits.allow_outside and not is_inside(file, root):
+    if not given_path and not limits.allow_outside and not is_inside(file, root):
         message = f"{file} is a symlink to a file outside the repository"
         raise CompileError([Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT)])
-    document = _read(file, limits)
+    document = _read_document(file, limits)
     # The schema takes time, and a single file has no trainc.yaml.
     from trainc.project.trainc_yaml import missing_paths, settings_in_file
 
@@ -48,7 +48,7 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
     return replace(configuration, missing=missing_paths(document, os.path.dirname(file)))
 
 
-def _search(paths: Sequence[str]) -> str | None:
+def _find_file(paths: Sequence[str]) -> str | None:
     """The nearest trainc.yaml, searching upwards from the folder that contains all input, wherever trainc is run.
 
     The search ends at the folder with `.git` and skips folders of other users: see `folders_upward`.
@@ -76,7 +76,7 @@ def settings_below(folder: str) -> list[str]:
     return sorted(folders)
 
 
-def _read(file: str, limits: Limits) -> Document:
+def _read_document(file: str, limits: Limits) -> Document:
     try:
         documents, problems = read_documents(read_file(file, limits.file_bytes), file, limits)
     except OSError as error:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Source
+from trainc.kube.documents import value_at_index
 from trainc.startup.patterns import pattern
 
 CODE = "UnrenderedTemplate"
@@ -40,12 +41,7 @@ def as_template(text: str, file: str, problems: Sequence[Diagnostic]) -> Diagnos
 
 def template_finding(data: Any, path: Path, file: str) -> Finding | None:
     """Return the finding about a document's first placeholder, if there is one in the value at `path`."""
-    value = data
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
+    value = value_at_index(data, path)
     if not _has_placeholder(path, value):
         return None
     waiting: list[tuple[Path, Any]] = [((), data)]

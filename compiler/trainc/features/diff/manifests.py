@@ -161,7 +161,7 @@ def is_runtime(document: Document) -> bool:
 
 def runtime_names(inputs: Inputs) -> list[str]:
     """Return the names of the runtimes of the input and of those that its jobs refer to, sorted."""
-    defined = {identity_of(each.data)[1] for each in inputs.read if is_runtime(each)}
+    defined = {identity_of(each.data)[1] for each in inputs.all_documents if is_runtime(each)}
     references = (mapping(mapping(each.data.get("spec")).get("runtimeRef")) for each in inputs.documents)
     return sorted(defined | {str(reference["name"]) for reference in references if "name" in reference})
 

@@ -279,7 +279,7 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": job.named(_config_map_name(job)),
+        "metadata": job.metadata_for(_config_map_name(job)),
         "data": scripts(job, info),
     }
 

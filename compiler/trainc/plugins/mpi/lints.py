@@ -33,7 +33,8 @@ def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
     image = job.trainer.image
     if node is None or launcher is None or not image or launcher.ancestor != names.TRAINER or node is info.trainer:
         return
-    there = next((c.fields.get("image") for c in node.containers if c.name == node.main), None)
+    container = node.main_container
+    there = container and container.fields.get("image")
     if there and there != image:
         message = f"only the launcher gets this image, but mpirun starts the program on the nodes, which keep {there}"
         hint = f"use a runtime whose job {node.name!r} has this image, too"

@@ -217,7 +217,7 @@ def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]
 
 def _fails_at_launcher(info: Info) -> bool:
     launcher = info.pod_set_in_role(names.LAUNCHER)
-    return launcher is not None and any(container.name == launcher.main for container in launcher.containers)
+    return launcher is not None and launcher.main_container is not None
 
 
 def _missing_implementation(severity: Severity) -> Finding:
@@ -319,7 +319,7 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": job.named(_config_map_name(job)),
+        "metadata": job.metadata_for(_config_map_name(job)),
         "data": {HOSTFILE_NAME: "".join(line(host, slots) for host in hosts)},
     }
 

@@ -25,7 +25,7 @@ _FAMILIES = (
 
 def torchtune_words(entry: Entrypoint) -> Iterator[Finding]:
     """Yield warnings about the arguments of a container that runs `tune run`. Runs on sized jobs."""
-    if not entry.trains or tuple(entry.words[:2]) != TORCHTUNE:
+    if not entry.trains or tuple(entry.argv[:2]) != TORCHTUNE:
         return
     yield from _other_model(entry)
     built = calls_torchtune(entry.job)

@@ -40,7 +40,7 @@ class Group:
 def groups(job: TrainJob, info: Info) -> tuple[Group, ...]:
     """Return the groups of a job, in the order of its replicated jobs; empty if the job has no pods."""
     members = tuple(pod_set for pod_set in gang.members(info) if gang.pods(pod_set, info))
-    if gang.held_back(info):
+    if gang.delayed_members(info):
         return tuple(Group(f"{job.name}.{each.name}", each.name, (each,)) for each in members)
     return (Group(job.name, job.name, members),) if members else ()
 
@@ -161,7 +161,7 @@ def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
         message = f"the group would have priority class {priority!r}, but not all of its pods have it, so the scheduler refuses it"
         hint = f"set priorityClassName: {priority} in the pod templates of the runtime, and remove it here"
         yield _impossible(message, hint, (*_VOLCANO, "priorityClassName"))
-    if "minMember" in policy and gang.held_back(info):
+    if "minMember" in policy and gang.delayed_members(info):
         message = "minMember counts all pods, but jobs that start one after another are separate groups"
         hint = remove("remove minMember: each group then waits for all of its pods")
         yield _impossible(message, hint, (*_VOLCANO, "minMember"))
@@ -254,7 +254,7 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
         yield {
             "apiVersion": API_VERSION,
             "kind": "PodGroup",
-            "metadata": job.named(group.name),
+            "metadata": job.metadata_for(group.name),
             "spec": {"workloadRef": {"workloadName": job.name, "templateName": group.template}, **spec},
         }
 
