@@ -113,7 +113,7 @@ def compile_inputs(
     diagnostics = [*inputs.diagnostics, *legacy]
     compilation = session.with_input(inputs.documents, inputs.runtime_sources).compile_all(diagnostics)
     if legacy and not compilation.jobs:
-        raise CompileError(replace(each, severity="error") for each in legacy)
+        raise CompileError(replace(diagnostic, severity="error") for diagnostic in legacy)
     return compilation
 
 
@@ -241,19 +241,19 @@ def _compile_pickled(chunk: bytes, result: Callable[[JobResult], Any]) -> bytes:
 def _spread(
     chunks: Iterator[bytes], executor: Executor, in_flight: int, result: Callable[[JobResult], Any]
 ) -> Iterator[Any]:
-    under_way: deque[Future[bytes]] = deque()
+    futures: deque[Future[bytes]] = deque()
     try:
-        for some in chunks:
-            under_way.append(executor.submit(_compile_pickled, some, result))
-            if len(under_way) >= in_flight:
-                yield from pickle.loads(under_way.popleft().result())  # noqa: S301 - what `_compile_pickled` returned
-        while under_way:
-            yield from pickle.loads(under_way.popleft().result())  # noqa: S301 - as above
+        for chunk in chunks:
+            futures.append(executor.submit(_compile_pickled, chunk, result))
+            if len(futures) >= in_flight:
+                yield from pickle.loads(futures.popleft().result())  # noqa: S301 - what `_compile_pickled` returned
+        while futures:
+            yield from pickle.loads(futures.popleft().result())  # noqa: S301 - as above
     finally:
-        for future in under_way:
+        for future in futures:
             future.cancel()
 
 
 def _chunks(jobs: Iterator[Manifest], size: int) -> Iterator[list[Manifest]]:
-    while some := list(islice(jobs, size)):
-        yield some
+    while chunk := list(islice(jobs, size)):
+        yield chunk

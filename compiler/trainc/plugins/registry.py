@@ -48,16 +48,18 @@ def plugins_for(job: TrainJob, info: Info) -> Sequence[Applied]:
     pairs = [
         (plugin, policy) for plugin in enabled(info.plugins) if (policy := plugin.policy_of(job, info)) is not None
     ]
-    carried = any(plugin.carries_env is not None and info.release.minor in plugin.carries_env for plugin, _ in pairs)
+    carries_env = any(
+        plugin.carries_env is not None and info.release.minor in plugin.carries_env for plugin, _ in pairs
+    )
     return [
-        Applied(plugin, loaded(plugin.passes, "PASSES"), policy)
+        Applied(plugin, load_attribute(plugin.passes, "PASSES"), policy)
         for plugin, policy in pairs
-        if not (carried and plugin.yields)
+        if not (carries_env and plugin.yields)
     ]
 
 
 @cache
-def loaded(module: str, name: str) -> Any:
+def load_attribute(module: str, name: str) -> Any:
     """Return the attribute `name` of a plugin's module, which is imported on first use."""
     return getattr(import_module(module), name)
 
@@ -66,26 +68,26 @@ def loaded(module: str, name: str) -> Any:
 def starting(policy: str) -> Starting | None:
     """Return how the framework of `mlPolicy.<policy>` starts its processes, or None if it has no launchers."""
     module = next((plugin.launchers for plugin in PLUGINS if plugin.launchers and plugin.policy == policy), None)
-    return None if module is None else loaded(module, "STARTING")
+    return None if module is None else load_attribute(module, "STARTING")
 
 
 def launching() -> Iterator[tuple[str, Starting]]:
     """Yield (policy, how its processes start) for each framework that has launchers."""
     for plugin in PLUGINS:
-        own = starting(plugin.policy) if plugin.launchers else None
-        if own is not None:
-            yield plugin.policy, own
+        framework = starting(plugin.policy) if plugin.launchers else None
+        if framework is not None:
+            yield plugin.policy, framework
 
 
 @cache
 def programs(policy: str) -> Programs:
     """Return the launchers of a framework; those of all frameworks are loaded when they are first needed."""
-    own = starting(policy)
+    framework = starting(policy)
 
     def all_launchers() -> list[Launcher]:
-        return [SRUN, *(launcher for _, each in launching() for launcher in each.launchers)]
+        return [SRUN, *(launcher for _, other in launching() for launcher in other.launchers)]
 
-    return Programs(own.launchers if own else (), all_launchers)
+    return Programs(framework.launchers if framework else (), all_launchers)
 
 
 # The engine, which runs the extension points in order and, for each of them, the plugins in registry order.
@@ -121,13 +123,13 @@ def _validate_one(each: Applied, job: TrainJob, info: Info) -> Iterator[Finding]
 def enforce(job: TrainJob, info: Info, plugins: Sequence[Applied], observe: Observer | None = None) -> Info:
     """Run all passes and return the resulting Info. `observe(plugin, point, before, after)` is called for each change."""
     for point in POINTS:
-        for each in plugins:
-            run = getattr(each.passes, point)
+        for applied in plugins:
+            run = getattr(applied.passes, point)
             if run is None:
                 continue
-            after = run(job, each.policy, info)
+            after = run(job, applied.policy, info)
             if after is not info and observe is not None:
-                observe(each, point, info, after)
+                observe(applied, point, info, after)
             info = after
     return info
 
@@ -193,12 +195,12 @@ def _installed() -> Sequence[EntryPoint]:
 
 def _unknown(name: str) -> Diagnostic:
     installed = sorted({point.name for point in _installed()})
-    listed = (
+    available = (
         f"installed are {', '.join(installed)}" if installed else "no installed distribution has plugins for trainc"
     )
     hint = (
         did_you_mean(name, installed, 0.5)
-        or f"{listed}; install the distribution that provides {name!r}, or remove the name"
+        or f"{available}; install the distribution that provides {name!r}, or remove the name"
     )
     return Diagnostic("UnknownPlugin", "error", f"there is no plugin {name!r}", hint)
 

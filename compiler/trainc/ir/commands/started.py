@@ -36,7 +36,7 @@ class Variables(Mapping[str, str | None]):
     All commands of a script share one history, in which each sees what was set before it.
     """
 
-    __slots__ = ("_at", "_history", "_own")
+    __slots__ = ("_assigned", "_at", "_history")
 
     def __init__(
         self, history: Mapping[str, list[tuple[int, str | None]]], at: int, assigned: dict[str, str | None]

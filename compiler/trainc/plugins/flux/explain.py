@@ -32,7 +32,7 @@ _ENTRYPOINT_WORDS = 2
 def _setting(name: str) -> Reading:
     """Read a variable that configures Flux: the TrainJob's, else the runtime's, else Flux's default."""
 
-    def read(s: Situation) -> Iterator[Ref]:
+    def refs(s: Situation) -> Iterator[Ref]:
         for i, variable in enumerate(s.job.trainer.env):
             if variable["name"] == name:
                 yield TrainJobField(("spec", "trainer", "env", i, "value"))
@@ -44,7 +44,7 @@ def _setting(name: str) -> Reading:
                 return
         yield FixedRule(f"{name} is not set")
 
-    return read
+    return refs
 
 
 def _word(s: Situation) -> Iterator[Ref]:

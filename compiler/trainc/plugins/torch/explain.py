@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from trainc.findings import Path
 from trainc.ir.devices import gpus, is_gpu, resources_per_node
 from trainc.plugins.rows import (
-    UNASKED,
+    WITHOUT_TRAINER,
     FixedRule,
     JobSetField,
     Reading,
@@ -40,12 +40,12 @@ _TRAINER: Path = ("spec", "trainer")
 def _elastic(*bounds: str) -> Reading:
     """Read the given bounds of the elastic policy or, if none of them is set, the inputs of numNodes."""
 
-    def read(s: Situation) -> Iterator[Ref]:
+    def refs(s: Situation) -> Iterator[Ref]:
         policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
         fields = [RuntimeField((*_POLICY, "torch", "elasticPolicy", bound)) for bound in bounds if bound in policy]
         yield from fields or nodes(s)
 
-    return read
+    return refs
 
 
 def _is_elastic(s: Situation) -> bool:
@@ -134,11 +134,11 @@ def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
         else:
             yield from _processes(s)
         knows_lora = s.info.release.torchtune_lora != "unknown"
-        if knows_lora and torchtune_arguments(s.job.trainer.args or ()):
+        if knows_lora and _configures_model(s.job.trainer.args or ()):
             yield TrainJobField(("spec", "trainer", "args"))
 
 
-def torchtune_arguments(args: tuple[str, ...]) -> bool:
+def _configures_model(args: tuple[str, ...]) -> bool:
     """Return whether any argument configures the model (`model.*`), which includes LoRA."""
     return any(arg.startswith("model.") for arg in args)
 
@@ -146,8 +146,8 @@ def torchtune_arguments(args: tuple[str, ...]) -> bool:
 def _runtime_words(s: Situation, word: str) -> Iterator[Ref]:
     """Yield the argument of the runtime's own command that was kept."""
     trainer, container = s.info.trainer, s.info.trainer_container
-    for i, kept in enumerate(container.command if container else ()):
-        if trainer is not None and kept == word:
+    for i, runtime_word in enumerate(container.command if container else ()):
+        if trainer is not None and runtime_word == word:
             path = jobset_path(trainer, trainer.main, "command", i)
             yield JobSetField(path) if s.is_set(path) else FixedRule("kept from the runtime's command")
             return
@@ -156,7 +156,7 @@ def _runtime_words(s: Situation, word: str) -> Iterator[Ref]:
 _PASS = (
     Row("...template.spec.parallelism", (_pods,)),
     Row("...template.spec.completions", (_pods,)),
-    Row("...env[PET_NNODES].value", (_nodes,), UNASKED),
+    Row("...env[PET_NNODES].value", (_nodes,), WITHOUT_TRAINER),
     Row("...env[PET_RDZV_ENDPOINT].value", (master,)),
     Row("...env[PET_RDZV_ID].value", (job_name,)),
     Row("...env[PET_RDZV_BACKEND]", (ml_policy("torch", "elasticPolicy"),)),
@@ -164,8 +164,8 @@ _PASS = (
     Row("spec.failurePolicy.maxRestarts", (ml_policy("torch", "elasticPolicy", "maxRestarts"),)),
     Row("...env[PET_NPROC_PER_NODE].value", (_processes,), counts_deviation),
     Row("...env[PET_MASTER_ADDR].value", (master,), address_deviation),
-    Row("...env[PET_*]", (ml_policy("torch"),), UNASKED),
-    Row("...ports", (ml_policy("torch"),), UNASKED),
+    Row("...env[PET_*]", (ml_policy("torch"),), WITHOUT_TRAINER),
+    Row("...ports", (ml_policy("torch"),), WITHOUT_TRAINER),
     Row("...command", (_torchtune_word,)),
     Row("...env", (trainer_env,)),
 )
