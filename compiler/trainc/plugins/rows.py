@@ -374,10 +374,9 @@ def _counted_resources(s: Situation) -> tuple[Mapping[str, Any], Callable[[str, 
     if not s.info.gitops and requested is not None:
         return requested, lambda kind, name: TrainJobField((*_TRAINER, "resourcesPerNode", kind, name))
     for pod_set in s.info.pod_sets:
-        if pod_set.role == names.NODE or pod_set.ancestor == names.TRAINER:
-            container = pod_set.container(pod_set.main)
-            if container is not None:
-                return container.resources, _in_container(pod_set)
+        container = pod_set.main_container
+        if container is not None and (pod_set.role == names.NODE or pod_set.ancestor == names.TRAINER):
+            return container.resources, _in_container(pod_set)
     return {}, lambda kind, name: FixedRule(f"no {kind} of {name}")
 
 

@@ -82,15 +82,12 @@ def _problems(
     match = _URI.fullmatch(source)
     scheme, location = (match[1].lower(), match[2]) if match else ("", source)
     if scheme not in schemes:
-        message = (
-            f"the {step} does not know the scheme of {source!r}, and fails: it downloads from {', '.join(schemes)}"
-        )
-        page = _HUB_PAGE.fullmatch(source)
+        hint = "copy the files to a place of one of these kinds, such as s3://bucket/path"
+        if page := _HUB_PAGE.fullmatch(source):
+            hint = f"write hf://{page[1]}"
         yield (
-            message,
-            f"write hf://{page[1]}"
-            if page
-            else "copy the files to a place of one of these kinds, such as s3://bucket/path",
+            f"the {step} does not know the scheme of {source!r}, and fails: it downloads from {', '.join(schemes)}",
+            hint,
         )
     elif scheme == "hf":
         yield from _hub(location, is_dataset=is_dataset)

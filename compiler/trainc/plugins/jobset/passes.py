@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path, choose
+from trainc.findings import Finding, Path, Severity, choose
 from trainc.ir.info import Container, Info, PodSet, controller_port_match
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, trainer_env
 from trainc.kube import names
@@ -84,9 +84,8 @@ def _mounts_at_one_path(mounts: Sequence[Json], info: Info, path: Path) -> Itera
         if mount_path in first:
             message = f"mountPath {mount_path!r} is in this list twice; the first is item {first[mount_path]}, and they are merged into one"
             hint = "remove one of them, or mount it at another path"
-            yield Finding(
-                "DuplicateItem", "error" if info.gitops else "warning", message, hint, (*path, index, "mountPath")
-            )
+            severity: Severity = "error" if info.gitops else "warning"
+            yield Finding("DuplicateItem", severity, message, hint, (*path, index, "mountPath"))
         first.setdefault(mount_path, index)
 
 
@@ -175,13 +174,10 @@ def _with_resources(container: Container, requested: Json | None, info: Info) ->
 
     Up to 2.2 they replace the template's here; in later releases lowering has already merged them.
     """
-    if (
-        info.gitops
-        or info.release.resources == "merge"
-        or not (requested and ("limits" in requested or "requests" in requested))
-    ):
+    resources = {kind: requested[kind] for kind in ("limits", "requests") if kind in requested} if requested else {}
+    if info.gitops or info.release.resources == "merge" or not resources:
         return container
-    return container.with_fields(resources={key: requested[key] for key in ("limits", "requests") if key in requested})
+    return container.with_fields(resources=resources)
 
 
 def _rebuild_container(container: Container, info: Info, rebuilds: bool) -> Container:

@@ -71,8 +71,8 @@ def implementation(policy: Mapping[str, Any]) -> Implementation:
 
 
 _IMPLEMENTATIONS = {
-    each.name: each
-    for each in (
+    mpi.name: mpi
+    for mpi in (
         Implementation(
             "OpenMPI",
             "{} slots={}\n",

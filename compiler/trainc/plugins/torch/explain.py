@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from trainc.findings import Path
 from trainc.ir.devices import gpus, is_gpu, resources_per_node
+from trainc.kube.documents import Json
 from trainc.plugins.rows import (
     WITHOUT_TRAINER,
     FixedRule,
@@ -41,29 +42,29 @@ def _elastic(*bounds: str) -> Reading:
     """Read the given bounds of the elastic policy or, if none of them is set, the inputs of numNodes."""
 
     def refs(s: Situation) -> Iterator[Ref]:
-        policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
+        policy = _elastic_policy(s) or {}
         fields = [RuntimeField((*_POLICY, "torch", "elasticPolicy", bound)) for bound in bounds if bound in policy]
         yield from fields or nodes(s)
 
     return refs
 
 
-def _is_elastic(s: Situation) -> bool:
-    """Return whether the job has a range of nodes."""
-    return s.info.gitops and (s.info.policy("torch") or {}).get("elasticPolicy") is not None
+def _elastic_policy(s: Situation) -> Json | None:
+    """Return the policy of a job that has a range of nodes, or None."""
+    return (s.info.policy("torch") or {}).get("elasticPolicy") if s.info.gitops else None
 
 
 def _nodes(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of PET_NNODES, which is a range or a number."""
-    yield from _elastic("minNodes", "maxNodes")(s) if _is_elastic(s) else trainer_nodes(s)
+    yield from _elastic("minNodes", "maxNodes")(s) if _elastic_policy(s) is not None else trainer_nodes(s)
 
 
 def _pods(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of the initial number of pods: numNodes, else the minimum of an elastic job."""
-    if not _is_elastic(s) or s.info.nodes.path:
+    policy = _elastic_policy(s)
+    if policy is None or s.info.nodes.path:
         yield from nodes(s)
         return
-    policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
     yield from _elastic("minNodes" if "minNodes" in policy else "maxNodes")(s)
 
 
@@ -127,20 +128,15 @@ def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
     if s.info.trainer is None or s.info.trainer.count != 1:
         yield FixedRule("several nodes train the full model")
     else:
-        counts_devices = s.info.release.torchtune_lora != "unknown"
-        if counts_devices and gpus(resources_per_node(s.job, s.info)) == 1:
+        knows_lora = s.info.release.torchtune_lora != "unknown"
+        if knows_lora and gpus(resources_per_node(s.job, s.info)) == 1:
             alone = s.job.trainer.num_proc_per_node == 1
             yield from (FixedRule("one process and one GPU"),) if alone else devices(s)
         else:
             yield from _processes(s)
-        knows_lora = s.info.release.torchtune_lora != "unknown"
-        if knows_lora and _configures_model(s.job.trainer.args or ()):
+        # Arguments that configure the model include those of LoRA.
+        if knows_lora and any(argument.startswith("model.") for argument in s.job.trainer.args or ()):
             yield TrainJobField(("spec", "trainer", "args"))
-
-
-def _configures_model(args: tuple[str, ...]) -> bool:
-    """Return whether any argument configures the model (`model.*`), which includes LoRA."""
-    return any(arg.startswith("model.") for arg in args)
 
 
 def _runtime_words(s: Situation, word: str) -> Iterator[Ref]:

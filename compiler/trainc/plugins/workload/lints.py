@@ -35,10 +35,8 @@ def topology_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
     Source: KEP-5732. The gate is off by default in 1.37.
     """
     policy = info.gang("workload") or {}
-    key = next(
-        (topology_key for group in groups(job, info) if (topology_key := topology(group, job, policy, info))), ""
-    )
-    if key:
+    keys = (topology(group, job, policy, info) for group in groups(job, info))
+    if key := next(filter(None, keys), ""):
         message = f"the gang has to share one {key}, which an API server silently drops if {_TOPOLOGY_GATE} is off"
         hint = f"enable the feature gate {_TOPOLOGY_GATE} in the API server and the scheduler; it is off by default"
         yield Finding("TopologyNeedsGate", "info", message, hint, ("spec", "podGroupPolicy"), "runtime")

@@ -41,7 +41,7 @@ def groups(job: TrainJob, info: Info) -> tuple[Group, ...]:
     """Return the groups of a job, in the order of its replicated jobs; empty if the job has no pods."""
     members = tuple(pod_set for pod_set in gang.members(info) if gang.pods(pod_set, info))
     if gang.delayed_members(info):
-        return tuple(Group(f"{job.name}.{each.name}", each.name, (each,)) for each in members)
+        return tuple(Group(f"{job.name}.{pod_set.name}", pod_set.name, (pod_set,)) for pod_set in members)
     return (Group(job.name, job.name, members),) if members else ()
 
 
@@ -185,9 +185,7 @@ def _group_findings(group: Group, policy: Json, info: Info, *, queued: bool) -> 
         message = f"the pods of {name!r} already set a schedulingGroup"
         hint = remove("remove schedulingGroup from the pod template, or podGroupPolicy from the runtime")
         yield _impossible(message, hint, _pod(name, info, "schedulingGroup"))
-    schedulers = {
-        name: scheduler or _DEFAULT_SCHEDULER for name, scheduler in pod_fields(group, "schedulerName", info).items()
-    }
+    schedulers = {name: value or _DEFAULT_SCHEDULER for name, value in pod_fields(group, "schedulerName", info).items()}
     yield from _differences(schedulers, "schedulerName", info, "the scheduler refuses a group whose pods use several")
     priorities = {name: value or "" for name, value in pod_fields(group, "priorityClassName", info).items()}
     yield from _differences(
@@ -199,8 +197,7 @@ def _group_findings(group: Group, policy: Json, info: Info, *, queued: bool) -> 
             name = next(name for name, key in requested.items() if key)
             message = f"{TOPOLOGY} is not the same in all of {', '.join(requested)}, whose pods are one group"
             hint = "request the same topology in all of their pod templates, or in none"
-            path = _template(name, info)
-            yield _impossible(message, hint, (*path, "metadata", "annotations", TOPOLOGY))
+            yield _impossible(message, hint, (*_template(name, info), "metadata", "annotations", TOPOLOGY))
 
 
 def _differences(values: dict[str, str], field: str, info: Info, why: str) -> Iterator[Finding]:
