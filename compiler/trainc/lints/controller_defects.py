@@ -12,7 +12,7 @@ from trainc.ir.info import Container, Info, controller_port_match, upsert_where
 from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, jobset_metadata, subdomain
 from trainc.kube import names
 from trainc.plugins.plugin import Detect
-from trainc.plugins.registry import enabled, loaded
+from trainc.plugins.registry import enabled, load_attribute
 
 
 def _metadata(job: TrainJob, info: Info) -> Path | None:
@@ -39,7 +39,7 @@ def controller_defects(job: TrainJob, info: Info) -> Iterator[Finding]:
     detectors: dict[str, Detect] = dict(_DETECTORS)
     for plugin in enabled(info.plugins):
         if plugin.detectors and plugin.policy_of(job, info) is not None:
-            detectors |= loaded(plugin.detectors, "DETECTORS")
+            detectors |= load_attribute(plugin.detectors, "DETECTORS")
     for deviation in DEVIATIONS:
         detect = detectors.get(deviation.id)
         path = detect(job, info) if detect else None

@@ -19,7 +19,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
-from trainc.plugins.registry import enabled, loaded
+from trainc.plugins.registry import enabled, load_attribute
 from trainc.startup.records import replace
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class _Group:
     @cached_property
     def functions(self) -> list[Callable[..., Iterable[Finding]]]:
         """The functions of the lints."""
-        return [loaded(lint.module, lint.function) for lint in self.lints]
+        return [load_attribute(lint.module, lint.function) for lint in self.lints]
 
 
 @cache
