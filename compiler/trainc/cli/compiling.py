@@ -119,7 +119,7 @@ class Run:
 
     def as_built(self) -> list[Diagnostic]:
         """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
-        if self.keeping is None or not self.keeping.kept or self.keeping.problems:
+        if self.keeping is None or not self.keeping.kept_files or self.keeping.problems:
             return []
         from trainc.cli.kept import causes_of
 

@@ -213,10 +213,10 @@ class Session:
 
     def _keep_as_built(self, result: Result, manifests: Sequence[Manifest]) -> Outcome:
         """Return a kept job with the objects in git. The judge is about these, everything else about the documents."""
-        from trainc.output.keeping import kept_despite
+        from trainc.output.keeping import errors_as_warning
 
         job = result.job
-        diagnostics = kept_despite(job.label, self.diagnose(result))
+        diagnostics = errors_as_warning(job.label, self.diagnose(result))
         secrets = () if result.objects is None else result.objects.secrets
         compiled = CompiledJob(*job.key, tuple(manifests), secrets, job.document.file)
         findings = () if self.judge is None else _about_objects(self.judge(manifests))
@@ -272,7 +272,7 @@ class Session:
         """Return the jobs that are kept as built although their TrainJob is not valid, and what remains of `diagnostics`."""
         kept: list[CompiledJob] = []
         for document in self.index.refused_jobs if self.hold is not None else ():
-            from trainc.output.keeping import kept_despite
+            from trainc.output.keeping import errors_as_warning
 
             metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
             key = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
@@ -280,7 +280,7 @@ class Session:
             if manifests is not None:
                 kept.append(CompiledJob(*key, tuple(manifests), file=document.file))
                 unrelated = [d for d in diagnostics if d.object != label]
-                diagnostics = [*unrelated, *kept_despite(label, [d for d in diagnostics if d.object == label])]
+                diagnostics = [*unrelated, *errors_as_warning(label, [d for d in diagnostics if d.object == label])]
         return kept, diagnostics
 
     def compile_all(self, problems: Sequence[Diagnostic] = ()) -> Compilation:
