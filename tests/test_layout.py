@@ -56,7 +56,7 @@ BESIDE = {
     "pods.admission_plugins pods.resources reading.cluster schema.shapes schema.unknown_fields",
     "graph": "ir.commands.programs ir.commands.started ir.parallelism plugins.registry",
     "import_": "admission.updates kube.documents output.keeping output.ownership schema.defaults",
-    "init": "project.configuration",
+    "init": "project.settings_file",
     "krm": "ir.trainjob project.overlays.load project.overlays.overlay",
     "kubeflow": "functions",
     "lsp": "admission.admit explain.model findings.text kube.devices kube.tuning_variables lints.manifests "

@@ -8,15 +8,17 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, nothing_found, read_stdin, report_unselected, start
-from trainc.cli.reporting import Files, difference, is_failure, report
+from trainc.cli.diagnostics import Files
+from trainc.cli.reporting import difference, is_failure, report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.findings import Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
-from trainc.pipeline.failures import left_out
-from trainc.project.configuration import merge_diagnostics, settings_below
+from trainc.pipeline.failures import left_out_warning
+from trainc.project.configuration import merge_diagnostics
 from trainc.project.dialects import is_sweep
+from trainc.project.settings_file import settings_below
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ def _leave_out(
             files.pop(path, None)
         source.spare(spared, failures.files)
         target.prunes = failures.prunes
-        target.compilation.diagnostics += left_out(failures)
+        target.compilation.diagnostics.append(left_out_warning(failures))
     return True
 
 

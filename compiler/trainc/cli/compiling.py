@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, cast
 
 from trainc.cli.command import Arguments, Streams, UsageError
-from trainc.cli.reporting import STDIN, Files
+from trainc.cli.diagnostics import Files
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
@@ -20,10 +20,10 @@ from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
-from trainc.project.configuration import FILE_NAME
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
-from trainc.reading.opening import read_bounded
+from trainc.reading.files import STDIN
+from trainc.reading.opening import CONFIGURATION_FILE, read_bounded
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ def skipped_documents(
             continue
         if is_trainer_document(document.data) or is_sweep(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
-        if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
+        if document.file.rpartition("/")[2] == CONFIGURATION_FILE and "kind" not in document.data:
             continue
         if inside := list(enclosed(document.data)):
             yield from (_enclosed(document, job, "warning" if has_jobs else "error") for job in inside)

@@ -23,11 +23,12 @@ from trainc.output.keeping import Base, BuildLine, Choices, JobKey, Keeping, Rea
 from trainc.output.ownership import file_name
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
-from trainc.project.configuration import FILE_NAME, Configuration, read_configuration
+from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_trainer_document
+from trainc.project.settings_file import read_configuration
 from trainc.reading.document import Document
 from trainc.reading.git import commit_of, merge_base, submodules
-from trainc.reading.opening import is_below
+from trainc.reading.opening import CONFIGURATION_FILE, is_below
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, field, replace
 
@@ -301,7 +302,7 @@ def _read_bases(
     places = {os.path.relpath(os.path.realpath(each.folder), top): each for each in compared}
     base_arguments = Arguments(**vars(arguments))
     base_arguments.config, base_arguments.paths, base_arguments.env = configuration.file, [], None
-    settings_file = os.path.join(home, os.path.basename(configuration.file or FILE_NAME))
+    settings_file = os.path.join(home, os.path.basename(configuration.file or CONFIGURATION_FILE))
     with copy_of_revision(commit, base_arguments, [os.path.relpath(settings_file, top)]) as copy:
         outputs = _outputs(copy)
         by_name = {each.environment: place for place, each in outputs.items()}

@@ -12,8 +12,8 @@ from trainc.cli.reporting import report
 from trainc.features import features
 from trainc.findings.compile_error import CompileError
 from trainc.kube.releases import NEWEST_RELEASE
-from trainc.project.configuration import read_configuration
 from trainc.project.overlays.overlay import OVERLAY
+from trainc.project.settings_file import read_configuration
 from trainc.project.trainc_yaml import TRAINC_YAML
 from trainc.schema.editor_schema import DIALECT, json_schema
 from trainc.schema.shapes import ROOTS

@@ -69,14 +69,14 @@ _GENERATORS_API = "generators.external-secrets.io/v1alpha1"
 
 def generate(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], options: Options) -> Provision:
     """Return a generator and the ExternalSecret that uses it. The generated keys are never read back or changed."""
-    generator: Manifest = {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "metadata": job.named(secret.name)}
+    generator: Manifest = {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "metadata": job.metadata_for(secret.name)}
     generator["spec"] = {"keyType": "ecdsa", "keySize": 521}
     private_key, public_key = secret.keys
     source = {"generatorRef": {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "name": secret.name}}
     external: Manifest = {
         "apiVersion": "external-secrets.io/v1",
         "kind": "ExternalSecret",
-        "metadata": job.named(secret.name),
+        "metadata": job.metadata_for(secret.name),
         "spec": {
             # A generator creates new keys on each refresh, after which running pods could no longer connect.
             "refreshPolicy": "CreatedOnce",
@@ -164,7 +164,7 @@ def _problems(job: TrainJob, options: Options) -> Iterator[Finding]:
 
 def _hook(job: TrainJob, name: str, kind: str, api: str, done: str = "BeforeHookCreation") -> Manifest:
     annotations = {"argocd.argoproj.io/hook": "PreSync", "argocd.argoproj.io/hook-delete-policy": done}
-    return {"apiVersion": api, "kind": kind, "metadata": {**job.named(name), "annotations": annotations}}
+    return {"apiVersion": api, "kind": kind, "metadata": {**job.metadata_for(name), "annotations": annotations}}
 
 
 # Mode `sealed`: copies a SealedSecret that the user has created from the input to the output.
@@ -249,13 +249,13 @@ def _clean_secret(document: Json, job: TrainJob, secret: ProvidedSecret) -> Mani
     return {
         "apiVersion": _API,
         "kind": "SealedSecret",
-        "metadata": {**job.named(secret.name), **annotations},
+        "metadata": {**job.metadata_for(secret.name), **annotations},
         "spec": {
             "encryptedData": dict(document["spec"]["encryptedData"]),
             "template": {
                 "type": secret.type,
                 **({"immutable": True} if template.get("immutable") is True else {}),
-                "metadata": {**job.named(secret.name), **annotations},
+                "metadata": {**job.metadata_for(secret.name), **annotations},
             },
         },
     }

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Severity, remove
 from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob, carried
+from trainc.ir.trainjob import TrainJob, jobset_metadata
 from trainc.kube import names
 from trainc.kube.documents import Manifest, with_value
 from trainc.kube.sync_options import SyncOption, sync_options_of
@@ -36,7 +36,7 @@ def move_metadata(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
     ):
         if not metadata:
             continue
-        copied = carried(metadata)
+        copied = jobset_metadata(metadata)
         patched = {*spec_values, *(key for patch in job.patches for key in getattr(patch, field))}
         moved = {key: value for key, value in copied.items() if key not in patched}
         for key, value in moved.items():

@@ -20,7 +20,7 @@ from trainc.kube.quantity import whole_number
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.output.keeping import Keeping
-from trainc.pipeline.failures import failures_of, left_out
+from trainc.pipeline.failures import failures_of, left_out_warning
 from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
@@ -120,7 +120,7 @@ def compile_every(
     diagnostics. Raises CompileError with all problems if none is left, or if the errors are not about jobs alone.
     """
     session = _session(inputs, options, rules, keeping)
-    kept_jobs, reported = session.kept_of_refused(rules([*inputs.diagnostics, *session.index.diagnostics], True))
+    kept_jobs, reported = session.kept_refused_jobs(rules([*inputs.diagnostics, *session.index.diagnostics], True))
     input_diagnostics, all_diagnostics = list(reported), list(reported)
     compiled = [OneJob(job, Recorder(), [], f"TrainJob {job.namespace}/{job.name}") for job in kept_jobs]
     for number, job in enumerate(session.jobs, start=1):
@@ -139,7 +139,7 @@ def compile_every(
         compiled = [compiled_job for compiled_job in compiled if not failures.concerns(compiled_job.compiled)]
         if failures.fatal or not compiled:
             raise CompileError([*all_diagnostics, *problems])
-        reported += left_out(failures)
+        reported.append(left_out_warning(failures))
     return compiled, sort_diagnostics(reported)
 
 

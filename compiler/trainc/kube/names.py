@@ -65,6 +65,16 @@ def split_image(image: str) -> tuple[str, str, str]:
     return (name, tag, digest) if colon and "/" not in tag else (reference, "", digest)
 
 
+def join_image(name: str, tag: str | None, digest: str | None) -> str:
+    """Return the image with a name, tag and digest, of which the last two may be missing."""
+    return f"{name}{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
+
+
+def is_in_registry(name: str, registry: str) -> bool:
+    """Return whether the full name of an image is in a registry, or a part of one such as ghcr.io/my-org."""
+    return name == registry or name.startswith(f"{registry}/")
+
+
 def trial_name(sweep: str, index: int) -> str:
     """Return the name of a trial, as the controller of OptimizationJobs gives it (kubeflow/trainer KEP-3562)."""
     return f"{sweep}-trial-{index}"

@@ -29,9 +29,9 @@ _LARGEST_EXPONENT = 40
 _MOST_DIGITS = 18
 
 
-def whole_number(text: str | None) -> int | None:
+def whole_number(text: str | None, most_digits: int = _MOST_DIGITS) -> int | None:
     """Return what decimal digits without a sign say, or None. With more digits it is no number of anything."""
-    return int(text) if text is not None and text.isdecimal() and len(text) <= _MOST_DIGITS else None
+    return int(text) if text is not None and text.isdecimal() and len(text) <= most_digits else None
 
 
 @dataclass(frozen=True, slots=True)

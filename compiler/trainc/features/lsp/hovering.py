@@ -39,7 +39,7 @@ class Found:
 
     def wrote(self, origin_input: Input) -> bool:
         """Whether an input of an explanation is the field, or one below it."""
-        source, path, whole = origin_input.source, self.field.path, self.tree.whole
+        source, path, whole = origin_input.source, self.field.path, self.tree.extent
         here = source is not None and source.file == self.document.file
         inside = here and source is not None and whole.start.line <= source.line - 1 <= whole.end.line
         return inside and origin_input.index[: len(path)] == path
@@ -48,7 +48,7 @@ class Found:
 def field_at(snapshot: Snapshot, position: Position) -> Found | None:
     """The field at a place of the file; None where no document that could be read has one."""
     for tree in trees(snapshot.text):
-        if tree.whole.holds(position) and (field := tree.at(position)) is not None:
+        if tree.extent.holds(position) and (field := tree.at(position)) is not None:
             line = next(tree.fields()).key.start.line
             for document in snapshot.documents:
                 source = document.locate(())
