@@ -9,7 +9,7 @@ from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path,
 from trainc.findings.text import near_names
 from trainc.kube.names import LABEL_LIMIT, is_dns1035_label, is_dns1123_label
 from trainc.schema.field_homes import placement_hint, planned_hint, release_hint
-from trainc.schema.shapes import ListOf, MapOf, Refused, Scalar, Shape, Struct, as_integer, definition
+from trainc.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition, is_integer
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -140,17 +140,9 @@ def _has_type(value: Any, kind: str) -> bool:
         case "string" | "time":
             return isinstance(value, str)
         case "integer":
-            return _is_integer(value)
+            return is_integer(value)
         case _:
-            return isinstance(value, str) or _is_integer(value)
-
-
-def _is_integer(value: Any) -> bool:
-    try:
-        as_integer(value)
-    except Refused:
-        return False
-    return True
+            return isinstance(value, str) or is_integer(value)
 
 
 # Suggests what to write instead of a rejected value: amounts, seconds, commands, variables, names.
@@ -415,12 +407,9 @@ def _other_word(owner: str, name: str, siblings: dict[str, Any]) -> str:
     if owner == "core.ResourceRequirements":
         amount = siblings.get(name)
         name = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "tpu": "google.com/tpu"}.get(name.lower(), name)
-        return f"put it under limits: limits: {{{name}: {amount}}}" if _is_amount(amount) else ""
+        is_amount = isinstance(amount, int | float | str) and len(str(amount)) <= _LONGEST_AMOUNT
+        return f"put it under limits: limits: {{{name}: {amount}}}" if is_amount else ""
     return _SYNONYMS.get((owner, name.replace("_", "").replace("-", "").lower()), "")
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float | str) and len(str(value)) <= _LONGEST_AMOUNT
 
 
 def _deeper_hint(owner: str, name: str, release: str, levels: int) -> str:
