@@ -78,4 +78,4 @@ def _format(chosen: Explanation, arguments: Arguments, streams: Streams, more: M
     def look(text: str, role: Role) -> str:
         return paint(_LOOKS[role], text) if role in _LOOKS else text
 
-    return escape_report(before + explanation_text(chosen, look), coloured=paint.is_on)
+    return escape_report(before + explanation_text(chosen, look), colored=paint.is_on)

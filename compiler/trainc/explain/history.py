@@ -102,7 +102,7 @@ class Sources:
         """The references as inputs, without duplicates."""
         inputs: dict[tuple[str, Path, str], Input] = {}
         for ref in refs:
-            for origin_input in self._resolved(ref):
+            for origin_input in self._resolve(ref):
                 inputs.setdefault((origin_input.object, origin_input.index, origin_input.rule), origin_input)
         return tuple(inputs.values())
 
@@ -110,7 +110,7 @@ class Sources:
         """Return whether the JobSet has a field at this point."""
         return self.origin_of(path) is not None
 
-    def _resolved(self, ref: Ref) -> tuple[Input, ...]:
+    def _resolve(self, ref: Ref) -> tuple[Input, ...]:
         if isinstance(ref, FixedRule):
             return (Input("", (), (), None, rule=ref.rule),)
         if isinstance(ref, JobSetField | TemplateField):

@@ -37,14 +37,14 @@ def changes(rebuilt: Explanation, manifests: Sequence[Manifest]) -> Iterator[Cha
         before = leaves(was.pop(key)) if key in was else {}
         now = {field.path: field for field in described.fields}
         for path, field in now.items():
-            value = _renamed(before[path].value, names) if path in before else None
+            value = _with_new_names(before[path].value, names) if path in before else None
             if path not in before or value != field.value:
                 yield Change(described.name.kind, path, value, field.value, _sources(rebuilt, field))
         for path, leaf in before.items():
             if path not in now:
                 near = _nearest(described, path)
                 sources = () if near is None else _sources(rebuilt, near)
-                yield Change(described.name.kind, path, _renamed(leaf.value, names), None, sources)
+                yield Change(described.name.kind, path, _with_new_names(leaf.value, names), None, sources)
     for manifest in was.values():
         yield Change(manifest["kind"], (), manifest["metadata"]["name"], None, ())
 
@@ -59,7 +59,7 @@ def as_in_file(rebuilt: Explanation, manifests: Sequence[Manifest]) -> Explanati
         fields: list[ExplainedField] = []
         for path, leaf in leaves(manifest).items():
             field = now.get(path)
-            if field is not None and field.value == _renamed(leaf.value, names):
+            if field is not None and field.value == _with_new_names(leaf.value, names):
                 fields.append(replace(field, index=leaf.index, value=leaf.value))
             else:
                 rule = f"a rebuild gives {format_value(field.value)}" if field is not None else "a rebuild removes it"
@@ -82,7 +82,7 @@ def _names(rebuilt: Explanation, manifests: Sequence[Manifest]) -> dict[str, str
     return {old: new for old, new in zip(before, after, strict=False) if old != new}
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def _with_new_names(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         for old, new in names.items():
             value = value.replace(old, new)

@@ -158,7 +158,7 @@ def find_overwritten(
     step applied. If the value is not visible without the step, a later step overrides it, and the leaf is skipped.
     """
     for path, leaf in after.items():
-        if path not in before or before[path].value != leaf.value or not _reachable(path):
+        if path not in before or before[path].value != leaf.value or not _can_be_written(path):
             continue
         value = different_value(leaf)
         is_visible = value is not None and value_at_index(untouched(leaf, value), leaf.index) == value
@@ -166,7 +166,7 @@ def find_overwritten(
             yield path
 
 
-def _reachable(path: FieldPath) -> bool:
+def _can_be_written(path: FieldPath) -> bool:
     """Return whether lowering, passes and building can write a leaf."""
     if path[:2] != ("spec", "replicatedJobs") or len(path) < 4:
         return False

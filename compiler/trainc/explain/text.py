@@ -251,7 +251,7 @@ def _group_rows(fields: Sequence[ExplainedField], skipped: int) -> Iterator[Row]
     # All paths below which there is something else than the name of an item.
     holders = {f.path[:end] for f in fields if not is_item_name(f.path) for end in range(len(f.path))}
     visible = [f for f in fields if not (is_item_name(f.path) and f.path[:-1] in holders)]
-    for _, group in groupby(visible, _alike):
+    for _, group in groupby(visible, _row_key):
         first, *more = items = list(group)
         if not more:
             yield Row(first.path[skipped:], first.value, first.origins)
@@ -266,7 +266,7 @@ def _group_rows(fields: Sequence[ExplainedField], skipped: int) -> Iterator[Row]
         yield Row(first.path[skipped:-1], [item.value for item in items], tuple(origins))
 
 
-def _alike(field: ExplainedField) -> tuple[object, ...]:
+def _row_key(field: ExplainedField) -> tuple[object, ...]:
     """What adjacent items of a list have in common if they share a row; any other field is alone."""
     if not isinstance(field.path[-1], int):
         return field.path

@@ -95,16 +95,16 @@ class Owners:
 
     def of(self, path: Path) -> str | None:
         """The manager that set the field at `path` last; None for what nobody sent, which admission added."""
-        return next((manager for manager, _ in self._owning(path)), None)
+        return next((manager for manager, _ in self._owners_of(path)), None)
 
-    def _owning(self, path: Path) -> Iterator[tuple[str, Json]]:
+    def _owners_of(self, path: Path) -> Iterator[tuple[str, Json]]:
         """The managers that own the field, the newest first, each with its entry for the field."""
         if not path:
             yield from self._owners[()]
             return
         parent, step = path[:-1], path[-1]
         if parent not in self._owners:
-            self._owners[parent] = list(self._owning(parent))
+            self._owners[parent] = list(self._owners_of(parent))
         for manager, node in self._owners[parent]:
             if isinstance(step, str):
                 inner = node.get(f"f:{step}")

@@ -184,14 +184,14 @@ def find_runtime(
 
 def meant_runtime(job: Json, index: InputIndex) -> str:
     """Return the name of the runtime that a reference misspells, or an empty string."""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
 
     kind, namespace, name = key = referenced_key(job)
     candidates = [
         candidate for candidate_kind, home, candidate in index.runtimes if (candidate_kind, home) == (kind, namespace)
     ]
     miss = index.catalog_misses.get(key)
-    return misspelt(name, candidates) or (miss.meant if miss is not None else "")
+    return correct_spelling(name, candidates) or (miss.meant if miss is not None else "")
 
 
 @dataclass(frozen=True, slots=True)

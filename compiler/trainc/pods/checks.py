@@ -323,7 +323,7 @@ def field_ref(allowed: tuple[str, ...]) -> Check:
         source = (*path, "fieldPath")
         name, bracket, key = field_path.partition("['")
         if bracket and field_path.endswith("']"):
-            return _subscripted(source, path, name, key[:-2])
+            return _check_subscript(source, path, name, key[:-2])
         return (
             ()
             if _RENAMED.get(field_path, field_path) in allowed
@@ -333,7 +333,7 @@ def field_ref(allowed: tuple[str, ...]) -> Check:
     return struct({"apiVersion": one_of("", "v1")}, needs=("fieldPath",), also=check)
 
 
-def _subscripted(source: Path, path: Path, name: str, key: str) -> Iterable[Finding]:
+def _check_subscript(source: Path, path: Path, name: str, key: str) -> Iterable[Finding]:
     if name not in ("metadata.labels", "metadata.annotations"):
         allowed = ("metadata.labels['KEY']", "metadata.annotations['KEY']")
         return (errors.unsupported(source, f"{name}['{key}']", allowed),)

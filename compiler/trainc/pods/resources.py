@@ -176,7 +176,7 @@ def check_pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
     requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
     for kind, amounts in (("requests", requests), ("limits", limits)):
         for name in map(str, amounts):
-            total, pod_amount = _together(spec, kind, name), read_quantity(amounts[name])
+            total, pod_amount = _total_nanos(spec, kind, name), read_quantity(amounts[name])
             exact = kind == "requests" or name.startswith(_HUGE_PAGES)
             if exact and pod_amount is not None and total > pod_amount.nanos:
                 message = f"the {kind} of {name} are {Quantity(total, pod_amount.family)} for the containers, but {pod_amount} for the whole pod"
@@ -191,7 +191,7 @@ def check_pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
                 yield Finding("RequestExceedsLimit", "error", message, "raise the limit of the pod", limit_path)
 
 
-def _together(spec: Json, kind: str, name: str) -> int:
+def _total_nanos(spec: Json, kind: str, name: str) -> int:
     """Return the total requests or limits of a pod's containers in billionths, or those of a larger init container."""
     at_once, alone = 0, 0
     for field in ("initContainers", "containers"):

@@ -47,9 +47,9 @@ from trainc.schema.unknown_fields import (
     suggest_seconds,
     suggest_text,
     unknown_fields,
-    well_typed,
     without_nulls,
     without_unknown,
+    without_wrong_types,
 )
 from trainc.startup.records import dataclass, replace
 
@@ -377,7 +377,7 @@ def explain(
     findings += values
     if len(structure) >= MOST_LISTED:
         return findings, remaining
-    typed = Node(well_typed(remaining, shape, release), shape, (), kind)
+    typed = Node(without_wrong_types(remaining, shape, release), shape, (), kind)
     wrong = {finding.path for finding in findings}
     of_rules = (
         finding

@@ -90,25 +90,25 @@ def without_unknown(value: Any, shape: Shape, release: str) -> Any:
     return value
 
 
-def well_typed(value: Any, shape: Shape, release: str) -> Any:
+def without_wrong_types(value: Any, shape: Shape, release: str) -> Any:
     """Return a copy without values of the wrong type; a list with a wrong item is dropped entirely."""
     match shape, value:
         case Struct(name), dict():
             fields = definition(release, name).fields
-            typed = {n: well_typed(value[n], s, release) for n, s in fields.items() if n in value}
+            typed = {n: without_wrong_types(value[n], s, release) for n, s in fields.items() if n in value}
             return {n: item for n, item in typed.items() if item is not None}
         case ListOf(item), list():
-            items = [well_typed(v, item, release) for v in value]
+            items = [without_wrong_types(v, item, release) for v in value]
             return None if any(v is None for v in items) else items
         case MapOf(shape), dict():
-            entries = {n: well_typed(v, shape, release) for n, v in value.items() if isinstance(n, str)}
+            entries = {n: without_wrong_types(v, shape, release) for n, v in value.items() if isinstance(n, str)}
             return {n: item for n, item in entries.items() if item is not None}
         case Scalar(kind), _:
             return value if _has_type(value, kind) else None
     return None
 
 
-def mistyped(value: Any, name: str, release: str) -> Path | None:
+def find_wrong_type(value: Any, name: str, release: str) -> Path | None:
     """Return the first path with a wrong type in a value of the definition `name`, or None.
 
     As for the API server, a null field counts as missing, but null is not a valid list item.

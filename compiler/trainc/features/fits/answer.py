@@ -31,7 +31,7 @@ from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.workload import Workload, job_name, jobset_identity, queue_of, refusals, workload_of
 from trainc.kube.kueue import normalize_kueue
 from trainc.schema.shapes import ROOTS, Struct
-from trainc.schema.unknown_fields import mistyped, without_nulls
+from trainc.schema.unknown_fields import find_wrong_type, without_nulls
 
 Verdict: TypeAlias = Literal["fits", "never", "inactive", "refused", "admitted", "waits", "unknown"]
 
@@ -134,7 +134,7 @@ class _Job:
 
 def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -> _Job:
     """Read the job of a JobSet; a value of the wrong type or an unreadable amount makes it refused."""
-    wrong = mistyped(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
+    wrong = find_wrong_type(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
     if wrong is None:
         plain = without_nulls(jobset, Struct(ROOTS["JobSet"]), NEWEST_RELEASE)
         try:
