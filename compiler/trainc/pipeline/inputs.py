@@ -173,7 +173,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         diagnostics += stack.diagnostics()
         files |= files_of_ours(documents)
     if expansion is not None:
-        documents, problems, tally = expansion.expand([each for each in documents if not is_sweep(each.data)])
+        documents, problems, tally = expansion.expand([d for d in documents if not is_sweep(d.data)])
         diagnostics += problems
     return Inputs(
         documents,

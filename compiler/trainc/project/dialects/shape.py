@@ -46,7 +46,8 @@ def check_shape(
         here = (*path, str(name))
         field_shape = shape.get(name)
         if field_shape is None:
-            findings.append(_unknown(str(name), shape, api, here))
+            hint = next(_hints(str(name), shape), remove())
+            findings.append(Finding("UnknownField", "error", f"{api} has no field {name} here", hint, here))
         elif field is None:
             continue
         elif isinstance(field_shape, Mapping) and isinstance(field, Mapping):
@@ -76,11 +77,6 @@ def _wrong_type(shape: Shape | str, value: Any, path: Path) -> Finding:
         else ("write `key: value` lines, indented under it" if expected.startswith("a mapping") else "")
     )
     return Finding("WrongType", "error", f"expected {expected}, got {text!r}", hint, path)
-
-
-def _unknown(name: str, shape: Shape, api: str, path: Path) -> Finding:
-    hint = next(iter(_hints(name, shape)), remove())
-    return Finding("UnknownField", "error", f"{api} has no field {name} here", hint, path)
 
 
 def _hints(name: str, shape: Shape) -> Iterator[str]:
