@@ -30,7 +30,7 @@ class Enclosed:
 
     @property
     def is_legacy(self) -> bool:
-        """Whether only `trainc migrate` reads such a job."""
+        """Return whether only `trainc migrate` reads such a job."""
         return self.document is None or is_legacy(self.document)
 
 

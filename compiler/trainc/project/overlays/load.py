@@ -67,7 +67,7 @@ class Loaded:
 
     @property
     def has_resources(self) -> bool:
-        """Whether it or a base lists resources, in which case no other input is needed."""
+        """Return whether it or a base lists resources, in which case no other input is needed."""
         return any(loaded.overlay.resources for loaded in self.in_order)
 
     @property
