@@ -270,13 +270,14 @@ class Session:
     def kept_refused_jobs(self, diagnostics: list[Diagnostic]) -> tuple[list[CompiledJob], list[Diagnostic]]:
         """Return the jobs that are kept as built although their TrainJob is not valid, and what remains of `diagnostics`."""
         kept: list[CompiledJob] = []
-        for document in self.index.refused_jobs if self.hold is not None else ():
+        if self.hold is None:
+            return kept, diagnostics
+        for document in self.index.refused_jobs:
             from trainc.output.keeping import kept_despite
 
             metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
             key = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
-            manifests = None if self.hold is None else self.hold(*key, None)
-            if manifests is not None:
+            if (manifests := self.hold(*key, None)) is not None:
                 kept.append(CompiledJob(*key, tuple(manifests), file=document.file))
                 unrelated = [d for d in diagnostics if d.object != label]
                 diagnostics = [*unrelated, *kept_despite(label, [d for d in diagnostics if d.object == label])]
