@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, overload
 
 from trainc.compilation import Compilation
 from trainc.explain import place
-from trainc.findings import CompileError, Diagnostic, has_errors
+from trainc.findings import Diagnostic, has_errors
+from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Policy, Rules, keep_severities
 from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import normalize_release

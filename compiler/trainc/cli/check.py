@@ -14,11 +14,13 @@ from trainc.cli.compiling import (
     report_unselected,
     start,
 )
-from trainc.cli.reporting import Files, is_failure, report
+from trainc.cli.diagnostics import Files
+from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.features import ask
-from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings import Diagnostic, has_errors, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
 from trainc.project.configuration import merge_diagnostics

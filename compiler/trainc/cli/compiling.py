@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, cast
 
 from trainc.cli.command import Arguments, Streams, UsageError
-from trainc.cli.reporting import STDIN, Files
+from trainc.cli.diagnostics import Files
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
@@ -22,6 +22,7 @@ from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
+from trainc.reading.files import STDIN
 from trainc.reading.opening import CONFIGURATION_FILE, read_bounded
 from trainc.startup.records import dataclass, field
 
@@ -118,7 +119,7 @@ class Run:
 
     def as_built(self) -> list[Diagnostic]:
         """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
-        if self.keeping is None or not self.keeping.kept or self.keeping.problems:
+        if self.keeping is None or not self.keeping.kept_files or self.keeping.problems:
             return []
         from trainc.cli.kept import causes_of
 

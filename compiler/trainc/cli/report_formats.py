@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from trainc import __version__
-from trainc.cli.reporting import Files, full_message, once, rule_page
+from trainc.cli.diagnostics import Files, full_message, once, rule_page
 from trainc.findings import Diagnostic, Source
 from trainc.findings.codes import codes, page, summary_of
 from trainc.findings.text import escape_line, escape_report

@@ -8,7 +8,7 @@ from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.reporting import report
 from trainc.cli.settings import environments_of, settings_of
 from trainc.emit.yaml_writer import dump_yaml
-from trainc.findings import CompileError
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted, escape_line, first_of
 from trainc.kube.documents import identity_of, mapping, pod_spec_of
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS

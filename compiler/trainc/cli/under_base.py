@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from trainc.cli.command import Arguments
 from trainc.cli.revisions import copy_of_revision, here
 from trainc.cli.settings import Settings, limits_of
-from trainc.findings import CompileError, Diagnostic, Source
+from trainc.findings import Diagnostic, Source
+from trainc.findings.compile_error import CompileError
 from trainc.project.boundaries import loosened
 from trainc.project.configuration import Configuration, merge_diagnostics
 from trainc.project.settings_file import read_configuration

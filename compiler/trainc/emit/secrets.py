@@ -183,8 +183,8 @@ def pass_sealed(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json]
     sealed_documents = (d for d in documents if (d.get("kind"), d.get("apiVersion")) == ("SealedSecret", _API))
     sealed = next((d for d in sealed_documents if identity_of(d) == (job.namespace, secret.name)), None)
     if sealed is None:
-        place = f" in namespace {job.namespace!r}" if job.namespace else " without a namespace"
-        message = f"the input has no SealedSecret {secret.name!r}{place} with {secret.purpose}"
+        where = f" in namespace {job.namespace!r}" if job.namespace else " without a namespace"
+        message = f"the input has no SealedSecret {secret.name!r}{where} with {secret.purpose}"
         hint = f"create it and add it to the input: {_seal(job, secret)}"
         return Provision(findings=(Finding("SealedSecretMissing", "error", message, hint),))
     if flaws := [*_flaws(sealed, secret)]:
@@ -192,10 +192,10 @@ def pass_sealed(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json]
         message = f"the SealedSecret {secret.name!r} cannot be used: "
         return Provision(findings=tuple(Finding("SealedSecretUnusable", "error", message + why, hint) for why in flaws))
     template, findings = mapping(mapping(sealed["spec"]).get("template")), []
-    for place, metadata in (("", sealed["metadata"]), ("spec.template.", mapping(template.get("metadata")))):
+    for where, metadata in (("", sealed["metadata"]), ("spec.template.", mapping(template.get("metadata")))):
         keys = [key for field in ("labels", "annotations") for key in mapping(metadata.get(field))]
         if lost := ", ".join(key for key in keys if key not in _SCOPES):
-            message = f"{lost} in {place}metadata of the SealedSecret {secret.name!r} is not copied to the output"
+            message = f"{lost} in {where}metadata of the SealedSecret {secret.name!r} is not copied to the output"
             hint = "no action needed: only fields that are certain to be ciphertext are copied"
             findings.append(Finding("SealedSecretTrimmed", "info", message, hint))
     return Provision((_clean_secret(sealed, job, secret),), tuple(findings))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from trainc.emit.yaml_writer import TOP, ordered
+from trainc.emit.yaml_writer import TOP, with_ordered_keys
 from trainc.explain.history import (
     Attribute,
     History,
@@ -320,7 +320,7 @@ class Replay:
     def explained(self, manifests: Sequence[Manifest]) -> Iterator[tuple[Manifest, tuple[ExplainedField, ...]]]:
         """Each object of the output with its explained fields."""
         for key, manifest in keyed(manifests):
-            order = leaves(ordered(manifest, TOP))
+            order = leaves(with_ordered_keys(manifest, TOP))
             fields = {explained.path: explained for explained in self._histories[key].fields()}
             yield manifest, tuple(fields[path] for path in order)
 

@@ -36,7 +36,7 @@ def cannot_start(entry: Entrypoint) -> Iterator[Finding]:
         start = _program if entry.command else _arguments_alone
         yield from (
             list(start(entry))
-            or list(_shell(entry))
+            or list(_check_shell(entry))
             or list(_submission(entry))
             or list(_unsplit(entry))
             or _letters(entry)
@@ -44,11 +44,11 @@ def cannot_start(entry: Entrypoint) -> Iterator[Finding]:
 
 
 @lru_cache(maxsize=1024)
-def _starts(words: tuple[str, ...], is_command: bool) -> bool:
+def _starts(command: tuple[str, ...], is_command: bool) -> bool:
     """Return whether a command line clearly starts: a plain program with plain arguments."""
-    excluded = words[0] in BUILTINS or program_name(words[0]) in _SUBMITTING
-    plain = is_command and words[0] != "" and not excluded and "=" not in words[0]
-    return plain and all(map(_is_plain, words)) and not any(program_name(word) in SHELLS for word in words)
+    excluded = command[0] in BUILTINS or program_name(command[0]) in _SUBMITTING
+    plain = is_command and command[0] != "" and not excluded and "=" not in command[0]
+    return plain and all(map(_is_plain, command)) and not any(program_name(word) in SHELLS for word in command)
 
 
 def _is_plain(word: str) -> bool:
@@ -62,8 +62,8 @@ def _program(entry: Entrypoint) -> Iterator[Finding]:
     if not first.strip():
         yield _finding(entry, 0, "the command is empty", "put the program first, as in [torchrun, train.py]")
     elif any(c.isspace() for c in first):
-        shown = first if len(first) < 60 else first[:57] + "..."
-        message = f"{shown!r} is run as one program name, spaces included, and no image has such a file"
+        program = first if len(first) < 60 else first[:57] + "..."
+        message = f"{program!r} is run as one program name, spaces included, and no image has such a file"
         yield _finding(entry, 0, message, _as_list(first))
     elif _TYPOGRAPHIC.search(first):
         message = f"the program's name {first!r} contains typographic quotes, spaces or dashes"
@@ -120,44 +120,49 @@ def _arguments_alone(entry: Entrypoint) -> Iterator[Finding]:
         yield _finding(entry, 0, message, "set the program as the command, as in command: [torchrun, train.py]")
 
 
-def _shell(entry: Entrypoint) -> Iterator[Finding]:
+def _check_shell(entry: Entrypoint) -> Iterator[Finding]:
     words = entry.argv
-    at = next((i for i, word in enumerate(words) if program_name(word) in SHELLS), None)
-    if at is None:
+    shell_index = next((i for i, word in enumerate(words) if program_name(word) in SHELLS), None)
+    if shell_index is None:
         return
     script = shell_script(words)
     if script is None:
-        yield from _script_file(entry, at)
+        yield from _script_file(entry, shell_index)
         return
     index = words.index(script)
-    rest = words[index + 1 :]
+    parameters = words[index + 1 :]
     if not script.strip():
         yield _finding(
-            entry, index, f"the script after {program_name(words[at])} -c is empty", "write the command after -c"
+            entry,
+            index,
+            f"the script after {program_name(words[shell_index])} -c is empty",
+            "write the command after -c",
         )
     elif (
-        rest
+        parameters
         and not any(c.isspace() or c in "$@;&|" for c in script)
-        and program_name(rest[0]) not in (*SHELLS, "--", "_", "-")
+        and program_name(parameters[0]) not in (*SHELLS, "--", "_", "-")
     ):
-        whole = " ".join((script, *rest))
-        message = f"{program_name(words[at])} -c takes one argument: {rest[0]!r} is not passed to {script}"
-        yield _finding(entry, index, message, f'write [{words[at]}, -c, "{whole}"]')
+        joined = " ".join((script, *parameters))
+        message = (
+            f"{program_name(words[shell_index])} -c takes one argument: {parameters[0]!r} is not passed to {script}"
+        )
+        yield _finding(entry, index, message, f'write [{words[shell_index]}, -c, "{joined}"]')
     else:
         line = read_command(entry.argv, programs(""))
         if line.unclosed:
-            message = f"a {line.unclosed} in this script is never closed, so {program_name(words[at])} fails with a syntax error"
+            message = f"a {line.unclosed} in this script is never closed, so {program_name(words[shell_index])} fails with a syntax error"
             yield _finding(entry, index, message, "close it, or escape it with a backslash")
 
 
-def _script_file(entry: Entrypoint, at: int) -> Iterator[Finding]:
+def _script_file(entry: Entrypoint, shell_index: int) -> Iterator[Finding]:
     """Yield a finding if the file that a shell is to run has a whole command line as its name."""
-    words, shell = entry.argv, program_name(entry.argv[at])
-    following = [i for i in range(at + 1, len(words)) if not words[i].startswith(("-", "+"))]
-    flags = "".join(word for word in words[at + 1 :] if word.startswith("-") and not word.startswith("--"))
+    words, shell = entry.argv, program_name(entry.argv[shell_index])
+    following = [i for i in range(shell_index + 1, len(words)) if not words[i].startswith(("-", "+"))]
+    flags = "".join(word for word in words[shell_index + 1 :] if word.startswith("-") and not word.startswith("--"))
     if not following:
-        if "c" in flags and at + 1 < len(words):
-            yield _finding(entry, at, f"{shell} -c has no script", f'write [{shell}, -c, "torchrun train.py"]')
+        if "c" in flags and shell_index + 1 < len(words):
+            yield _finding(entry, shell_index, f"{shell} -c has no script", f'write [{shell}, -c, "torchrun train.py"]')
         return
     name = words[following[0]]
     if any(c.isspace() for c in name.strip()) or "\n" in name:
@@ -183,12 +188,12 @@ def _unsplit(entry: Entrypoint) -> Iterator[Finding]:
             and _OPTION_AND_VALUE.match(word)
             and not (words[index - 1].startswith("-") and "=" not in words[index - 1])
         ):
-            shown, hint = word, "write the option and its value as two items"
+            option, hint = word, "write the option and its value as two items"
             if len(word) > _LONGEST_SHOWN:
-                shown = f"{word[:_LONGEST_SHOWN]}..."
+                option = f"{word[:_LONGEST_SHOWN]}..."
             else:
                 hint = f"write {', '.join(map(_quoted, _split(word)))}"
-            message = f"no shell splits this at its spaces: {program_name(words[0])} gets {shown!r} as one argument"
+            message = f"no shell splits this at its spaces: {program_name(words[0])} gets {option!r} as one argument"
             yield entry.finding("ArgumentNotSplit", "warning", message, hint, index)
 
 
@@ -206,7 +211,7 @@ def _letters(entry: Entrypoint) -> Iterator[Finding]:
 def _reader(entry: Entrypoint, letter: str) -> tuple[str, Severity]:
     """Return who reads a character as what, and how bad that is. A launcher runs the first word that is not an option."""
     line = read_command(entry.argv, programs(""))
-    launch = next((each for each in line.launches if each.program[:1] and each.program[0].startswith(letter)), None)
+    launch = next((start for start in line.launches if start.program[:1] and start.program[0].startswith(letter)), None)
     if launch is not None and not letter.isspace():
         return f"{launch.launcher.name} takes for the beginning of its script's name", "error"
     return f"{'the shell' if entry.shell else 'the program'} treats as a letter", "warning"
@@ -229,8 +234,8 @@ def _outside_comments(word: str) -> str:
 
 def _means_punctuation(word: str, letter: str) -> bool:
     """Return whether the letter is in the place of a quote, an option's dash or a space, and not in prose."""
-    at = word.index(letter)
-    before, after = word[at - 1 : at], word[at + 1 : at + 2]
+    position = word.index(letter)
+    before, after = word[position - 1 : position], word[position + 1 : position + 2]
     if letter in "\u00a0\u200b":
         return True
     return (
@@ -271,8 +276,8 @@ def _quoted(word: str) -> str:
     )
 
 
-def _in_shell(words: tuple[str, ...]) -> str:
-    return f'[bash, -c, "{" ".join(words)}"]'
+def _in_shell(command: tuple[str, ...]) -> str:
+    return f'[bash, -c, "{" ".join(command)}"]'
 
 
 def invalid_image(entry: Entrypoint) -> Iterator[Finding]:

@@ -16,8 +16,11 @@ from trainc.plugins.registry import enabled, load_attribute
 
 
 def _metadata(job: TrainJob, info: Info) -> Path | None:
-    for field, own, built in (("labels", job.labels, info.labels), ("annotations", job.annotations, info.annotations)):
-        if any(built.get(key) != value for key, value in jobset_metadata(own).items()):
+    for field, requested, built in (
+        ("labels", job.labels, info.labels),
+        ("annotations", job.annotations, info.annotations),
+    ):
+        if any(built.get(key) != value for key, value in jobset_metadata(requested).items()):
             return ("metadata", field)
     return None
 
@@ -79,8 +82,8 @@ def _unnamed_ports(job: TrainJob, info: Info) -> Path | None:
 def _loses_ports(container: Container, gains_port: bool) -> bool:
     ports = list(container.ports)
     gained = upsert_where(ports, (PORT,), controller_port_match) if gains_port else ports
-    kept = upsert_where(gained, gained, controller_port_match)
-    numbers = {port["containerPort"] for port in kept}
+    merged = upsert_where(gained, gained, controller_port_match)
+    numbers = {port["containerPort"] for port in merged}
     return any(port["containerPort"] not in numbers for port in ports)
 
 

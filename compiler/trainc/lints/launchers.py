@@ -52,7 +52,7 @@ def _foreign(training: Training, launch: Launch) -> Iterator[Finding]:
     if _is_configured(training, launch) or (refused and launch.find_option(launcher.nodes) is not None):
         return
     # Never an error: pods that train independently do run, and may be intended.
-    yield training.finding("ForeignLauncher", "warning", *_foreign_words(training, launch), launch.index)
+    yield training.finding("ForeignLauncher", "warning", *_foreign_message(training, launch), launch.index)
 
 
 def _is_configured(training: Training, launch: Launch) -> bool:
@@ -74,27 +74,27 @@ def _is_configured(training: Training, launch: Launch) -> bool:
     )
 
 
-def _foreign_words(training: Training, launch: Launch) -> tuple[str, str]:
+def _foreign_message(training: Training, launch: Launch) -> tuple[str, str]:
     name, nodes = launch.launcher.name, training.nodes
     policy = f"the {training.policy} policy" if training.policy else "a runtime without mlPolicy"
-    own = training.starting
-    if launch.launcher.hosts and own is not None and own.hosts:
+    starting = training.starting
+    if launch.launcher.hosts and starting is not None and starting.hosts:
         message = f"without --hostfile, {name} runs only where it is started: the rest of the {nodes} nodes stay idle"
-        hint = f"add --hostfile=/etc/mpi/hostfile, or start the program with {own.launchers[0].name}"
+        hint = f"add --hostfile=/etc/mpi/hostfile, or start the program with {starting.launchers[0].name}"
         return message, hint
     if launch.launcher.reaches == "hosts":
         message = (
             f"{name} needs a list of hosts, which {policy} does not provide: each of the {nodes} pods trains alone"
         )
-    elif own is not None and own.hosts:
+    elif starting is not None and starting.hosts:
         message = f"{policy} runs {name} in one pod only, without the addresses of the others: the rest of the {nodes} nodes stay idle"
     else:
         message = f"{policy} sets no variables that {name} reads: each of the {nodes} pods trains alone"
     on_hosts = launch.launcher.reaches == "hosts"
-    homes = [key for key, each in launching() if (each.hosts if on_hosts else launch.launcher in each.launchers)]
+    homes = [key for key, other in launching() if (other.hosts if on_hosts else launch.launcher in other.launchers)]
     hint = f"use a runtime with mlPolicy {homes[0]}" if homes else "use a runtime for its framework"
-    if own is not None:
-        hint = f"start the program with {own.launchers[0].name}, or {hint}"
+    if starting is not None:
+        hint = f"start the program with {starting.launchers[0].name}, or {hint}"
     elif training.policy:
         hint = f"run the program without a launcher, with the rank variables of {training.policy}; or {hint}"
     return message, hint
@@ -113,8 +113,14 @@ def _single_process(training: Training, launch: Launch) -> Iterator[Finding]:
 
 
 def _missing(training: Training) -> Iterator[Finding]:
-    own, line, nodes, devices = training.starting, training.line, training.nodes, training.devices
-    if own is None or not own.needed or line.starts_of("unknown") or line.unclosed or _runs_unread_shell(line):
+    starting, line, nodes, devices = training.starting, training.line, training.nodes, training.devices
+    if (
+        starting is None
+        or not starting.needed
+        or line.starts_of("unknown")
+        or line.unclosed
+        or _runs_unread_shell(line)
+    ):
         return
     starts = line.starts_of("python") or line.starts_of("code")
     if not starts or _reads_rank(training):
@@ -123,14 +129,14 @@ def _missing(training: Training) -> Iterator[Finding]:
     if (nodes < 2 and devices < 2) or (not line.starts_of("python") and nodes > 1 and devices < 1):
         return
     severity: Severity = "info" if nodes < 2 or start.kind == "code" or not start.sure else "warning"
-    each = f" with {devices} devices" if devices > 1 else ""
-    if own.hosts:
+    with_devices = f" with {devices} devices" if devices > 1 else ""
+    if starting.hosts:
         alone = f"it runs once, on one of the {nodes} nodes"
     elif nodes < 2:
-        alone = f"it is one process{each}"
+        alone = f"it is one process{with_devices}"
     else:
-        alone = f"each of the {nodes} pods{each} runs one process that trains alone"
-    launcher = own.launchers[0].name
+        alone = f"each of the {nodes} pods{with_devices} runs one process that trains alone"
+    launcher = starting.launchers[0].name
     hint = f"start it with {'a launcher: [torchrun, train.py]' if launcher == 'torchrun' else launcher}"
     yield training.finding("NoLauncher", severity, f"this program has no launcher: {alone}", hint, start.program.index)
 
@@ -174,8 +180,12 @@ def launcher_usage(training: Training) -> Iterator[Finding]:
     for start in training.line.starts_of("tool"):
         yield from _without_command(training, start)
     for start, launch in training.launches:
-        read = launch.launcher.options and not start.program.guessed and start.argv[0] not in _ADDING
-        if read and launch.find_option(_HELP) is None and (problem := next(_problems(training, start, launch), None)):
+        is_read = launch.launcher.options and not start.program.guessed and start.argv[0] not in _ADDING
+        if (
+            is_read
+            and launch.find_option(_HELP) is None
+            and (problem := next(_problems(training, start, launch), None))
+        ):
             index, message, hint = problem
             severity: Severity = "error" if start.sure else "warning"
             yield training.finding("InvalidLauncherArguments", severity, message, hint, index)
@@ -217,9 +227,9 @@ def _of_option(training: Training, launch: Launch, option: Option) -> Iterator[P
             message = f"{option.spelling} takes no value, so {launcher.name} refuses {option.value!r}"
             yield option.index, message, f"write {option.spelling} alone"
         return
-    words = takes.split()
-    of_words = words.__contains__, f"is not one of {', '.join(words)}", f"write {{}}={words[0]}", "VALUE"
-    accepts, wrong, hint, example = _KINDS.get(takes, of_words)
+    choices = takes.split()
+    of_choices = choices.__contains__, f"is not one of {', '.join(choices)}", f"write {{}}={choices[0]}", "VALUE"
+    accepts, wrong, hint, example = _KINDS.get(takes, of_choices)
     if option.value is None:
         message = f"{option.spelling} needs a value, and none follows"
         yield option.index, message, f"write {option.spelling}={example}"
@@ -240,8 +250,12 @@ def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
 
     several = launcher.matching_options(option.spelling)
     if several:
-        shown = " or ".join(f"--{name}" for name in sorted(several)[:2])
-        yield option.index, f"{option.spelling} is ambiguous to {launcher.name}", f"write it in full, as in {shown}"
+        candidates = " or ".join(f"--{name}" for name in sorted(several)[:2])
+        yield (
+            option.index,
+            f"{option.spelling} is ambiguous to {launcher.name}",
+            f"write it in full, as in {candidates}",
+        )
         return
     name = option.spelling.lstrip("-").replace("_", "-")
     near = misspelt(name, [candidate for candidate in launcher.options if len(candidate) > 1])
@@ -253,8 +267,8 @@ def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
     for other in programs("").all.launchers:
         for role in _ROLES:
             if other is not launcher and name in getattr(other, role):
-                own = getattr(launcher, role) or launcher.per_node or launcher.total
-                meant = max(own).replace("-", "_")
+                counterpart = getattr(launcher, role) or launcher.per_node or launcher.total
+                meant = max(counterpart).replace("-", "_")
                 yield (
                     option.index,
                     f"{message}: it is one of {other.name}",
@@ -270,16 +284,16 @@ def _integer(value: str) -> int | None:
 
 
 def _is_nodes(value: str) -> bool:
-    found = _NODES.fullmatch(value)
-    return found is not None and 0 < int(found[1]) <= int(found[2] or found[1])
+    match = _NODES.fullmatch(value)
+    return match is not None and 0 < int(match[1]) <= int(match[2] or match[1])
 
 
 def _is_backend(value: str) -> bool:
     """Return whether torchrun may know a backend of its rendezvous: others than its own may be registered."""
     from trainc.findings.text import misspelt
 
-    own = _BACKENDS_OF_RENDEZVOUS
-    return value in own or not (value.lower() in _NO_RENDEZVOUS or misspelt(value, own))
+    backends = _BACKENDS_OF_RENDEZVOUS
+    return value in backends or not (value.lower() in _NO_RENDEZVOUS or misspelt(value, backends))
 
 
 # For a kind of value: what accepts one, what is wrong with the others, a hint, and an example.
@@ -348,8 +362,8 @@ def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Pr
     of_one_kind = frozenset(("multi-gpu", "cpu", "tpu", "use-deepspeed", "use-fsdp"))
     kinds = [option for option in launch.options if option.name in of_one_kind]
     if len({option.name for option in kinds}) > 1:
-        shown = " and ".join(dict.fromkeys(option.spelling for option in kinds))
-        yield kinds[-1].index, f"accelerate accepts only one of {shown}, and exits", "keep one of them"
+        conflicting = " and ".join(dict.fromkeys(option.spelling for option in kinds))
+        yield kinds[-1].index, f"accelerate accepts only one of {conflicting}, and exits", "keep one of them"
     if launch.find_option(launch.launcher.own_way) is not None:
         return
     processes = launch.find_option(launch.launcher.total)
@@ -423,7 +437,7 @@ def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]
 
     arguments = training.arguments(start)
     recipe = arguments[0] if arguments else ""
-    at = len(start.argv) - len(launch.program)
+    recipe_index = len(start.argv) - len(launch.program)
     if recipe in _DISTRIBUTED and not launch.options:
         options = f"--nproc_per_node={training.devices or 2}"
         if training.nodes > 1:
@@ -439,15 +453,19 @@ def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]
         hint = "remove the options of torchrun" + (f", or run {other}" if other in _DISTRIBUTED else "")
         yield option.index, message, hint
     elif recipe.isidentifier() and (near := misspelt(recipe, _DISTRIBUTED | _SINGLE_DEVICE)):
-        yield at, f"tune has no recipe {recipe}", suggest(recipe, [near])
+        yield recipe_index, f"tune has no recipe {recipe}", suggest(recipe, [near])
     if "--config" not in arguments and not any("$" in word for word in arguments):
         joined = next((i for i, word in enumerate(arguments) if word.startswith("--config=")), None)
         message = "tune run needs --config after the recipe, and exits"
         if joined is None:
-            yield at, message, "add --config with the name or the file of a configuration, such as llama3_2/1B_lora"
+            yield (
+                recipe_index,
+                message,
+                "add --config with the name or the file of a configuration, such as llama3_2/1B_lora",
+            )
         else:
             value = arguments[joined].partition("=")[2]
-            yield at + joined, f"{message}: it does not read --config=", f"write two words: --config {value}"
+            yield recipe_index + joined, f"{message}: it does not read --config=", f"write two words: --config {value}"
 
 
 _RULES: Mapping[str, Callable[[Training, Start, Launch], Iterator[Problem]]] = {

@@ -52,7 +52,7 @@ def rendezvous(training: Training) -> Iterator[Finding]:
     chosen = _chooses_by_nodes(training)
     for start, launch in training.launches_with_options:
         if start.sure or not chosen:
-            yield from _judged(training, start, launch)
+            yield from _check_launch(training, start, launch)
 
 
 def _chooses_by_nodes(training: Training) -> bool:
@@ -61,11 +61,13 @@ def _chooses_by_nodes(training: Training) -> bool:
         return False
     from trainc.ir.commands.shell import commands, is_test
 
-    tested = any("PET_NNODES" in " ".join(each.words) for each, _ in commands(training.line.items) if is_test(each))
+    tested = any(
+        "PET_NNODES" in " ".join(command.words) for command, _ in commands(training.line.items) if is_test(command)
+    )
     return tested or _CASE.search(training.line.argv[training.line.script]) is not None
 
 
-def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
+def _check_launch(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
     roles = launch.launcher
     if training.nodes > 1 and (option := launch.find_option(roles.alone)) is not None:
         message = f"{option.spelling} makes each of the {training.nodes} pods train alone"
@@ -206,17 +208,19 @@ def _no_port(training: Training, start: Start, option: Option, endpoint: str | N
 
 def _key(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     """Yield the finding for a rendezvous ID that differs between the pods."""
-    written = option.value or ""
-    value = training.value(written, launch)
+    option_value = option.value or ""
+    value = training.value(option_value, launch)
     shell = training.line.script is not None
-    own = _own_variables(training) | {_INDEX}
-    own_value = value in own or any(name in own for name in map("".join, _VARIABLES.findall(written)))
+    differing = _own_variables(training) | {_INDEX}
+    differs = value in differing or any(name in differing for name in map("".join, _VARIABLES.findall(option_value)))
     consequence = f"so the {training.nodes} pods wait in separate groups"
-    message = f"{option.spelling} {written} is different in each pod, {consequence}"
-    if not own_value and not (shell and _OWN_TEXT.search(written) is not None):
-        if not shell or _TIME.search(written) is None:
+    message = f"{option.spelling} {option_value} is different in each pod, {consequence}"
+    if not differs and not (shell and _OWN_TEXT.search(option_value) is not None):
+        if not shell or _TIME.search(option_value) is None:
             return
-        message = f"{option.spelling} {written} is the same only in pods that start in the same second, {consequence}"
+        message = (
+            f"{option.spelling} {option_value} is the same only in pods that start in the same second, {consequence}"
+        )
     hint = f"write the same in all pods, such as {option.spelling}={training.job.name}"
     if launch.find_option(launch.launcher.nodes) is None and "PET_NNODES" not in launch.variables and start.sure:
         # By the runtime's variables, it waits for all pods, also if they are told apart by their index.
@@ -247,14 +251,14 @@ def _rank(training: Training, start: Start, launch: Launch, option: Option) -> I
 
 
 def _address(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
-    written = option.value or ""
-    if not written:
+    option_value = option.value or ""
+    if not option_value:
         return
-    value = training.value(written, launch)
-    host = _host(value if value is not None else written)
-    own = _OWN_NAME.fullmatch(_host(written)) or _OWN_NAME.match(written)
-    if host in _AT_HOME or own is not None or host in _own_variables(training):
-        message = f"with {option.spelling} {written}, each of the {training.nodes} pods waits for the others at its own address"
+    value = training.value(option_value, launch)
+    host = _host(value if value is not None else option_value)
+    own_name = _OWN_NAME.fullmatch(_host(option_value)) or _OWN_NAME.match(option_value)
+    if host in _AT_HOME or own_name is not None or host in _own_variables(training):
+        message = f"with {option.spelling} {option_value}, each of the {training.nodes} pods waits for the others at its own address"
         hint = remove("remove it: the runtime sets the address of the first pod", option.word)
         if not launch.launcher.reads:
             hint = option.instead(training.reference("PET_MASTER_ADDR"))
@@ -282,12 +286,12 @@ def is_v1_host(host: str, job: str) -> bool:
 
 def _own_variables(training: Training) -> frozenset[str]:
     """Return the names of the container's variables that have another value in each pod."""
-    own = set(_OWN_VALUES & training.variables.keys())
+    differing = set(_OWN_VALUES & training.variables.keys())
     for variable in training.entry.container.env:
         field = ((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
         if field in _OWN_FIELDS or _INDEX_FIELD in str(field):
-            own.add(str(variable["name"]))
-    return frozenset(own)
+            differing.add(str(variable["name"]))
+    return frozenset(differing)
 
 
 def _host(endpoint: str) -> str:
@@ -350,8 +354,8 @@ def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Findin
         return  # The pod uses its own name servers.
     message = "pods with hostNetwork use the DNS of the host, which does not know pods: the host name of rank 0 does not resolve"
     hint = write("ClusterFirstWithHostNet", " to the same pod template", field="dnsPolicy", verb="add")
-    place = pod_path(job, info, pod_set.name, "hostNetwork")
-    yield Finding("HostNetworkWithoutDNS", "error", message, hint, *place)
+    location = pod_path(job, info, pod_set.name, "hostNetwork")
+    yield Finding("HostNetworkWithoutDNS", "error", message, hint, *location)
 
 
 def _without_index(info: Info, pod_set: PodSet, index: int) -> Iterator[Finding]:
@@ -370,8 +374,8 @@ def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: in
                 code, severity, why = problem
                 message = f"{name} is {value}, {why}: the {pods} pods cannot find each other"
                 hint = remove(f"remove {name}: the runtime sets up the rendezvous")
-                place = variable_path(job, info, pod_set, container.name, name)
-                yield Finding(code, severity, message, hint, *place)
+                location = variable_path(job, info, pod_set, container.name, name)
+                yield Finding(code, severity, message, hint, *location)
 
 
 def script_interfaces(training: Training) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
-from trainc.kube.devices import accelerators, claimed
+from trainc.kube.devices import accelerators, claimed_devices
 from trainc.kube.documents import Json, identity_of
 from trainc.kube.quantity import whole_number
 from trainc.plugins.registry import PLUGINS, programs, starting
@@ -78,10 +78,10 @@ class Training:
 
     def native(self, launcher: Launcher) -> bool:
         """Return whether the framework configures this launcher."""
-        own = self.starting
-        if own is None:
+        framework = self.starting
+        if framework is None:
             return False
-        return launcher in own.launchers and (launcher.reaches == "node" or own.hosts)
+        return launcher in framework.launchers and (launcher.reaches == "node" or framework.hosts)
 
     def place(self, index: int) -> tuple[Path, About]:
         """Return the path of a word of the command, and its document."""
@@ -104,16 +104,16 @@ class Training:
         """
         if "$" not in text:
             return None if "`" in text else text
-        text = _KUBERNETES.sub(lambda m: self._known(m[1], m[0]), text)
+        text = _KUBERNETES.sub(lambda m: self._variable_value(m[1], m[0]), text)
         if self.line.script is not None:
-            text = _SHELL.sub(lambda m: self._known(m[1] or m[2], m[0], launch), text)
+            text = _SHELL.sub(lambda m: self._variable_value(m[1] or m[2], m[0], launch), text)
         return None if "$" in text or "`" in text else text
 
-    def _known(self, name: str, written: str, launch: Launch | None = None) -> str:
+    def _variable_value(self, name: str, reference: str, launch: Launch | None = None) -> str:
         for variables in (launch.variables if launch else {}, self.variables):
             if name in variables:
                 return variables[name] or name
-        return written
+        return reference
 
     def arguments(self, start: Start) -> tuple[str, ...]:
         """Return the arguments of the program that a command launches, or of the program that it is.
@@ -134,7 +134,10 @@ class Training:
     def launches_with_options(self) -> list[tuple[Start, Launch]]:
         """The launchers that have options, need one, or read one from a variable, each with its command."""
         configured = any(name.startswith(("PET_RDZV", "PET_STANDALONE")) for name in self.variables)
-        return [each for each in self.launches if each[1].options or each[1].launcher.together or configured]
+        launches = self.launches
+        return [
+            (start, launch) for start, launch in launches if launch.options or launch.launcher.together or configured
+        ]
 
     def setting(self, launch: Launch, name: str) -> tuple[str | None, Option | None]:
         """Return an option's value, and the option if it is given: else the value is that of the variable, or empty.
@@ -209,24 +212,24 @@ def training_of(entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | 
     words = tuple(map(str, (*(info.command or ()), *entry.args))) if built else entry.argv
     line = read_command(words, programs(policy))
     variables = {str(v["name"]): v.get("value") for v in env}
-    whole = len(info.command or ()) if built else 0
-    return Training(entry, line, policy, _nodes(entry, policy), devices, device, variables, documents, whole)
+    built_words = len(info.command or ()) if built else 0
+    return Training(entry, line, policy, _nodes(entry, policy), devices, device, variables, documents, built_words)
 
 
 def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
     """Return the accelerators of the claims that a container uses, as far as the input has their templates."""
     used = {claim.get("name") for claim in entry.container.resources.get("claims") or ()}
     claims = entry.info.pod_spec(entry.pod_set.name).get("resourceClaims") or () if used else ()
-    named = {
+    template_names = {
         claim.get("resourceClaimTemplateName") or claim.get("resourceClaimName")
         for claim in claims
         if claim.get("name") in used
     }
     counts: dict[str, int] = {}
-    for document in documents if named else ():
+    for document in documents if template_names else ():
         data = document.data
-        if data.get("kind") in ("ResourceClaimTemplate", "ResourceClaim") and identity_of(data)[1] in named:
-            for name, count in claimed(data).items():
+        if data.get("kind") in ("ResourceClaimTemplate", "ResourceClaim") and identity_of(data)[1] in template_names:
+            for name, count in claimed_devices(data).items():
                 counts[name] = counts.get(name, 0) + count
     return counts
 

@@ -211,8 +211,8 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
         return "which is not read: it must be a number", _instead("1" if on else "0")
     if name in WORDS and value.strip().upper() not in WORDS[name]:
         near = misspelt(value, WORDS[name])
-        shown = ", ".join(WORDS[name])
-        return f"which is not one of {shown}", suggest(value, [near]) if near else "write one of them"
+        values = ", ".join(WORDS[name])
+        return f"which is not one of {values}", suggest(value, [near]) if near else "write one of them"
     for word in value.removeprefix("^").split(",") if name in LISTS else ():
         # Newer releases may know more of them.
         if word.lower() not in map(str.lower, LISTS[name]) and (near := misspelt(word, LISTS[name])):
@@ -274,28 +274,28 @@ def placeholders(entry: Entrypoint) -> Iterator[Finding]:
 
     Values of a sweep are an error in a job that is compiled by itself.
     """
-    places = [(word, entry.word_path(index)) for index, word in enumerate(entry.argv)]
+    of_words = [(word, entry.word_path(index)) for index, word in enumerate(entry.argv)]
     env = [(str(v.get("value", "")), entry.variable_path(str(v["name"]))) for v in entry.container.env]
-    for text, place in (*places, *env):
+    for text, location in (*of_words, *env):
         severity: Severity = "warning"
         if match := _TRIAL_VALUE.search(text):
             message = f"only a sweep replaces {match[0]}, and this job is compiled by itself"
             hint, severity = "write a value, or name the job in a Sweep or OptimizationJob of the same input", "error"
-        elif left := _placeholder(text):
-            message = f"{left!r} is a placeholder, and the program gets it as it is written"
+        elif placeholder := _placeholder(text):
+            message = f"{placeholder!r} is a placeholder, and the program gets it as it is written"
             hint = "write the value in its place"
         else:
             continue
-        yield Finding("PlaceholderNotReplaced", severity, message, hint, *place)
+        yield Finding("PlaceholderNotReplaced", severity, message, hint, *location)
 
 
 def _placeholder(text: str) -> str:
     """Return a placeholder in a text, or an empty string. Special tokens of a model, such as `<pad>`, are none."""
     lines = text.splitlines() if "\n" in text else [text]
     code = "\n".join(line.partition(" #")[0] for line in lines if not line.lstrip().startswith(_SAID))
-    for found in _IN_BRACKETS.finditer(code):
-        if not _STANDING.isdisjoint(_WORD_ENDS.split(found[1].lower())) and f"</{found[1]}>" not in code:
-            return found[0]
+    for match in _IN_BRACKETS.finditer(code):
+        if not _STANDING.isdisjoint(_WORD_ENDS.split(match[1].lower())) and f"</{match[1]}>" not in code:
+            return match[0]
     other = _YOURS.search(code) or _TODO.search(code)
     return other[0].lstrip("=") if other else ""
 
@@ -333,7 +333,7 @@ class _Container:
             severity: Severity = "error" if index in needed and about == "trainjob" else "warning"
             if names:
                 message = f"no shell runs this command, so {word!r} is passed to the program without being expanded"
-                hint = "; ".join(map(self._expanded, names))
+                hint = "; ".join(map(self._how_to_expand, names))
                 yield Finding("UnexpandedShellVariable", severity, message, hint, path, about)
             elif unset and unset[0].islower():
                 message = f"no shell runs this command, so {word!r} is passed to the program without being expanded"
@@ -343,13 +343,13 @@ class _Container:
                 message = (
                     f"nothing sets {' or '.join(unset)} in this pod, so the program gets {word!r} as it is written"
                 )
-                hint = "; ".join(map(self._set, unset))
+                hint = "; ".join(map(self._how_to_set, unset))
                 yield Finding("UnsetVariable", severity, message, hint, path, about)
 
     def _is_unset(self, name: str) -> bool:
         return name not in self.names and not self.open and _OF_SERVICES.fullmatch(name) is None
 
-    def _expanded(self, name: str) -> str:
+    def _how_to_expand(self, name: str) -> str:
         if name in self.names:
             return f"write $({name}), which Kubernetes expands"
         if name in self.instead:
@@ -358,7 +358,7 @@ class _Container:
             return f"remove the flag: nothing sets {name} in this pod"
         return f"write $({name}) and set {name} in env, or run the command through sh -c"
 
-    def _set(self, name: str) -> str:
+    def _how_to_set(self, name: str) -> str:
         if name in self.instead:
             return f"write $({self.instead[name]}) for {name}, or remove the flag: the runtime sets the value"
         return f"set {name} in env, or remove the flag"
@@ -398,7 +398,7 @@ class _Container:
 
 
 def _unique(matches: Sequence[str | tuple[str, ...]]) -> list[str]:
-    return list(dict.fromkeys("".join(each) for each in matches))
+    return list(dict.fromkeys("".join(match) for match in matches))
 
 
 @lru_cache(maxsize=256)
@@ -411,8 +411,8 @@ def _needed(launch: Launch | None) -> frozenset[int]:
     if launch is None or not launch.launcher.options:
         return frozenset()
     roles = launch.launcher
-    read = [o for o in launch.options if roles.options.get(o.name) in _READ or o.name in roles.address]
-    return frozenset(index for option in read for index in (option.index, option.index + 1))
+    options = [o for o in launch.options if roles.options.get(o.name) in _READ or o.name in roles.address]
+    return frozenset(index for option in options for index in (option.index, option.index + 1))
 
 
 def _guarded(line: CommandLine) -> frozenset[str]:

@@ -167,7 +167,7 @@ def _assemble(lowered: Lowered, report: Report, trace: Trace) -> Objects:
     job, plugins, other_documents = lowered.job, lowered.plugins, lowered.session.index.other_documents
     info = registry.enforce(job, lowered.info, plugins, trace.on_pass)
     lowered = Lowered(job, info, plugins, lowered.session)
-    report.add("lint", lint(job, info, "sized", others=other_documents))
+    report.add("lint", lint(job, info, "sized", documents=other_documents))
     if other_documents:
         from trainc.lints.storage import claims_on_several_nodes
 

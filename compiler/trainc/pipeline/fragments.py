@@ -23,7 +23,8 @@ from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument, check_document
 from trainc.project.dialects import OME, V2ALPHA1, DialectContext
 from trainc.reading.document import Document
-from trainc.schema import check, known_in
+from trainc.schema import check
+from trainc.schema.field_homes import known_in
 from trainc.startup.records import dataclass, replace
 
 _RUNTIME, _TRAINJOB = "ClusterTrainingRuntime", "TrainJob"

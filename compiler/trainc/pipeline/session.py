@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.post_admission import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
-from trainc.findings import CompileError, Diagnostic, Finding, Report, has_errors, sort_diagnostics
+from trainc.findings import Diagnostic, Finding, Report, has_errors, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping, with_value
@@ -212,10 +213,10 @@ class Session:
 
     def _keep_as_built(self, result: Result, manifests: Sequence[Manifest]) -> Outcome:
         """Return a kept job with the objects in git. The judge is about these, everything else about the documents."""
-        from trainc.output.keeping import kept_despite
+        from trainc.output.keeping import errors_as_warning
 
         job = result.job
-        diagnostics = kept_despite(job.label, self.diagnose(result))
+        diagnostics = errors_as_warning(job.label, self.diagnose(result))
         secrets = () if result.objects is None else result.objects.secrets
         compiled = CompiledJob(*job.key, tuple(manifests), secrets, job.document.file)
         findings = () if self.judge is None else _about_objects(self.judge(manifests))
@@ -273,14 +274,14 @@ class Session:
         if self.hold is None:
             return kept, diagnostics
         for document in self.index.refused_jobs:
-            from trainc.output.keeping import kept_despite
+            from trainc.output.keeping import errors_as_warning
 
             metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
             key = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
             if (manifests := self.hold(*key, None)) is not None:
                 kept.append(CompiledJob(*key, tuple(manifests), file=document.file))
                 unrelated = [d for d in diagnostics if d.object != label]
-                diagnostics = [*unrelated, *kept_despite(label, [d for d in diagnostics if d.object == label])]
+                diagnostics = [*unrelated, *errors_as_warning(label, [d for d in diagnostics if d.object == label])]
         return kept, diagnostics
 
     def compile_all(self, problems: Sequence[Diagnostic] = ()) -> Compilation:

@@ -8,7 +8,7 @@ from marshal import dumps, loads
 from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors, remove, write
-from trainc.findings.text import listed
+from trainc.findings.text import join_words
 from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json, mapping, path_exists, value_at_index, with_value
@@ -86,7 +86,7 @@ def _own_metadata(document: Json) -> Iterator[Finding]:
     record = [field for field in _RECORD if metadata.get(field) is not None]
     if record:
         hint = "remove it: `kubectl get` adds it to objects of a cluster"
-        message = f"{listed(record, 'and')}: ignored, because the API server sets it"
+        message = f"{join_words(record, 'and')}: ignored, because the API server sets it"
         yield Finding(_CODE, "info", message, hint, ("metadata",))
     if document.get("status"):
         message = "status is ignored: the controller in the cluster sets it"

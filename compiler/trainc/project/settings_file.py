@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
-from trainc.findings import CompileError, Diagnostic, Finding
+from trainc.findings import Diagnostic, Finding
+from trainc.findings.compile_error import CompileError
 from trainc.options import Limits
 from trainc.project.configuration import CODE, Configuration
 from trainc.reading.document import Document
