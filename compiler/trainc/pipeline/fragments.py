@@ -239,7 +239,7 @@ def _dry_run(runtime: ValidDocument, session: Session, *, builds: bool) -> list[
 
     def runtime_diagnostics() -> list[Diagnostic]:
         return [
-            runtime.place(_attribute_to_runtime(f, trained))
+            runtime.diagnose(_attribute_to_runtime(f, trained))
             for findings_of_stage, _ in report.about_documents()
             for f in findings_of_stage
         ]

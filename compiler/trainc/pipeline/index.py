@@ -294,7 +294,7 @@ def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Opt
         elif key in index.runtimes and index.runtimes[key].data["spec"] == answer[key].data["spec"]:
             continue
         elif key in index.runtimes:
-            shadowed.append(index.runtimes[key].place(_SHADOWS_CATALOG))
+            shadowed.append(index.runtimes[key].diagnose(_SHADOWS_CATALOG))
         else:
             shipped.update(answer)
     diagnostics = (*index.diagnostics, *shadowed)
@@ -343,7 +343,7 @@ def _add_runtime(
         where = earlier[key].document.file
         message = f"this runtime is not used: an earlier source has one with the same name: {where}"
         finding = Finding("ShadowedRuntime", "info", message, "rename or remove one of them", ("metadata", "name"))
-        diagnostics.append(runtime.place(finding))
+        diagnostics.append(runtime.diagnose(finding))
     elif key in runtimes:
         diagnostics.append(_duplicate(runtime, runtimes[key], "DuplicateRuntime"))
     else:
@@ -356,4 +356,6 @@ def _duplicate(second: ValidDocument, first: ValidDocument, code: str) -> Diagno
     hint = "rename or remove one of them"
     if source is not None and source == second.document.locate(("metadata", "name")):
         where, hint = "a loop in the template produces it more than once", "use the loop variable in the name"
-    return second.place(Finding(code, "error", f"{second.label} is defined twice; {where}", hint, ("metadata", "name")))
+    return second.diagnose(
+        Finding(code, "error", f"{second.label} is defined twice; {where}", hint, ("metadata", "name"))
+    )

@@ -200,7 +200,7 @@ def expansion_of(
     message = "this installation of trainc cannot expand sweeps"
     hint = "install trainc with its feature `sweeps`, or exclude this file in trainc.yaml"
     finding = Finding("InvalidSweep", "error", message, hint, ("kind",))
-    return None, [sweep.place(finding) for sweep in sweeps]
+    return None, [sweep.diagnose(finding) for sweep in sweeps]
 
 
 def _is_job(document: Document) -> bool:

@@ -147,11 +147,11 @@ class ValidDocument:
         """Return the position in the file of the field at `path` in `data`."""
         return self.document.locate(self.original_path(path))
 
-    def place(self, finding: Finding) -> Diagnostic:
+    def diagnose(self, finding: Finding) -> Diagnostic:
         """Return a finding about this document as a diagnostic with its label and position."""
-        return self.document.place(move_finding(finding, self.moves), self.label)
+        return self.document.diagnose(move_finding(finding, self.moves), self.label)
 
-    def place_built(self, finding: Finding) -> Diagnostic:
+    def diagnose_built(self, finding: Finding) -> Diagnostic:
         """Return a finding about an object built from this document: its path is in the object, its position here."""
         return Diagnostic(
             finding.code,
@@ -178,14 +178,14 @@ def check_document(
             # With the version that was most likely meant, so that other problems are reported too.
             meant = replace(document, data={**document.data, "apiVersion": _right_version(document.data)})
             _, more, _ = check_document(meant, release, options, context)
-        return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")], []
+        return None, [*(document.diagnose(f) for f in wrong), *(d for d in more if d.severity == "error")], []
     if dialect is None:
         converted = Conversion(document.data)
     else:
         converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], context)
     data, findings = _schema(converted.data, dialect, release, options)
-    diagnostics = [document.place(finding) for finding in converted.findings]
-    diagnostics += [document.place(move_finding(finding, converted.moves)) for finding in findings]
+    diagnostics = [document.diagnose(finding) for finding in converted.findings]
+    diagnostics += [document.diagnose(move_finding(finding, converted.moves)) for finding in findings]
     valid = None if has_errors(diagnostics) else ValidDocument(document, data, dialect, converted.moves)
     return valid, diagnostics, findings
 

@@ -299,7 +299,7 @@ class Layer:
         return self._diagnostic("ImageNotUsed", "warning", message, hint, change.path)
 
     def _diagnostic(self, code: str, severity: Severity, message: str, hint: str, path: Path) -> Diagnostic:
-        return self._overlay.document.place(Finding(code, severity, message, hint, path), self._overlay.label)
+        return self._overlay.document.diagnose(Finding(code, severity, message, hint, path), self._overlay.label)
 
 
 def _change(body: Mapping[str, Any]) -> dict[str, Any]:

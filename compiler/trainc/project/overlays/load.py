@@ -310,7 +310,7 @@ class _Contents:
 
 
 def _invalid(overlay: Overlay, path: Path, message: str, hint: str) -> Diagnostic:
-    return overlay.document.place(Finding("InvalidOverlay", "error", message, hint, path), overlay.label)
+    return overlay.document.diagnose(Finding("InvalidOverlay", "error", message, hint, path), overlay.label)
 
 
 # Applies a stack of overlays: each one sees the result of those before it, and the last one wins.
