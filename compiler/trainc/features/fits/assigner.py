@@ -19,7 +19,7 @@ from trainc.features.fits.cluster import (
     borrow_level,
 )
 from trainc.features.fits.placement import NoPlace, Placements, find_place, has_levels
-from trainc.features.fits.pods import PODS, Amounts, barring_taint, flavor_matches
+from trainc.features.fits.pods import PODS, Amounts, add_amounts, barring_taint, flavor_matches
 from trainc.features.fits.topology import Occupancy, Placement, Request, Tree, Values, occupy
 from trainc.features.fits.workload import PodSet, Workload
 
@@ -124,9 +124,7 @@ class Assignment:
     @property
     def chosen(self) -> Chosen:
         """The flavors of each pod set."""
-        return {
-            assigned.pod_set.name: {res: c.flavor for res, c in assigned.flavors.items()} for assigned in self.pod_sets
-        }
+        return {part.pod_set.name: {res: c.flavor for res, c in part.flavors.items()} for part in self.pod_sets}
 
     def add(self, assigned: Assigned) -> None:
         """Add a pod set and charge its usage."""
@@ -343,7 +341,9 @@ class Assigner:
         pod_sets = [workload.pod_sets[i] for i in members]
         counts_pods = self.queue.group(PODS) is not None
         requested = [{**pod_set.total, PODS: pod_set.count} if counts_pods else pod_set.total for pod_set in pod_sets]
-        total = _sum(requested)
+        total: Amounts = {}
+        for amounts in requested:
+            add_amounts(total, amounts)
         flavors: dict[str, Choice] = {}
         attempts: Attempts = {}
         waiting, failed, error, uncovered = False, False, "", ""
@@ -480,14 +480,6 @@ class Assigner:
 
 def _find_pod_set(assignment: Assignment, name: str) -> Assigned:
     return next(assigned for assigned in assignment.pod_sets if assigned.pod_set.name == name)
-
-
-def _sum(parts: Sequence[Amounts]) -> Amounts:
-    total: Amounts = {}
-    for part in parts:
-        for name, amount in part.items():
-            total[name] = total.get(name, 0) + amount
-    return total
 
 
 def _kueue_order(resource: str) -> int:

@@ -80,10 +80,7 @@ def fits_json(fits: Fits) -> dict[str, Any]:
 
 def _entry(fit: Fit) -> dict[str, Any]:
     answer = ("verdict", "cause", "flavors", "borrows", "topology", "places", "runs", "pods", "requests")
-    return {
-        **_fields(fit, *answer),
-        "reasons": [_fields(diagnostic, "code", "message", "hint") for diagnostic in fit.diagnostics],
-    }
+    return {**_fields(fit, *answer), "reasons": [_fields(d, "code", "message", "hint") for d in fit.diagnostics]}
 
 
 def _fields(record: object, *names: str) -> dict[str, Any]:
@@ -108,7 +105,7 @@ def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
 def fits_by_job(fits: Fits) -> dict[str, str]:
     """The answer for each job on one line, with the reason if it can never run."""
     return {
-        alone.job: ": ".join((verdict_text(alone, together), *(diagnostic.message for diagnostic in alone.diagnostics)))
+        alone.job: ": ".join((verdict_text(alone, together), *(d.message for d in alone.diagnostics)))
         for alone, together in zip(fits.alone, fits.together, strict=True)
     }
 
@@ -136,13 +133,8 @@ def fit_changes(before: Side, after: Side) -> list[str]:
 
 def _unknown(answers: Iterable[Fits]) -> Iterator[str]:
     """What a snapshot lacks for some of the answers."""
-    lacking = (
-        diagnostic
-        for fits in answers
-        for diagnostic in fits.diagnostics
-        if diagnostic.code == "SnapshotIncomplete" and diagnostic.object
-    )
-    for message in dict.fromkeys(diagnostic.message for diagnostic in lacking):
+    lacking = (d for fits in answers for d in fits.diagnostics if d.code == "SnapshotIncomplete" and d.object)
+    for message in dict.fromkeys(d.message for d in lacking):
         yield f"{message[0].upper()}{message[1:]}."
 
 

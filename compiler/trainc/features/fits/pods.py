@@ -39,6 +39,12 @@ def written_amount(name: str, count: int) -> str:
     return str(Quantity(count * 10**9, "binary" if is_binary else "decimal"))
 
 
+def add_amounts(total: Amounts, amounts: Mapping[str, int], times: int = 1) -> None:
+    """Add amounts to a total, some number of times."""
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount * times
+
+
 def exceeded_resources(left: Mapping[str, int], right: Mapping[str, int]) -> list[str]:
     """The resources that both name and of which `left` has more than `right`."""
     return sorted(name for name, count in left.items() if name in right and count > right[name])
@@ -79,15 +85,15 @@ def merged_limits(limit_ranges: Sequence[Json]) -> dict[str, Limits]:
                 default = {**highest, **default}
                 request = {**lowest, **default, **request}
             by_type[item["type"]] = Limits(
-                _merge_resources(limits.highest, highest, largest=False),
-                _merge_resources(limits.lowest, lowest, largest=True),
+                _merge(limits.highest, highest, largest=False),
+                _merge(limits.lowest, lowest, largest=True),
                 {**default, **limits.default},
                 {**request, **limits.default_request},
             )
     return by_type
 
 
-def _merge_resources(left: Written, right: Written, *, largest: bool) -> Written:
+def _merge(left: Written, right: Written, *, largest: bool) -> Written:
     """Merge two resource lists; for a resource in both, keep the larger or the smaller amount."""
     merged = dict(left)
     for name, value in right.items():
@@ -159,8 +165,8 @@ def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Plac
             if path:
                 requested, most = resources.get("requests") or {}, resources.get("limits") or {}
                 largest, smallest = (
-                    _merge_resources(requested, most, largest=True),
-                    _merge_resources(requested, most, largest=False),
+                    _merge(requested, most, largest=True),
+                    _merge(requested, most, largest=False),
                 )
                 yield from _outside(path, amounts(largest), amounts(smallest), bounds)
     if "Pod" in limits:
@@ -214,9 +220,7 @@ def flavor_matches(pod: Json, labels: Labels) -> bool:
         return False
     terms = []
     for term in required_terms(pod) or ():
-        expressions = [
-            expression for expression in term.get("matchExpressions") or () if expression.get("key") in labels
-        ]
+        expressions = [e for e in term.get("matchExpressions") or () if e.get("key") in labels]
         if not expressions:
             return True
         terms.append({"matchExpressions": expressions})
@@ -251,9 +255,7 @@ def _any_term(terms: Iterable[Json], labels: Labels, name: str) -> bool:
         if not expressions and not fields:
             continue
         try:
-            if all(read_requirement(expression).holds(labels) for expression in expressions) and _fields_hold(
-                term, name
-            ):
+            if all(read_requirement(e).holds(labels) for e in expressions) and _fields_hold(term, name):
                 return True
         except MalformedSelector as error:
             malformed = error
