@@ -259,9 +259,7 @@ def _host_namespaces(pod: Pod, _: int) -> Violation | None:
 
 @_check("hostPathVolumes", "baseline")
 def _host_paths(pod: Pod, _: int) -> Violation | None:
-    volumes = [
-        (i, volume) for i, volume in enumerate(pod["spec"].get("volumes") or ()) if volume.get("hostPath") is not None
-    ]
+    volumes = [(i, v) for i, v in enumerate(pod["spec"].get("volumes") or ()) if v.get("hostPath") is not None]
     if not volumes:
         return None
     names = [volume.get("name", "") for _, volume in volumes]
@@ -337,11 +335,7 @@ def _se_linux(pod: Pod, minor: int) -> Violation | None:
     kinds = sorted({options.get("type") or "" for _, options in parts} - types)
     data = [f"{_plural('type', kinds)} {_quoted(kinds)}"] if kinds else []
     data += [f"{field} may not be set" for field in ("user", "role") if any(options.get(field) for _, options in parts)]
-    bad = [
-        part
-        for part, options in parts
-        if (options.get("type") or "") not in types or options.get("user") or options.get("role")
-    ]
+    bad = [part for part, o in parts if (o.get("type") or "") not in types or o.get("user") or o.get("role")]
     text = f"set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
     hint = "remove `user`, `role` and the custom `type`"
     return _violation("seLinuxOptions", bad, text, hint, _SECURITY, "seLinuxOptions")
