@@ -85,7 +85,7 @@ def effective_method(method: DeliveryMethod, live: Manifest | None, manifest: Ma
 
 
 def is_left_alone(method: DeliveryMethod, live: Manifest, manifest: Manifest) -> bool:
-    """Whether the tool never touches the object once it exists."""
+    """Return whether the tool never touches the object once it exists."""
     if method.tool != "flux":
         return False
     desired, annotations = _metadata(manifest), {**_metadata(live), **_metadata(manifest)}
@@ -206,7 +206,7 @@ def group_size(group: Manifest) -> int | None:
 
 
 def is_size(path: FieldPath) -> bool:
-    """Whether a PodGroup field is the number of pods that it waits for."""
+    """Return whether a PodGroup field is the number of pods that it waits for."""
     return path in {gang.size for gang in _GANGS}
 
 
@@ -216,13 +216,13 @@ def groups_of(pod_template: Manifest) -> Iterator[str]:
 
 
 def is_judged(manifest: Manifest) -> bool:
-    """Whether the immutable fields of the object's kind are known."""
+    """Return whether the immutable fields of the object's kind are known."""
     gang = _gang_of(manifest)
     return gang is not None and manifest["kind"] in gang.changes
 
 
 def is_frozen(manifest: Manifest, path: FieldPath) -> bool:
-    """Whether the API server refuses an update of this field."""
+    """Return whether the API server refuses an update of this field."""
     gang = _gang_of(manifest)
     if gang is None or path[0] == "metadata":
         return False

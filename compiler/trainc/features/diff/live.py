@@ -93,12 +93,12 @@ class LiveObject:
 
     @property
     def is_finished(self) -> bool:
-        """Whether this is a job that has succeeded or failed."""
+        """Return whether this is a job that has succeeded or failed."""
         return self.state in live_objects.FINISHED
 
     @property
     def restarts(self) -> bool:
-        """Whether a sync ends the job as it is and starts it from the beginning."""
+        """Return whether a sync ends the job as it is and starts it from the beginning."""
         return self.kind == "JobSet" and self.object != "missing" and self.sync in ("re-created", "lost")
 
 
@@ -129,7 +129,7 @@ class LiveDiff:
 
     @property
     def has_drift(self) -> bool:
-        """Whether the cluster is not what git says. What no tool applied is nobody's drift."""
+        """Return whether the cluster is not what git says. What no tool applied is nobody's drift."""
         return any(obj.object in ("drifted", "missing") or obj.sync != "nothing" for obj in self.objects)
 
 
@@ -145,7 +145,7 @@ class _Comparison:
     """The parts of one comparison, indexed."""
 
     def __init__(self, deployed: InGit, coming: InGit, dump: Dump, method: DeliveryMethod, rules: JobSetRules) -> None:
-        self._deployed, self._dump, self._method, self._rules = deployed, dump, method, rules
+        self._deployed, self._method, self._rules = deployed, method, rules
         self._git, self._coming = (
             {_identity(manifest): manifest for manifest in side.manifests} for side in (deployed, coming)
         )
@@ -164,9 +164,7 @@ class _Comparison:
                 unknown[reason] = None
                 continue
             objects.append(self._missing(identity, manifest) if live is None else self._both(identity, manifest, live))
-        objects += [
-            self._extra(identity, live) for identity, live in self._live.items() if self._is_extra(identity, live)
-        ]
+        objects += [self._extra(key, live) for key, live in self._live.items() if self._is_extra(key, live)]
         for kind in EXPORTED:
             if any(obj.kind == kind for obj in objects) and not any(identity[1] == kind for identity in self._live):
                 unknown[f"the dump has no {kind} at all: the cluster has none, or they were not exported"] = None
@@ -222,7 +220,7 @@ class _Comparison:
         return LiveObject(*identity[1:], "extra", (), state, condition, (), sync, successor)
 
     def _is_extra(self, identity: Identity, live: Manifest) -> bool:
-        """Whether git could have the object and does not: a job or its gang that no controller made, or what a tool applied."""
+        """Return whether git could have the object and does not: a job or its gang that no controller made, or what a tool applied."""
         if identity in self._git or live_objects.controller_of(live) is not None:
             return False
         return identity[1] in ("JobSet", "TrainJob", "PodGroup") or (
@@ -253,12 +251,10 @@ class _Comparison:
                 names.setdefault(identity[2], ([], []))[0].append(identity[3])
         for identity in (arrival for new in by_job.values() for arrival in new if arrival[2:] not in assigned):
             names.setdefault(identity[2], ([], []))[1].append(identity[3])
-        plain_by_namespace = {namespace: plain_names(*sides) for namespace, sides in names.items()}
-        coming_names = {
-            (space, plain_by_namespace[space].get(name)): name for space, (_, new) in names.items() for name in new
-        }
+        plain = {namespace: plain_names(*sides) for namespace, sides in names.items()}
+        coming_names = {(space, plain[space].get(name)): name for space, (_, new) in names.items() for name in new}
         for identity in leaving:
-            short = plain_by_namespace.get(identity[2], {}).get(identity[3])
+            short = plain.get(identity[2], {}).get(identity[3])
             if identity not in successors and short and (successor := coming_names.get((identity[2], short))):
                 successors[identity] = successor
         return successors

@@ -190,7 +190,7 @@ def _short(value: Any) -> str:
 
 
 def _may_be_secret(value: Any) -> bool:
-    """Whether a value that git does not have may be a secret, so that only its length is shown."""
+    """Return whether a value that git does not have may be a secret, so that only its length is shown."""
     return isinstance(value, str | dict | list)
 
 

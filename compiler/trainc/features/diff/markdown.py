@@ -134,18 +134,13 @@ def what(group: Group) -> tuple[str, str]:
     """The first field that changes, from its container on, and the number of others."""
     changes = [
         (heading, change)
-        for object_diff in group.first.objects
-        for heading, heading_changes in group_by_heading(object_diff)
-        for _, change in heading_changes
+        for diff in group.first.objects
+        for heading, pairs in group_by_heading(diff)
+        for _, change in pairs
     ]
     if not changes or group.first.status != "changed":
         return "", status_word(group.first)
-    jobset = {
-        id(change)
-        for object_diff in group.first.objects
-        if object_diff.key.kind == "JobSet"
-        for change in object_diff.changes
-    }
+    jobset = {id(change) for diff in group.first.objects if diff.key.kind == "JobSet" for change in diff.changes}
     heading, change = next(((h, c) for h, c in changes if id(c) in jobset), changes[0])
     values = None if group.varies else one_liners(change, 80)
     values_text = f": {' → '.join(values)}" if values else ""
@@ -272,11 +267,7 @@ def _change(change: Change, field: str, note: str) -> Iterator[str]:
 
 def _longest_run(text: str) -> int:
     """The length of the longest run of backquotes."""
-    runs, run = 0, 0
-    for character in text:
-        run = run + 1 if character == "`" else 0
-        runs = max(runs, run)
-    return runs
+    return max(map(len, _BACKQUOTES.findall(text)), default=0)
 
 
 def _code(text: str) -> str:
@@ -295,6 +286,7 @@ def _plain(text: str) -> str:
 
 
 _MENTION = pattern(r"(?<!\w)@(?=\w)")
+_BACKQUOTES = pattern(r"`+")
 
 
 # The steps of a job before and after, as one Mermaid diagram.

@@ -281,10 +281,7 @@ def steps_of(jobset: Manifest) -> tuple[Step, ...]:
         job = replicated.get("template", {}).get("spec", {})
         parallelism = job.get("parallelism", 1)
         pods = replicated.get("replicas", 1) * min(parallelism, job.get("completions", parallelism))
-        dependencies = (
-            (dependency["name"], dependency.get("status", "Complete"))
-            for dependency in replicated.get("dependsOn") or ()
-        )
+        dependencies = ((d["name"], d.get("status", "Complete")) for d in replicated.get("dependsOn") or ())
         requests = pod_requests(job.get("template", {}).get("spec", {}), limits_count=True)
         steps.append(Step(replicated["name"], pods, requests, tuple(dependencies)))
     return tuple(steps)
@@ -323,11 +320,6 @@ class Versions:
 
     before: Totals | None
     after: Totals | None
-
-    @property
-    def differ(self) -> bool:
-        """Whether the two values differ."""
-        return self.before != self.after
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,5 +441,5 @@ class Diff:
 
     @property
     def has_changes(self) -> bool:
-        """Whether any field differs; reordered lists do not count."""
+        """Return whether any field differs; reordered lists do not count."""
         return any(job.status != "unchanged" for job in self.jobs)

@@ -41,14 +41,10 @@ def verdict_on(
         prunes = {method.id: delivery.effective_method(method, before, None).prunes for method in DELIVERY_METHODS}
         return {method: Verdict("deleted" if is_pruned else "nothing") for method, is_pruned in prunes.items()}
     assert after is not None
-    if before is None:
-        created = Verdict("invalid" if _refused_new(after, rules) else "created")
-        return dict.fromkeys((method.id for method in DELIVERY_METHODS), created)
-    if before["metadata"].get("name") != after["metadata"].get("name"):
-        return dict.fromkeys(
-            (method.id for method in DELIVERY_METHODS),
-            _all("invalid" if _refused_new(after, rules) else "re-created", changes),
-        )
+    if before is None or before["metadata"].get("name") != after["metadata"].get("name"):
+        accepted: Outcome = "created" if before is None else "re-created"
+        verdict = _all("invalid" if _refused_new(after, rules) else accepted, changes)
+        return dict.fromkeys((method.id for method in DELIVERY_METHODS), verdict)
     update = JobSetUpdate(before, after, rules) if before["kind"] == "JobSet" else None
     verdicts = {}
     for method in DELIVERY_METHODS:
@@ -77,8 +73,8 @@ def sync_outcome(
     return _judge_other(effective, live, changes).outcome
 
 
-def _all(outcome: Outcome, changes: Sequence[Change], refusals: Sequence[Finding] = ()) -> Verdict:
-    return Verdict(outcome, (outcome,) * len(changes), tuple(refusals))
+def _all(outcome: Outcome, changes: Sequence[Change]) -> Verdict:
+    return Verdict(outcome, (outcome,) * len(changes))
 
 
 def _refused_new(manifest: Manifest, rules: JobSetRules) -> bool:
@@ -117,7 +113,7 @@ def _of_change(change: Change, attempt: Attempt) -> Outcome:
 
 
 def _overlap(left: Path, right: Path) -> bool:
-    """Whether the paths are equal or one contains the other."""
+    """Return whether the paths are equal or one contains the other."""
     shorter = min(len(left), len(right))
     return left[:shorter] == right[:shorter]
 
@@ -168,7 +164,7 @@ class JobSetUpdate:
 
     @cached_property
     def comes_back(self) -> bool:
-        """Whether the new manifest is accepted once the old object has been deleted."""
+        """Return whether the new manifest is accepted once the old object has been deleted."""
         return not (self._rules.creation_refusals(self._after) or delivery.lasting_claims(self._before, self._after))
 
     def by(self, apply: Apply) -> Attempt:
@@ -188,7 +184,7 @@ class JobSetUpdate:
         return Attempt(sent, refused, refused_while_suspended, effective)
 
     def is_forbidden(self, refusals: Sequence[Finding]) -> bool:
-        """Whether the API server answers 403 to an update refused for these reasons."""
+        """Return whether the API server answers 403 to an update refused for these reasons."""
         return self._rules.answers_forbidden(refusals)
 
     @cached_property
