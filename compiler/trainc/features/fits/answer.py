@@ -239,7 +239,7 @@ class _Judge:
         return self._outcomes[key]
 
     def _attempt(self, workload: Workload, queue: ClusterQueue) -> _Outcome:
-        entry = scheduling.admitted(workload, queue, self.state)
+        entry = scheduling.submit_alone(workload, queue, self.state)
         if entry.cause != scheduling.ADMITTED or entry.assignment is None:
             return _Outcome("never", entry.cause, why=shortfall(entry, queue, self.state, self.inventory))
         if scheduling.accepts_namespace(queue, workload.namespace, self.cluster) is None:
@@ -269,7 +269,7 @@ class _Judge:
             return lacking
         if all(part.placement is None or self.state.trees[part.tree].by_node for part in assignment.pod_sets):
             return None
-        entry = scheduling.admitted(workload, queue, self.by_node)
+        entry = scheduling.submit_alone(workload, queue, self.by_node)
         if entry.cause == TOPOLOGY:
             why = shortfall(entry, queue, self.by_node, self.inventory)
             return TOO_FEW_NODES, replace(why, certain=not self.cluster.down_nodes)

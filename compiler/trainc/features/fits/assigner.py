@@ -238,7 +238,7 @@ class GroupSearch:
         return best
 
     def _usable(self, name: str) -> bool:
-        """Whether a flavor is suitable for all pod sets, regardless of the quota left."""
+        """Return whether a flavor is suitable for all pod sets, regardless of the quota left."""
         if self.allowed is not None and name not in self.allowed:
             return False
         try:
@@ -382,9 +382,8 @@ class Assigner:
     def mismatch(self, name: str, group: Group, pod_set: PodSet) -> str:
         """Why a pod set cannot use a flavor; empty if it can. MalformedSelector if its affinity is unreadable."""
         flavor = self.state.cluster.flavors[name]
-        wrong = self._topology_mismatch(name, group, pod_set)
-        if wrong:
-            return wrong
+        if mismatch := self._topology_mismatch(name, group, pod_set):
+            return mismatch
         taint = barring_taint(flavor.taints, (*(pod_set.pod.get("tolerations") or ()), *flavor.tolerations))
         if taint:
             value = f"={taint['value']}" if taint.get("value") else ""
@@ -443,7 +442,7 @@ class Assigner:
             assigned.tree = flavors.pop()
             if not self.queue.places_later(assigned.tree, self.state.cluster):
                 by_flavor.setdefault(assigned.tree, []).append(assigned.pod_set)
-        return [(name, request) for name in sorted(by_flavor) for request in _paired(by_flavor[name])]
+        return [(name, request) for name in sorted(by_flavor) for request in _pair(by_flavor[name])]
 
     def _search(self, workload: Workload, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
         """Place every request, on the nodes in their current state or (`empty`) as if nothing was running."""
@@ -471,7 +470,7 @@ class Assigner:
                 return request.workers.name, result
             for pod_set in (request.workers, *((request.leader,) if request.leader else ())):
                 on_leaves = result[pod_set.name]
-                placements[pod_set.name] = tree.published(on_leaves)
+                placements[pod_set.name] = tree.publish(on_leaves)
                 occupy(assumed, placements[pod_set.name], pod_set.per_pod)
                 if tree.hidden:
                     occupy(assumed, on_leaves, pod_set.per_pod)
@@ -501,7 +500,7 @@ def _by_group(pod_sets: Iterator[tuple[int, PodSet]]) -> Iterator[list[int]]:
     yield from groups.values()
 
 
-def _paired(pod_sets: Sequence[PodSet]) -> Iterator[Request]:
+def _pair(pod_sets: Sequence[PodSet]) -> Iterator[Request]:
     """The placement requests of one flavor: a single pod set, or the two of a group with the smaller one as leader."""
     for members in _by_group(iter(enumerate(pod_sets))):
         workers, leader = pod_sets[members[0]], pod_sets[members[1]] if len(members) > 1 else None

@@ -13,6 +13,7 @@ from trainc.api.kube import names, value_at
 from trainc.api.records import pattern, replace
 from trainc.features.fits.assigner import TOPOLOGY
 from trainc.features.fits.cluster import Cluster, ClusterQueue
+from trainc.features.fits.pods import shorten
 from trainc.features.fits.references import Missing
 from trainc.features.fits.shortfall import GAPS, NO_NODE, PARTIAL_SLICE, TOO_FEW_NODES, Shortfall
 from trainc.features.fits.snapshot import READ_KINDS, export_command
@@ -121,9 +122,8 @@ def about_snapshot(cluster: Cluster, alone: Sequence[Fit]) -> Iterator[Diagnosti
                 undecided.setdefault(diagnostic.hint, []).append(fit.job)
     for kind in READ_KINDS:
         if jobs := undecided.get(_export_hint([kind])):
-            some = ", ".join(jobs[:_MOST_JOBS]) + (", ..." if len(jobs) > _MOST_JOBS else "")
             count = "1 job fits" if len(jobs) == 1 else f"{len(jobs)} jobs fit"
-            message = f"the snapshot has no {kind}, so it is unknown whether {count} ({some})"
+            message = f"the snapshot has no {kind}, so it is unknown whether {count} ({shorten(jobs, _MOST_JOBS)})"
             yield Diagnostic("SnapshotIncomplete", "info", message, _export_hint([kind]), kind)
     absent = [kind for kind in _OPTIONAL if not cluster.dump.covers(kind)]
     if absent and alone and cluster.dump.covers("Namespace"):  # Lists by hand have none of these.

@@ -11,7 +11,7 @@ from trainc.api.findings import counted, first_of
 from trainc.api.kube import Json
 from trainc.features.fits.answer import Fit, Fits, fits_named
 from trainc.features.fits.cluster import Cluster, ClusterQueue
-from trainc.features.fits.pods import amount_with_unit, counted_pods, written_amount
+from trainc.features.fits.pods import amount_with_unit, counted_pods, shorten, written_amount
 from trainc.features.fits.snapshot import read_cluster
 
 VERSION = 1
@@ -61,11 +61,11 @@ def _pod_sets(fit: Fit) -> Iterator[str]:
 def _counts(fits: Fits) -> Iterator[str]:
     alone = Counter(fit.verdict for fit in fits.alone)
     together = Counter(fit.verdict for fit in fits.together if fit.scheduler == "kueue")
-    yield f"Each job alone on the idle cluster: {_counted(alone, ('fits', 'never', 'inactive', 'refused', 'unknown'))}."
-    yield f"All jobs in this order, if none of them ends: {_counted(together, ('admitted', 'waits'))}."
+    yield f"Each job alone on the idle cluster: {_count_text(alone, ('fits', 'never', 'inactive', 'refused', 'unknown'))}."
+    yield f"All jobs in this order, if none of them ends: {_count_text(together, ('admitted', 'waits'))}."
 
 
-def _counted(counts: Counter[Any], verdicts: tuple[str, ...]) -> str:
+def _count_text(counts: Counter[Any], verdicts: tuple[str, ...]) -> str:
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in verdicts if counts[verdict]) or "none"
 
 
@@ -157,7 +157,7 @@ def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
 
 
 def _is_blocked(fit: Fit) -> bool:
-    """Whether a job can never run."""
+    """Return whether a job can never run."""
     return fit.runs is False or fit.verdict in _BLOCK_WORDS
 
 
@@ -205,5 +205,4 @@ def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], fits: Fits
     ]
     if not blocked:
         return ""
-    some = ", ".join(blocked[:_MOST_NAMED]) + (", ..." if len(blocked) > _MOST_NAMED else "")
-    return f"; {len(blocked)} {'job' if len(blocked) == 1 else 'jobs'} can no longer be admitted ({some})"
+    return f"; {len(blocked)} {'job' if len(blocked) == 1 else 'jobs'} can no longer be admitted ({shorten(blocked, _MOST_NAMED)})"

@@ -63,7 +63,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
         if document.data.get("kind") in names.JOB_KINDS:
             namespace, name = jobset_identity(document.data)
             homes[job_name(namespace or options.namespace or "", name)] = document
-    for job, document in _rendered(documents, jobsets, options):
+    for job, document in _find_rendered(documents, jobsets, options):
         jobsets[job] = _with_namespace(document.data, options)
         homes.setdefault(job, document)
     applied = [document.data for document in (*documents, *around)]
@@ -145,7 +145,7 @@ def _finding(diagnostic: Diagnostic) -> Finding:
     return Finding(diagnostic.code, diagnostic.severity, diagnostic.message, diagnostic.hint, steps(diagnostic.path))
 
 
-def _rendered(
+def _find_rendered(
     documents: Sequence[Document], compiled: Mapping[str, Mapping[str, Any]], options: Options
 ) -> list[tuple[str, Document]]:
     """The JobSets of the input that were not compiled just now, by the names of their TrainJobs as far as known."""

@@ -119,13 +119,13 @@ def charged_pod(
     for kind in ("initContainers", "containers"):
         if pod.get(kind):
             bounds = limits.get("Container", Limits())
-            spec[kind] = [_filled(container, bounds, limits_first) for container in pod[kind]]
+            spec[kind] = [_fill(container, bounds, limits_first) for container in pod[kind]]
     if pod.get("resources") is not None:
-        spec["resources"] = _filled(pod, limits.get("Pod", Limits()), limits_first)["resources"]
+        spec["resources"] = _fill(pod, limits.get("Pod", Limits()), limits_first)["resources"]
     return spec
 
 
-def _filled(holder: Json, limits: Limits, limits_first: bool) -> dict[str, Any]:
+def _fill(holder: Json, limits: Limits, limits_first: bool) -> dict[str, Any]:
     resources = holder.get("resources") or {}
     limited = resources.get("limits") or {}
     most = {**limits.default, **limited}
@@ -211,7 +211,7 @@ def required_terms(pod: Json) -> Sequence[Json] | None:
 
 
 def flavor_matches(pod: Json, labels: Labels) -> bool:
-    """Whether a pod's node selector and required affinity allow a flavor with these node labels.
+    """Return whether a pod's node selector and required affinity allow a flavor with these node labels.
 
     Only keys that the flavor defines are considered; a term that uses only other keys matches every flavor.
     Raises MalformedSelector if no term matches and one of them cannot be parsed.
@@ -228,7 +228,7 @@ def flavor_matches(pod: Json, labels: Labels) -> bool:
 
 
 def node_matches(pod: Json, labels: Labels, name: str) -> bool:
-    """Whether a node satisfies a pod's node selector and required affinity. Raises MalformedSelector as above."""
+    """Return whether a node satisfies a pod's node selector and affinity. Raises MalformedSelector as above."""
     if any(labels.get(key) != value for key, value in (pod.get("nodeSelector") or {}).items()):
         return False
     terms = required_terms(pod)
@@ -236,7 +236,7 @@ def node_matches(pod: Json, labels: Labels, name: str) -> bool:
 
 
 def is_readable(pod: Json, *, selector: bool) -> bool:
-    """Whether every term of a pod's affinity can be parsed and, with `selector`, its node selector too."""
+    """Return whether every term of a pod's affinity can be parsed and, with `selector`, its node selector too."""
     try:
         for term in required_terms(pod) or ():
             for requirement in term.get("matchExpressions") or ():
@@ -304,7 +304,7 @@ _TOPOLOGY_PREFIX = "topology-"
 
 
 def is_gpu(resource: str) -> bool:
-    """Whether a resource counts GPUs, e.g. `nvidia.com/gpu` or `amd.com/gpu`."""
+    """Return whether a resource counts GPUs, e.g. `nvidia.com/gpu` or `amd.com/gpu`."""
     return resource.rpartition("/")[2] == "gpu"
 
 
@@ -332,6 +332,11 @@ def requests_text(count: int, per_pod: Mapping[str, int], *, everything: bool = 
     chosen = (not everything and [name for name in requested if is_gpu(name)]) or requested
     parts = " and ".join(amount_with_unit(name, per_pod[name]) for name in chosen)
     return f"{counted_pods(count)} of {parts}" if parts else counted_pods(count)
+
+
+def shorten(words: Sequence[str], most: int) -> str:
+    """Some words with commas between them, the first `most` of them: `a, b, ...`."""
+    return ", ".join(words[:most]) + (", ..." if len(words) > most else "")
 
 
 def level_word(label: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from trainc.api.cluster import Dump
 from trainc.api.findings import Path, did_you_mean
 from trainc.api.kube import Json, mapping, objects
+from trainc.features.fits.pods import shorten
 
 # Kind, namespace (empty for kinds of the whole cluster) and name.
 Created: TypeAlias = Collection[tuple[str, str, str]]
@@ -69,7 +70,7 @@ def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator
         seen.add(identity)
         if existing is None and dump.is_complete(kind, namespace):
             names = dump.names(kind, namespace)
-            some = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+            some = shorten(names, _MOST_NAMES)
             other = f"export the namespaces again (they were {some})" if kind == "Namespace" else f"use {some}"
             hint = did_you_mean(name, names) or f"create it before the job starts{f', or {other}' if names else ''}"
             yield Missing(kind, namespace, name, "", hint, path)

@@ -261,7 +261,7 @@ def _karpenter_moves(_: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
 
 
 def _is_kept(pool: Json) -> bool:
-    """Whether a NodePool never disrupts its nodes."""
+    """Return whether a NodePool never disrupts its nodes."""
     spec = mapping(pool.get("spec"))
     annotations = mapping(mapping(mapping(spec.get("template")).get("metadata")).get("annotations"))
     if annotations.get("karpenter.sh/do-not-disrupt") == "true":

@@ -90,7 +90,7 @@ def _texts(value: Any) -> dict[str, str]:
     return {str(key): item or "" for key, item in mapping(value).items()}
 
 
-def _typed(value: Any, definition: str, path: str) -> Json:
+def _check_type(value: Any, definition: str, path: str) -> Json:
     """Check a value against a type that JobSets use as well."""
     steps = mistyped(value, definition, NEWEST_RELEASE)
     if steps is not None:
@@ -110,7 +110,7 @@ def _flavor(name: str, document: Json) -> Flavor:
         name,
         _texts(spec.get("nodeLabels")),
         tuple(map(_texts, objects(spec.get("nodeTaints")))),
-        tuple(_typed(toleration, "core.Toleration", f"spec.tolerations[{i}]") for i, toleration in tolerations),
+        tuple(_check_type(toleration, "core.Toleration", f"spec.tolerations[{i}]") for i, toleration in tolerations),
         spec.get("topologyName") or None,
     )
 
@@ -134,10 +134,10 @@ def _node(name: str, document: Json) -> Node:
 
 def _local_queue(_: str, document: Json) -> LocalQueue:
     spec = mapping(document.get("spec"))
-    return LocalQueue(spec.get("clusterQueue") or "", _stopped(spec))
+    return LocalQueue(spec.get("clusterQueue") or "", _is_stopped(spec))
 
 
-def _stopped(spec: Json) -> bool:
+def _is_stopped(spec: Json) -> bool:
     return (spec.get("stopPolicy") or "None") != "None"
 
 
@@ -162,8 +162,8 @@ def _cluster_queue(name: str, document: Json) -> ClusterQueue:
         spec.get("cohortName") or spec.get("cohort") or "",
         tuple(groups),
         _quotas(spec),
-        None if selector is None else _typed(selector, "meta.LabelSelector", "spec.namespaceSelector"),
-        _stopped(spec),
+        None if selector is None else _check_type(selector, "meta.LabelSelector", "spec.namespaceSelector"),
+        _is_stopped(spec),
         spec.get("queueingStrategy") == "StrictFIFO",
         mapping(spec.get("flavorFungibility")).get("whenCanBorrow") == "TryNextFlavor",
         (mapping(policy.get("borrowWithinCohort")).get("policy") or "Never") != "Never",

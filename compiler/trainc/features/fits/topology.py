@@ -86,7 +86,7 @@ class Tree:
 
     @property
     def by_node(self) -> bool:
-        """Whether each leaf is a node, so that its taints and labels count."""
+        """Return whether each leaf is a node, so that its taints and labels count."""
         return self.by_hostname or self.hidden
 
     def leaves_in(self, key: Values) -> list[Leaf]:
@@ -95,7 +95,7 @@ class Tree:
             return [self.leaves[child.leaf] for child in self._domain_of[key].children] if key in self.rooms else []
         return [self._leaf_of[key]] if key in self._leaf_of else []
 
-    def published(self, placement: Placement) -> Placement:
+    def publish(self, placement: Placement) -> Placement:
         """A placement on leaves by the domains that Kueue names."""
         if not self.hidden:
             return placement
@@ -121,19 +121,19 @@ class Tree:
         key = values[-1:] if self.by_hostname else values
         leaf = self._leaf_of.get(key)
         if leaf is None:
-            domain = self._joined(values)
+            domain = self._join(values)
             leaf = self._leaf_of[key] = Leaf(domain, key, node if self.by_node else None)
             domain.leaf = len(self.leaves)
             self.leaves.append(leaf)
         add_amounts(leaf.capacity, node.allocatable)
 
-    def _joined(self, values: Values) -> Domain:
+    def _join(self, values: Values) -> Domain:
         domain = self._domain_of.get(values)
         if domain is None:
             domain = self._domain_of[values] = Domain(len(self._domain_of), values)
             self.by_level[len(values) - 1].append(domain)
             if len(values) > 1:
-                domain.parent = self._joined(values[:-1])
+                domain.parent = self._join(values[:-1])
                 domain.parent.children.append(domain)
         return domain
 
@@ -217,7 +217,7 @@ def remaining(capacity: Amounts, key: Values, usage: Usage) -> Mapping[str, int]
 
 
 def still_fits(tree: Tree, placement: Placement, per_pod: Amounts, usage: Usage) -> bool:
-    """Whether each domain of a placement has room for its pods. Pods without requests never fit, as in Kueue."""
+    """Return whether each domain of a placement has room for its pods. Pods without requests never fit, as in Kueue."""
     for key, count in placement:
         room = sum(times_in(per_pod.items(), remaining(leaf.capacity, leaf.key, usage)) for leaf in tree.leaves_in(key))
         if tree.hidden and room >= count:

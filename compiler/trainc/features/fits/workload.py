@@ -48,7 +48,7 @@ class TopologyRequest:
 
     @property
     def explicit(self) -> bool:
-        """Whether the pod set requests any topology."""
+        """Return whether the pod set requests any topology."""
         requested = (self.required, self.preferred, self.unconstrained)
         return bool(self.slices) or any(value is not None for value in requested)
 
@@ -311,7 +311,7 @@ def refusals(jobset: Json, queue: str, kueue: str = DEFAULT) -> list[Refusal]:
     ones pass. Only a JobSet with a `queue` becomes a Workload. `kueue` is a step of kube.kueue.
     """
     first = _jobset_webhook(jobset, kueue)
-    if reasons := [("jobset-webhook", *refusal) for refusal in first if not _defaulted(refusal[0], jobset, queue)]:
+    if reasons := [("jobset-webhook", *refusal) for refusal in first if not _is_filled_in(refusal[0], jobset, queue)]:
         return reasons
     for cause, rules in (("workload-schema", _workload_schema), ("workload-webhook", _workload_webhook)):
         if queue and (reasons := [(cause, *refusal) for refusal in rules(jobset)]):
@@ -319,8 +319,8 @@ def refusals(jobset: Json, queue: str, kueue: str = DEFAULT) -> list[Refusal]:
     return []
 
 
-def _defaulted(path: Place, jobset: Json, queue: str) -> bool:
-    """Whether a refusal is about an empty queue name, which Kueue replaces by the queue `default` if that exists."""
+def _is_filled_in(path: Place, jobset: Json, queue: str) -> bool:
+    """Return whether a refusal is about an empty queue name, which Kueue replaces by `default` if that exists."""
     labels = (jobset.get("metadata") or {}).get("labels") or {}
     return bool(queue) and path == ("metadata", "labels", QUEUE) and not labels.get(QUEUE)
 
