@@ -295,7 +295,7 @@ def _object_diff(pair: Pair, rules: JobSetRules) -> ObjectDiff:
     if pair.before is None or pair.after is None:
         verdicts = verdict_on(pair.before, pair.after, (), rules)
         return ObjectDiff(pair.key, "added" if pair.before is None else "removed", (), (), verdicts)
-    changes, moves = compare_manifests(pair.compared(pair.before), pair.compared(pair.after))
+    changes, moves = compare_manifests(pair.comparable(pair.before), pair.comparable(pair.after))
     verdicts = verdict_on(pair.before, pair.after, changes, rules)
     status: Status = "changed" if changes or pair.renamed else "unchanged"
     visible = tuple(map(_hide_secret, changes)) if pair.key.kind == "Secret" else changes

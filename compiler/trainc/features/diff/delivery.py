@@ -135,7 +135,7 @@ Apply: TypeAlias = Literal["client", "server", "replace"]
 _NOTHING: Mapping[str, Any] = {}
 
 
-def submitted(apply: Apply, live: Manifest, applied: Manifest, manifest: Manifest) -> Manifest:
+def submit(apply: Apply, live: Manifest, applied: Manifest, manifest: Manifest) -> Manifest:
     """The object that results from applying `manifest` to `live`; `applied` is the manifest applied before."""
     if apply == "replace":
         return manifest
@@ -215,7 +215,7 @@ def groups_of(pod_template: Manifest) -> Iterator[str]:
     return (str(name) for gang in _GANGS if (name := value_at(pod_template, gang.joins)))
 
 
-def is_judged(manifest: Manifest) -> bool:
+def has_rules(manifest: Manifest) -> bool:
     """Return whether the immutable fields of the object's kind are known."""
     gang = _gang_of(manifest)
     return gang is not None and manifest["kind"] in gang.changes

@@ -149,7 +149,7 @@ class _Comparison:
         self._git, self._coming = (
             {_identity(manifest): manifest for manifest in side.manifests} for side in (deployed, coming)
         )
-        self._live = {_identity(manifest): _well_formed(manifest) for manifest in dump}
+        self._live = {_identity(manifest): _drop_malformed(manifest) for manifest in dump}
         self._spaces = {identity[2] for identity in self._live if identity[2]}
         self._successors = self._find_successors(coming)
         self._waiting = Waiting(dump)
@@ -160,7 +160,7 @@ class _Comparison:
         objects, unknown = [], dict[str, None]()
         for identity, manifest in self._git.items():
             live = self._live.get(identity)
-            if live is None and (reason := self._unexported(identity)):
+            if live is None and (reason := self._why_unknown(identity)):
                 unknown[reason] = None
                 continue
             objects.append(self._missing(identity, manifest) if live is None else self._both(identity, manifest, live))
@@ -171,7 +171,7 @@ class _Comparison:
         objects.sort(key=lambda obj: (obj.namespace, obj.name, obj.kind != "JobSet", obj.kind))
         return tuple(objects), tuple(unknown)
 
-    def _unexported(self, identity: Identity) -> str:
+    def _why_unknown(self, identity: Identity) -> str:
         """Why nothing is known about an object that is not in the dump; empty if it is missing."""
         _, kind, namespace, _ = identity
         if kind not in EXPORTED and not any(other[1] == kind for other in self._live):
@@ -220,7 +220,7 @@ class _Comparison:
         return LiveObject(*identity[1:], "extra", (), state, condition, (), sync, successor)
 
     def _is_extra(self, identity: Identity, live: Manifest) -> bool:
-        """Return whether git could have the object and does not: a job or its gang that no controller made, or what a tool applied."""
+        """Return whether git could have the object: a job or its gang that no controller made, or what a tool applied."""
         if identity in self._git or live_objects.controller_of(live) is not None:
             return False
         return identity[1] in ("JobSet", "TrainJob", "PodGroup") or (
@@ -275,7 +275,7 @@ class _Comparison:
 
     def _drift(self, manifest: Manifest, live: Manifest) -> Iterator[Drift]:
         owners = live_objects.Owners(live)
-        for change in compare_manifests(*self._compared(manifest, live))[0]:
+        for change in compare_manifests(*self._normalize(manifest, live))[0]:
             for leaf in _by_key(change):
                 path = leaf.old if leaf.kind == "removed" else leaf.new
                 by = None if leaf.kind == "removed" else owners.of(path)
@@ -291,7 +291,7 @@ class _Comparison:
                 resumed = (path, leaf.before, leaf.after) == (("spec", "suspend"), None, False)  # This is the default.
                 yield Drift(path, leaf.path, leaf.kind, leaf.before, leaf.after, by, kueues or by_admission or resumed)
 
-    def _compared(self, manifest: Manifest, live: Manifest) -> tuple[Json, Json]:
+    def _normalize(self, manifest: Manifest, live: Manifest) -> tuple[Json, Json]:
         """Both sides in the form in which the API server compares them."""
         sides = strip_server_fields(manifest), strip_server_fields(live)
         if manifest["kind"] == "JobSet":
@@ -305,7 +305,7 @@ def _identity(manifest: Json) -> Identity:
     return group_of(manifest), str(manifest.get("kind")), namespace, name
 
 
-def _well_formed(manifest: Json) -> Manifest:
+def _drop_malformed(manifest: Json) -> Manifest:
     """An object without what no API server prints: a spec, labels or annotations that are not mappings."""
     if not isinstance(manifest.get("apiVersion"), str):
         manifest = {**manifest, "apiVersion": ""}

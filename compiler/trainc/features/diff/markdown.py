@@ -52,7 +52,7 @@ def comment(
     if groups:
         lines += ["", *_meanings(groups, diffs)]
     notes = dict.fromkeys(note for diff in diffs.values() for note in diff.notes)
-    lines += _bounded([f"\n> {cell(note)}" for note in notes], int(most * _OF_SECTION), "note")
+    lines += _limit([f"\n> {cell(note)}" for note in notes], int(most * _OF_SECTION), "note")
     text = "\n".join((*lines, ""))
     for number, group in enumerate(groups):
         details = "\n".join(("", *_details(group, diffs), ""))
@@ -108,7 +108,7 @@ def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int) -> Ite
         change = f"{_code(field)}{more}" if field else more
         reason = f" {cell(reason_of(group))} |" if explained else ""
         rows.append(f"| {cell(who(group))} | {change} |{reason} {outcome_text} | {sizes} |")
-    for row in _bounded(rows, most, "change"):
+    for row in _limit(rows, most, "change"):
         yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(COLUMNS) - 1)
     total = sum(diff.unchanged + len(diff.jobs) for diff in diffs.values())
     yield f"| **all {total:,}** |{' |' * (len(heading) - 1)} {_figures(sum_of(diff.totals for diff in diffs.values()))} |"
@@ -170,10 +170,10 @@ def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: in
                 where = f"in each of {first_of(names, _MOST_ENVIRONMENTS)}: "
             short = sentence if len(sentence) <= _LONGEST_SENTENCE else sentence[:_LONGEST_SENTENCE] + "..."
             lines.append(f"- {cell(where + short)}")
-        yield from _bounded(lines, most, "line", "- ")
+        yield from _limit(lines, most, "line", "- ")
 
 
-def _bounded(lines: Iterable[str], most: int, noun: str, sign: str = "") -> list[str]:
+def _limit(lines: Iterable[str], most: int, noun: str, sign: str = "") -> list[str]:
     """The lines up to `most` characters, and how many there are more."""
     all_lines = list(lines)
     for number, line in enumerate(all_lines):

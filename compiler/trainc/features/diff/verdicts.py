@@ -68,7 +68,7 @@ def sync_outcome(
         return "nothing"
     if manifest["kind"] == "JobSet":
         return _judge_jobset(effective, (), JobSetUpdate(applied, manifest, rules, rules.put(live)[0])).outcome
-    sent = delivery.submitted(effective.apply, live, applied, manifest)
+    sent = delivery.submit(effective.apply, live, applied, manifest)
     changes, _ = compare_manifests(normalize(live), normalize(sent))
     return _judge_other(effective, live, changes).outcome
 
@@ -93,10 +93,10 @@ def _judge_jobset(method: DeliveryMethod, changes: Sequence[Change], update: Job
         forced: Outcome = "re-created" if update.comes_back else "lost"
         per_change = tuple(outcome if outcome in {"nothing", "in-place"} else forced for outcome in alone)
         return Verdict(forced, per_change, attempt.refusals)
-    return Verdict(_refused(attempt.refusals, attempt.while_suspended), alone, attempt.refusals)
+    return Verdict(_outcome_of(attempt.refusals, attempt.while_suspended), alone, attempt.refusals)
 
 
-def _refused(refusals: Sequence[Finding], while_suspended: Sequence[Finding]) -> Outcome:
+def _outcome_of(refusals: Sequence[Finding], while_suspended: Sequence[Finding]) -> Outcome:
     if any(refusal.code not in _ABOUT_UPDATES for refusal in refusals):
         return "invalid"
     return "immutable" if while_suspended else "needs-suspend"
@@ -108,7 +108,7 @@ def _of_change(change: Change, attempt: Attempt) -> Outcome:
         for refusals in (attempt.refusals, attempt.while_suspended)
     )
     if refused or lasting:
-        return _refused(refused, lasting)
+        return _outcome_of(refused, lasting)
     return "in-place" if any(_overlap(change.path, other.path) for other in attempt.effective) else "nothing"
 
 
@@ -123,7 +123,7 @@ def _judge_other(method: DeliveryMethod, before: Manifest, changes: Sequence[Cha
         return _all("re-created", changes)
     if not changes:
         return Verdict("nothing")
-    if delivery.is_judged(before):
+    if delivery.has_rules(before):
         frozen = [delivery.is_frozen(before, change.path) for change in changes]
     elif before["kind"] not in _MUTABLE_KINDS:
         return _all("unknown", changes)
@@ -171,15 +171,15 @@ class JobSetUpdate:
         """The update by one apply method; methods that send the same request share a result."""
         if apply in self._attempts:
             return self._attempts[apply]
-        sent = delivery.submitted(apply, dict(self._live.document), self._before, self._after)
+        sent = delivery.submit(apply, dict(self._live.document), self._before, self._after)
         same = next((attempt for attempt in self._attempts.values() if attempt.sent == sent), None)
         return self._attempts.setdefault(apply, same or self._attempt(sent))
 
     def _attempt(self, sent: Manifest) -> Attempt:
         becomes, refusals = self._rules.put(sent)
-        refused = self._refused(self._live, becomes, refusals)
+        refused = self._refusals(self._live, becomes, refusals)
         # The schema does not ask whether a JobSet is suspended.
-        refused_while_suspended = self._refused(_suspend(self._live), _suspend(becomes), refusals) if refused else ()
+        refused_while_suspended = self._refusals(_suspend(self._live), _suspend(becomes), refusals) if refused else ()
         effective, _ = compare_manifests(self._normal_live, normalize(dict(becomes.document)))
         return Attempt(sent, refused, refused_while_suspended, effective)
 
@@ -195,7 +195,7 @@ class JobSetUpdate:
     def _normal_live(self) -> Manifest:
         return normalize(dict(self._live.document))
 
-    def _refused(self, stored: Submitted, becomes: Submitted, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    def _refusals(self, stored: Submitted, becomes: Submitted, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         by_kueue = kueue_refusals(stored.document, becomes.document)
         return (*findings, *self._rules.update_refusals(stored, becomes), *by_kueue)
 
@@ -220,7 +220,7 @@ def kueue_refusals(stored: Mapping[str, Any], jobset: Mapping[str, Any]) -> Iter
     before, after = _labels(stored), _labels(jobset)
     if names.QUEUE_LABEL not in {*before, *after}:
         return
-    was_suspended, is_suspended = _suspended(stored), _suspended(jobset)
+    was_suspended, is_suspended = _is_suspended(stored), _is_suspended(jobset)
     if not is_suspended and before.get(names.QUEUE_LABEL) != after.get(names.QUEUE_LABEL):
         yield _immutable(names.QUEUE_LABEL, "Kueue moves a job to another queue only while the job is suspended")
     if not (was_suspended and is_suspended) and before.get(_TIME_LABEL) != after.get(_TIME_LABEL):
@@ -240,5 +240,5 @@ def _labels(jobset: Mapping[str, Any]) -> dict[str, str]:
     return labels
 
 
-def _suspended(jobset: Mapping[str, Any]) -> bool:
+def _is_suspended(jobset: Mapping[str, Any]) -> bool:
     return jobset.get("spec", {}).get("suspend") is True

@@ -79,7 +79,7 @@ FUNCTIONS: dict[str, list[Overload]] = {}
 def define(*signatures: str, since: int = 0, guards: str = "") -> Callable[[Function], Function]:
     """Define a function: `size(string) -> int`, or `<string>.size() -> int` for a method."""
 
-    def defined(run: Function) -> Function:
+    def register(run: Function) -> Function:
         for signature in signatures:
             match = _SIGNATURE.fullmatch(signature)
             assert match is not None, signature
@@ -91,7 +91,7 @@ def define(*signatures: str, since: int = 0, guards: str = "") -> Callable[[Func
             FUNCTIONS.setdefault(name, []).append(overload)
         return run
 
-    return defined
+    return register
 
 
 def _accepts(kind: Type, value: Any) -> bool:

@@ -482,7 +482,7 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def _checked(fits: Callable[[str], object], problem: str) -> Callable[[str], list[str]]:
+def _format_check(fits: Callable[[str], object], problem: str) -> Callable[[str], list[str]]:
     return lambda text: [] if fits(text) else [problem]
 
 
@@ -499,11 +499,11 @@ FORMATS: dict[str, Format] = {
         partial(_name_problems, "labelValue", 63, lambda text: not text or names.is_qualified_name(text))
     ),
     "uri": Format(_uri),
-    "uuid": Format(_checked(_UUID.fullmatch, "does not match the UUID format")),
-    "byte": Format(_checked(_BASE64.fullmatch, "invalid base64")),
-    "date": Format(_checked(_is_date, "invalid date")),
+    "uuid": Format(_format_check(_UUID.fullmatch, "does not match the UUID format")),
+    "byte": Format(_format_check(_BASE64.fullmatch, "invalid base64")),
+    "date": Format(_format_check(_is_date, "invalid date")),
     "datetime": Format(
-        _checked(lambda text: _is_date(text[:10]) and _CLOCK.fullmatch(text[10:].lower()), "invalid datetime")
+        _format_check(lambda text: _is_date(text[:10]) and _CLOCK.fullmatch(text[10:].lower()), "invalid datetime")
     ),
 }
 for _name, _format in FORMATS.items():
@@ -542,5 +542,5 @@ _GROUP_CHECK, _PATH_CHECK, _DECISION = (f"kubernetes.authorization.{word}" for w
     *(f"<{_DECISION}>.{word}() -> bool" for word in ("errored", "allowed")),
     *(f"<{_DECISION}>.{word}() -> string" for word in ("error", "reason")),
 )
-def _authorized(*_: Any) -> Any:
+def _ask_authorizer(*_: Any) -> Any:
     raise UnknownError("it asks the cluster's authorizer")

@@ -341,9 +341,9 @@ def _as_literal(value: Any, budget: Budget, depth: int = 0) -> str:
             pairs = ((_as_literal(k, budget, depth), _as_literal(v, budget, depth + 1)) for k, v in value.items())
             return f"{{{', '.join(f'{key}:{item}' for key, item in sorted(pairs))}}}"
         case str():
-            return _go_quoted(value)
+            return _quote(value)
         case bytes():
-            return f"b{_go_quoted(go_text(value))}"
+            return f"b{_quote(go_text(value))}"
         case Timestamp():
             return f'timestamp("{value}")'
         case Duration():
@@ -356,7 +356,7 @@ def _as_literal(value: Any, budget: Budget, depth: int = 0) -> str:
     return _as_text(value, 0, budget)
 
 
-def _go_quoted(text: str) -> str:
+def _quote(text: str) -> str:
     quoted = (_QUOTED.get(c, c) if c.isprintable() or c in _QUOTED else f"\\u{ord(c):04x}" for c in text)
     return f'"{"".join(quoted)}"'
 

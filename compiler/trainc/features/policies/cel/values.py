@@ -269,11 +269,11 @@ _MAP = Type("map")
 def type_named(name: str) -> Callable[[type[T]], type[T]]:
     """Name the type of the values of a class, for one of Kubernetes' own types."""
 
-    def registered(cls: type[T]) -> type[T]:
+    def register(cls: type[T]) -> type[T]:
         _TYPES[cls] = Type(name)
         return cls
 
-    return registered
+    return register
 
 
 def type_of(value: Any) -> Type:
