@@ -47,24 +47,24 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
     return Compilation((job,), sort_diagnostics(diagnostics))
 
 
-def _keep_empty_values(stored: Json, written: Json) -> None:
+def _keep_empty_values(stored: Json, submitted: Json) -> None:
     """Put `value: ""` of variables back into `stored`, which is modified: Go omits it, but the API server keeps it.
 
     JobSet's webhook answers with a patch that only adds and replaces. Source: kubernetes-sigs/controller-runtime
     pkg/webhook/admission/defaulter_custom.go (dropSchemeRemovals), v0.24.
     """
-    for job, own_job in _pairs(stored.get("spec"), written.get("spec"), "replicatedJobs"):
-        pod, own_pod = pod_spec_of(job), pod_spec_of(own_job)
+    for job, submitted_job in _pairs(stored.get("spec"), submitted.get("spec"), "replicatedJobs"):
+        pod, submitted_pod = pod_spec_of(job), pod_spec_of(submitted_job)
         for kind in ("initContainers", "containers"):
-            for container, own_container in _pairs(pod, own_pod, kind):
-                for variable, own in _pairs(container, own_container, "env"):
-                    if own.get("value") == "" and "value" not in variable:
+            for container, submitted_container in _pairs(pod, submitted_pod, kind):
+                for variable, submitted_variable in _pairs(container, submitted_container, "env"):
+                    if submitted_variable.get("value") == "" and "value" not in variable:
                         variable["value"] = ""
 
 
-def _pairs(stored: Any, written: Any, field: str) -> Iterator[tuple[Any, Any]]:
+def _pairs(stored: Any, submitted: Any, field: str) -> Iterator[tuple[Any, Any]]:
     """Pair the items of a list before and after admission, which keeps their number and order."""
-    return zip(items(mapping(stored).get(field)), items(mapping(written).get(field)), strict=False)
+    return zip(items(mapping(stored).get(field)), items(mapping(submitted).get(field)), strict=False)
 
 
 def validate_admission(
@@ -75,20 +75,20 @@ def validate_admission(
     `later` is the severity of a failure after admission. If any finding is an error, nothing would be stored.
     """
     outline = outline_of(jobset)
-    stored = None if outline is None else _stored(outline, release.minor, release.jobset, prune)
+    stored = None if outline is None else _stored_outline(outline, release.minor, release.jobset, prune)
     if stored is not None:
         return with_words(stored, jobset), []
-    return _judged(jobset, release.minor, release.jobset, later, prune=prune)
+    return _validate(jobset, release.minor, release.jobset, later, prune=prune)
 
 
 @lru_cache(maxsize=256)
-def _stored(outline: bytes, minor: str, version: str, prune: bool) -> bytes | None:
+def _stored_outline(outline: bytes, minor: str, version: str, prune: bool) -> bytes | None:
     """Return what is stored for JobSets with this outline, or None if they have findings."""
-    stored, findings = _judged(loads(outline), minor, version, "error", prune=prune)  # noqa: S302 - what `dumps` wrote
+    stored, findings = _validate(loads(outline), minor, version, "error", prune=prune)  # noqa: S302 - what `dumps` wrote
     return None if findings else dumps(stored, 2)
 
 
-def _judged(
+def _validate(
     jobset: Mapping[str, Any], minor: str, version: str, later: Severity, *, prune: bool
 ) -> tuple[dict[str, Any], list[Finding]]:
     # The webhook sets defaults before the CRD's validation, which may require them.
@@ -96,9 +96,9 @@ def _judged(
     stored, findings = check(baked, _KIND, minor, prune=prune)
     view, facts = read_jobset(baked), jobset_version(version)
     # Not about a value for which the schema already has a finding.
-    places = {finding.path for finding in findings}
-    more = check_creation(view, facts) + post_admission_checks(view, facts, later)
-    return stored, findings + [f for f in more if f.path not in places and f.path[:-1] not in places]
+    reported = {finding.path for finding in findings}
+    findings_after = check_creation(view, facts) + post_admission_checks(view, facts, later)
+    return stored, findings + [f for f in findings_after if f.path not in reported and f.path[:-1] not in reported]
 
 
 def require_jobset(document: Any) -> None:
@@ -160,4 +160,4 @@ def check_rendered(
             from trainc.schema.kubernetes import kubernetes_findings
 
             findings += kubernetes_findings(stored, options.kubernetes, release.minor)
-        yield from map(document.place, findings)
+        yield from map(document.diagnose, findings)

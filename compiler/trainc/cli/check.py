@@ -138,7 +138,7 @@ def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:
     counts = list(count_ignored(diagnostics))
     if has_errors(diagnostics):
         return counts
-    read = [document.file for checking in runs for document in checking.inputs.read]
+    read = [document.file for checking in runs for document in checking.inputs.all_documents]
     read += [file for checking in runs for overlay in checking.settings.overlays for file, _ in overlay.texts]
     comments = Comments(runs[0].files.text)
     ignores = [ignore for file in dict.fromkeys(read) for ignore in comments(file)]

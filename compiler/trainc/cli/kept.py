@@ -19,7 +19,7 @@ from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.output.folder import bytes_at, foreign_files, text_at
-from trainc.output.keeping import Base, BuildLine, Choices, JobKey, Keeping, Read, Rendered, digest_of, prove
+from trainc.output.keeping import Base, BuildLine, Choices, JobKey, Keeping, ReadText, Rendered, digest_of, prove
 from trainc.output.ownership import file_name
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
@@ -125,7 +125,7 @@ def causes_of(session: Session, keeping: Keeping) -> list[Cause]:
     """
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
-    for one in keeping.kept:
+    for one in keeping.kept_files:
         if one.compiled is not None:
             groups.setdefault(_difference(one, jobs[one.namespace, one.name]), []).append(one)
     lines: dict[str, dict[Source, None]] = {}
@@ -217,7 +217,9 @@ def prove_outputs(
     if arguments.base is None and not any(keeping for _, _, keeping in entries):
         return {}
     compared = [
-        Compared(folder, environment, keeping.kept if keeping else (), {**foreign_files(folder), **_submodules(folder)})
+        Compared(
+            folder, environment, keeping.kept_files if keeping else (), {**foreign_files(folder), **_submodules(folder)}
+        )
         for folder, environment, keeping in entries
     ]
     count = sum(each.count for each in compared)
@@ -245,7 +247,7 @@ def _submodules(folder: str) -> dict[str, bytes]:
     return {}
 
 
-def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Arguments) -> Read:
+def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Arguments) -> ReadText:
     """Return a function that reads the files which the last commit has in place of those in `folder`.
 
     That is the folder from which a changed `output` moves away.
@@ -259,7 +261,9 @@ def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Ar
             texts = {}
             with suppress(CompileError):
                 ((_, base),) = _read_bases([compared], settings.configuration, arguments, whole=False)
-                texts = {path: data.decode(errors="replace") for path in paths if (data := base.read(path)) is not None}
+                texts = {
+                    path: data.decode(errors="replace") for path in paths if (data := base.read_bytes(path)) is not None
+                }
         return texts.get(path)
 
     return read

@@ -58,7 +58,7 @@ def own_runtimes(stdin: BinaryIO, release: str | None = None, config: str | None
     users: dict[tuple[str, str, str], dict[str, None]] = {}
     for each in environments_of(given):
         inputs = settings_of(each).read(stdin)
-        for document in inputs.read:
+        for document in inputs.all_documents:
             data = document.data
             if data.get("kind") in RUNTIME_KINDS and is_trainer_document(data):
                 found.setdefault((str(data["kind"]), *_identity(document)), document)

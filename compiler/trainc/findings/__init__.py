@@ -140,9 +140,9 @@ class Diagnostic:
         return self.hint.fixes if isinstance(self.hint, Hint) else ()
 
     def __str__(self) -> str:
-        place = str(self.source) if self.source else self.object
-        where = f"{self.path}: " if self.path else ""
-        return f"{place}: {self.severity}[{self.code}] {where}{self.message}".removeprefix(": ")
+        position = str(self.source) if self.source else self.object
+        field = f"{self.path}: " if self.path else ""
+        return f"{position}: {self.severity}[{self.code}] {field}{self.message}".removeprefix(": ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +198,9 @@ class Report:
 
     def about_documents(self) -> Iterator[tuple[list[Finding], bool]]:
         """Yield (findings, whether they block compilation): those about the TrainJob and its runtime, in two parts."""
-        found = [finding for finding in self.findings if finding.about in _DOCUMENTS]
+        findings = [finding for finding in self.findings if finding.about in _DOCUMENTS]
         for blocking in (True, False):
-            yield [finding for finding in found if (finding.stage in _BLOCKING) is blocking], blocking
+            yield [finding for finding in findings if (finding.stage in _BLOCKING) is blocking], blocking
 
     def about_objects(self) -> Sequence[Finding]:
         """Return the findings about objects."""
@@ -225,4 +225,4 @@ def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def has_errors(findings: Sequence[Finding] | Sequence[Diagnostic]) -> bool:
     """Return whether any of `findings` is an error."""
-    return bool(findings) and any(f.severity == "error" for f in findings)
+    return any(finding.severity == "error" for finding in findings)

@@ -9,10 +9,10 @@ from trainc.ir import info as gang
 from trainc.ir.deviations import DEVIATIONS, Deviation
 from trainc.ir.devices import ambiguous_gpus, cpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, controller_port_match, upsert_where
-from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, carried, subdomain
+from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, jobset_metadata, subdomain
 from trainc.kube import names
 from trainc.plugins.plugin import Detect
-from trainc.plugins.registry import enabled, loaded
+from trainc.plugins.registry import enabled, load_attribute
 
 
 def _metadata(job: TrainJob, info: Info) -> Path | None:
@@ -20,7 +20,7 @@ def _metadata(job: TrainJob, info: Info) -> Path | None:
         ("labels", job.labels, info.labels),
         ("annotations", job.annotations, info.annotations),
     ):
-        if any(built.get(key) != value for key, value in carried(requested).items()):
+        if any(built.get(key) != value for key, value in jobset_metadata(requested).items()):
             return ("metadata", field)
     return None
 
@@ -39,7 +39,7 @@ def controller_defects(job: TrainJob, info: Info) -> Iterator[Finding]:
     detectors: dict[str, Detect] = dict(_DETECTORS)
     for plugin in enabled(info.plugins):
         if plugin.detectors and plugin.policy_of(job, info) is not None:
-            detectors |= loaded(plugin.detectors, "DETECTORS")
+            detectors |= load_attribute(plugin.detectors, "DETECTORS")
     for deviation in DEVIATIONS:
         detect = detectors.get(deviation.id)
         path = detect(job, info) if detect else None

@@ -155,11 +155,11 @@ def parallelism(training: Training) -> Iterator[Finding]:
         arguments, per_node = read_arguments(training.arguments(start)), training.processes(launch)
         if per_node is None or _is_elastic(training, start):
             continue
-        job = _Job(training, start, training.nodes, per_node, len(start.words) - len(launch.program))
+        job = _Job(training, start, training.nodes, per_node, len(start.argv) - len(launch.program))
         yield from _check_divisions(job, arguments, files, "")
         yield from _deepspeed(job, arguments, files)
         if launch.launcher.total:
-            of_launcher = read_arguments(start.words[launch.index + 1 : job.first])
+            of_launcher = read_arguments(start.argv[launch.index + 1 : job.first])
             yield from _check_divisions(_moved(job, launch.index + 1), of_launcher, files, launch.launcher.name)
             yield from _deepspeed(_moved(job, launch.index + 1), of_launcher, files)
 
@@ -171,7 +171,7 @@ def _moved(job: _Job, first: int) -> _Job:
 def _is_elastic(training: Training, start: Start) -> bool:
     """Return whether the number of nodes is not that of the job: a range, or another one, which is reported elsewhere."""
     assert start.launch is not None
-    option = start.launch.given(start.launch.launcher.nodes)
+    option = start.launch.find_option(start.launch.launcher.nodes)
     value = (
         training.value(option.value or "", start.launch) if option is not None else training.variables.get("PET_NNODES")
     )
@@ -206,7 +206,7 @@ def _mismatches(job: _Job, division: Division) -> Iterator[Finding]:
         product = division.product(axes)
         if product > 1 and job.ranks % product:
             message = (
-                f"{division.shown(axes)} is {product}, which does not divide the {job.text}: {framework.name} exits"
+                f"{division.format(axes)} is {product}, which does not divide the {job.text}: {framework.name} exits"
             )
             yield _mismatch(job, division, axes, message, _instead(job, product))
     fills = framework.fills
@@ -214,12 +214,12 @@ def _mismatches(job: _Job, division: Division) -> Iterator[Finding]:
     if product < 2:
         return
     all_known = all(division.degree(axis) for axis in fills)
-    if all_known or (division.complete and framework.rest in ("", *_set_to_a_number(division))):
+    if all_known or (division.complete and framework.inferred in ("", *_set_to_a_number(division))):
         if product != job.ranks:
-            message = f"{division.shown(fills)} is {product}, but there are {job.text}: {framework.name} exits"
+            message = f"{division.format(fills)} is {product}, but there are {job.text}: {framework.name} exits"
             yield _mismatch(job, division, fills, message, _filled(job, division, product))
     elif job.ranks % product:
-        message = f"{division.shown(fills)} is {product}, which does not divide the {job.text}: {framework.name} exits"
+        message = f"{division.format(fills)} is {product}, which does not divide the {job.text}: {framework.name} exits"
         yield _mismatch(job, division, fills, message, _instead(job, product))
 
 
@@ -249,7 +249,7 @@ def _filled(job: _Job, division: Division, product: int) -> str:
         return f"write trainer.num_nodes={job.nodes} and trainer.devices={job.per_node}"
     other_product = product // (division.degree("dp_shard") or 1)
     if job.ranks % other_product == 0 and "dp_shard" in division.settings:
-        option = division.settings["dp_shard"].written.partition(":")[0].partition("=")[0].partition(" ")[0]
+        option = division.settings["dp_shard"].text.partition(":")[0].partition("=")[0].partition(" ")[0]
         return f"set {option} to {job.ranks // other_product}"
     return f"use degrees whose product is {job.ranks}"
 

@@ -19,7 +19,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
-from trainc.plugins.registry import enabled, loaded
+from trainc.plugins.registry import enabled, load_attribute
 from trainc.startup.records import replace
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ def _is_template(entry: Entrypoint) -> bool:
 
 def _scripted(training: Training) -> bool:
     """Return whether the command is a script or contains a sleep."""
-    return training.line.script is not None or bool(training.line.ran("sleep"))
+    return training.line.script is not None or bool(training.line.starts_of("sleep"))
 
 
 def _launches(training: Training) -> bool:
-    return bool(training.line.ran("launcher", "tool"))
+    return bool(training.line.starts_of("launcher", "tool"))
 
 
 def _divides(training: Training) -> bool:
@@ -163,7 +163,7 @@ class _Group:
     @cached_property
     def functions(self) -> list[Callable[..., Iterable[Finding]]]:
         """The functions of the lints."""
-        return [loaded(lint.module, lint.function) for lint in self.lints]
+        return [load_attribute(lint.module, lint.function) for lint in self.lints]
 
 
 @cache

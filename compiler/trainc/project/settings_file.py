@@ -26,29 +26,29 @@ from trainc.startup.records import replace
 _DEEPEST_BELOW = 3
 
 
-def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:
+def read_configuration(paths: Sequence[str], given_path: str | None, limits: Limits = Limits()) -> Configuration:
     """Read the file given by `--config`, or the nearest trainc.yaml above all of `paths`. Raises CompileError.
 
     Its paths must stay inside the surrounding repository, unless the limits allow otherwise.
     """
-    file = named or _search(paths)
+    file = given_path or _find_file(paths)
     if file is None:
         return Configuration()
     root = root_around(os.path.dirname(file) or os.curdir)
-    if not named and not limits.allow_outside and not is_inside(file, root):
+    if not given_path and not limits.allow_outside and not is_inside(file, root):
         message = f"{file} is a symlink to a file outside the repository"
         raise CompileError([Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT)])
-    document = _read(file, limits)
+    document = _read_document(file, limits)
     # The schema takes time, and a single file has no trainc.yaml.
     from trainc.project.trainc_yaml import missing_paths, settings_in_file
 
     configuration, findings = settings_in_file(document.data, file, None if limits.allow_outside else root)
     if findings:
-        raise CompileError([document.place(finding, CONFIGURATION_FILE) for finding in findings])
+        raise CompileError([document.diagnose(finding, CONFIGURATION_FILE) for finding in findings])
     return replace(configuration, missing=missing_paths(document, os.path.dirname(file)))
 
 
-def _search(paths: Sequence[str]) -> str | None:
+def _find_file(paths: Sequence[str]) -> str | None:
     """The nearest trainc.yaml, searching upwards from the folder that contains all input, wherever trainc is run.
 
     The search ends at the folder with `.git` and skips folders of other users: see `folders_upward`.
@@ -76,7 +76,7 @@ def settings_below(folder: str) -> list[str]:
     return sorted(folders)
 
 
-def _read(file: str, limits: Limits) -> Document:
+def _read_document(file: str, limits: Limits) -> Document:
     try:
         documents, problems = read_documents(read_file(file, limits.file_bytes), file, limits)
     except OSError as error:
@@ -88,11 +88,11 @@ def _read(file: str, limits: Limits) -> Document:
         raise CompileError(problems)
     if len(documents) > 1:
         wrong = Finding(CODE, "error", "trainc.yaml must be a single document", "remove the other documents")
-        raise CompileError([documents[1].place(wrong, CONFIGURATION_FILE)])
+        raise CompileError([documents[1].diagnose(wrong, CONFIGURATION_FILE)])
     document = documents[0] if documents else Document.of({})
     if "apiVersion" in document.data and "kind" in document.data:
         hint = "rename this file, or pass the settings file with --config FILE"
         message = f"this is a {document.data['kind']}, not a trainc settings file"
         wrong = Finding(CODE, "error", message, hint, ("kind",))
-        raise CompileError([document.place(wrong, CONFIGURATION_FILE)])
+        raise CompileError([document.diagnose(wrong, CONFIGURATION_FILE)])
     return document

@@ -147,11 +147,11 @@ class Dump:
         return sorted(name for where, name in self.of(kind) if where == namespace)
 
     def is_complete(self, kind: str, namespace: str = "") -> bool:
-        """Whether an object of that kind and namespace that is not in the dump does not exist in the cluster."""
+        """Return whether an object of that kind and namespace that is not in the dump does not exist in the cluster."""
         return (kind, namespace) in self._complete or (kind, _EVERYWHERE) in self._complete
 
     def covers(self, kind: str, namespace: str = "") -> bool:
-        """Whether a kind was exported at all, or is listed by hand for that namespace."""
+        """Return whether a kind was exported at all, or is listed by hand for that namespace."""
         return kind in self._exported or self.is_complete(kind, namespace)
 
     def images(self) -> Iterator[str]:
@@ -189,10 +189,10 @@ def _is_by_hand(document: Json) -> bool:
     kind, group = document.get("kind"), group_of(document)
     if group != GROUP and kind != KIND:
         return False
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
 
-    is_kind = kind in (KIND, None) or misspelt(str(kind), [KIND])
-    return bool(is_kind and (group in (GROUP, "") or misspelt(group, [GROUP])))
+    is_kind = kind in (KIND, None) or correct_spelling(str(kind), [KIND])
+    return bool(is_kind and (group in (GROUP, "") or correct_spelling(group, [GROUP])))
 
 
 def group_of(manifest: Json) -> str:

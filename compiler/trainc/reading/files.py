@@ -320,7 +320,7 @@ def _entry(entry: os.DirEntry[str], real_folder: str) -> _Entry:
 
 
 # The lines of trainc.yaml with paths that do not exist, by path; the command line may name others.
-missing_in_settings: ContextVar[Mapping[str, Source] | None] = ContextVar("named_in_settings", default=None)
+missing_in_settings: ContextVar[Mapping[str, Source] | None] = ContextVar("missing_in_settings", default=None)
 
 
 def _no_such_path(path: str) -> Diagnostic:

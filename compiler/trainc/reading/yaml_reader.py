@@ -233,21 +233,21 @@ def _looks_flattened(value: Any) -> bool:
 
 
 # The values of documents that were read, by their text, while `reading_once` lasts. Each thread has its own.
-_read: ContextVar[dict[str, Any] | None] = ContextVar("_read", default=None)
+_values_by_text: ContextVar[dict[str, Any] | None] = ContextVar("_values_by_text", default=None)
 
 
 @contextmanager
 def reading_once() -> Iterator[None]:
     """Read documents with the same text only once while this lasts. They share their data, which nobody may change."""
-    token = _read.set({})
+    token = _values_by_text.set({})
     try:
         yield
     finally:
-        _read.reset(token)
+        _values_by_text.reset(token)
 
 
 def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
-    cache = _read.get()
+    cache = _values_by_text.get()
     if cache is not None and chunk.text in cache:
         return cache[chunk.text], []
     try:

@@ -77,11 +77,11 @@ def _value(shape: Shape, key: str, release: str) -> Schema:
     bounds = limits(release)
     match shape:
         case Struct(name):
-            return {"$ref": f"#/$defs/{name}", **_given(minProperties=bounds.min_properties.get(key))}
+            return {"$ref": f"#/$defs/{name}", **_without_none(minProperties=bounds.min_properties.get(key))}
         case MapOf(value):
             return {"type": "object", "additionalProperties": _value(value, f"{key}{{}}", release)}
         case ListOf(item):
-            sizes = _given(
+            sizes = _without_none(
                 minItems=bounds.min_items.get(key), maxItems=bounds.max_items.get(key), uniqueItems=key in SETS or None
             )
             return {"type": "array", "items": _value(item, f"{key}[]", release), **sizes}
@@ -104,7 +104,7 @@ def _scalar(kind: str, key: str, release: str, bounds: Limits) -> Schema:
             return {"type": "string", "format": "date-time"}
         case "boolean":
             return {"type": "boolean"}
-    return {"type": "string"} | _given(
+    return {"type": "string"} | _without_none(
         enum=list(bounds.enum[key]) if key in bounds.enum else None,
         minLength=bounds.min_length.get(key),
         maxLength=bounds.max_length.get(key),
@@ -112,5 +112,5 @@ def _scalar(kind: str, key: str, release: str, bounds: Limits) -> Schema:
     )
 
 
-def _given(**keywords: Any) -> Schema:
+def _without_none(**keywords: Any) -> Schema:
     return {keyword: value for keyword, value in keywords.items() if value is not None}

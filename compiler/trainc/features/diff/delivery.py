@@ -85,7 +85,7 @@ def effective_method(method: DeliveryMethod, live: Manifest | None, manifest: Ma
 
 
 def is_left_alone(method: DeliveryMethod, live: Manifest, manifest: Manifest) -> bool:
-    """Whether the tool never touches the object once it exists."""
+    """Return whether the tool never touches the object once it exists."""
     if method.tool != "flux":
         return False
     desired, annotations = _metadata(manifest), {**_metadata(live), **_metadata(manifest)}
@@ -111,15 +111,15 @@ def _argocd(method: DeliveryMethod, live: Manifest | None, manifest: Manifest | 
 
 
 def _argo_options(manifest: Manifest | None) -> set[str]:
-    return {option.strip() for option in str(_own(manifest, "annotations").get(_ARGO, "")).split(",")}
+    return {option.strip() for option in str(_metadata_field(manifest, "annotations").get(_ARGO, "")).split(",")}
 
 
 def _metadata(manifest: Manifest | None) -> dict[str, str]:
     """Labels and annotations merged, because Flux reads both."""
-    return {**_own(manifest, "labels"), **_own(manifest, "annotations")}
+    return {**_metadata_field(manifest, "labels"), **_metadata_field(manifest, "annotations")}
 
 
-def _own(manifest: Manifest | None, field: str) -> dict[str, str]:
+def _metadata_field(manifest: Manifest | None, field: str) -> dict[str, str]:
     values = (manifest or {}).get("metadata", {}).get(field)
     return values if isinstance(values, dict) else {}
 
@@ -135,57 +135,57 @@ Apply: TypeAlias = Literal["client", "server", "replace"]
 _NOTHING: Mapping[str, Any] = {}
 
 
-def submitted(apply: Apply, live: Manifest, applied: Manifest, manifest: Manifest) -> Manifest:
+def submit(apply: Apply, live: Manifest, applied: Manifest, manifest: Manifest) -> Manifest:
     """The object that results from applying `manifest` to `live`; `applied` is the manifest applied before."""
     if apply == "replace":
         return manifest
     if apply == "client":
-        return _merge_patched(live, applied, manifest)
-    return _merged(live, applied, manifest)
+        return _merge_patch(live, applied, manifest)
+    return _merge(live, applied, manifest)
 
 
-def _merge_patched(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mapping[str, Any]) -> Manifest:
+def _merge_patch(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mapping[str, Any]) -> Manifest:
     result = {key: value for key, value in live.items() if key in manifest or key not in applied}
     for key, value in manifest.items():
         if isinstance(value, dict) and isinstance(live.get(key), dict):
             before = applied.get(key)
-            result[key] = _merge_patched(live[key], before if isinstance(before, dict) else _NOTHING, value)
+            result[key] = _merge_patch(live[key], before if isinstance(before, dict) else _NOTHING, value)
         else:
             result[key] = value
     return result
 
 
-def _merged(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mapping[str, Any]) -> Manifest:
+def _merge(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mapping[str, Any]) -> Manifest:
     result: Manifest = {}
     for key in dict.fromkeys((*live, *manifest)):
-        value = _merged_value(key, live.get(key), applied.get(key), manifest.get(key))
+        value = _merge_values(key, live.get(key), applied.get(key), manifest.get(key))
         if value is not None:
             result[key] = value
     return result
 
 
-def _merged_value(field: str, live: Any, applied: Any, manifest: Any) -> Any:
+def _merge_values(field: str, live: Any, applied: Any, manifest: Any) -> Any:
     """The merged value of a field: from the manifest, or from `live` if it was never applied, or what is left of it."""
     if isinstance(manifest, dict) and isinstance(live, dict):
-        return _merged(live, applied if isinstance(applied, dict) else _NOTHING, manifest)
+        return _merge(live, applied if isinstance(applied, dict) else _NOTHING, manifest)
     if isinstance(manifest, list) and isinstance(live, list):
-        return _merged_list(field, live, applied if isinstance(applied, list) else [], manifest)
+        return _merge_lists(field, live, applied if isinstance(applied, list) else [], manifest)
     if manifest is not None or applied is None:
         return live if manifest is None else manifest
     if isinstance(live, dict) and isinstance(applied, dict) and applied:
-        return _merged(live, applied, _NOTHING) or None
+        return _merge(live, applied, _NOTHING) or None
     return None
 
 
-def _merged_list(field: str, live: Sequence[Any], applied: Sequence[Any], manifest: Sequence[Any]) -> list[Any]:
+def _merge_lists(field: str, live: Sequence[Any], applied: Sequence[Any], manifest: Sequence[Any]) -> list[Any]:
     names = [identities(field, items) for items in (live, applied, manifest)]
     if field not in MERGE_KEYS or any(name is None for name in names):
         return list(manifest)
-    stands, was, desired = (
+    in_cluster, before, desired = (
         dict(zip(name or (), items, strict=True)) for name, items in zip(names, (live, applied, manifest), strict=True)
     )
-    merged = [_merged_value(field, stands.get(name), was.get(name), item) for name, item in desired.items()]
-    return merged + [item for name, item in stands.items() if name not in was and name not in desired]
+    merged = [_merge_values(field, in_cluster.get(name), before.get(name), item) for name, item in desired.items()]
+    return merged + [item for name, item in in_cluster.items() if name not in before and name not in desired]
 
 
 # What is known about the objects of gang schedulers: a PodGroup's size, its pods, and its immutable fields.
@@ -206,7 +206,7 @@ def group_size(group: Manifest) -> int | None:
 
 
 def is_size(path: FieldPath) -> bool:
-    """Whether a PodGroup field is the number of pods that it waits for."""
+    """Return whether a PodGroup field is the number of pods that it waits for."""
     return path in {gang.size for gang in _GANGS}
 
 
@@ -215,14 +215,14 @@ def groups_of(pod_template: Manifest) -> Iterator[str]:
     return (str(name) for gang in _GANGS if (name := value_at(pod_template, gang.joins)))
 
 
-def is_judged(manifest: Manifest) -> bool:
-    """Whether the immutable fields of the object's kind are known."""
+def has_rules(manifest: Manifest) -> bool:
+    """Return whether the immutable fields of the object's kind are known."""
     gang = _gang_of(manifest)
     return gang is not None and manifest["kind"] in gang.changes
 
 
 def is_frozen(manifest: Manifest, path: FieldPath) -> bool:
-    """Whether the API server refuses an update of this field."""
+    """Return whether the API server refuses an update of this field."""
     gang = _gang_of(manifest)
     if gang is None or path[0] == "metadata":
         return False
@@ -240,11 +240,11 @@ _BY_CLUSTER = frozenset(("volumeMode", "storageClassName", "volumeName"))
 
 def lasting_claims(before: Manifest, after: Manifest) -> list[str]:
     """The names of templates whose claims outlive `before` and block the creation of `after`, of the same name."""
-    kept = {name: spec for name, spec, policy in _templates(before) if policy == "Retain"}
+    retained = {name: spec for name, spec, policy in _templates(before) if policy == "Retain"}
     return [
         name
         for name, spec, policy in _templates(after)
-        if name in kept and not (policy == "Retain" and spec == kept[name] and spec.keys() >= _BY_CLUSTER)
+        if name in retained and not (policy == "Retain" and spec == retained[name] and spec.keys() >= _BY_CLUSTER)
     ]
 
 

@@ -10,7 +10,7 @@ from trainc.api.command import Files, read_stdin, report, start
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
 from trainc.features.fits.judging import judge_jobs
-from trainc.pipeline.failures import left_out
+from trainc.pipeline.failures import left_out_warning
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, evaluate, and print the answers; errors go to stderr."""
     try:
-        environments = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
+        environments = {environment_name(path): settings_of(path) for path in environments_of(arguments)}
     except CompileError as error:
-        return _refused({"": error.diagnostics}, Files(), arguments, streams)
+        return _report({"": error.diagnostics}, Files(), arguments, streams)
     clusters = {name: arguments.cluster or settings.configuration.cluster for name, settings in environments.items()}
     if not any(clusters.values()):
         raise UsageError(
             "--cluster DIR is missing, and trainc.yaml has no `cluster:`; `trainc help dump` says how to make one"
         )
     stdin = read_stdin(next(iter(environments.values())), streams)
-    named = {name: cluster for name, cluster in clusters.items() if cluster}
-    requested = {name: _judge(environments[name], cluster, stdin, streams) for name, cluster in named.items()}
+    judgements = {
+        name: _judge(environments[name], cluster, stdin, streams) for name, cluster in clusters.items() if cluster
+    }
     streams.progress.clear()
-    _print({name: answers for name, (answers, _) in requested.items() if answers}, arguments, streams)
-    reported = {name: diagnostics for name, (_, diagnostics) in requested.items()}
-    return _refused(reported, Files(stdin), arguments, streams)
+    _print({name: answers for name, (answers, _) in judgements.items() if answers}, arguments, streams)
+    reported = {name: diagnostics for name, (_, diagnostics) in judgements.items()}
+    return _report(reported, Files(stdin), arguments, streams)
 
 
 def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> tuple[Fits | None, list[Diagnostic]]:
@@ -45,7 +46,7 @@ def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> 
         jobs = [job for job in jobs if not failures.concerns(job)]
         if failures.fatal or not jobs:
             return None, compiling.diagnostics
-        left = [*(d for d in compiling.diagnostics if d.severity == "error"), *left_out(failures)]
+        left = [*(d for d in compiling.diagnostics if d.severity == "error"), left_out_warning(failures)]
     judgement = judge_jobs(
         jobs,
         compiling.inputs.documents,
@@ -77,7 +78,7 @@ def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) 
         streams.out.write(escape_report(json.dumps(document, indent=2) + "\n", json=True).encode())
 
 
-def _refused(
+def _report(
     diagnostics: Mapping[str, Sequence[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
 ) -> Status:
     """Show the diagnostics; the exit status reflects whether they contain errors."""

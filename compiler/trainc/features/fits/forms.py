@@ -11,7 +11,7 @@ from trainc.api.findings import counted, first_of
 from trainc.api.kube import Json
 from trainc.features.fits.answer import Fit, Fits, fits_named
 from trainc.features.fits.cluster import Cluster, ClusterQueue
-from trainc.features.fits.pods import amount_with_unit, counted_pods, written_amount
+from trainc.features.fits.pods import amount_with_unit, counted_pods, shorten, written_amount
 from trainc.features.fits.snapshot import read_cluster
 
 VERSION = 1
@@ -61,12 +61,12 @@ def _pod_sets(fit: Fit) -> Iterator[str]:
 def _counts(fits: Fits) -> Iterator[str]:
     alone = Counter(fit.verdict for fit in fits.alone)
     together = Counter(fit.verdict for fit in fits.together if fit.scheduler == "kueue")
-    yield f"Each job alone on the idle cluster: {_counted(alone, ('fits', 'never', 'inactive', 'refused', 'unknown'))}."
-    yield f"All jobs in this order, if none of them ends: {_counted(together, ('admitted', 'waits'))}."
+    yield f"Each job alone on the idle cluster: {_count_text(alone, ('fits', 'never', 'inactive', 'refused', 'unknown'))}."
+    yield f"All jobs in this order, if none of them ends: {_count_text(together, ('admitted', 'waits'))}."
 
 
-def _counted(counts: Counter[Any], words: tuple[str, ...]) -> str:
-    return ", ".join(f"{counts[word]} {word}" for word in words if counts[word]) or "none"
+def _count_text(counts: Counter[Any], verdicts: tuple[str, ...]) -> str:
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in verdicts if counts[verdict]) or "none"
 
 
 def fits_json(fits: Fits) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def fits_json(fits: Fits) -> dict[str, Any]:
 
 def _entry(fit: Fit) -> dict[str, Any]:
     answer = ("verdict", "cause", "flavors", "borrows", "topology", "places", "runs", "pods", "requests")
-    return {**_fields(fit, *answer), "reasons": [_fields(one, "code", "message", "hint") for one in fit.diagnostics]}
+    return {**_fields(fit, *answer), "reasons": [_fields(d, "code", "message", "hint") for d in fit.diagnostics]}
 
 
 def _fields(record: object, *names: str) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
 def fits_by_job(fits: Fits) -> dict[str, str]:
     """The answer for each job on one line, with the reason if it can never run."""
     return {
-        alone.job: ": ".join((verdict_text(alone, together), *(one.message for one in alone.diagnostics)))
+        alone.job: ": ".join((verdict_text(alone, together), *(d.message for d in alone.diagnostics)))
         for alone, together in zip(fits.alone, fits.together, strict=True)
     }
 
@@ -122,7 +122,7 @@ def fit_changes(before: Side, after: Side) -> list[str]:
     """Sentences about jobs and quotas that change; a single one if a snapshot cannot be read."""
     dumps = [Dump.of_objects(cluster) for _, cluster in (before, after)]
     answers = fits_named(before[0], dumps[0]), fits_named(after[0], dumps[1])
-    if any(one.severity == "error" for fits in answers for one in fits.diagnostics):
+    if any(diagnostic.severity == "error" for fits in answers for diagnostic in fits.diagnostics):
         return [
             "The snapshot of the cluster cannot be read, so what it can admit is not compared; run `trainc fits` for details."
         ]
@@ -133,8 +133,8 @@ def fit_changes(before: Side, after: Side) -> list[str]:
 
 def _unknown(answers: Iterable[Fits]) -> Iterator[str]:
     """What a snapshot lacks for some of the answers."""
-    lacking = (one for fits in answers for one in fits.diagnostics if one.code == "SnapshotIncomplete" and one.object)
-    for message in dict.fromkeys(one.message for one in lacking):
+    lacking = (d for fits in answers for d in fits.diagnostics if d.code == "SnapshotIncomplete" and d.object)
+    for message in dict.fromkeys(d.message for d in lacking):
         yield f"{message[0].upper()}{message[1:]}."
 
 
@@ -144,9 +144,9 @@ def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
     for job, fit in new.items():
         was = old.get(job)
         if _is_blocked(fit) and (was is None or not _is_blocked(was)):
-            reason = "; ".join(one.message for one in fit.diagnostics)
-            words = _BLOCK_WORDS["never runs" if fit.verdict == "fits" else fit.verdict]
-            by_change.setdefault((words[was is not None], f": {reason}"), []).append(job)
+            reason = "; ".join(diagnostic.message for diagnostic in fit.diagnostics)
+            phrases = _BLOCK_WORDS["never runs" if fit.verdict == "fits" else fit.verdict]
+            by_change.setdefault((phrases[was is not None], f": {reason}"), []).append(job)
         elif fit.verdict == "fits" and not _is_blocked(fit) and was and _is_blocked(was):
             by_change.setdefault(("can now run, which was impossible before", ""), []).append(job)
     for (phrase, reason), jobs in by_change.items():
@@ -157,7 +157,7 @@ def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
 
 
 def _is_blocked(fit: Fit) -> bool:
-    """Whether a job can never run."""
+    """Return whether a job can never run."""
     return fit.runs is False or fit.verdict in _BLOCK_WORDS
 
 
@@ -195,7 +195,7 @@ def _quota(before: ClusterQueue, after: ClusterQueue) -> Iterator[str]:
 
 def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], fits: Fits) -> str:
     """How many of a queue's jobs can never be admitted, and how many of those could be before."""
-    of_queue = {place for place, local in cluster.local_queues.items() if local.cluster_queue == name}
+    of_queue = {key for key, local in cluster.local_queues.items() if local.cluster_queue == name}
     blocked = [
         fit.job
         for fit in fits.alone
@@ -205,5 +205,4 @@ def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], fits: Fits
     ]
     if not blocked:
         return ""
-    some = ", ".join(blocked[:_MOST_NAMED]) + (", ..." if len(blocked) > _MOST_NAMED else "")
-    return f"; {len(blocked)} {'job' if len(blocked) == 1 else 'jobs'} can no longer be admitted ({some})"
+    return f"; {len(blocked)} {'job' if len(blocked) == 1 else 'jobs'} can no longer be admitted ({shorten(blocked, _MOST_NAMED)})"

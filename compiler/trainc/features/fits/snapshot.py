@@ -26,7 +26,7 @@ from trainc.features.fits.cluster import (
 from trainc.features.fits.pods import amount, amounts, merged_limits
 from trainc.kube.kueue import IMAGE, step_of, version_of
 from trainc.reading.cluster import CLUSTER, UNCOUNTED, Key, label_of  # noqa: F401 - the table of features names the kind
-from trainc.schema.unknown_fields import mistyped
+from trainc.schema.unknown_fields import find_wrong_type
 
 # Kueue's limit: apis/kueue/v1beta2/topology_types.go.
 _MOST_LEVELS = 16
@@ -90,12 +90,12 @@ def _texts(value: Any) -> dict[str, str]:
     return {str(key): item or "" for key, item in mapping(value).items()}
 
 
-def _typed(value: Any, definition: str, path: str) -> Json:
+def _check_type(value: Any, definition: str, path: str) -> Json:
     """Check a value against a type that JobSets use as well."""
-    wrong = mistyped(value, definition, NEWEST_RELEASE)
-    if wrong is not None:
-        place = ".".join((path, *map(str, wrong)))
-        raise WrongValue(place, f"{place} has the wrong type")
+    steps = find_wrong_type(value, definition, NEWEST_RELEASE)
+    if steps is not None:
+        field_path = ".".join((path, *map(str, steps)))
+        raise WrongValue(field_path, f"{field_path} has the wrong type")
     return cast("Json", value)
 
 
@@ -110,7 +110,7 @@ def _flavor(name: str, document: Json) -> Flavor:
         name,
         _texts(spec.get("nodeLabels")),
         tuple(map(_texts, objects(spec.get("nodeTaints")))),
-        tuple(_typed(one, "core.Toleration", f"spec.tolerations[{i}]") for i, one in tolerations),
+        tuple(_check_type(toleration, "core.Toleration", f"spec.tolerations[{i}]") for i, toleration in tolerations),
         spec.get("topologyName") or None,
     )
 
@@ -125,7 +125,7 @@ def _levels(_: str, document: Json) -> tuple[str, ...]:
 
 def _node(name: str, document: Json) -> Node:
     spec, status = mapping(document.get("spec")), mapping(document.get("status"))
-    ready = next((one.get("status") for one in objects(status.get("conditions")) if one.get("type") == "Ready"), None)
+    ready = next((c.get("status") for c in objects(status.get("conditions")) if c.get("type") == "Ready"), None)
     usable = ready == "True" and not spec.get("unschedulable")
     counted = UNCOUNTED not in mapping(mapping(document.get("metadata")).get("annotations"))
     taints = tuple(map(_texts, objects(spec.get("taints"))))
@@ -134,10 +134,10 @@ def _node(name: str, document: Json) -> Node:
 
 def _local_queue(_: str, document: Json) -> LocalQueue:
     spec = mapping(document.get("spec"))
-    return LocalQueue(spec.get("clusterQueue") or "", _stopped(spec))
+    return LocalQueue(spec.get("clusterQueue") or "", _is_stopped(spec))
 
 
-def _stopped(spec: Json) -> bool:
+def _is_stopped(spec: Json) -> bool:
     return (spec.get("stopPolicy") or "None") != "None"
 
 
@@ -153,7 +153,7 @@ def _cluster_queue(name: str, document: Json) -> ClusterQueue:
     for rule in objects(mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")):
         checks[str(rule.get("name"))] = frozenset(map(str, rule.get("onFlavors") or ()))
     groups = (
-        Group(frozenset(map(str, group.get("coveredResources") or ())), tuple(one.get("name") or "" for one in flavors))
+        Group(frozenset(map(str, group.get("coveredResources") or ())), tuple(f.get("name") or "" for f in flavors))
         for group in objects(spec.get("resourceGroups"))
         for flavors in [objects(group.get("flavors"))]
     )
@@ -162,8 +162,8 @@ def _cluster_queue(name: str, document: Json) -> ClusterQueue:
         spec.get("cohortName") or spec.get("cohort") or "",
         tuple(groups),
         _quotas(spec),
-        None if selector is None else _typed(selector, "meta.LabelSelector", "spec.namespaceSelector"),
-        _stopped(spec),
+        None if selector is None else _check_type(selector, "meta.LabelSelector", "spec.namespaceSelector"),
+        _is_stopped(spec),
         spec.get("queueingStrategy") == "StrictFIFO",
         mapping(spec.get("flavorFungibility")).get("whenCanBorrow") == "TryNextFlavor",
         (mapping(policy.get("borrowWithinCohort")).get("policy") or "Never") != "Never",
@@ -183,7 +183,7 @@ def _quotas(spec: Json) -> dict[FlavorResource, Quota]:
 
 
 def _quota(resource: Json, path: str) -> Quota:
-    def read(name: str) -> int | None:
+    def read_amount(name: str) -> int | None:
         if resource.get(name) is None:
             return None
         try:
@@ -191,7 +191,7 @@ def _quota(resource: Json, path: str) -> Quota:
         except ValueError as error:
             raise WrongValue(f"{path}.{name}", f"{path}.{name}: {error}") from None
 
-    return Quota(read("nominalQuota") or 0, read("borrowingLimit"), read("lendingLimit"))
+    return Quota(read_amount("nominalQuota") or 0, read_amount("borrowingLimit"), read_amount("lendingLimit"))
 
 
 def _limit_range(_: str, document: Json) -> Json:
@@ -246,21 +246,21 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
     to decide.
     """
     problems = [*dump.problems]
-    problems += [_unreadable(one, "metadata.name", "it has no name") for one in dump.nameless if _is_read(one)]
-    problems += [_twice(one) for one in dump.repeated if _is_read(one)]
+    problems += [_unreadable(d, "metadata.name", "it has no name") for d in dump.nameless if _is_read(d)]
+    problems += [_twice(document) for document in dump.repeated if _is_read(document)]
 
-    def readable(kind: str, read: Callable[[str, Json], Any]) -> Iterator[tuple[Key, Any]]:
-        for place, document in dump.of(kind).items():
+    def readable(kind: str, parse: Callable[[str, Json], Any]) -> Iterator[tuple[Key, Any]]:
+        for key, document in dump.of(kind).items():
             try:
                 _check_shape(document, _SHAPES[kind], "")
-                value = read(place[1], document)
+                value = parse(key[1], document)
             except ValueError as error:
                 problems.append(_unreadable(document, getattr(error, "path", ""), str(error)))
             else:
-                yield place, value
+                yield key, value
 
-    def by_name(kind: str, read: Callable[[str, Json], Any]) -> dict[str, Any]:
-        return {name: value for (_, name), value in readable(kind, read)}
+    def by_name(kind: str, parse: Callable[[str, Json], Any]) -> dict[str, Any]:
+        return {name: value for (_, name), value in readable(kind, parse)}
 
     ranges: dict[str, list[Json]] = {}
     for (namespace, _), limit_range in sorted(readable("LimitRange", _limit_range), key=lambda item: item[0]):
@@ -293,10 +293,10 @@ def _with_vague_flavors(
 ) -> dict[str, Flavor]:
     """The flavors; those about which the snapshot does not say enough are assumed to accept and to hold every pod."""
     if "ResourceFlavor" in unknown:
-        named = {name for queue in queues.values() for name in queue.flavors}
-        return {name: Flavor(name, {}, (), (), None, vague=True) for name in sorted(named)}
+        flavor_names = {name for queue in queues.values() for name in queue.flavors}
+        return {name: Flavor(name, {}, (), (), None, vague=True) for name in sorted(flavor_names)}
     if "Node" in unknown:
-        return {name: replace(one, vague=one.topology is not None) for name, one in flavors.items()}
+        return {name: replace(flavor, vague=flavor.topology is not None) for name, flavor in flavors.items()}
     return dict(flavors)
 
 
@@ -315,9 +315,9 @@ def _scaler(dump: Dump, nodes: Iterable[Node]) -> str:
     Managed autoscalers show only in the ConfigMap in which they report (kubernetes/autoscaler
     cluster-autoscaler/clusterstate/utils/status.go).
     """
-    images = [image.partition("@")[0].rpartition("/")[2].partition(":")[0] for image in dump.images()]
-    for scaler, image in _SCALERS.items():
-        if any(each == image or each.startswith(f"{image}-") for each in images):
+    programs = [image.partition("@")[0].rpartition("/")[2].partition(":")[0] for image in dump.images()]
+    for scaler, name in _SCALERS.items():
+        if any(program == name or program.startswith(f"{name}-") for program in programs):
             return scaler
     if dump.of("NodePool") or any("karpenter.sh/nodepool" in node.labels for node in nodes):
         return KARPENTER
@@ -334,10 +334,10 @@ def _low_enough(
     cohorts: Mapping[str, Cohort], documents: Mapping[tuple[str, str], Json], problems: list[Diagnostic]
 ) -> dict[str, Cohort]:
     """The cohorts without those that are nested too deeply."""
-    high = {name for name in cohorts if _is_below_too_many(name, cohorts)}
+    deep = {name for name in cohorts if _is_below_too_many(name, cohorts)}
     message = f"more than {_MOST_PARENTS} cohorts are above it"
-    problems += [_unreadable(one, "spec.parentName", message) for (_, name), one in documents.items() if name in high]
-    return {name: cohort for name, cohort in cohorts.items() if name not in high}
+    problems += [_unreadable(d, "spec.parentName", message) for (_, name), d in documents.items() if name in deep]
+    return {name: cohort for name, cohort in cohorts.items() if name not in deep}
 
 
 def _is_below_too_many(name: str, cohorts: Mapping[str, Cohort]) -> bool:

@@ -13,7 +13,7 @@ from trainc.explain.model import Input, prefix
 from trainc.features.lsp.names import at, kind_of, root_of, runtime_of
 from trainc.features.lsp.snapshot import Built, Snapshot
 from trainc.features.lsp.variables import meaning_of, suggested_values
-from trainc.findings.text import underlined
+from trainc.findings.text import find_underline
 from trainc.reading.edits import Field, Position, Range, Tree, trees
 
 _MOST_SHOWN = 8
@@ -174,7 +174,7 @@ def words(lines: Sequence[str], source: Source, message: str) -> Range:
     def line_of(number: int) -> str | None:
         return lines[number - 1] if 0 < number <= len(lines) else None
 
-    number, start, end = underlined(line_of, source, message)
+    number, start, end = find_underline(line_of, source, message)
     length = len(line_of(number) or "")
     start = min(start, length)
     line = min(number, len(lines)) - 1

@@ -34,7 +34,6 @@ from trainc.api.settings import Limits, limits_of
 from trainc.features.migrate.migrate import MigratedFile, Plan, migrate_documents
 from trainc.reading.files import Walk
 
-_NOT_MIGRATED = ("CannotMigrate",)
 # Objects of Kueue in a version that is migrated; no other command reads them as sources.
 _OF_KUEUE = b"kueue.x-k8s.io/v1beta1"
 
@@ -45,14 +44,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         raise UsageError("- cannot be combined with other paths")
     diagnostics: list[Diagnostic] = []
     limits = limits_of(arguments)
-    read: list[tuple[str, str, list[Document]]] = []
+    files: list[tuple[str, str, list[Document]]] = []
     for file, text in _texts(arguments.paths, limits, streams, diagnostics):
         documents, problems = read_documents(encode(text), file, limits)
-        streams.progress.step("reading", len(read) + 1)
+        streams.progress.step("reading", len(files) + 1)
         diagnostics += problems
         # A file with a problem stays as it is, and so nothing is said about its other documents.
-        read.append((file, text, [] if problems else documents))
-    all_documents = [document for _, _, documents in read for document in documents]
+        files.append((file, text, [] if problems else documents))
+    all_documents = [document for _, _, documents in files for document in documents]
     plan = Plan(
         (document.data for document in all_documents),
         NEWEST_RELEASE,
@@ -64,18 +63,18 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.report:
         stuck = _write_report(all_documents, plan, diagnostics, streams)
     else:
-        for file, text, documents in streams.progress.over("migrating", read):
+        for file, text, documents in streams.progress.over("migrating", files):
             migrated = migrate_documents(text, documents, limits, plan)
             diagnostics += migrated.diagnostics
             changed += migrated.text != text
             _deliver(file, text, migrated, arguments, streams)
-        stuck = any(d.code in _NOT_MIGRATED for d in diagnostics) or (arguments.check and changed > 0)
+        stuck = any(d.code == "CannotMigrate" for d in diagnostics) or (arguments.check and changed > 0)
     streams.progress.clear()
     report(sort_diagnostics(diagnostics), arguments, streams)
     if not arguments.quiet and not arguments.report:
         verb = "would change" if arguments.diff or arguments.check else "changed"
         streams.err.write("".join(f"note: {note}\n" for note in plan.notes()))
-        nothing = f"nothing to migrate in {counted(len(read), 'file')}"
+        nothing = f"nothing to migrate in {counted(len(files), 'file')}"
         streams.err.write(f"{counted(changed, 'file')} {verb}\n" if changed else f"{nothing}\n")
     return Status.DIAGNOSED if stuck or has_errors(diagnostics) else Status.DONE
 
@@ -98,7 +97,7 @@ def _texts(
         for file in walk.files(path):
             if file.endswith(TEMPLATE_SUFFIXES):
                 hint = "change it by hand; pipe the rendered template to `trainc migrate - --diff` to see what has to change"
-                diagnostics.append(_skipped(f"{shown_path(file)} is a template", hint, is_named=file == path))
+                diagnostics.append(_skip(f"{shown_path(file)} is a template", hint, is_named=file == path))
             elif (data := walk.read(file, streams.stdin)) is not None and (
                 _OF_KUEUE in data or not walk.skips(file, path, data)
             ):
@@ -106,12 +105,12 @@ def _texts(
                 yield file, text.replace("\n", "\r\n") if b"\r\n" in data else text
     overlays = map(shown_path, walk.overlays)
     diagnostics += (
-        _skipped(f"{folder} is an overlay", f"to migrate it, name it: `trainc migrate {folder}`") for folder in overlays
+        _skip(f"{folder} is an overlay", f"to migrate it, name it: `trainc migrate {folder}`") for folder in overlays
     )
     diagnostics += walk.diagnostics
 
 
-def _skipped(reason: str, hint: str, *, is_named: bool = False) -> Diagnostic:
+def _skip(reason: str, hint: str, *, is_named: bool = False) -> Diagnostic:
     severity: Severity = "warning" if is_named else "info"
     return Diagnostic("SkippedDocument", severity, f"{reason} and was not migrated", hint)
 
@@ -152,7 +151,7 @@ class Row:
     """A v1 job with the kinds of what it becomes, none if it cannot be migrated, or a document that selects v1 pods."""
 
     label: str
-    place: str
+    location: str
     becomes: tuple[str, ...]
     pods: str
     diagnostics: tuple[Diagnostic, ...]
@@ -169,18 +168,18 @@ def rows_of(documents: Iterable[Document], plan: Plan) -> list[Row]:
     for document in documents:
         outcome = plan.of(document.data)
         label = label_of(document.data)
-        diagnostics = tuple(sort_diagnostics(map(document.place, outcome.findings)))
+        diagnostics = tuple(sort_diagnostics(map(document.diagnose, outcome.findings)))
         for job in outcome.jobs:
-            own = diagnostics if job is outcome.jobs[0] else ()
+            reported = diagnostics if job is outcome.jobs[0] else ()
             name = f"{job.kind} in {label}" if job.path else label
-            place = _place(document, (*job.path, "kind"))
-            rows.append(Row(name, place, job.becomes, job.converted.pods, own, is_job=True))
+            location = _file_and_line(document, (*job.path, "kind"))
+            rows.append(Row(name, location, job.becomes, job.converted.pods, reported, is_job=True))
         if diagnostics and not outcome.jobs:
-            rows.append(Row(label, _place(document, ("kind",)), (), "", diagnostics, is_job=False))
+            rows.append(Row(label, _file_and_line(document, ("kind",)), (), "", diagnostics, is_job=False))
     return rows
 
 
-def _place(document: Document, path: Path) -> str:
+def _file_and_line(document: Document, path: Path) -> str:
     source = document.locate(path) or document.locate(())
     return f"{source.file}:{source.line}" if source else document.file
 
@@ -194,9 +193,9 @@ def format_report(rows: Sequence[Row], notes: Sequence[str], *, all_read: bool) 
         return f"No Training Operator v1 jobs found{'' if all_read else ' in the files that could be read'}.\n"
     lines: list[str] = []
     if jobs := [row for row in rows if row.is_job]:
-        moved = [row for row in jobs if row.becomes]
-        unsure, stuck = sum(row.count("warning") > 0 for row in moved), len(jobs) - len(moved)
-        counts = f"{len(moved) - unsure} ready, {unsure} with open questions, {stuck} that cannot be migrated"
+        migrated = [row for row in jobs if row.becomes]
+        unsure, stuck = sum(row.count("warning") > 0 for row in migrated), len(jobs) - len(migrated)
+        counts = f"{len(migrated) - unsure} ready, {unsure} with open questions, {stuck} that cannot be migrated"
         lines = [*_table(jobs), "", f"{counted(len(jobs), 'job')}: {counts}"]
     for title, severity in _SECTIONS.items():
         lines += _section(title, rows, severity)
@@ -206,7 +205,7 @@ def format_report(rows: Sequence[Row], notes: Sequence[str], *, all_read: bool) 
 
 def _table(jobs: Sequence[Row]) -> Iterator[str]:
     counts = ((str(row.count("info")), str(row.count("warning", "error"))) for row in jobs)
-    texts = ((row.label, row.place, ", ".join(row.becomes) or "-", row.pods) for row in jobs)
+    texts = ((row.label, row.location, ", ".join(row.becomes) or "-", row.pods) for row in jobs)
     cells = [_COLUMNS, *(text + count for text, count in zip(texts, counts, strict=True))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line in cells:
@@ -221,6 +220,6 @@ def _section(title: str, rows: Iterable[Row], severity: str) -> Iterator[str]:
         if row.label != label:
             yield f"  {row.label}"
         label = row.label
-        yield f"    {diagnostic.source or row.place}: {diagnostic.message} [{diagnostic.code}]"
+        yield f"    {diagnostic.source or row.location}: {diagnostic.message} [{diagnostic.code}]"
         if diagnostic.severity != "info":
             yield f"      help: {diagnostic.hint}"

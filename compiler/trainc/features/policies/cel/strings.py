@@ -6,6 +6,7 @@ pkg/cel/library (lists.go, regex.go), v1.37.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial, reduce
 from itertools import pairwise
@@ -24,7 +25,7 @@ from trainc.features.policies.cel.values import (
     arithmetic,
     compare,
     equal,
-    known,
+    require_known,
     type_of,
 )
 
@@ -42,7 +43,7 @@ define("<string>.trim() -> string")(lambda _, text: text.strip(_SPACES))
 
 
 @lru_cache(maxsize=256)
-def compiled(text: str) -> Any:
+def compile_regex(text: str) -> Any:
     """Compile a regular expression, which then runs in linear time and means what it means in Go.
 
     Raises ValueError if it is malformed, and UnknownError without the extra `policy`.
@@ -61,18 +62,18 @@ def compiled(text: str) -> Any:
 
 @define("matches(string, string) -> bool", "<string>.matches(string) -> bool")
 def _matches(_: Budget, text: str, regex: str) -> bool:
-    return compiled(regex).search(text) is not None
+    return compile_regex(regex).search(text) is not None
 
 
 @define("<string>.find(string) -> string")
 def _find(_: Budget, text: str, regex: str) -> str:
-    match = compiled(regex).search(text)
+    match = compile_regex(regex).search(text)
     return match.group() if match else ""
 
 
 @define("<string>.findAll(string) -> list(string)", "<string>.findAll(string, int) -> list(string)")
 def _find_all(_: Budget, text: str, regex: str, limit: int = -1) -> list[str]:
-    matches = [match.group() for match in compiled(regex).finditer(text)]
+    matches = [match.group() for match in compile_regex(regex).finditer(text)]
     return matches if limit < 0 else matches[:limit]
 
 
@@ -94,7 +95,7 @@ def _split(_: Budget, text: str, separator: str, limit: int = -1) -> list[str]:
 @define("<list(string)>.join() -> string", "<list(string)>.join(string) -> string")
 def _join(budget: Budget, items: list[Any], separator: str = "") -> str:
     for item in items:
-        if not isinstance(known(item), str):
+        if not isinstance(require_known(item), str):
             raise EvaluationError(f"join: invalid input: {item}")
     budget.charge(sum(len(item) + len(separator) for item in items) // 10)
     return separator.join(items)
@@ -139,7 +140,9 @@ def _last_index_of(_: Budget, text: str, part: str, start: int | None = None) ->
 define("strings.quote(string) -> string")(lambda _, text: '"' + "".join(_QUOTED.get(c, c) for c in text) + '"')
 
 
-def _each(kinds: Sequence[str], form: str, *, since: int = 0) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _define_each(
+    kinds: Sequence[str], form: str, *, since: int = 0
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Define a function for lists of each of several types."""
     return define(*(form.format(kind) for kind in kinds), since=since)
 
@@ -147,14 +150,14 @@ def _each(kinds: Sequence[str], form: str, *, since: int = 0) -> Callable[[Calla
 def _order(left: Any, right: Any) -> int:
     """Return -1, 0 or 1, and 0 for values without an order, as these functions do."""
     try:
-        return compare(known(left), known(right))
+        return compare(require_known(left), require_known(right))
     except EvaluationError:
         return 0
 
 
-@_each(COMPARABLE, "<list({0})>.isSorted() -> bool")
+@_define_each(COMPARABLE, "<list({0})>.isSorted() -> bool")
 def _is_sorted(_: Budget, items: list[Any]) -> bool:
-    return all(_order(one, other) <= 0 for one, other in pairwise(items))
+    return all(_order(item, next_item) <= 0 for item, next_item in pairwise(items))
 
 
 for _kind, _zero in {"int": 0, "uint": Uint(0), "double": 0.0, "google.protobuf.Duration": Duration(0)}.items():
@@ -172,13 +175,13 @@ def _extreme(word: str, sign: int, _: Budget, items: list[Any]) -> Any:
     return best
 
 
-_each(COMPARABLE, "<list({0})>.min() -> {0}")(partial(_extreme, "min", -1))
-_each(COMPARABLE, "<list({0})>.max() -> {0}")(partial(_extreme, "max", 1))
+_define_each(COMPARABLE, "<list({0})>.min() -> {0}")(partial(_extreme, "min", -1))
+_define_each(COMPARABLE, "<list({0})>.max() -> {0}")(partial(_extreme, "max", 1))
 
 
 @define("<list(A)>.indexOf(A) -> int")
 def _item_index(budget: Budget, items: list[Any], item: Any) -> int:
-    return next((i for i, each in enumerate(items) if equal(each, item, budget)), -1)
+    return next((i for i, element in enumerate(items) if equal(element, item, budget)), -1)
 
 
 @define("<list(A)>.lastIndexOf(A) -> int")
@@ -188,7 +191,7 @@ def _last_item_index(budget: Budget, items: list[Any], item: Any) -> int:
 
 @define("<dyn>.includes(dyn) -> bool", since=37)
 def _includes(budget: Budget, target: Any, item: Any) -> bool:
-    if isinstance(target, list) and any(equal(each, item, budget) for each in target):
+    if isinstance(target, list) and any(equal(element, item, budget) for element in target):
         return True
     return equal(target, item, budget)
 
@@ -217,15 +220,17 @@ def _flatten(budget: Budget, items: list[Any], depth: int = 1) -> list[Any]:
     return items
 
 
-@_each(COMPARABLE, "<list(T)>.@sortByAssociatedKeys(list({0})) -> list(T)", since=34)
+@_define_each(COMPARABLE, "<list(T)>.@sortByAssociatedKeys(list({0})) -> list(T)", since=34)
 def _sorted_by(budget: Budget, items: list[Any], keys: list[Any]) -> list[Any]:
     if len({type_of(key) for key in keys}) > 1:
         raise EvaluationError("list elements must have the same type")
     budget.charge(len(keys) * len(keys).bit_length() // 10)
-    return [items[i] for i in sorted(range(len(items)), key=lambda i: known(keys[i]))]
+    return [items[i] for i in sorted(range(len(items)), key=lambda i: require_known(keys[i]))]
 
 
-_each(COMPARABLE, "<list({0})>.sort() -> list({0})", since=34)(lambda budget, items: _sorted_by(budget, items, items))
+_define_each(COMPARABLE, "<list({0})>.sort() -> list({0})", since=34)(
+    lambda budget, items: _sorted_by(budget, items, items)
+)
 
 
 @define("lists.range(int) -> list(int)", since=34)
@@ -241,17 +246,13 @@ define("<list(T)>.reverse() -> list(T)", since=34)(lambda _, items: items[::-1])
 def _distinct(budget: Budget, items: list[Any]) -> list[Any]:
     unique: list[Any] = []
     for item in items:
-        if not any(equal(item, each, budget) for each in unique):
+        if not any(equal(item, element, budget) for element in unique):
             unique.append(item)
     return unique
 
 
 class FormatError(EvaluationError):
-    """A format string that does not fit its arguments; `argument` is the index of the one that is wrong."""
-
-    def __init__(self, message: str, argument: int | None = None) -> None:
-        super().__init__(message)
-        self.argument = argument
+    """A format string that does not fit its arguments."""
 
 
 @define("<string>.format(list(dyn)) -> string")
@@ -264,10 +265,10 @@ def _format(budget: Budget, text: str, arguments: list[Any]) -> str:
         index, clause, precision = part
         if index >= len(arguments):
             raise FormatError(f"index {index} out of range")
-        value = known(arguments[index])
+        value = require_known(arguments[index])
         budget.charge_for(value)
         if not fits_clause(clause, type_of(value).name, value):
-            raise FormatError(f"error during formatting: {refusal(clause, type_of(value).name)}", index)
+            raise FormatError(f"error during formatting: {refusal(clause, type_of(value).name)}")
         parts.append(_CLAUSES[clause](value, 6 if precision is None else precision, budget))
         budget.charge_for(parts[-1])
     return "".join(parts)
@@ -283,11 +284,11 @@ def clauses(text: str) -> Iterator[str | tuple[int, str, int | None]]:
             yield "%"
             continue
         if digits is not None and not 0 < len(digits) <= 4:
-            raise FormatError("could not parse formatting clause: error while parsing precision", index)
+            raise FormatError("could not parse formatting clause: error while parsing precision")
         if not clause:
-            raise FormatError("unexpected end of string", index)
+            raise FormatError("unexpected end of string")
         if clause not in _CLAUSES:
-            raise FormatError(f'could not parse formatting clause: unrecognized formatting clause "{clause}"', index)
+            raise FormatError(f'could not parse formatting clause: unrecognized formatting clause "{clause}"')
         yield index, clause, int(digits) if digits else None
         index += 1
     yield text[at:]
@@ -333,36 +334,31 @@ def _as_literal(value: Any, budget: Budget, depth: int = 0) -> str:
     budget.charge_for(value)
     if depth > 100:
         raise UnknownError("it formats a value that is nested more than 100 levels deep")
-    match known(value):
+    match require_known(value):
         case list():
             return f"[{', '.join(_as_literal(item, budget, depth + 1) for item in value)}]"
         case dict():
             pairs = ((_as_literal(k, budget, depth), _as_literal(v, budget, depth + 1)) for k, v in value.items())
             return f"{{{', '.join(f'{key}:{item}' for key, item in sorted(pairs))}}}"
         case str():
-            return _go_quoted(value)
+            return _quote(value)
         case bytes():
-            return f"b{_go_quoted(go_text(value))}"
+            return f"b{_quote(go_text(value))}"
         case Timestamp():
             return f'timestamp("{value}")'
         case Duration():
             return f'duration("{value}")'
         case float():
-            return f"{value:.6f}" if abs(value) < float("inf") else f'"{go_text(value)}"'
+            return f"{value:.6f}" if math.isfinite(value) else f'"{go_text(value)}"'
     kind = type_of(value).name
     if not fits_clause("s", kind):
         raise FormatError(f"error during formatting: no formatting function for {kind}")
     return _as_text(value, 0, budget)
 
 
-def _go_quoted(text: str) -> str:
+def _quote(text: str) -> str:
     quoted = (_QUOTED.get(c, c) if c.isprintable() or c in _QUOTED else f"\\u{ord(c):04x}" for c in text)
     return f'"{"".join(quoted)}"'
-
-
-def _fixed(value: Any, precision: int, _: Budget) -> str:
-    number = float(value)
-    return _special(number) or f"{number:,.{precision}f}"
 
 
 def _scientific(value: Any, precision: int, _: Budget) -> str:
@@ -375,9 +371,9 @@ def _scientific(value: Any, precision: int, _: Budget) -> str:
 
 
 def _special(number: float) -> str:
-    if number != number:  # noqa: PLR0124 - NaN is not itself
+    if math.isnan(number):
         return "NaN"
-    return "" if abs(number) < float("inf") else "∞" if number > 0 else "-∞"
+    return "" if math.isfinite(number) else "∞" if number > 0 else "-∞"
 
 
 def _hexadecimal(upper: bool, value: Any, _: int, __: Budget) -> str:
@@ -389,7 +385,7 @@ def _hexadecimal(upper: bool, value: Any, _: int, __: Budget) -> str:
 _CLAUSES: Mapping[str, Callable[[Any, int, Budget], str]] = {
     "s": _as_text,
     "d": lambda value, _, __: str(int(value)),
-    "f": _fixed,
+    "f": lambda value, precision, _: _special(float(value)) or f"{float(value):,.{precision}f}",
     "e": _scientific,
     "b": lambda value, _, __: f"{int(value):b}",
     "x": partial(_hexadecimal, False),
