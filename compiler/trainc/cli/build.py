@@ -58,7 +58,9 @@ class Target:
 def write_folders(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
     """Write one file per job to each folder, or with --check report the changes; write nothing on errors."""
     sources = [sources_of(target.compilation) for target in targets]
-    texts = [_files(target.compilation, each) for target, each in zip(targets, sources, strict=True)]
+    texts = [
+        _files(target.compilation, target_sources) for target, target_sources in zip(targets, sources, strict=True)
+    ]
     streams.progress.clear()
     for target in targets:
         if target.compilation.keeping is not None and (missing := target.compilation.keeping.nothing_to_keep):
@@ -116,8 +118,8 @@ def _proofs(targets: Sequence[Target], arguments: Arguments) -> dict[str, list[D
     from trainc.cli.kept import prove_outputs
 
     outputs = [(target.folder, target.environment, target.compilation.keeping) for target in targets]
-    whole = not arguments.env and all(target.compilation.settings.whole for target in targets)
-    return prove_outputs(outputs, targets[0].compilation.settings.configuration, arguments, whole=whole)
+    covers_all = not arguments.env and all(target.compilation.settings.covers_all for target in targets)
+    return prove_outputs(outputs, targets[0].compilation.settings.configuration, arguments, covers_all=covers_all)
 
 
 def _files(compilation: Run, sources: Sources) -> dict[str, str]:
@@ -140,10 +142,10 @@ def _plan_all(
         plan(
             target.folder,
             files,
-            prune=(arguments.prune or target.compilation.settings.whole) and target.prunes,
-            sources=each,
+            prune=(arguments.prune or target.compilation.settings.covers_all) and target.prunes,
+            sources=target_sources,
         )
-        for target, files, each in zip(targets, texts, sources, strict=True)
+        for target, files, target_sources in zip(targets, texts, sources, strict=True)
     ]
     if arguments.check or any(planned.refused for planned in plans):
         return plans
@@ -170,19 +172,19 @@ def _stale(targets: Sequence[Target], plans: Sequence[Plan]) -> list[Diagnostic]
         for t, planned in zip(targets, plans, strict=True)
         for verb, path in planned.described()
     ]
-    words = {
+    descriptions = {
         "created": "is missing",
         "removed": "belongs to no job of the sources",
         "changed": "is not what its source compiles to",
     }
-    found = [
-        Diagnostic("OutputStale", "error", f"{file} {words[verb]}", _REFRESH, source=Source(file, 1, 1))
+    diagnostics = [
+        Diagnostic("OutputStale", "error", f"{file} {descriptions[verb]}", _REFRESH, source=Source(file, 1, 1))
         for file, verb in files[:_MOST_STALE]
     ]
-    if more := len(files) - len(found):
+    if more := len(files) - len(diagnostics):
         message = f"{counted(more, 'more file')} {'is' if more == 1 else 'are'} out of date"
-        found.append(Diagnostic("OutputStale", "error", message, _REFRESH))
-    return found
+        diagnostics.append(Diagnostic("OutputStale", "error", message, _REFRESH))
+    return diagnostics
 
 
 def _refuse_all(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
@@ -196,8 +198,8 @@ def _all_diagnostics(targets: Sequence[Target]) -> list[Diagnostic]:
 def _show(planned: Plan, target: Target, arguments: Arguments, streams: Streams) -> None:
     folder = target.folder
     for path, text in planned.new.items() if arguments.check else ():
-        shown = escape_report(_difference(f"{folder}/{path}", planned.old[path], text))
-        streams.out.write(shown.encode("utf-8", "backslashreplace"))
+        patch = escape_report(_difference(f"{folder}/{path}", planned.old[path], text))
+        streams.out.write(patch.encode("utf-8", "backslashreplace"))
     if not arguments.quiet:
         _print_changes(list(planned.described()), target, arguments, streams)
 
@@ -228,13 +230,13 @@ def _leave_unselected(compilation: Run, sources: Sources) -> None:
     """Keep the output of jobs that no environment selects from being removed: they have not ended."""
     from trainc.output.ownership import file_name
 
-    namespace = compilation.settings.options.namespace or ""
+    default_namespace = compilation.settings.options.namespace or ""
     for document in compilation.unselected:
         if is_sweep((document.before or document).data):
             sources.leave_unselected((), [document.file])
         else:
-            own, name = identity_of(document.data)
-            sources.leave_unselected([file_name(own or namespace, name)], ())
+            namespace, name = identity_of(document.data)
+            sources.leave_unselected([file_name(namespace or default_namespace, name)], ())
 
 
 def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Arguments, streams: Streams) -> None:
@@ -243,9 +245,9 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
         streams.err.write(f"{verb} {target.folder}/{path}\n")
     counts = [f"{counted(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
     summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "up to date"
-    kept = f"; {counted(len(keeping.kept), 'job')} kept as built" if keeping is not None and keeping.kept else ""
+    kept_jobs = f"; {counted(len(keeping.kept), 'job')} kept as built" if keeping is not None and keeping.kept else ""
     unwritten = " (not written: --check)" if arguments.check and changes else ""
-    streams.err.write(f"{target.folder}: {summary}{unwritten}{kept}\n")
+    streams.err.write(f"{target.folder}: {summary}{unwritten}{kept_jobs}\n")
 
 
 def _is_refused(compilation: Run, arguments: Arguments) -> bool:
@@ -328,7 +330,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile everything, and write the output if there are no errors."""
     try:
         environments = environments_of(arguments)
-        settings = [settings_of(each) for each in environments]
+        settings = [settings_of(environment) for environment in environments]
     except CompileError as error:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
     if arguments.format == "github" and not arguments.check:
@@ -339,25 +341,25 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.check and arguments.base is not None:
         from trainc.cli.under_base import under_base
 
-        named = dict(zip(map(environment_name, environments), settings, strict=True))
-        strict, at_base = under_base(named, arguments)
+        by_name = dict(zip(map(environment_name, environments), settings, strict=True))
+        strict, at_base = under_base(by_name, arguments)
         settings = list(strict.values())
-    folders = [_target(arguments, each) for each in settings]
+    folders = [_target(arguments, env_settings) for env_settings in settings]
     if len(environments) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
         names = ", ".join(map(environment_name, environments))
         raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env")
     targets = []
-    for which, each, folder in zip(environments, settings, folders, strict=True):
-        skip = each.output if folder == STDOUT else folder
+    for environment, env_settings, folder in zip(environments, settings, folders, strict=True):
+        skip = env_settings.output if folder == STDOUT else folder
         compilation = start(
-            each,
-            read_stdin(each, streams),
+            env_settings,
+            read_stdin(env_settings, streams),
             skip,
             step=streams.progress.step,
             output=None if folder == STDOUT else folder,
             choices=arguments,
         )
-        targets.append(Target(compilation, folder, environment_name(which)))
+        targets.append(Target(compilation, folder, environment_name(environment)))
     targets[0].compilation.diagnostics += at_base
     report_unselected([target.compilation for target in targets])
     if arguments.rebuild or arguments.keep:
@@ -372,7 +374,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _target(arguments: Arguments, settings: Settings) -> str:
     """The output folder, or `-`. Raises UsageError for options that require the other kind."""
     # PATH selects some of the jobs to look at, whereas the `output` of trainc.yaml is for all of them.
-    configured = settings.output if settings.whole or arguments.check or arguments.exit_code else None
+    configured = settings.output if settings.covers_all or arguments.check or arguments.exit_code else None
     target: str = arguments.output or configured or STDOUT
     if arguments.keep_going and target == STDOUT:
         raise UsageError("--keep-going needs an output folder: add -o DIR")

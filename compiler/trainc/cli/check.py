@@ -30,22 +30,28 @@ from trainc.startup.records import dataclass
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, discard the manifests, and report."""
     try:
-        environments = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
+        environments = [
+            (environment_name(environment), settings_of(environment)) for environment in environments_of(arguments)
+        ]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     settings, loosened = _under_base(dict(environments), arguments)
     stdin = read_stdin(environments[0][1], streams)
-    checked = {name: _check(each, stdin, streams.progress, arguments) for name, each in settings.items()}
+    checked = {
+        name: _check(env_settings, stdin, streams.progress, arguments) for name, env_settings in settings.items()
+    }
     streams.progress.clear()
-    report_unselected([each.checking for each in checked.values()])
-    for each in checked.values():
-        if each.checking.settings.whole:
-            each.checking.diagnostics += _skipped_sources(each.checking, each.compiled)
-    findings = _check_ignore_comments([each.checking for each in checked.values()])
-    diagnostics = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
+    report_unselected([result.checking for result in checked.values()])
+    for result in checked.values():
+        if result.checking.settings.covers_all:
+            result.checking.diagnostics += _skipped_sources(result.checking, result.compiled)
+    findings = _check_ignore_comments([result.checking for result in checked.values()])
+    diagnostics = merge_diagnostics(
+        {name: [*result.checking.diagnostics, *findings] for name, result in checked.items()}
+    )
     status = _report(diagnostics, next(iter(checked.values())).checking.files, arguments, streams, loosened)
-    for name, each in checked.items():
-        lines = [*each.runs, *([] if arguments.quiet or has_errors(diagnostics) else [each.counted])]
+    for name, result in checked.items():
+        lines = [*result.runs, *([] if arguments.quiet or has_errors(diagnostics) else [result.counted])]
         if arguments.format == "text":
             streams.err.write("".join(f"{name}: {line}\n" if name else f"{line}\n" for line in lines))
     return status
@@ -137,10 +143,10 @@ def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:
     counts = list(count_ignored(diagnostics))
     if has_errors(diagnostics):
         return counts
-    read = [document.file for checking in runs for document in checking.inputs.read]
-    read += [file for checking in runs for overlay in checking.settings.overlays for file, _ in overlay.texts]
+    files = [document.file for checking in runs for document in checking.inputs.read]
+    files += [file for checking in runs for overlay in checking.settings.overlays for file, _ in overlay.texts]
     comments = Comments(runs[0].files.text)
-    ignores = [ignore for file in dict.fromkeys(read) for ignore in comments(file)]
+    ignores = [ignore for file in dict.fromkeys(files) for ignore in comments(file)]
     return runs[0].session.rules([*check_ignores(ignores, diagnostics), *counts], True)
 
 

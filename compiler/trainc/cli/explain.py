@@ -38,11 +38,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not job.compiles:
         report(job.diagnostics, arguments, streams)
         return Status.DIAGNOSED
-    whole = explanation(job.recorder)
-    changed = list(changes(whole, job.compiled.manifests)) if job.is_kept else []
+    explained = explanation(job.recorder)
+    changed = list(changes(explained, job.compiled.manifests)) if job.is_kept else []
     file = f"{settings.output}/{file_name(job.compiled.namespace, job.compiled.name)}"
     try:
-        chosen = choose(whole, arguments.field)
+        chosen = choose(explained, arguments.field)
     except QueryError as error:
         streams.err.write(f"trainc explain: {error}\n")
         return Status.USAGE
@@ -69,8 +69,8 @@ def _format(chosen: Explanation, arguments: Arguments, streams: Streams, more: M
     if arguments.format == "json":
         from trainc.explain.text import explanation_json
 
-        shown = {**explanation_json(chosen), **more}
-        return escape_report(json.dumps(shown, indent=2, ensure_ascii=False) + "\n", json=True)
+        document = {**explanation_json(chosen), **more}
+        return escape_report(json.dumps(document, indent=2, ensure_ascii=False) + "\n", json=True)
     paint = Paint(arguments.color, streams.out)
 
     def look(text: str, role: Role) -> str:

@@ -281,13 +281,13 @@ def _table(rows: Iterable[tuple[str, str]]) -> str:
     return "".join(f"  {name:<12}  {summary}\n" for name, summary in rows)
 
 
-def unknown_command(words: Sequence[str]) -> str:
+def unknown_command(command_line: Sequence[str]) -> str:
     """The message for an unknown command, with a suggestion if there is an obvious one."""
     from trainc.findings.text import did_you_mean
 
-    first, names = words[0], [command.name for command in COMMANDS]
+    first, names = command_line[0], [command.name for command in COMMANDS]
     if first.startswith("-"):
-        command = next((word for word in words if word in names), "build")
+        command = next((word for word in command_line if word in names), "build")
         hint = did_you_mean(first, ("--help", "--version"))
         option = first.partition("=")[0]
         return (

@@ -34,7 +34,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DONE
     code = current_code(arguments.code)
     spelled = _to_code(arguments.code)
-    code = next((known for known in codes() if known.lower() == spelled.lower()), code)
+    code = next((candidate for candidate in codes() if candidate.lower() == spelled.lower()), code)
     text = page(code)
     if text is None:
         near = did_you_mean(spelled, codes())

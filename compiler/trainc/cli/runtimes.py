@@ -24,15 +24,19 @@ _FRAMEWORK = "trainer.kubeflow.org/framework"
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the list, or the text of one runtime, of the repository or as in the catalog."""
     try:
-        own = own_runtimes(streams.stdin, arguments.release, arguments.config)
+        runtimes = repository_runtimes(streams.stdin, arguments.release, arguments.config)
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     if arguments.action == "list":
-        text = f"{_own_table(own)}\n" if own else ""
+        text = f"{_repository_table(runtimes)}\n" if runtimes else ""
         streams.out.write((text + _table(arguments.release)).encode("utf-8", "backslashreplace"))
         return Status.DONE
-    if mine := [(document, users) for document, users in own if _identity(document)[1] == arguments.name]:
-        streams.out.write("---\n".join(_shown(*each) for each in mine).encode("utf-8", "backslashreplace"))
+    if matches := [(document, users) for document, users in runtimes if _identity(document)[1] == arguments.name]:
+        streams.out.write(
+            "---\n".join(_runtime_text(document, users) for document, users in matches).encode(
+                "utf-8", "backslashreplace"
+            )
+        )
         return Status.DONE
     release = arguments.release or NEWEST_RELEASE
     runtime = catalog.find(arguments.name, release)
@@ -46,25 +50,25 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 # A runtime of the repository, and the jobs that use it.
-_Own: TypeAlias = "tuple[Document, list[str]]"
+_UsedRuntime: TypeAlias = "tuple[Document, list[str]]"
 
 
-def own_runtimes(stdin: BinaryIO, release: str | None = None, config: str | None = None) -> list[_Own]:
+def repository_runtimes(stdin: BinaryIO, release: str | None = None, config: str | None = None) -> list[_UsedRuntime]:
     """The runtimes that `config` or the nearest trainc.yaml names, in all environments. Raises CompileError."""
-    given = Arguments(paths=[], config=config, overlay=None, runtimes=None, env=None, release=release)
+    arguments = Arguments(paths=[], config=config, overlay=None, runtimes=None, env=None, release=release)
     if read_configuration([], config).file is None:
         return []
-    found: dict[tuple[str, str, str], Document] = {}
+    runtimes: dict[tuple[str, str, str], Document] = {}
     users: dict[tuple[str, str, str], dict[str, None]] = {}
-    for each in environments_of(given):
-        inputs = settings_of(each).read(stdin)
+    for environment in environments_of(arguments):
+        inputs = settings_of(environment).read(stdin)
         for document in inputs.read:
             data = document.data
             if data.get("kind") in RUNTIME_KINDS and is_trainer_document(data):
-                found.setdefault((str(data["kind"]), *_identity(document)), document)
+                runtimes.setdefault((str(data["kind"]), *_identity(document)), document)
             elif data.get("kind") in JOB_KINDS and (reference := _reference(document)):
                 users.setdefault(reference, {})["/".join(filter(None, identity_of(data)))] = None
-    return [(document, list(users.get(key, ()))) for key, document in sorted(found.items())]
+    return [(document, list(users.get(key, ()))) for key, document in sorted(runtimes.items())]
 
 
 def _identity(document: Document) -> tuple[str, str]:
@@ -79,9 +83,9 @@ def _reference(document: Document) -> tuple[str, str, str] | None:
     return (kind, namespace, str(reference["name"])) if "name" in reference else None
 
 
-def _own_table(own: list[_Own]) -> str:
+def _repository_table(runtimes: list[_UsedRuntime]) -> str:
     rows = [("NAME", "IMAGE", "GPUS", "JOBS", "FILE")]
-    for document, users in own:
+    for document, users in runtimes:
         images, gpus = _containers(document)
         name = "/".join(filter(None, _identity(document)))
         rows.append((name, ", ".join(images) or "-", gpus or "-", str(len(users)), document.file))
@@ -103,7 +107,7 @@ def _containers(document: Document) -> tuple[list[str], str]:
     return list(images), ", ".join(devices)
 
 
-def _shown(document: Document, users: list[str]) -> str:
+def _runtime_text(document: Document, users: list[str]) -> str:
     used = f"used by {counted(len(users), 'job')}{': ' if users else ''}{first_of(users) if users else ''}"
     return f"# {escape_line(document.file)}, {escape_line(used)}\n{dump_yaml([document.data])}"
 

@@ -195,12 +195,13 @@ def _unsplit(entry: Entrypoint) -> Iterator[Finding]:
 def _letters(entry: Entrypoint) -> Iterator[Finding]:
     """Yield findings for a word processor's quotes and dashes, which programs treat as letters."""
     for index, word in enumerate(entry.words):
-        if not word.isascii() and (match := _TYPOGRAPHIC.search(_outside_comments(word))) is not None:
-            if not _means_punctuation(word, match.group()):
-                continue
-            reader, severity = _reader(entry, match.group())
-            message = f"{match.group()!r} (U+{ord(match.group()):04X}) is a typographic character, which {reader}"
-            yield entry.finding("TypographicCharacter", severity, message, _in_ascii(word, match.group()), index)
+        if word.isascii():
+            continue
+        match = _TYPOGRAPHIC.search("\n".join(line for line in word.splitlines() if not line.lstrip().startswith("#")))
+        if match is not None and _means_punctuation(word, letter := match.group()):
+            reader, severity = _reader(entry, letter)
+            message = f"{letter!r} (U+{ord(letter):04X}) is a typographic character, which {reader}"
+            yield entry.finding("TypographicCharacter", severity, message, _in_ascii(word, letter), index)
 
 
 def _reader(entry: Entrypoint, letter: str) -> tuple[str, Severity]:
@@ -223,22 +224,11 @@ def _in_ascii(word: str, character: str) -> str:
     return f"replace it with {character.translate(_PLAIN)!r}" if character.translate(_PLAIN) else "remove it"
 
 
-def _outside_comments(word: str) -> str:
-    return "\n".join(line for line in word.splitlines() if not line.lstrip().startswith("#"))
-
-
 def _means_punctuation(word: str, letter: str) -> bool:
     """Return whether the letter is in the place of a quote, an option's dash or a space, and not in prose."""
     position = word.index(letter)
     before, after = word[position - 1 : position], word[position + 1 : position + 2]
-    if letter in "\u00a0\u200b":
-        return True
-    return (
-        not before
-        or before in " =\t\n"
-        or not after
-        or (letter in "\u2010\u2011\u2012\u2013\u2014\u2015" and before == " ")
-    )
+    return letter in "\u00a0\u200b" or before in " =\t\n" or not after
 
 
 def _finding(entry: Entrypoint, index: int, message: str, hint: str, severity: Severity = "error") -> Finding:

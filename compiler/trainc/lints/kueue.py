@@ -80,9 +80,8 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
             continue
         path: Path = (*JOBS, index, *POD_TEMPLATE, "metadata", "annotations")
         pods = pod_set.count * pod_set.replicas
-        for key, message, hint in _problems(requested, pods):
-            yield Finding("InvalidTopologyRequest", severity, message, hint, (*path, key), "runtime")
-        for key, message, hint, certain in _problems_by_version(requested, pods, info.kueue):
+        problems = [(*problem, True) for problem in _problems(requested, pods)]
+        for key, message, hint, certain in (*problems, *_problems_by_version(requested, pods, info.kueue)):
             effective: Severity = severity if certain else "warning"
             yield Finding("InvalidTopologyRequest", effective, message, hint, (*path, key), "runtime")
         if _GROUP in requested:

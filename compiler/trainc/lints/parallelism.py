@@ -1,4 +1,4 @@
-"""Files that a command reads, as far as the input has their text: from a mounted ConfigMap, or written by the script."""
+"""Lints that compare degrees of parallelism and batch sizes with the ranks of a job, where every factor is visible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from trainc.ir.parallelism import Arguments, Division, Setting, divisions, read_
 from trainc.lints.training import Training
 from trainc.options import Limits
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
+
+# The files that a command reads, as far as the input has their text: from a mounted ConfigMap, or written by the script.
+
 
 # Configurations of programs are small and flat.
 _LIMITS = Limits(document_bytes=200_000, depth=20)
@@ -108,7 +111,7 @@ def _data(training: Training, name: str) -> Mapping[str, Any]:
     return {}
 
 
-# Lints that compare degrees of parallelism and batch sizes with the ranks of a job, where every factor is visible.
+# The degrees and batch sizes.
 
 
 # Systems whose NVLink connects the GPUs of several nodes, as labels, instance types and devices name them.
@@ -159,12 +162,9 @@ def parallelism(training: Training) -> Iterator[Finding]:
         yield from _deepspeed(job, arguments, files)
         if launch.launcher.total:
             of_launcher = read_arguments(start.words[launch.index + 1 : job.first])
-            yield from _check_divisions(_moved(job, launch.index + 1), of_launcher, files, launch.launcher.name)
-            yield from _deepspeed(_moved(job, launch.index + 1), of_launcher, files)
-
-
-def _moved(job: _Job, first: int) -> _Job:
-    return _Job(job.training, job.start, job.nodes, job.per_node, first)
+            job = replace(job, first=launch.index + 1)
+            yield from _check_divisions(job, of_launcher, files, launch.launcher.name)
+            yield from _deepspeed(job, of_launcher, files)
 
 
 def _is_elastic(training: Training, start: Start) -> bool:
@@ -213,17 +213,13 @@ def _mismatches(job: _Job, division: Division) -> Iterator[Finding]:
     if product < 2:
         return
     all_known = all(division.degree(axis) for axis in fills)
-    if all_known or (division.complete and framework.rest in ("", *_set_to_a_number(division))):
+    if all_known or (division.complete and (not framework.rest or division.degree(framework.rest))):
         if product != job.ranks:
             message = f"{division.shown(fills)} is {product}, but there are {job.text}: {framework.name} exits"
             yield _mismatch(job, division, fills, message, _filled(job, division, product))
     elif job.ranks % product:
         message = f"{division.shown(fills)} is {product}, which does not divide the {job.text}: {framework.name} exits"
         yield _mismatch(job, division, fills, message, _instead(job, product))
-
-
-def _set_to_a_number(division: Division) -> list[str]:
-    return [axis for axis in division.settings if division.degree(axis)]
 
 
 def _with_default(division: Division, axes: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Severity
 from trainc.ir.commands.programs import Launch, Launcher, Option, Starting
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
-from trainc.ir.info import About, Info
+from trainc.ir.info import Info
 from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
 from trainc.kube.devices import accelerators, claimed
@@ -83,15 +83,12 @@ class Training:
             return False
         return launcher in framework.launchers and (launcher.reaches == "node" or framework.hosts)
 
-    def place(self, index: int) -> tuple[Path, About]:
-        """Return the path of a word of the command, and its document."""
-        if self.built:
-            return self.entry.place(0 if index < self.built else index - self.built + len(self.entry.command))
-        return self.entry.place(self.line.word(index))
-
     def finding(self, code: str, severity: Severity, message: str, hint: str, index: int) -> Finding:
         """Return a finding about a word of the command."""
-        return Finding(code, severity, message, hint, *self.place(index))
+        position = self.line.word(index)
+        if self.built:
+            position = 0 if index < self.built else index - self.built + len(self.entry.command)
+        return Finding(code, severity, message, hint, *self.entry.place(position))
 
     def reference(self, name: str) -> str:
         """Return how the command refers to a variable of the pod."""
@@ -237,10 +234,7 @@ def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
 def policy_of(info: Info) -> str:
     """Return the key of the framework in the runtime's mlPolicy, or an empty string."""
     chosen = info.ml_policy or {}
-    for policy in _POLICIES:
-        if chosen.get(policy) is not None:
-            return policy
-    return ""
+    return next((policy for policy in _POLICIES if chosen.get(policy) is not None), "")
 
 
 def _nodes(entry: Entrypoint, policy: str) -> int:
