@@ -12,7 +12,7 @@ from trainc.findings import (
     sort_diagnostics,
 )
 from trainc.findings.policy import Policy, Rules, keep_severities, matches
-from trainc.findings.text import counted, did_you_mean, escape_line, escape_report, escape_xml, first_of
+from trainc.findings.text import aligned, counted, did_you_mean, escape_line, escape_report, escape_xml, first_of
 
 __all__ = [
     "CompileError",
@@ -23,6 +23,7 @@ __all__ = [
     "Rules",
     "Severity",
     "Source",
+    "aligned",
     "counted",
     "did_you_mean",
     "escape_line",

@@ -157,7 +157,11 @@ def _plan_diagnostics(planned: Plan, folder: str, arguments: Arguments) -> Itera
     if arguments.check:
         yield from planned.interrupted
     if planned.kept and not planned.refused:
-        yield _kept_files_info(planned.kept, folder, arguments)
+        message = f"kept {counted(len(planned.kept), 'file')} of other jobs in {folder}: {first_of(planned.kept, 3)}"
+        hint = "to delete files of jobs that are not in this build, add --prune"
+        if arguments.prune:  # Files without trainc's first line.
+            hint = "they were written by trainc 0.1.0; delete those whose job no longer exists"
+        yield Diagnostic("FilesKept", "info", message, hint)
 
 
 _REFRESH = "run `trainc build`, and commit what it writes"
@@ -198,45 +202,30 @@ def _all_diagnostics(targets: Sequence[Target]) -> list[Diagnostic]:
 def _show(planned: Plan, target: Target, arguments: Arguments, streams: Streams) -> None:
     folder = target.folder
     for path, text in planned.new.items() if arguments.check else ():
-        patch = escape_report(_difference(f"{folder}/{path}", planned.old[path], text))
-        streams.out.write(patch.encode("utf-8", "backslashreplace"))
+        old = planned.old[path]
+        names = [f"{folder}/{path}" if side is not None else "/dev/null" for side in (old, text)]
+        patch = escape_report(difference(old or "", text or "", names[0], names[1]))
+        streams.write(patch)
     if not arguments.quiet:
         _print_changes(list(planned.described()), target, arguments, streams)
 
 
-def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
-    """An info about files that a partial build keeps; with --prune, these are files without trainc's first line."""
-    message = f"kept {counted(len(paths), 'file')} of other jobs in {target}: {first_of(paths, 3)}"
-    hint = "to delete files of jobs that are not in this build, add --prune"
-    if arguments.prune:
-        hint = "they were written by trainc 0.1.0; delete those whose job no longer exists"
-    return Diagnostic("FilesKept", "info", message, hint)
-
-
 def sources_of(compilation: Run) -> Sources:
     """The source files of a compilation, named from the folder of trainc.yaml, or else by their names alone."""
-    from trainc.output.ownership import Sources
+    from trainc.output.ownership import Sources, file_name
 
     settings = compilation.settings
     configured = settings.configuration.file
     home = os.path.realpath(os.path.dirname(configured) or os.curdir) if configured else ""
-    sources = Sources(home, settings.paths, settings.configuration.exclude, compilation.read_files)
-    if compilation.unselected:
-        _leave_unselected(compilation, sources)
-    return sources
-
-
-def _leave_unselected(compilation: Run, sources: Sources) -> None:
-    """Keep the output of jobs that no environment selects from being removed: they have not ended."""
-    from trainc.output.ownership import file_name
-
-    default_namespace = compilation.settings.options.namespace or ""
+    sources = Sources(home, settings.paths, settings.configuration.exclude, compilation.inputs.files)
+    # The jobs that no environment selects have not ended: their output is not removed.
     for document in compilation.unselected:
         if is_sweep((document.before or document).data):
             sources.leave_unselected((), [document.file])
         else:
             namespace, name = identity_of(document.data)
-            sources.leave_unselected([file_name(namespace or default_namespace, name)], ())
+            sources.leave_unselected([file_name(namespace or settings.options.namespace or "", name)], ())
+    return sources
 
 
 def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Arguments, streams: Streams) -> None:
@@ -275,11 +264,6 @@ def report_refusal(diagnostics: Iterable[Diagnostic], files: Files, arguments: A
     """Report the errors, and write nothing else."""
     report(sort_diagnostics(diagnostics), arguments, streams, files)
     return Status.DIAGNOSED
-
-
-def _difference(name: str, old: str | None, new: str | None) -> str:
-    sides = (name if old is not None else "/dev/null", name if new is not None else "/dev/null")
-    return difference(old or "", new or "", *sides)
 
 
 class HeldOutput:
@@ -389,10 +373,6 @@ def _target(arguments: Arguments, settings: Settings) -> str:
         raise UsageError("--format json works on stdout only; files in an output folder are YAML")
     if target != STDOUT and os.path.isfile(target):
         raise UsageError(f"the output folder {target} is a file; use a folder, or redirect stdout")
-    if target != STDOUT and settings.paths and all(_is_same(path, target) for path in settings.paths):
+    if target != STDOUT and {os.path.realpath(path) for path in settings.paths} == {os.path.realpath(target)}:
         raise UsageError(f"{target} is both the input and the output folder; use another output folder")
     return target
-
-
-def _is_same(path: str, other: str) -> bool:
-    return os.path.realpath(path) == os.path.realpath(other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
 from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
@@ -35,7 +35,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         ]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
-    settings, loosened = _under_base(dict(environments), arguments)
+    settings, loosened = dict(environments), list[Diagnostic]()
+    if arguments.base is not None:
+        from trainc.cli.under_base import under_base
+
+        settings, loosened = under_base(settings, arguments)
     stdin = read_stdin(environments[0][1], streams)
     checked = {
         name: _check(env_settings, stdin, streams.progress, arguments) for name, env_settings in settings.items()
@@ -55,16 +59,6 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         if arguments.format == "text":
             streams.err.write("".join(f"{name}: {line}\n" if name else f"{line}\n" for line in lines))
     return status
-
-
-def _under_base(
-    settings: dict[str, Settings], arguments: Arguments
-) -> tuple[dict[str, Settings], Sequence[Diagnostic]]:
-    if arguments.base is None:
-        return settings, ()
-    from trainc.cli.under_base import under_base
-
-    return under_base(settings, arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +164,11 @@ def _report(
     ordered = [*first, *sort_diagnostics(diagnostics)]
     if arguments.format in ("text", "github"):
         return report(ordered, arguments, streams, files)
-    streams.out.write(_format(ordered, files, arguments.format).encode("utf-8", "backslashreplace"))
+    from trainc.cli.report_formats import gitlab_report, json_report, sarif_report
+
+    if arguments.format == "gitlab":
+        text = gitlab_report(ordered)
+    else:
+        text = (json_report if arguments.format == "json" else sarif_report)(ordered, files)
+    streams.write(text)
     return Status.DIAGNOSED if is_failure(ordered, strict=arguments.strict) else Status.DONE
-
-
-def _format(diagnostics: Sequence[Diagnostic], files: Files, form: str) -> str:
-    from trainc.cli import report_formats
-
-    if form in ("json", "sarif"):
-        return (report_formats.json_report if form == "json" else report_formats.sarif_report)(diagnostics, files)
-    report: Callable[[Sequence[Diagnostic]], str] = getattr(report_formats, f"{form}_report")
-    return report(diagnostics)

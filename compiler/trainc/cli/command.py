@@ -10,7 +10,7 @@ import errno
 import os
 import sys
 import time
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
@@ -120,6 +120,10 @@ class Streams:
     out: BinaryIO
     err: TextIO
     progress: Progress = Progress()
+
+    def write(self, text: str) -> None:
+        """Write text to `out` as UTF-8; what that cannot say, such as a stray byte of an argument, is escaped."""
+        self.out.write(text.encode("utf-8", "backslashreplace"))
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -453,7 +457,7 @@ def _setting_type(setting: Setting) -> Callable[[str], str]:
         except ValueError as error:
             is_pair = setting.name == "release" and ".." in text
             hint = "; `trainc diff --releases OLD..NEW` compares two" if is_pair else ""
-            raise argument_error(f"{error}{hint}") from None
+            raise ArgumentTypeError(f"{error}{hint}") from None
 
     return accepted
 
@@ -512,14 +516,7 @@ def add_color(parser: ArgumentParser) -> None:
     parser.add_argument("--color", choices=choices, metavar="WHEN", default="auto", help=help_text)
 
 
-def argument_error(reason: str) -> Exception:
-    """The exception that an argument type raises for an invalid value."""
-    from argparse import ArgumentTypeError
-
-    return ArgumentTypeError(reason)
-
-
 def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argument_error(f"{text!r} is not a positive integer")
+        raise ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(text)

@@ -78,11 +78,6 @@ class Run:
         """The number of documents."""
         return len(self.inputs.documents)
 
-    @property
-    def read_files(self) -> frozenset[str]:
-        """The files in which there is a TrainJob or runtime."""
-        return self.inputs.files
-
     def texts(self, form: Form) -> Iterator[tuple[str, str, bytes, str]]:
         """(namespace, name, output, file) of every job that compiles, or is kept as built."""
         from trainc.emit.yaml_writer import text_of
@@ -229,15 +224,14 @@ def nothing_found(
         return []
     sources = ["the standard input" if path == STDIN else path for path in settings.paths]
     paths = ", ".join(sources) or "the overlay's resources"
-    if unselected:
-        message = f"`select` chooses none of the {counted(unselected, 'TrainJob')} in {paths}; with pruning on, empty output would delete every running job"
-        hint = "check `select` in trainc.yaml, or allow this with --allow-empty"
-        return [Diagnostic("NoTrainJob", "error", message, hint)]
     is_empty = documents == 0 and len(sources) == 1 and not os.path.isdir(sources[0])
-    empty = ", which is empty or has only comments" if is_empty else ""
-    message = f"no TrainJob found in {paths}{empty}; with pruning on, empty output would delete every running job"
-    hint = "pass the file or folder with your TrainJobs, write a first one with `trainc new`, or allow this with --allow-empty"
-    return [Diagnostic("NoTrainJob", "error", message, hint)]
+    reason = f"no TrainJob found in {paths}{', which is empty or has only comments' if is_empty else ''}"
+    hint = "pass the file or folder with your TrainJobs, write a first one with `trainc new`"
+    if unselected:
+        reason = f"`select` chooses none of the {counted(unselected, 'TrainJob')} in {paths}"
+        hint = "check `select` in trainc.yaml"
+    message = f"{reason}; with pruning on, empty output would delete every running job"
+    return [Diagnostic("NoTrainJob", "error", message, f"{hint}, or allow this with --allow-empty")]
 
 
 def is_checked(document: Document) -> bool:

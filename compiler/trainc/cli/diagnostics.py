@@ -91,5 +91,6 @@ def rule_page(code: str, configured: str | None = None) -> str | None:
 
 
 def full_message(d: Diagnostic) -> str:
-    """The message, with the environments it applies to unless it applies to all."""
-    return f"{d.message} (in {', '.join(d.environments)})" if d.environments else d.message
+    """The message after its field path, with the environments it applies to unless it applies to all."""
+    environments = f" (in {', '.join(d.environments)})" if d.environments else ""
+    return f"{d.path}: {d.message}{environments}" if d.path else f"{d.message}{environments}"

@@ -54,7 +54,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if changed:
         more["kept"] = changes_json(file, changed)
     text += _format(chosen, arguments, streams, more, changes_text(file, changed) if changed else "")
-    streams.out.write(text.encode("utf-8", "backslashreplace"))
+    streams.write(text)
     return Status.DONE
 
 

@@ -97,14 +97,9 @@ class Cause:
         return f"{counted(len(self.jobs), 'job')} {'is' if len(self.jobs) == 1 else 'are'} kept as built"
 
     @property
-    def place(self) -> str:
-        """The first line that has changed."""
-        return f"{self.lines[0].file}:{self.lines[0].line}" if self.lines else ""
-
-    @property
     def sentence(self) -> str:
         """The cause in one sentence."""
-        return f"{self.count}; {self.reason or f'{self.place} has changed since'}"
+        return f"{self.count}; {self.reason or f'{self.lines[0].file}:{self.lines[0].line} has changed since'}"
 
     def diagnostic(self) -> Diagnostic:
         """The cause at its line."""
@@ -136,13 +131,13 @@ def causes_of(session: Session, keeping: Keeping) -> list[Cause]:
         for cause in [source.file for source in changed] or [_reason(first.line, keeping)]:
             affected.setdefault(cause, {}).update(dict.fromkeys(rendered.job for rendered in group))
     return [
-        Cause(tuple(names), tuple(sorted(lines.get(cause, ()), key=_by_line)), "" if cause in lines else cause)
+        Cause(
+            tuple(names),
+            tuple(sorted(lines.get(cause, ()), key=lambda s: (s.line, s.column))),
+            "" if cause in lines else cause,
+        )
         for cause, names in affected.items()
     ]
-
-
-def _by_line(source: Source) -> tuple[int, int]:
-    return source.line, source.column
 
 
 def _reason(line: BuildLine, keeping: Keeping) -> str:

@@ -124,7 +124,7 @@ def _dispatch(command_line: list[str], streams: Streams) -> int:
     if first == "__complete":  # What the completion scripts ask, as those of cobra do.
         from trainc.cli.completion import complete
 
-        streams.out.write(complete(arguments).encode("utf-8", "backslashreplace"))
+        streams.write(complete(arguments))
         return Status.DONE
     from trainc.cli.help import unknown_command
 

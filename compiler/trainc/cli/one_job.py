@@ -18,7 +18,7 @@ from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one,
 from trainc.features import ask
 from trainc.findings import CompileError
 from trainc.findings.text import did_you_mean, first_of
-from trainc.kube.documents import Json, identity_of, mapping, objects
+from trainc.kube.documents import identity_of, mapping, objects
 from trainc.kube.names import JOB_KINDS
 from trainc.output.ownership import source_in
 from trainc.pipeline.inputs import Inputs
@@ -151,13 +151,10 @@ def candidates(query: JobQuery, settings: Settings, documents: Sequence[Document
     if matches or not query.name:
         return matches or [(name, "")]
     names = ["/".join(trainjob).lstrip("/") for trainjob in trainjobs]
-    hint = (
-        did_you_mean(name, [*names, *(job for _, job in trainjobs)]) or f"the TrainJobs are {first_of(names)}"
-        if names
-        else ""
-    )
-    message = f"there is no file, TrainJob, JobSet or pod {name}"
-    raise NoSuchJobError(f"{message}; {hint or 'and there is no TrainJob in the input'}")
+    hint = "and there is no TrainJob in the input"
+    if names:
+        hint = did_you_mean(name, [*names, *(job for _, job in trainjobs)]) or f"the TrainJobs are {first_of(names)}"
+    raise NoSuchJobError(f"there is no file, TrainJob, JobSet or pod {name}; {hint}")
 
 
 def _trainjobs(documents: Sequence[Document], default_namespace: str) -> list[tuple[str, str]]:
@@ -203,14 +200,11 @@ def pod_of(manifests: Sequence[Mapping[str, Any]], jobset: str, name: str) -> Po
         start = f"{jobset}-{job.get('name')}-"
         number = _NUMBER.fullmatch(job_name.removeprefix(start)) if job_name.startswith(start) else None
         replica = 0 if is_cut and start.startswith(job_name) else int(number[0]) if number else None
-        if replica is not None and replica < int(job.get("replicas", 1)) and index < _pods(job):
+        spec = mapping(mapping(job.get("template")).get("spec"))
+        pods = int(spec.get("completions") or spec.get("parallelism") or 1)
+        if replica is not None and replica < int(job.get("replicas", 1)) and index < pods:
             return Pod(name, str(job.get("name")), replica, index)
     return None
-
-
-def _pods(job: Json) -> int:
-    spec = mapping(mapping(job.get("template")).get("spec"))
-    return int(spec.get("completions") or spec.get("parallelism") or 1)
 
 
 # What commands about a single TrainJob share: their JOB argument, and how it is read and compiled.
@@ -247,13 +241,13 @@ def _compiled(  # noqa: PLR0913, PLR0917 - each is a part of the question
     keeping = kept_in(settings.output, settings, inputs.documents) if in_git else None
     name = (query.name or query.job or "").rpartition("/")[2]
     for job, jobset in candidates(query, settings, inputs.documents):
-        compiled = compile_one(inputs, job, settings.options, settings.policy(files.text), edit, keeping)
-        manifests = compiled.compiled.manifests
+        outcome = compile_one(inputs, job, settings.options, settings.policy(files.text), edit, keeping)
+        manifests = outcome.compiled.manifests
         if jobset in ("", name):
-            return replace(compiled, found_by=other_build(manifests, jobset))
+            return replace(outcome, found_by=other_build(manifests, jobset))
         if pod := pod_of(manifests, jobset, name):
             ranks = ask("graph", "ranks of pod")
             numbers = ranks(manifests, pod.step, pod.replica, pod.number) if ranks else ""
             description = pod.text(numbers) + other_build(manifests, jobset)
-            return replace(compiled, found_by=description, pod={**pod._asdict(), "ranks": numbers})
+            return replace(outcome, found_by=description, pod={**pod._asdict(), "ranks": numbers})
     raise NoSuchJobError(f"there is no TrainJob, JobSet or pod {name}; the job of that name has no such pod")

@@ -117,8 +117,7 @@ def _moved(d: Diagnostic, prefix: str) -> Diagnostic:
 
 
 def _sarif_result(d: Diagnostic, rule: int) -> dict[str, Any]:
-    message = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
-    text = f"{message}. Help: {d.hint}" if d.hint else message
+    text = f"{full_message(d)}. Help: {d.hint}" if d.hint else full_message(d)
     result = {"ruleId": d.code, "ruleIndex": rule, "level": _SARIF_LEVELS[d.severity], "message": {"text": text}}
     if d.environments:
         result["properties"] = {"environments": list(d.environments)}
@@ -161,8 +160,7 @@ def _github_command(d: Diagnostic) -> str:
     if d.source is not None:
         properties = {"file": d.source.file, "line": str(d.source.line), "col": str(d.source.column)}
     properties["title"] = f"{d.code} ({d.object})" if d.object else d.code
-    message = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
-    text = "\n".join(filter(None, (message, d.hint, rule_page(d.code) or f"trainc rule {d.code}")))
+    text = "\n".join(filter(None, (full_message(d), d.hint, rule_page(d.code) or f"trainc rule {d.code}")))
     attributes = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
     return f"::{_GITHUB_LEVELS[d.severity]} {attributes}::{_escaped(text, '')}\n"
 
@@ -184,12 +182,11 @@ def gitlab_report(diagnostics: Sequence[Diagnostic]) -> str:
     repetitions: Counter[str] = Counter()
     for d in _in_repository(replace(d, source=d.source or Source(FILE_NAME, 1, 1)) for d in diagnostics):
         assert d.source is not None
-        message = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
         identity = f"{d.code}\0{d.source.file}\0{d.object}\0{d.path}\0{d.message}"
         repetitions[identity] += 1
         entries.append(
             {
-                "description": f"{message}. {d.hint}" if d.hint else message,
+                "description": f"{full_message(d)}. {d.hint}" if d.hint else full_message(d),
                 "check_name": d.code,
                 # Without the line, so that a finding stays the same when the text above it changes.
                 "fingerprint": hashlib.sha256(f"{identity}\0{repetitions[identity]}".encode()).hexdigest(),

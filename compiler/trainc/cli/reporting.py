@@ -92,7 +92,7 @@ _COMPILED = ("ConfigMap ", "Job ", "JobSet ", "Pod ", "PodGroup ", "Workload ")
 def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:
     """Every diagnostic and a summary line; only errors if `quiet`. Empty if there is nothing to show."""
     merged = once([d for d in diagnostics if d.severity == "error" or not quiet])
-    some = _first_of(merged)
+    some = _most_serious(merged)
     linked = _first_of_each_code(some)
     blocks = ["\n".join(_block(d, files, paint, linked=i in linked)) for i, d in enumerate(some)]
     if len(merged) > len(some):
@@ -110,7 +110,7 @@ def report(
     if chosen.get("format") == "github":
         from trainc.cli.report_formats import github_report
 
-        streams.out.write(github_report(diagnostics).encode("utf-8", "backslashreplace"))
+        streams.write(github_report(diagnostics))
     else:
         paint = Paint(chosen.get("color", "auto"), streams.err)
         text = text_report(diagnostics, files or Files(), paint, quiet=chosen.get("quiet", False))
@@ -123,7 +123,7 @@ def is_failure(diagnostics: Sequence[Diagnostic], *, strict: bool) -> bool:
     return has_errors(diagnostics) or (strict and any(d.severity == "warning" for d in diagnostics))
 
 
-def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def _most_serious(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """The diagnostics to show, in their original order. If there are too many, errors take precedence."""
     if len(diagnostics) <= _MOST_SHOWN:
         return diagnostics
@@ -144,9 +144,8 @@ def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterab
     assert d.severity != "ignored"
     location = str(d.source) if d.source else d.object or "trainc"
     # The path refers to a compiled object, not to the source.
-    inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""
-    message = f"{inside}{d.path}: {full_message(d)}" if d.path else full_message(d)
-    location, message = escape_line(location), escape_line(message)
+    inside = f"{d.object} " if d.path and d.source and d.object.startswith(_COMPILED) else ""
+    location, message = escape_line(location), escape_line(inside + full_message(d))
     yield f"{paint('place', location + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {message}"
     if d.source and d.severity != "info":
         for line in excerpt(files, d.source, d.message):

@@ -9,7 +9,7 @@ from trainc.cli.reporting import report
 from trainc.cli.settings import environments_of, settings_of
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.findings import CompileError
-from trainc.findings.text import counted, escape_line, first_of
+from trainc.findings.text import aligned, counted, escape_line, first_of
 from trainc.kube.documents import identity_of, mapping, pod_spec_of
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
@@ -29,14 +29,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return report(error.diagnostics, arguments, streams)
     if arguments.action == "list":
         text = f"{_repository_table(runtimes)}\n" if runtimes else ""
-        streams.out.write((text + _table(arguments.release)).encode("utf-8", "backslashreplace"))
+        streams.write(text + _table(arguments.release))
         return Status.DONE
     if matches := [(document, users) for document, users in runtimes if _identity(document)[1] == arguments.name]:
-        streams.out.write(
-            "---\n".join(_runtime_text(document, users) for document, users in matches).encode(
-                "utf-8", "backslashreplace"
-            )
-        )
+        streams.write("---\n".join(_runtime_text(document, users) for document, users in matches))
         return Status.DONE
     release = arguments.release or NEWEST_RELEASE
     runtime = catalog.find(arguments.name, release)
@@ -45,7 +41,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         why = miss.instead or miss.hint or "`trainc runtimes list` lists them"
         streams.err.write(f"trainc runtimes: no runtime {arguments.name!r} for Trainer {release}; {why}\n")
         return Status.DIAGNOSED
-    streams.out.write(catalog.text_of(runtime.file).encode("utf-8", "backslashreplace"))
+    streams.write(catalog.text_of(runtime.file))
     return Status.DONE
 
 
@@ -89,9 +85,7 @@ def _repository_table(runtimes: list[_UsedRuntime]) -> str:
         images, gpus = _containers(document)
         name = "/".join(filter(None, _identity(document)))
         rows.append((name, ", ".join(images) or "-", gpus or "-", str(len(users)), document.file))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
-    return "".join(f"{escape_line(line)}\n" for line in lines)
+    return "".join(f"{escape_line(line)}\n" for line in aligned(rows))
 
 
 def _containers(document: Document) -> tuple[list[str], str]:
@@ -120,5 +114,4 @@ def _table(release: str | None) -> str:
         assert isinstance(document, Document)
         framework = document.data["metadata"]["labels"][_FRAMEWORK]
         rows.append((name, framework, " ".join(served)))
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    return "".join(f"{name:<{widths[0]}}  {framework:<{widths[1]}}  {served}\n" for name, framework, served in rows)
+    return "".join(f"{line}\n" for line in aligned(rows))

@@ -30,7 +30,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     schema = schema_of(arguments.kind or "", release)
-    streams.out.write((json.dumps(schema, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
+    streams.write(json.dumps(schema, indent=2, ensure_ascii=False) + "\n")
     return Status.DONE
 
 

@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the version."""
-    streams.out.write(version_text(verbose=arguments.verbose).encode("utf-8", "backslashreplace"))
+    streams.write(version_text(verbose=arguments.verbose))
     return Status.DONE
 
 

@@ -59,7 +59,7 @@ FEATURES = (
             "summary": "model.summary_of",
             "headline": "model.headline_of",
             "text": "formats.text_of",
-            "svg": "drawing.svg_of",
+            "svg": "formats.svg_of",
             "flowchart": "formats.flowchart_of",
             "ranks of pod": "ranks.ranks_of_pod",
         },

@@ -1,4 +1,4 @@
-"""Export the graph in Graphviz's DOT language and as JSON.
+"""The graph as text, as Mermaid, in Graphviz's DOT language and as JSON.
 
 {"apiVersion": "trainc/v1alpha1", "kind": "Graph", "namespace", "name", "suspended", "pods", "gpus",
  "gang": {"name", "scheduler", "members"} | null where there are several or none, "gangs": [all of them],
@@ -23,7 +23,7 @@ from trainc.features.graph.model import Graph, Step, gang, layers, per_pod, read
 def graph_dot(graph: Graph) -> str:
     """Return a left-to-right digraph with the gang's members in a cluster."""
     step_names = {step.name for step in graph.steps}
-    clusters = [(each, members) for each in graph.gangs if (members := graph.members(each))]
+    clusters = [(group, members) for group in graph.gangs if (members := graph.members(group))]
     inside = {step.name for _, members in clusters for step in members}
     nodes = {step.name: _node(step) for step in graph.steps}
     lines = [
@@ -34,12 +34,12 @@ def graph_dot(graph: Graph) -> str:
         "  edge [fontname=Helvetica, fontsize=10]",
         *(f"  {node}" for name, node in nodes.items() if name not in inside),
     ]
-    for number, (each, members) in enumerate(clusters):
-        lines += [f"  subgraph cluster_gang{number or ''} {{", f"    label={_quoted(gang(each))}; style=dashed"]
+    for number, (group, members) in enumerate(clusters):
+        lines += [f"  subgraph cluster_gang{number or ''} {{", f"    label={_quoted(gang(group))}; style=dashed"]
         lines += [*(f"    {nodes[step.name]}" for step in members), "  }"]
     for step in graph.steps:
-        known = [dependency for dependency in step.depends_on if dependency.step in step_names]
-        lines += [f"  {_quoted(d.step)} -> {_quoted(step.name)} [label={_quoted(d.status)}]" for d in known]
+        dependencies = [dependency for dependency in step.depends_on if dependency.step in step_names]
+        lines += [f"  {_quoted(d.step)} -> {_quoted(step.name)} [label={_quoted(d.status)}]" for d in dependencies]
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -102,22 +102,33 @@ def plain(text: str, role: Role) -> str:
 
 def graph_text(graph: Graph, paint: Paint = plain) -> str:
     """Render the whole tree."""
-    place = "/".join(filter(None, (graph.namespace, graph.name)))
-    lines = [f"{paint(f'JobSet {place}', 'heading')}  {paint(total(graph), 'size')}"]
-    lines += [f"│  {paint(gang(each), 'gang')}" for each in graph.gangs]
+    name = "/".join(filter(None, (graph.namespace, graph.name)))
+    lines = [f"{paint(f'JobSet {name}', 'heading')}  {paint(total(graph), 'size')}"]
+    lines += [f"│  {paint(gang(group), 'gang')}" for group in graph.gangs]
     steps = [step for layer in layers(graph) for step in layer]
     width = max((len(step.name) for step in steps), default=0)
     for step in steps:
         last = step is steps[-1]
         branch, trunk = ("└─ ", "      ") if last else ("├─ ", "│     ")
-        first, *rest = _step_lines(step, graph, width, paint)
-        lines += ["│", branch + first, *(trunk + line for line in rest)]
+        first, *details = _step_lines(step, graph, width, paint)
+        lines += ["│", branch + first, *(trunk + line for line in details)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def text_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -> str:
     """Draw the job of some manifests as an indented tree."""
     return graph_text(read_graph(manifests, plugins))
+
+
+def svg_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS, *, stacked: bool = False) -> str:
+    """Draw the job of some manifests as SVG; empty if svg.py is not installed."""
+    try:
+        from trainc.features.graph.drawing import graph_svg
+    except ModuleNotFoundError as missing:
+        if missing.name != "svg":
+            raise
+        return ""
+    return graph_svg(read_graph(manifests, plugins), stacked=stacked)
 
 
 def _step_lines(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[str]:
@@ -180,7 +191,7 @@ def graph_mermaid(graph: Graph) -> str:
     steps = [step for layer in layers(graph) for step in layer]
     boxes = [Box(step.name, tuple(_label_lines(step)), _ROLES.get(step.role, "")) for step in steps]
     arrows = [Arrow(d.step, step.name, d.status) for step in steps for d in step.depends_on]
-    frames = {gang(each): [step.name for step in graph.members(each)] for each in graph.gangs}
+    frames = {gang(group): [step.name for step in graph.members(group)] for group in graph.gangs}
     return flowchart(boxes, arrows, _LOOKS, frames) + "\n"
 
 
